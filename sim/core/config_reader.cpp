@@ -1,0 +1,217 @@
+#include "sim/core/config_reader.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <system_error>
+
+namespace overlap {
+namespace {
+
+std::string shown(const Json& value) {
+    std::string text = value.dump();
+    return text.size() <= 60 ? text : text.substr(0, 57) + "...";
+}
+
+std::string shown(double value) {
+    std::ostringstream out;
+    out << value;
+    return out.str();
+}
+
+std::string allowed(Range range) {
+    const bool open = range.high == std::numeric_limits<double>::max();
+    if (range.low == std::numeric_limits<double>::min() && open) return "a number > 0";
+    if (open) return "a number >= " + shown(range.low);
+    return "a number from " + shown(range.low) + " to " + shown(range.high);
+}
+
+}  // namespace
+
+ConfigObject::ConfigObject(const Json& json, std::string file, std::string pointer)
+    : json_(&json), file_(std::move(file)), pointer_(std::move(pointer)) {
+    if (!json.is_object()) fail("", "is " + shown(json) + ", expected an object");
+}
+
+bool ConfigObject::has(std::string_view key) const { return json_->contains(key); }
+
+const Json& ConfigObject::at(const std::string& key) {
+    asked_.push_back(key);
+    const auto found = json_->find(key);
+    if (found == json_->end()) {
+        const std::vector<std::string> present = keys();
+        const std::string near = nearest_name(key, present);
+        fail(key, "is missing" + (near.empty() ? "" : " (found '" + near + "')"));
+    }
+    return *found;
+}
+
+double ConfigObject::checked(const Json& value, const std::string& key, Range range) const {
+    if (!value.is_number()) fail(key, "is " + shown(value) + ", expected " + allowed(range));
+    const double number = value.get<double>();
+    if (!std::isfinite(number) || number < range.low || number > range.high)
+        fail(key, "is " + shown(value) + ", expected " + allowed(range));
+    return number;
+}
+
+double ConfigObject::number(const std::string& key, Range range) { return checked(at(key), key, range); }
+
+std::int64_t ConfigObject::checked_integer(const Json& value, const std::string& key, std::int64_t low,
+                                           std::int64_t high) const {
+    const std::string expected = "a whole number from " + std::to_string(low) + " to " + std::to_string(high);
+    if (!value.is_number_integer()) fail(key, "is " + shown(value) + ", expected " + expected);
+    if (value.is_number_unsigned() &&
+        value.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+        fail(key, "is " + shown(value) + ", expected " + expected);
+    const auto number = value.get<std::int64_t>();
+    if (number < low || number > high) fail(key, "is " + shown(value) + ", expected " + expected);
+    return number;
+}
+
+std::int64_t ConfigObject::integer(const std::string& key, std::int64_t low, std::int64_t high) {
+    return checked_integer(at(key), key, low, high);
+}
+
+std::string ConfigObject::text(const std::string& key) {
+    const Json& value = at(key);
+    if (!value.is_string()) fail(key, "is " + shown(value) + ", expected text");
+    return value.get<std::string>();
+}
+
+bool ConfigObject::boolean(const std::string& key) {
+    const Json& value = at(key);
+    if (!value.is_boolean()) fail(key, "is " + shown(value) + ", expected true or false");
+    return value.get<bool>();
+}
+
+std::size_t ConfigObject::choice(const std::string& key, std::span<const std::string> names) {
+    const std::string word = text(key);
+    const auto found = std::find(names.begin(), names.end(), word);
+    if (found == names.end()) fail(key, "is '" + word + "'" + suggestion(word, names));
+    return static_cast<std::size_t>(found - names.begin());
+}
+
+double ConfigObject::sourced(const std::string& key, Range range) {
+    ConfigObject parameter = object(key);
+    const double value = parameter.number("value", range);
+    if (parameter.text("source").empty()) parameter.fail("source", "is empty, expected where the value is from");
+    parameter.finish();
+    return value;
+}
+
+ConfigObject ConfigObject::object(const std::string& key) {
+    return {at(key), file_, pointer_ + "/" + key};
+}
+
+const Json& ConfigObject::array(const std::string& key) {
+    const Json& value = at(key);
+    if (!value.is_array()) fail(key, "is " + shown(value) + ", expected an array");
+    return value;
+}
+
+std::vector<ConfigObject> ConfigObject::objects(const std::string& key) {
+    const Json& values = array(key);
+    std::vector<ConfigObject> result;
+    for (std::size_t i = 0; i < values.size(); ++i)
+        result.emplace_back(values[i], file_, pointer_ + "/" + key + "/" + std::to_string(i));
+    return result;
+}
+
+std::vector<std::int64_t> ConfigObject::integers(const std::string& key, std::int64_t low, std::int64_t high) {
+    const Json& values = array(key);
+    std::vector<std::int64_t> result;
+    for (std::size_t i = 0; i < values.size(); ++i)
+        result.push_back(checked_integer(values[i], key + "/" + std::to_string(i), low, high));
+    return result;
+}
+
+std::vector<double> ConfigObject::numbers(const std::string& key, Range range) {
+    const Json& values = array(key);
+    std::vector<double> result;
+    for (std::size_t i = 0; i < values.size(); ++i)
+        result.push_back(checked(values[i], key + "/" + std::to_string(i), range));
+    return result;
+}
+
+std::vector<std::string> ConfigObject::texts(const std::string& key) {
+    const Json& values = array(key);
+    std::vector<std::string> result;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        if (!values[i].is_string()) fail(key + "/" + std::to_string(i), "is " + shown(values[i]) + ", expected text");
+        result.push_back(values[i].get<std::string>());
+    }
+    return result;
+}
+
+const Json& ConfigObject::raw(const std::string& key) { return at(key); }
+
+std::vector<std::string> ConfigObject::keys() const {
+    std::vector<std::string> result;
+    for (const auto& item : json_->items()) result.push_back(item.key());
+    return result;
+}
+
+void ConfigObject::finish() const {
+    for (const std::string& key : keys())
+        if (std::find(asked_.begin(), asked_.end(), key) == asked_.end())
+            fail(key, "is an unknown key" + suggestion(key, asked_));
+}
+
+void ConfigObject::fail(const std::string& key, const std::string& message) const {
+    const std::string where = key.empty() ? pointer_ : pointer_ + "/" + key;
+    throw UserError(file_ + ": " + (where.empty() ? "/" : where) + ": " + message);
+}
+
+Json parse_json(std::string_view text, const std::string& origin) {
+    // A key given twice would silently win over the first: refuse it while parsing.
+    std::vector<std::set<std::string>> open;
+    const auto refuse_duplicates = [&](int, Json::parse_event_t event, Json& parsed) {
+        if (event == Json::parse_event_t::object_start) open.emplace_back();
+        if (event == Json::parse_event_t::object_end) open.pop_back();
+        if (event == Json::parse_event_t::key && !open.back().insert(parsed.get<std::string>()).second)
+            throw UserError(origin + ": key '" + parsed.get<std::string>() + "' is given twice in one object");
+        return true;
+    };
+    try {
+        return Json::parse(text.begin(), text.end(), refuse_duplicates);
+    } catch (const Json::exception& error) {
+        std::string reason = error.what();
+        if (const auto end = reason.find("] "); end != std::string::npos) reason = reason.substr(end + 2);
+        std::replace(reason.begin(), reason.end(), '\n', ' ');
+        throw UserError(origin + ": not valid JSON: " + reason);
+    }
+}
+
+Json read_json_file(const std::filesystem::path& path) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored))
+        throw UserError(path.string() + ": is a directory, expected a JSON file");
+    std::ifstream in(path, std::ios::binary);
+    if (!in) throw UserError(path.string() + ": cannot be read (no such file, or no permission)");
+    std::ostringstream content;
+    content << in.rdbuf();
+    return parse_json(content.str(), path.string());
+}
+
+void write_file_atomically(const std::filesystem::path& path, std::string_view content) {
+    std::error_code error;
+    if (std::filesystem::is_directory(path, error))
+        throw UserError(path.string() + ": is a directory, expected a file to write");
+    const std::filesystem::path temporary = path.string() + ".part";
+    {
+        std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
+        out << content;
+        out.flush();
+        if (!out) {
+            out.close();
+            std::filesystem::remove(temporary, error);
+            throw UserError(path.string() + ": cannot be written (folder missing, no permission, or disk full)");
+        }
+    }
+    std::filesystem::rename(temporary, path, error);
+    if (error) throw UserError(path.string() + ": cannot be written: " + error.message());
+}
+
+}  // namespace overlap

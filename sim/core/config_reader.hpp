@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/core/errors.hpp"
+
+namespace overlap {
+
+using Json = nlohmann::ordered_json;
+
+/// Inclusive bounds of a number in a config.
+struct Range {
+    double low = 0.0;
+    double high = std::numeric_limits<double>::max();
+};
+inline constexpr Range positive{std::numeric_limits<double>::min(), std::numeric_limits<double>::max()};
+inline constexpr Range non_negative{0.0, std::numeric_limits<double>::max()};
+inline constexpr Range fraction{0.0, 1.0};
+
+/// Strict view of one JSON object: every key that the object may have is asked for, and `finish()` refuses the rest.
+/// Contract: the Json outlives the view. Every failure is a UserError of one line with file, JSON pointer, value
+/// found, what is allowed and the nearest valid name.
+class ConfigObject {
+public:
+    ConfigObject(const Json& json, std::string file, std::string pointer = "");
+
+    bool has(std::string_view key) const;
+    double number(const std::string& key, Range range);
+    std::int64_t integer(const std::string& key, std::int64_t low, std::int64_t high);
+    std::string text(const std::string& key);
+    bool boolean(const std::string& key);
+    /// One of `names`; returns its index.
+    std::size_t choice(const std::string& key, std::span<const std::string> names);
+    /// A physical number with its origin: {"value": …, "source": "…"}; the source must not be empty.
+    double sourced(const std::string& key, Range range);
+    ConfigObject object(const std::string& key);
+    std::vector<ConfigObject> objects(const std::string& key);
+    std::vector<std::int64_t> integers(const std::string& key, std::int64_t low, std::int64_t high);
+    std::vector<double> numbers(const std::string& key, Range range);
+    std::vector<std::string> texts(const std::string& key);
+    /// The value of `key` as it stands, for free-form parts (parameters, provenance).
+    const Json& raw(const std::string& key);
+    std::vector<std::string> keys() const;
+
+    /// Throws when the object has a key that was never asked for.
+    void finish() const;
+    /// Throws a UserError at `key` (or at the object itself when empty): "<file>: <pointer>: <message>".
+    [[noreturn]] void fail(const std::string& key, const std::string& message) const;
+
+    const std::string& file() const { return file_; }
+
+private:
+    const Json& at(const std::string& key);
+    double checked(const Json& value, const std::string& key, Range range) const;
+    std::int64_t checked_integer(const Json& value, const std::string& key, std::int64_t low,
+                                 std::int64_t high) const;
+    const Json& array(const std::string& key);
+
+    const Json* json_;
+    std::string file_;
+    std::string pointer_;
+    std::vector<std::string> asked_;
+};
+
+/// Reads and parses a JSON file; a missing file, a directory, a duplicate key or broken JSON is a UserError.
+Json read_json_file(const std::filesystem::path& path);
+/// Parses JSON text; `origin` names it in errors.
+Json parse_json(std::string_view text, const std::string& origin);
+/// Writes to a temporary file beside `path`, then renames it: the file is whole or not there.
+void write_file_atomically(const std::filesystem::path& path, std::string_view content);
+
+}  // namespace overlap

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "sim/core/dtype.hpp"
+#include "sim/core/units.hpp"
+
+namespace overlap {
+
+/// C[M,N] = A[M,K] · B[K,N], row-major; all dimensions are of one GPU.
+struct GemmShape {
+    std::int64_t m = 0;
+    std::int64_t n = 0;
+    std::int64_t k = 0;
+    DType dtype = DType::bf16;
+    bool accumulate = false;  ///< C += A·B: C is read as well as written
+
+    Flops flops() const {
+        return Flops(2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
+    }
+    friend bool operator==(const GemmShape&, const GemmShape&) = default;
+};
+
+/// Bytes of a dense rows × columns matrix.
+inline Bytes matrix_size(std::int64_t rows, std::int64_t columns, DType dtype) {
+    return static_cast<double>(rows) * static_cast<double>(columns) * element_size(dtype);
+}
+
+/// What is exchanged among the P ranks (MPI's meaning).
+enum class CollectiveKind { all_gather, reduce_scatter, all_reduce, all_to_all };
+
+inline const std::array<std::string, 4> collective_names{"all_gather", "reduce_scatter", "all_reduce", "all_to_all"};
+
+inline const std::string& name_of(CollectiveKind kind) {
+    return collective_names[static_cast<std::size_t>(kind)];
+}
+
+}  // namespace overlap

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <boost/graph/adjacency_list.hpp>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "sim/core/operators.hpp"
+
+namespace overlap {
+
+/// Who moves the bytes of a transfer: a DMA engine, or a kernel on compute units.
+enum class Agent { dma, cu };
+/// Which end executes a transfer: the receiver reads (pull) or the sender writes (push).
+enum class Direction { pull, push };
+
+inline const std::array<std::string, 2> agent_names{"dma", "cu"};
+inline const std::array<std::string, 2> direction_names{"pull", "push"};
+
+/// Bytes from one GPU's memory to another's. `run` is the length of a contiguous piece: equal to `bytes` where the
+/// copy is contiguous, a row of the block where it is a strided (2-D) copy.
+struct CopyWork {
+    int src = 0;
+    int dst = 0;
+    Bytes bytes;
+    Bytes run;
+    Agent agent = Agent::dma;
+    Direction direction = Direction::pull;
+    int cus = 0;  ///< compute units held by a copy kernel; 0 with DMA
+};
+
+/// A pack or a scatter inside one GPU: `bytes` are read and written once; `run` as in CopyWork.
+struct LocalCopyWork {
+    Bytes bytes;
+    Bytes run;
+};
+
+/// Sum of `parts` partial results of `bytes` each into one of `bytes`.
+struct ReduceWork {
+    Bytes bytes;
+    int parts = 2;
+};
+
+/// An element-wise or similar operator that streams memory.
+struct MemoryBoundWork {
+    Bytes read;
+    Bytes written;
+};
+
+using Work = std::variant<GemmShape, CopyWork, LocalCopyWork, ReduceWork, MemoryBoundWork>;
+
+enum class TaskKind { gemm, copy, local_copy, reduce, memory_bound };
+inline const std::array<std::string, 5> task_kind_names{"gemm", "copy", "local_copy", "reduce", "memory_bound"};
+
+/// In-order queues of one GPU. Transfers to or from peer p are on stream `transfer_stream(p)`.
+inline constexpr int compute_stream = 0;
+inline constexpr int local_stream = 1;
+constexpr int transfer_stream(int peer) { return 2 + peer; }
+std::string stream_name(int stream);
+
+struct Task {
+    Work work;
+    int gpu = 0;     ///< where it executes
+    int stream = 0;  ///< in-order queue of that GPU; tasks of one stream run in the order they were added
+    int shard = -1;  ///< which shard (owner rank) it works on; −1: all
+    int chunk = -1;  ///< which chunk of that shard; −1: all
+
+    TaskKind kind() const { return static_cast<TaskKind>(work.index()); }
+    /// For people: "gemm s3 c1", "copy 3>0 s3 c1".
+    std::string name() const;
+};
+
+using TaskId = std::size_t;
+
+/// A directed acyclic graph of tasks: an edge a → b says that b starts after a has finished. Beside the edges, the
+/// tasks of one (gpu, stream) run one after another in the order of their numbers.
+class TaskGraph {
+public:
+    TaskId add(Task task, std::span<const TaskId> after = {});
+    TaskId add(Task task, std::initializer_list<TaskId> after) {
+        return add(std::move(task), std::span(after.begin(), after.size()));
+    }
+
+    std::size_t size() const { return boost::num_vertices(graph_); }
+    const Task& operator[](TaskId id) const { return graph_[id]; }
+    std::vector<TaskId> predecessors(TaskId id) const;
+    std::vector<TaskId> successors(TaskId id) const;
+    std::size_t edge_count() const { return boost::num_edges(graph_); }
+    /// For each task the one before it on its stream, or its own number where it is the first.
+    std::vector<TaskId> stream_predecessors() const;
+    int gpus() const;
+
+    /// Longest path over edges and stream order, given each task's duration.
+    Seconds critical_path(std::span<const Seconds> durations) const;
+
+private:
+    using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, Task>;
+    Graph graph_;
+};
+
+}  // namespace overlap

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/core/task_graph.hpp"
+
+namespace overlap {
+
+/// Something that ran on one GPU from `start` to `end`; predicted or measured.
+struct Span {
+    std::string name;
+    TaskKind kind = TaskKind::gemm;
+    int gpu = 0;
+    std::string track;  ///< stream
+    Seconds start;
+    Seconds end;
+};
+
+/// Spans of one run, in any order; time 0 is the common release of all GPUs.
+class Timeline {
+public:
+    explicit Timeline(std::vector<Span> spans = {}) : spans_(std::move(spans)) {}
+
+    const std::vector<Span>& spans() const { return spans_; }
+    int gpus() const;
+    Seconds end() const;
+    /// Time during which `gpu` runs at least one span of these kinds.
+    Seconds busy(int gpu, std::span<const TaskKind> kinds) const;
+    /// Time during which `gpu` takes part in a transfer or a reduction while it computes nothing; of the GPU that
+    /// has most of it. A transfer counts where it executes.
+    Seconds exposed_communication() const;
+
+private:
+    std::vector<Span> spans_;
+};
+
+}  // namespace overlap
