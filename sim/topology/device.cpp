@@ -1,0 +1,83 @@
+#include "sim/topology/device.hpp"
+
+#include <algorithm>
+
+#include "sim/core/config_reader.hpp"
+
+namespace overlap {
+namespace {
+
+constexpr Range sane_time_us{0.0, 1e6};
+constexpr Range sane_rate_GBps{1e-3, 1e7};
+
+Seconds time(ConfigObject& config, const std::string& key) {
+    return microseconds(config.sourced(key, sane_time_us));
+}
+BytesPerSecond rate(ConfigObject& config, const std::string& key) {
+    return gigabytes_per_second(config.sourced(key, sane_rate_GBps));
+}
+int count(ConfigObject& config, const std::string& key, int high) {
+    const double value = config.sourced(key, {1, static_cast<double>(high)});
+    if (value != static_cast<int>(value)) config.fail(key + "/value", "must be a whole number");
+    return static_cast<int>(value);
+}
+
+}  // namespace
+
+DeviceSpec read_device(const std::filesystem::path& path) {
+    const Json json = read_json_file(path);
+    ConfigObject config(json, path.string());
+    DeviceSpec device;
+    config.integer("schema", 1, 1);
+    device.name = config.text("name");
+    device.description = config.text("description");
+    device.compute_units = count(config, "compute_units", 100'000);
+    config.sourced("peak_clock_GHz", {0.1, 100});
+
+    ConfigObject peaks = config.object("peak_TFLOPS");
+    for (const std::string& key : peaks.keys()) {
+        const auto named = std::find(dtype_names.begin(), dtype_names.end(), key);
+        if (named == dtype_names.end()) peaks.fail(key, "is no data type" + suggestion(key, dtype_names));
+        device.peak[static_cast<DType>(named - dtype_names.begin())] = teraflops(peaks.sourced(key, {0.01, 1e6}));
+    }
+
+    device.hbm_capacity = gigabytes(config.sourced("hbm_capacity_GB", {0.1, 1e5}));
+    device.hbm_peak = rate(config, "hbm_peak_GBps");
+    device.hbm = rate(config, "hbm_GBps");
+    device.last_level_cache = megabytes(config.sourced("last_level_cache_MB", {0.1, 1e5}));
+    config.sourced("board_power_W", {1, 1e5});
+
+    ConfigObject launch = config.object("launch");
+    device.launch = {time(launch, "kernel_us"), time(launch, "dependency_us")};
+    launch.finish();
+
+    ConfigObject dma = config.object("dma");
+    device.dma.peer_engines = count(dma, "peer_engines", 1024);
+    device.dma.engine = rate(dma, "engine_GBps");
+    device.dma.command = time(dma, "command_us");
+    device.dma.schedule = time(dma, "schedule_us");
+    device.dma.start = time(dma, "start_us");
+    device.dma.completion = time(dma, "completion_us");
+    device.dma.strided_run = Bytes(dma.sourced("strided_run_bytes", {0, 1e9}));
+    dma.finish();
+
+    ConfigObject kernel = config.object("copy_kernel");
+    device.copy_kernel.launch = time(kernel, "launch_us");
+    device.copy_kernel.completion = time(kernel, "completion_us");
+    device.copy_kernel.link_per_cu = rate(kernel, "link_GBps_per_cu");
+    device.copy_kernel.cu = rate(kernel, "cu_GBps");
+    device.copy_kernel.remote_read = rate(kernel, "remote_read_GBps");
+    device.copy_kernel.default_cus = count(kernel, "default_cus", 1024);
+    kernel.finish();
+
+    ConfigObject interference = config.object("interference");
+    const Range loss{0.0, 0.95};
+    device.interference.compute_lost_to_dma = interference.sourced("compute_lost_to_dma", loss);
+    device.interference.compute_lost_to_copy_kernels = interference.sourced("compute_lost_to_copy_kernels", loss);
+    device.interference.dma_lost_to_compute = interference.sourced("dma_lost_to_compute", loss);
+    interference.finish();
+    config.finish();
+    return device;
+}
+
+}  // namespace overlap

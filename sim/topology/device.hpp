@@ -1,0 +1,56 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "sim/core/dtype.hpp"
+#include "sim/core/units.hpp"
+
+namespace overlap {
+
+/// Immutable facts of one GPU, read from configs/devices/<name>.json, where every value has its source beside it.
+/// Fitted GEMM parameters are apart, in configs/calibrations/.
+struct DeviceSpec {
+    std::string name;
+    std::string description;
+    double compute_units = 0;                     ///< CUs (AMD) or SMs (NVIDIA)
+    std::map<DType, FlopsPerSecond> peak;         ///< datasheet, dense; for reports only
+    Bytes hbm_capacity;
+    BytesPerSecond hbm_peak;                      ///< datasheet; for reports only
+    BytesPerSecond hbm;                           ///< achieved by a streaming copy, read + written bytes
+    Bytes last_level_cache;
+
+    struct Launch {
+        Seconds kernel;      ///< gap between two kernels queued back to back on one stream
+        Seconds dependency;  ///< extra delay of a task that waits for an event of another stream
+    } launch;
+
+    /// A DMA copy in order: command, schedule (before the engine), start, bytes / rate (on the engine), completion.
+    struct Dma {
+        int peer_engines = 1;  ///< engines that serve peer copies side by side
+        BytesPerSecond engine; ///< what one engine sustains in total
+        Seconds command, schedule, start, completion;
+        Bytes strided_run;     ///< run length at which a strided copy reaches half the contiguous rate
+    } dma;
+
+    struct CopyKernel {
+        Seconds launch, completion;
+        BytesPerSecond link_per_cu;  ///< r in L · (1 − exp(−n · r / L)), n compute units on a link of rate L
+        BytesPerSecond cu;           ///< HBM bytes/s (read + written) that one compute unit streams locally
+        BytesPerSecond remote_read;  ///< cap on the sum of one GPU's remote reads by compute units
+        int default_cus = 1;         ///< compute units a transfer takes when the run does not say
+    } copy_kernel;
+
+    /// Losses beyond the sharing of compute units, HBM and links; shares of the victim's rate, in [0, 1].
+    struct Interference {
+        double compute_lost_to_dma = 0;           ///< GEMM, while DMA moves at the full rate of the GPU's links
+        double compute_lost_to_copy_kernels = 0;  ///< the same for copy kernels, besides the units they hold
+        double dma_lost_to_compute = 0;           ///< DMA copies, while a GEMM runs on the same GPU
+    } interference;
+};
+
+/// Throws UserError on anything but a complete and valid device file.
+DeviceSpec read_device(const std::filesystem::path& path);
+
+}  // namespace overlap
