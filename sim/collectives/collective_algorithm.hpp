@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/collectives/transfers.hpp"
+#include "sim/workload/workload.hpp"
+
+namespace overlap {
+
+/// Tasks of each rank.
+using RankTasks = std::vector<std::vector<TaskId>>;
+
+/// Turns a collective into transfer and reduce tasks.
+/// Contract: `ready[r]` are the tasks after which rank r's own operand is there; the result says after which tasks
+/// rank r has all that the collective gives it. Every rank sends and receives the bytes of the closed form (direct:
+/// (P−1)/P of the operand, twice that for all_reduce). P = 1 adds no task. Called only for kinds it `handles`.
+class CollectiveAlgorithm {
+public:
+    virtual ~CollectiveAlgorithm() = default;
+    virtual bool handles(CollectiveKind kind) const = 0;
+    virtual RankTasks build(const CollectiveWork& work, const RankTasks& ready, Transfers& transfers) const = 0;
+};
+
+struct CollectiveEntry {
+    std::string name;
+    std::string summary;
+    std::unique_ptr<CollectiveAlgorithm> (*make)();
+};
+
+std::span<const CollectiveEntry> collective_algorithms();
+std::vector<std::string> collective_algorithm_names();
+
+/// Throws UserError for an unknown name.
+std::unique_ptr<CollectiveAlgorithm> make_collective_algorithm(const std::string& name);
+
+}  // namespace overlap

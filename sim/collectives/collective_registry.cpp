@@ -1,0 +1,34 @@
+#include <algorithm>
+#include <array>
+
+#include "sim/collectives/collective_algorithm.hpp"
+
+namespace overlap {
+
+std::unique_ptr<CollectiveAlgorithm> make_direct_collective();
+std::unique_ptr<CollectiveAlgorithm> make_ring_collective();
+
+std::span<const CollectiveEntry> collective_algorithms() {
+    static const std::array<CollectiveEntry, 2> entries{{
+        {"direct", "Each rank exchanges its piece with every peer at once; reductions once all parts are there.",
+         make_direct_collective},
+        {"ring", "P-1 steps between ring neighbours, each rank forwarding what it received (not for all_to_all).",
+         make_ring_collective},
+    }};
+    return entries;
+}
+
+std::vector<std::string> collective_algorithm_names() {
+    std::vector<std::string> names;
+    for (const CollectiveEntry& entry : collective_algorithms()) names.push_back(entry.name);
+    return names;
+}
+
+std::unique_ptr<CollectiveAlgorithm> make_collective_algorithm(const std::string& name) {
+    for (const CollectiveEntry& entry : collective_algorithms())
+        if (entry.name == name) return entry.make();
+    throw UserError("collective algorithm '" + name + "' is not known" +
+                    suggestion(name, collective_algorithm_names()));
+}
+
+}  // namespace overlap

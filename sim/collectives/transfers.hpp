@@ -1,0 +1,55 @@
+#pragma once
+
+#include <vector>
+
+#include "sim/core/task_graph.hpp"
+#include "sim/topology/topology.hpp"
+
+namespace overlap {
+
+/// In which order a rank turns to its peers.
+enum class PeerOrder {
+    rotation,   ///< r+1, r+2, … mod P: no two ranks turn to the same peer at once
+    ascending,  ///< 0, 1, … without r: all ranks turn to the same peer
+};
+inline const std::array<std::string, 2> peer_order_names{"rotation", "ascending"};
+
+/// How the transfers of a schedule are carried out.
+struct TransferOptions {
+    Agent agent = Agent::dma;
+    Direction direction = Direction::pull;
+    int cus = 0;  ///< compute units a copy kernel holds; 0 with DMA
+    PeerOrder order = PeerOrder::rotation;
+    bool single_stream = false;  ///< one transfer stream a GPU instead of one per peer
+};
+
+/// What a transfer carries: for names in reports, and for its size.
+struct Payload {
+    Bytes bytes;
+    Bytes run;  ///< length of a contiguous piece; = bytes when contiguous
+    int shard = -1;
+    int chunk = -1;
+};
+
+/// Adds transfers to a task graph: who executes them and on which stream follows from the options.
+class Transfers {
+public:
+    Transfers(TaskGraph& graph, const Topology& topology, TransferOptions options)
+        : graph_(graph), ranks_(topology.gpus()), ring_(topology.ring()), options_(options) {}
+
+    TaskGraph& graph() { return graph_; }
+    int ranks() const { return ranks_; }
+    /// Ranks in ring order (Topology::ring).
+    const std::vector<int>& ring() const { return ring_; }
+    /// The peers of `rank` in the order of the options.
+    std::vector<int> peers(int rank) const;
+    TaskId copy(int src, int dst, const Payload& payload, std::span<const TaskId> after = {});
+
+private:
+    TaskGraph& graph_;
+    int ranks_;
+    const std::vector<int>& ring_;
+    TransferOptions options_;
+};
+
+}  // namespace overlap

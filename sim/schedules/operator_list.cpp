@@ -1,0 +1,68 @@
+#include "sim/schedules/operator_list.hpp"
+
+#include <algorithm>
+
+#include "sim/collectives/collective_algorithm.hpp"
+
+namespace overlap {
+namespace {
+
+std::vector<Operator> operators_of(const Workload& workload) {
+    const Pair* pair = workload.pair();
+    if (pair == nullptr) return std::get<std::vector<Operator>>(workload.content);
+    Operator gemm{"gemm", pair->gemm, {}};
+    Operator collective{name_of(pair->collective),
+                        CollectiveWork{pair->collective, pair->operand(), pair->operand_type()}, {}};
+    if (pair->order == Order::gemm_first) {
+        collective.needs = {0};
+        return {gemm, collective};
+    }
+    if (pair->order == Order::collective_first) gemm.needs = {0};
+    return {collective, gemm};
+}
+
+Work compute_work(const Operator& op) {
+    if (const auto* shape = std::get_if<GemmShape>(&op.work)) return *shape;
+    if (const auto* streaming = std::get_if<StreamingWork>(&op.work))
+        return MemoryBoundWork{streaming->read, streaming->written};
+    const auto& reduction = std::get<ReductionWork>(op.work);
+    return ReduceWork{reduction.bytes, reduction.parts};
+}
+
+}  // namespace
+
+TaskGraph build_operators(const Workload& workload, const Topology& topology, const ScheduleParams& params,
+                          bool in_sequence) {
+    TaskGraph graph;
+    Transfers transfers(graph, topology, params.transfers);
+    const auto ranks = static_cast<std::size_t>(topology.gpus());
+    const auto algorithm = make_collective_algorithm(params.algorithm);
+    const std::vector<Operator> operators = operators_of(workload);
+    std::vector<RankTasks> ends;  // by operator
+
+    for (std::size_t index = 0; index < operators.size(); ++index) {
+        const Operator& op = operators[index];
+        RankTasks ready(ranks);
+        const auto wait_for = [&](const RankTasks& tasks) {
+            for (std::size_t r = 0; r < ranks; ++r) ready[r].insert(ready[r].end(), tasks[r].begin(), tasks[r].end());
+        };
+        for (const std::size_t need : op.needs) wait_for(ends[need]);
+        const bool waited = std::find(op.needs.begin(), op.needs.end(), index - 1) != op.needs.end();
+        if (in_sequence && index > 0 && !waited) wait_for(ends[index - 1]);
+
+        if (const auto* collective = std::get_if<CollectiveWork>(&op.work)) {
+            if (!algorithm->handles(collective->kind))
+                throw UserError("collective algorithm '" + params.algorithm + "' has no " + name_of(collective->kind) +
+                                " (use algorithm=direct)");
+            ends.push_back(algorithm->build(*collective, ready, transfers));
+            continue;
+        }
+        RankTasks done(ranks);
+        for (std::size_t r = 0; r < ranks; ++r)
+            done[r] = {graph.add(Task{compute_work(op), static_cast<int>(r), compute_stream}, ready[r])};
+        ends.push_back(std::move(done));
+    }
+    return graph;
+}
+
+}  // namespace overlap

@@ -1,0 +1,110 @@
+#include "sim/schedules/parameters.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/collectives/collective_algorithm.hpp"
+
+namespace overlap {
+namespace {
+
+constexpr int most_chunks = 65536;
+
+/// Compute units a copy kernel takes by default: the device's own, less where all transfer streams of a GPU
+/// together would take more than half of it.
+int default_cus(const Topology& topology, int streams) {
+    const DeviceSpec& device = topology.device();
+    const int half = static_cast<int>(device.compute_units / 2) / streams;
+    return std::clamp(device.copy_kernel.default_cus, 1, std::max(half, 1));
+}
+
+}  // namespace
+
+std::span<const ParameterInfo> schedule_parameters() {
+    static const std::array<ParameterInfo, 11> table{{
+        {"chunks", "1 to the length of the dimension that is cut", "number of GPUs", "pieces a shard is cut into"},
+        {"agent", "dma, cu", "dma", "who moves transfers: a DMA engine, or a kernel on compute units"},
+        {"transfer", "pull, push", "pull by dma that feeds a GEMM, else push", "which end executes a transfer"},
+        {"copy_cus", "1 to compute units / transfer streams", "the device's default_cus",
+         "compute units held by each transfer (agent cu only)"},
+        {"order", "rotation, ascending", "rotation", "order of peers: r+1, r+2, ... mod P, or 0, 1, ..."},
+        {"scatter", "true, false", "true", "charge the copies that pack stages and put fused rows in their place"},
+        {"gemm", "shard, chunk", "shard", "grain of the GEMMs of ring_chunked"},
+        {"comm_shape", "1d, 2d", "1d", "cut shards along the sharded dimension, or along the other one (strided)"},
+        {"uniformity", "uniform, hetero", "hetero", "cut the own shard like the others, or take it whole"},
+        {"granularity", "fused, unfused", "fused", "one GEMM a step, or one a piece"},
+        {"algorithm", "direct, ring", "direct", "algorithm of a collective that is not cut"},
+    }};
+    return table;
+}
+
+ScheduleParams read_parameters(ConfigObject given, std::span<const std::string> accepted, bool collective_first,
+                               bool single_stream, const Topology& topology) {
+    const int ranks = topology.gpus();
+    const auto is_accepted = [&](const std::string& name) {
+        return std::find(accepted.begin(), accepted.end(), name) != accepted.end();
+    };
+    for (const std::string& key : given.keys())
+        if (!is_accepted(key)) given.fail(key, "is no parameter of this schedule" + suggestion(key, accepted));
+
+    ScheduleParams params;
+    const auto choice = [&](const std::string& key, auto& value, std::span<const std::string> names) {
+        using Enum = std::remove_reference_t<decltype(value)>;
+        if (given.has(key)) value = static_cast<Enum>(given.choice(key, names));
+    };
+    params.chunks = is_accepted("chunks") ? ranks : 1;
+    if (given.has("chunks")) params.chunks = static_cast<int>(given.integer("chunks", 1, most_chunks));
+
+    TransferOptions& transfers = params.transfers;
+    transfers.single_stream = single_stream;
+    choice("agent", transfers.agent, agent_names);
+    choice("order", transfers.order, peer_order_names);
+    const bool pull = transfers.agent == Agent::dma && collective_first;
+    transfers.direction = pull ? Direction::pull : Direction::push;
+    choice("transfer", transfers.direction, direction_names);
+
+    const int streams = single_stream ? 1 : std::max(ranks - 1, 1);
+    const int most_cus = static_cast<int>(topology.device().compute_units - 1) / streams;
+    if (transfers.agent == Agent::cu) {
+        transfers.cus = default_cus(topology, streams);
+        if (most_cus < 1)
+            given.fail("agent", "is 'cu', but " + std::to_string(streams) + " transfers at once leave " +
+                                    topology.device().name + " no compute unit for GEMMs (allowed: dma)");
+        if (given.has("copy_cus")) transfers.cus = static_cast<int>(given.integer("copy_cus", 1, most_cus));
+    } else if (given.has("copy_cus")) {
+        given.fail("copy_cus", "needs agent 'cu' (DMA engines take no compute units)");
+    }
+
+    if (given.has("scatter")) params.scatter = given.boolean("scatter");
+    choice("gemm", params.gemm, gemm_grain_names);
+    choice("comm_shape", params.comm_shape, comm_shape_names);
+    choice("uniformity", params.uniformity, uniformity_names);
+    choice("granularity", params.granularity, granularity_names);
+    if (given.has("algorithm")) {
+        const std::vector<std::string> names = collective_algorithm_names();
+        params.algorithm = names[given.choice("algorithm", names)];
+    }
+    given.finish();
+    return params;
+}
+
+Json to_json(const ScheduleParams& params, std::span<const std::string> accepted) {
+    Json json = Json::object();
+    const auto named = [](auto value, const auto& names) { return names[static_cast<std::size_t>(value)]; };
+    for (const std::string& name : accepted) {
+        if (name == "chunks") json[name] = params.chunks;
+        if (name == "agent") json[name] = named(params.transfers.agent, agent_names);
+        if (name == "transfer") json[name] = named(params.transfers.direction, direction_names);
+        if (name == "copy_cus" && params.transfers.agent == Agent::cu) json[name] = params.transfers.cus;
+        if (name == "order") json[name] = named(params.transfers.order, peer_order_names);
+        if (name == "scatter") json[name] = params.scatter;
+        if (name == "gemm") json[name] = named(params.gemm, gemm_grain_names);
+        if (name == "comm_shape") json[name] = named(params.comm_shape, comm_shape_names);
+        if (name == "uniformity") json[name] = named(params.uniformity, uniformity_names);
+        if (name == "granularity") json[name] = named(params.granularity, granularity_names);
+        if (name == "algorithm") json[name] = params.algorithm;
+    }
+    return json;
+}
+
+}  // namespace overlap

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/collectives/transfers.hpp"
+#include "sim/core/config_reader.hpp"
+
+namespace overlap {
+
+/// Grain of the GEMMs of ring_chunked.
+enum class GemmGrain { shard, chunk };
+/// 1d: a shard is cut along its sharded dimension (contiguous pieces); 2d: along the other one (strided pieces).
+enum class CommShape { one_d, two_d };
+/// uniform: the own shard is cut like the others; hetero: it is one GEMM of its own.
+enum class Uniformity { uniform, hetero };
+/// fused: one GEMM a step over all its pieces; unfused: one GEMM a piece.
+enum class Granularity { fused, unfused };
+
+inline const std::array<std::string, 2> gemm_grain_names{"shard", "chunk"};
+inline const std::array<std::string, 2> comm_shape_names{"1d", "2d"};
+inline const std::array<std::string, 2> uniformity_names{"uniform", "hetero"};
+inline const std::array<std::string, 2> granularity_names{"fused", "unfused"};
+
+/// Parameters of schedules, resolved: every field has its value. A schedule reads those that it lists.
+struct ScheduleParams {
+    int chunks = 1;
+    TransferOptions transfers;
+    bool scatter = true;
+    GemmGrain gemm = GemmGrain::shard;
+    CommShape comm_shape = CommShape::one_d;
+    Uniformity uniformity = Uniformity::hetero;
+    Granularity granularity = Granularity::fused;
+    std::string algorithm = "direct";
+};
+
+/// A parameter as `sim explain` prints it.
+struct ParameterInfo {
+    std::string name;
+    std::string allowed;
+    std::string by_default;
+    std::string meaning;
+};
+
+std::span<const ParameterInfo> schedule_parameters();
+
+/// Reads `given` (the "params" object of a run config) strictly: only names in `accepted`. `collective_first` says
+/// whether the transfers feed the GEMMs; it decides the default direction. Throws UserError.
+ScheduleParams read_parameters(ConfigObject given, std::span<const std::string> accepted, bool collective_first,
+                               bool single_stream, const Topology& topology);
+
+/// The accepted parameters with their resolved values, as they go into every result.
+Json to_json(const ScheduleParams& params, std::span<const std::string> accepted);
+
+}  // namespace overlap

@@ -1,0 +1,173 @@
+#include <array>
+#include <numeric>
+
+#include "sim/schedules/pieces.hpp"
+
+namespace overlap {
+namespace {
+
+/// A task for each (rank, shard, chunk).
+class TaskCube {
+public:
+    TaskCube(int ranks, int chunks)
+        : ranks_(static_cast<std::size_t>(ranks)),
+          chunks_(static_cast<std::size_t>(chunks)),
+          tasks_(ranks_ * ranks_ * chunks_) {}
+    TaskId& at(int rank, int shard, int chunk) {
+        return tasks_[(static_cast<std::size_t>(rank) * ranks_ + static_cast<std::size_t>(shard)) * chunks_ +
+                      static_cast<std::size_t>(chunk)];
+    }
+
+private:
+    std::size_t ranks_, chunks_;
+    std::vector<TaskId> tasks_;
+};
+
+class PieceGraph {
+public:
+    PieceGraph(const Pair& pair, const Topology& topology, const ScheduleParams& params, PiecePoint point)
+        : pieces_(pair, topology.gpus(), params.chunks, point.shape),
+          transfers_(graph_, topology, params.transfers),
+          fused_(point.granularity == Granularity::fused),
+          hetero_(point.uniformity == Uniformity::hetero),
+          scatter_(params.scatter) {}
+
+    TaskGraph build() {
+        if (pieces_.collective_first())
+            gather_then_multiply();
+        else
+            multiply_then_send();
+        return std::move(graph_);
+    }
+
+private:
+    void gather_then_multiply() {
+        TaskCube arrival(pieces_.ranks(), pieces_.chunks());
+        for (int chunk = 0; chunk < pieces_.chunks(); ++chunk)
+            for (int rank = 0; rank < pieces_.ranks(); ++rank)
+                for (const int peer : transfers_.peers(rank))
+                    arrival.at(rank, peer, chunk) = transfers_.copy(peer, rank, pieces_.payload(peer, chunk));
+        for (int rank = 0; rank < pieces_.ranks(); ++rank) multiply_arrivals(rank, arrival);
+    }
+
+    void multiply_arrivals(int rank, TaskCube& arrival) {
+        GemmStream gemms(graph_, pieces_, rank);
+        const std::vector<int> peers = transfers_.peers(rank);
+        if (hetero_ || peers.empty()) gemms.add(rank, -1, {});
+        if (peers.empty()) return;
+        const std::vector<int> step_shards = shards_of_a_step(rank);
+        TaskId last = 0;
+        for (int chunk = 0; chunk < pieces_.chunks(); ++chunk) {
+            if (!fused_) {
+                for (const int shard : step_shards) {
+                    const std::array<TaskId, 1> arrived{arrival.at(rank, shard, chunk)};
+                    gemms.add(shard, chunk, shard == rank ? std::span<const TaskId>() : arrived);
+                }
+                continue;
+            }
+            std::vector<TaskId> after;
+            for (const int peer : peers) after.push_back(arrival.at(rank, peer, chunk));
+            if (scatter_) stage_before(rank, step_shards, chunk, after);
+            last = gemms.add(step_shards, chunk, after);
+            if (scatter_ && !tokens_in_k() && !pieces_.strided()) place_rows(rank, step_shards, chunk, last);
+        }
+        // 2d accumulates into a stage that leaves out the own rows: its rows are put in place once, at the end.
+        if (scatter_ && fused_ && hetero_ && pieces_.strided() && !tokens_in_k())
+            place_rows(rank, step_shards, pieces_.chunks() - 1, last);
+    }
+
+    /// Own piece into the stage (uniform 1d), and the rows of B into stage order (tokens in K).
+    void stage_before(int rank, std::span<const int> shards, int chunk, std::vector<TaskId>& after) {
+        if (!hetero_ && !pieces_.strided()) {
+            const Payload own = pieces_.payload(rank, chunk);
+            after.push_back(add_local({own.bytes, own.run}, rank, rank, chunk, {}));
+        }
+        const bool b_in_place = pieces_.strided() && !hetero_;
+        if (tokens_in_k() && !b_in_place && (chunk == 0 || !pieces_.strided()))
+            after.push_back(add_local(pieces_.restage(pieces_.gemm(shards, chunk)), rank, -1, chunk, {}));
+    }
+
+    void place_rows(int rank, std::span<const int> shards, int chunk, TaskId gemm) {
+        const std::array<TaskId, 1> after{gemm};
+        add_local(pieces_.restage(pieces_.gemm(shards, chunk)), rank, -1, chunk, after);
+    }
+
+    void multiply_then_send() {
+        TaskCube produced(pieces_.ranks(), pieces_.chunks());
+        for (int rank = 0; rank < pieces_.ranks(); ++rank) multiply_for_owners(rank, produced);
+
+        TaskCube partial(pieces_.ranks(), pieces_.chunks());  // (owner, source, chunk)
+        for (int chunk = 0; chunk < pieces_.chunks(); ++chunk)
+            for (int rank = 0; rank < pieces_.ranks(); ++rank)
+                for (const int owner : transfers_.peers(rank)) {
+                    const std::array<TaskId, 1> after{produced.at(rank, owner, chunk)};
+                    partial.at(owner, rank, chunk) =
+                        transfers_.copy(rank, owner, pieces_.payload(owner, chunk), after);
+                }
+        if (pieces_.pair().collective == CollectiveKind::all_to_all || pieces_.ranks() == 1) return;
+        for (int chunk = 0; chunk < pieces_.chunks(); ++chunk) finish_chunk(chunk, produced, partial);
+    }
+
+    void multiply_for_owners(int rank, TaskCube& produced) {
+        GemmStream gemms(graph_, pieces_, rank);
+        const std::vector<int> step_shards = pieces_.ranks() == 1 ? std::vector<int>() : shards_of_a_step(rank);
+        for (int chunk = 0; chunk < pieces_.chunks() && !step_shards.empty(); ++chunk) {
+            if (fused_) {
+                std::vector<TaskId> after;
+                if (scatter_ && (!pieces_.strided() || (hetero_ && chunk == 0)))
+                    after.push_back(add_local(pieces_.restage(pieces_.gemm(step_shards, chunk)), rank, -1, chunk, {}));
+                const TaskId gemm = gemms.add(step_shards, chunk, after);
+                for (const int shard : step_shards) produced.at(rank, shard, chunk) = gemm;
+            } else {
+                for (const int shard : step_shards) produced.at(rank, shard, chunk) = gemms.add(shard, chunk, {});
+            }
+        }
+        if (!hetero_ && !step_shards.empty()) return;
+        const TaskId own = gemms.add(rank, -1, {});
+        for (int chunk = 0; chunk < pieces_.chunks(); ++chunk) produced.at(rank, rank, chunk) = own;
+    }
+
+    /// Sum of the partial results at each owner, and for all_reduce its way to everybody.
+    void finish_chunk(int chunk, TaskCube& produced, TaskCube& partial) {
+        const bool gathers = pieces_.pair().collective == CollectiveKind::all_reduce;
+        for (int owner = 0; owner < pieces_.ranks(); ++owner) {
+            std::vector<TaskId> parts{produced.at(owner, owner, chunk)};
+            for (const int peer : transfers_.peers(owner)) parts.push_back(partial.at(owner, peer, chunk));
+            const Payload piece = pieces_.payload(owner, chunk);
+            const std::array<TaskId, 1> sum{graph_.add(
+                Task{ReduceWork{piece.bytes, pieces_.ranks()}, owner, local_stream, owner, chunk}, parts)};
+            if (!gathers) continue;
+            for (const int peer : transfers_.peers(owner)) transfers_.copy(owner, peer, piece, sum);
+        }
+    }
+
+    /// Shards that are cut into pieces at `rank`, in the order of their pieces within a step. Arrivals: the own one
+    /// first, being there; results: the own one last, being nobody's need.
+    std::vector<int> shards_of_a_step(int rank) const {
+        std::vector<int> shards = transfers_.peers(rank);
+        if (hetero_) return shards;
+        shards.insert(pieces_.collective_first() ? shards.begin() : shards.end(), rank);
+        return shards;
+    }
+
+    TaskId add_local(LocalCopyWork work, int rank, int shard, int chunk, std::span<const TaskId> after) {
+        return graph_.add(Task{work, rank, local_stream, shard, chunk}, after);
+    }
+
+    bool tokens_in_k() const { return pieces_.pair().shard_dim == ShardDim::k; }
+
+    TaskGraph graph_;
+    Pieces pieces_;
+    Transfers transfers_;
+    bool fused_;
+    bool hetero_;
+    bool scatter_;
+};
+
+}  // namespace
+
+TaskGraph build_pieces(const Pair& pair, const Topology& topology, const ScheduleParams& params, PiecePoint point) {
+    return PieceGraph(pair, topology, params, point).build();
+}
+
+}  // namespace overlap

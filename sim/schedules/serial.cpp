@@ -1,0 +1,19 @@
+#include "sim/schedules/operator_list.hpp"
+
+namespace overlap {
+namespace {
+
+// The baseline: every operator whole, one after another.
+class Serial final : public Schedule {
+public:
+    TaskGraph build(const Workload& workload, const Topology& topology,
+                    const ScheduleParams& params) const override {
+        return build_operators(workload, topology, params, true);
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<Schedule> make_serial() { return std::make_unique<Serial>(); }
+
+}  // namespace overlap
