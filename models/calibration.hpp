@@ -1,0 +1,26 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "models/gemm_parameters.hpp"
+
+namespace overlap {
+
+/// The fitted parameters of one device (configs/calibrations/<device>.json).
+struct Calibration {
+    std::string device;
+    std::map<DType, GemmParameters> gemm;
+
+    /// Throws UserError that lists the data types there are.
+    const GemmParameters& gemm_for(DType dtype) const {
+        const auto found = gemm.find(dtype);
+        if (found != gemm.end()) return found->second;
+        std::vector<std::string> known;
+        for (const auto& [type, parameters] : gemm) known.push_back(name_of(type));
+        throw UserError("device " + device + " has no GEMM calibration for " + name_of(dtype) +
+                        suggestion("", known));
+    }
+};
+
+}  // namespace overlap

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/calibration/gemm_table.hpp"
+#include "models/gemm_model.hpp"
+
+namespace overlap {
+
+/// What is believed before the data speak: log-normal around `start`. A spread of 2 says "within a factor 2,
+/// about two times in three". It keeps parameters that a table does not determine at a meaningful value.
+struct GemmPrior {
+    GemmParameters start;
+    std::vector<double> field_spread;  ///< factor > 1, one for each of gemm_fields()
+    double tile_spread = 1.2;          ///< of the tiles' efficiencies; the largest tile is held within 5 %
+};
+
+struct GemmFit {
+    GemmParameters parameters;         ///< the best tile's efficiency is 1
+    std::vector<double> field_errors;  ///< standard errors in the unit of gemm_fields()
+    std::vector<double> tile_errors;   ///< standard errors of the efficiencies
+    /// Share of what is known that comes from the prior, in [0, 1]: near 1, the table says nothing.
+    std::vector<double> field_prior_share, tile_prior_share;
+};
+
+/// Fits the fields and tile efficiencies with Ceres: residual log(predicted / measured), SoftLOne loss of 6
+/// %, rows below 20 µs at a third of the weight, every (N,K) family weighted as at most `rows_per_family`
+/// rows. Deterministic. The standard errors take rows as independent; rows of a family are not, so they are
+/// lower bounds.
+GemmFit fit_gemm(std::span<const GemmMeasurement> rows, const GemmPrior& prior);
+
+}  // namespace overlap

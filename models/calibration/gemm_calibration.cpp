@@ -1,0 +1,162 @@
+#include "models/calibration/gemm_calibration.hpp"
+
+#include <cmath>
+#include <map>
+#include <set>
+
+namespace overlap {
+namespace {
+
+constexpr double mostly = 0.5;  // prior share from which a parameter counts as not determined by its table
+
+/// Six digits are more than any fit knows, and keep the files readable and diffs small.
+double rounded(double value) {
+    if (value == 0) return 0;
+    const double unit = std::pow(10.0, std::floor(std::log10(std::abs(value))) - 5);
+    return unit < 1 ? std::round(value / unit) / std::round(1 / unit) : std::round(value / unit) * unit;
+}
+
+Json entry(double value, double standard_error, const std::string& source) {
+    return {{"value", rounded(value)}, {"standard_error", rounded(standard_error)}, {"source", source}};
+}
+
+Json entry(double value, const std::string& source) {
+    return {{"value", rounded(value)}, {"source", source}};
+}
+
+double percent(double share) {
+    return std::round(share * 1e4) / 1e2;
+}
+
+Json provenance(const GemmRecipe& recipe, const GemmValidation& validation, const std::string& date) {
+    Json anchors = Json::array();
+    for (const GemmAnchor& anchor : recipe.anchors) anchors.push_back(anchor.source);
+    Json result{{"file", "shared/data/gemm/" + recipe.file},
+                {"origin", recipe.origin},
+                {"licence", recipe.licence},
+                {"date", date},
+                {"method", "models/calibration/fit_gemm; held out: every (N,K) family of fold 0 (gemm_fold)"},
+                {"judged_on", "kernels of 20 us and more"},
+                {"rows_fitted", validation.fitted.rows},
+                {"rows_held_out", validation.held_out.rows},
+                {"families_fitted", validation.fitted.families},
+                {"families_held_out", validation.held_out.families},
+                {"mean_error_fitted_pct", percent(validation.fitted.mean)},
+                {"mean_error_held_out_pct", percent(validation.held_out.mean)},
+                {"p90_error_held_out_pct", percent(validation.held_out.p90)},
+                {"mean_error_cross_validated_pct", percent(validation.cross_validated_mean)},
+                {"p90_error_cross_validated_pct", percent(validation.cross_validated_p90)}};
+    if (!recipe.anchors.empty()) result["anchors"] = anchors;
+    if (!recipe.note.empty()) result["note"] = recipe.note;
+    return result;
+}
+
+Json to_json(const GemmRecipe& recipe, const GemmValidation& validation, const std::string& date) {
+    const GemmFit& fit = validation.fit;
+    const auto source = [&](double prior_share) {
+        return prior_share > mostly
+                   ? "prior of models/calibration/gemm_recipes.cpp (estimate): the table hardly "
+                     "determines it"
+                   : "fitted to shared/data/gemm/" + recipe.file;
+    };
+    Json group{{"provenance", provenance(recipe, validation, date)},
+               {"compute_units", entry(fit.parameters.compute_units, "datasheet")},
+               {"k_step", entry(static_cast<double>(fit.parameters.k_step),
+                                "main-loop depth of the libraries' usual kernels (estimate)")}};
+    std::size_t i = 0;
+    for (const GemmField& field : gemm_fields()) {
+        group[field.key] =
+            entry(field.get(fit.parameters), fit.field_errors[i], source(fit.field_prior_share[i]));
+        ++i;
+    }
+    Json tiles = Json::object();
+    for (std::size_t t = 0; t < fit.parameters.tiles.size(); ++t) {
+        const GemmTile& tile = fit.parameters.tiles[t];
+        tiles[tile_key(tile)] = entry(tile.efficiency, fit.tile_errors[t], source(fit.tile_prior_share[t]));
+    }
+    group["tiles"] = tiles;
+    return group;
+}
+
+Json derived(const GemmDerivation& derivation, const Json& from, const std::string& date) {
+    const std::string origin = derivation.from_device + " " + name_of(derivation.from_dtype);
+    Json group = from;
+    group["provenance"] = {{"derived_from", origin},
+                           {"rate_ratio", rounded(derivation.rate_ratio)},
+                           {"memory_ratio", rounded(derivation.hbm_ratio)},
+                           {"reason", derivation.reason},
+                           {"date", date},
+                           {"note", "not checked against a table of this device and data type"}};
+    const auto scale = [&](const std::string& key, double ratio) {
+        group[key]["value"] = rounded(group[key]["value"].get<double>() * ratio);
+        group[key]["standard_error"] = rounded(group[key]["standard_error"].get<double>() * ratio);
+        group[key]["source"] = "derived from " + origin + ": " + derivation.reason;
+    };
+    for (const GemmField& field : gemm_fields()) scale(field.key, 1.0);
+    scale("peak_TFLOPS", derivation.rate_ratio);
+    scale("hbm_GBps", derivation.hbm_ratio);
+    scale("unit_bandwidth_GBps", derivation.hbm_ratio);
+    for (auto& tile : group["tiles"].items()) tile.value()["source"] = "derived from " + origin;
+    return group;
+}
+
+GemmValidation fit_recipe(const GemmRecipe& recipe, const std::filesystem::path& data) {
+    std::vector<GemmMeasurement> anchors;
+    for (const GemmAnchor& anchor : recipe.anchors) anchors.push_back(anchor.measurement);
+    GemmValidation validation = fit_and_validate(gemm_rows(recipe, data), recipe.prior, anchors);
+    if (recipe.deployed_units > 0) {
+        GemmParameters& parameters = validation.fit.parameters;
+        parameters.peak_rate = parameters.peak_rate * (recipe.deployed_units / parameters.compute_units);
+        parameters.compute_units = recipe.deployed_units;
+    }
+    return validation;
+}
+
+}  // namespace
+
+std::vector<GemmMeasurement> gemm_rows(const GemmRecipe& recipe, const std::filesystem::path& data) {
+    return read_gemm_table(data / "gemm" / recipe.file, recipe.filter);
+}
+
+std::vector<GemmCalibrationResult> write_gemm_calibrations(const std::filesystem::path& data,
+                                                           const std::filesystem::path& folder,
+                                                           const std::string& date,
+                                                           const std::vector<std::string>& devices) {
+    std::set<std::string> known;
+    for (const GemmRecipe& recipe : gemm_recipes()) known.insert(recipe.device);
+    for (const GemmDerivation& derivation : gemm_derivations()) known.insert(derivation.device);
+    const std::vector<std::string> names(known.begin(), known.end());
+    for (const std::string& device : devices)
+        if (!known.contains(device))
+            throw UserError("no GEMM recipe for device '" + device + "'" + suggestion(device, names));
+
+    // What is derived from another device needs that one fitted too.
+    std::set<std::string> wanted(devices.begin(), devices.end()), needed;
+    if (wanted.empty()) wanted = known;
+    needed = wanted;
+    for (const GemmDerivation& derivation : gemm_derivations())
+        if (wanted.contains(derivation.device)) needed.insert(derivation.from_device);
+
+    std::vector<GemmCalibrationResult> results;
+    std::map<std::string, Json> groups;
+    for (const GemmRecipe& recipe : gemm_recipes()) {
+        if (!needed.contains(recipe.device)) continue;
+        results.push_back({recipe.device, recipe.dtype, fit_recipe(recipe, data)});
+        groups[recipe.device][name_of(recipe.dtype)] = to_json(recipe, results.back().validation, date);
+    }
+    for (const GemmDerivation& derivation : gemm_derivations())
+        if (needed.contains(derivation.device))
+            groups[derivation.device][name_of(derivation.dtype)] = derived(
+                derivation, groups.at(derivation.from_device).at(name_of(derivation.from_dtype)), date);
+
+    for (const std::string& device : wanted) {
+        const std::filesystem::path path = folder / (device + ".json");
+        Json file{{"schema", 1}, {"device", device}};
+        if (std::filesystem::exists(path)) file = read_json_file(path);
+        file["gemm"] = groups.at(device);
+        write_file_atomically(path, file.dump(2) + "\n");
+    }
+    return results;
+}
+
+}  // namespace overlap

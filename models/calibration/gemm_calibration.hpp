@@ -1,0 +1,32 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "models/calibration/gemm_recipes.hpp"
+#include "models/calibration/gemm_validation.hpp"
+#include "sim/core/config_reader.hpp"
+
+namespace overlap {
+
+/// Rows that a recipe is fitted to and judged on, anchors not included.
+std::vector<GemmMeasurement> gemm_rows(const GemmRecipe& recipe, const std::filesystem::path& data);
+
+/// One fitted device and dtype, for a report.
+struct GemmCalibrationResult {
+    std::string device;
+    DType dtype = DType::bf16;
+    GemmValidation validation;
+};
+
+/// Fits every recipe (or those of `devices`, if any are named) to the tables in `data`/gemm, derives the
+/// dtypes without a table, and writes the `gemm` group of `folder`/<device>.json; other groups of an existing
+/// file stay. `date` (ISO) goes into the provenance. Takes one to three minutes for all. Throws UserError for
+/// unreadable tables and for an unknown device.
+std::vector<GemmCalibrationResult> write_gemm_calibrations(const std::filesystem::path& data,
+                                                           const std::filesystem::path& folder,
+                                                           const std::string& date,
+                                                           const std::vector<std::string>& devices = {});
+
+}  // namespace overlap

@@ -1,0 +1,187 @@
+#include "models/calibration/gemm_recipes.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace overlap {
+namespace {
+
+const std::string aiter =
+    "github.com/ROCm/aiter commit e4048607a535 (2026-08-22), tuner output, kernel time, "
+    "rotated buffers";
+const std::string aiconfigurator =
+    "github.com/ai-dynamo/aiconfigurator commit 095f58a51 (2026-08-21), "
+    "TensorRT-LLM 1.3.0rc20 torch linear";
+const std::string hipblaslt =
+    "github.com/ROCm/hipBLASLt commit 7d9fb68 (2024-10-25), Tensile logic, speed at tuning "
+    "time";
+
+struct Hardware {
+    double units, peak_TFLOPS, peak_spread, hbm_GBps, cache_MB;
+    std::int64_t k_step;
+    std::vector<std::pair<std::int64_t, std::int64_t>> tiles;
+};
+
+/// One prior for all devices; only what differs in hardware is given. Values are estimates of the right size:
+/// kernel floor 2.5–7 µs and achieved HBM rates as published, 60 units to saturate HBM as in AMD's Origami
+/// model, tile efficiency falling with area^0.15, a power cap that costs 10 % in the long run.
+GemmPrior prior_for(const Hardware& hardware) {
+    struct Belief {
+        double value, spread;
+    };
+    const std::vector<Belief> beliefs{
+        {4, 1.5},                                      // launch_us
+        {0.5, 2},                                      // tile_fixed_us
+        {0.5, 2},                                      // tile_epilogue_us
+        {hardware.peak_TFLOPS, hardware.peak_spread},  // peak_TFLOPS
+        {0.6, 1.5},                                    // tail_floor
+        {0.8, 1.3},                                    // partial_floor
+        {hardware.hbm_GBps, 1.08},                     // hbm_GBps
+        {hardware.hbm_GBps / 60, 2},                   // unit_bandwidth_GBps
+        {3, 1.5},                                      // overlap_exponent
+        {hardware.cache_MB, 2},                        // reuse_cache_MB
+        {3, 2},                                        // split_k_fixed_us
+        {3000, 2},                                     // split_k_GBps
+        {0.1, 2},                                      // sustained_slowdown
+        {4000, 2},                                     // sustained_time_us
+    };
+    GemmPrior prior;
+    prior.start.compute_units = hardware.units;
+    prior.start.k_step = hardware.k_step;
+    const auto fields = gemm_fields();
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+        fields[i].set(prior.start, beliefs.at(i).value);
+        prior.field_spread.push_back(beliefs.at(i).spread);
+    }
+    for (const auto& [m, n] : hardware.tiles) {
+        const double area = static_cast<double>(m * n);
+        prior.start.tiles.push_back({m, n, std::min(1.0, std::pow(area / (256.0 * 128.0), 0.15))});
+    }
+    return prior;
+}
+
+const std::vector<std::pair<std::int64_t, std::int64_t>> amd_tiles{
+    {256, 256}, {256, 128}, {128, 256}, {128, 128}, {128, 64},
+    {64, 128},  {64, 64},   {32, 128},  {32, 64},   {16, 128}};
+const std::vector<std::pair<std::int64_t, std::int64_t>> nvidia_tiles{
+    {256, 128}, {128, 256}, {192, 128}, {128, 128}, {128, 64}, {64, 128}, {64, 64}};
+const std::vector<std::pair<std::int64_t, std::int64_t>> tensile_tiles{
+    {256, 256}, {256, 128}, {128, 256}, {128, 128}, {64, 128}, {64, 64}, {32, 64}};
+
+GemmAnchor anchor(std::int64_t m, std::int64_t n, std::int64_t k, double TFLOPS, std::string source) {
+    const GemmShape shape{m, n, k, DType::bf16, false};
+    return {{shape, shape.flops() / teraflops(TFLOPS), 4.0}, std::move(source)};
+}
+
+GemmRecipe aiter_recipe(const std::string& device, DType dtype, const std::string& family,
+                        const Hardware& hardware) {
+    GemmTableFilter filter{.dtype = dtype, .where = {{"family", family}, {"B", "1"}}, .alignment = 16};
+    return {device, dtype, device + "_gemm_aiter.csv", aiter, "MIT", filter, prior_for(hardware), {}, 0, ""};
+}
+
+GemmRecipe nvidia_recipe(const std::string& device, double hbm_GBps) {
+    GemmTableFilter filter{.dtype = DType::bf16, .where = {}};
+    const Hardware hardware{132, 800, 1.3, hbm_GBps, 50, 64, nvidia_tiles};
+    return {device,
+            DType::bf16,
+            device + "_gemm_bf16.csv",
+            aiconfigurator,
+            "Apache-2.0",
+            filter,
+            prior_for(hardware),
+            {},
+            0,
+            ""};
+}
+
+GemmRecipe tensile_recipe(const std::string& device, DType dtype, std::map<std::string, std::string> where,
+                          const Hardware& hardware) {
+    where["batch"] = "1";
+    GemmTableFilter filter{
+        .dtype = dtype, .time_column = "us_calc", .where = std::move(where), .shortest_us = 4};
+    return {device, dtype, "hipblaslt_logic_tflops.csv", hipblaslt, "MIT", filter, prior_for(hardware), {},
+            0,      ""};
+}
+
+std::vector<GemmRecipe> make_recipes() {
+    std::vector<GemmRecipe> recipes;
+    recipes.push_back(
+        aiter_recipe("mi300x", DType::fp8, "fp8_blockscale", {304, 950, 1.3, 4200, 256, 128, amd_tiles}));
+    recipes.back().note =
+        "block-scaled fp8 (1x128 by 128x128); per-tensor hipBLASLt fp8 is up to 1.4 times as fast. The "
+        "table does not say whether it is MI300X or MI325X";
+
+    recipes.push_back(tensile_recipe("mi300x", DType::bf16, {{"arch", "aquavanjaram"}, {"dtype_code", "BBS"}},
+                                     {304, 740, 1.05, 4200, 256, 64, tensile_tiles}));
+    recipes.back().anchors = {
+        anchor(10240, 15360, 8192, 668, "stas00/ml-engineering MAMF table, MI300X bf16 668 TFLOPS"),
+        anchor(4096, 4864, 32896, 708,
+               "ROCm blog 'Measuring max-achievable FLOPs, part 2', MI300X bf16 708 TFLOPS"),
+    };
+    recipes.back().note = "few rows, all small or shallow; the two published large GEMMs set the peak";
+
+    recipes.push_back(
+        aiter_recipe("mi355x", DType::bf16, "bf16", {256, 1600, 1.3, 6000, 256, 128, amd_tiles}));
+    recipes.back().note = "rows come from five kernel libraries tuned at different times";
+    recipes.push_back(
+        aiter_recipe("mi355x", DType::fp8, "fp8_blockscale", {256, 2200, 1.3, 6000, 256, 128, amd_tiles}));
+    // The table mixes kernel libraries of different age; one of them, the largest, is one population.
+    recipes.back().filter.where["lib"] = "ck";
+    recipes.back().note =
+        "block-scaled fp8 by Composable Kernel only; newer kernels are up to 1.3 times as fast for "
+        "M >= 65536, per-tensor hipBLASLt fp8 up to 1.9 times";
+
+    for (const auto& [dtype, code] : {std::pair(DType::bf16, "BBS"), std::pair(DType::fp16, "HHS")}) {
+        recipes.push_back(tensile_recipe(
+            "mi250x", dtype, {{"arch", "aldebaran"}, {"cu_dir", "104CU/Equality"}, {"dtype_code", code}},
+            {104, 130, 1.3, 1300, 8, 64, tensile_tiles}));
+        recipes.back().deployed_units = 110;
+        recipes.back().note =
+            "one GCD. Fitted to an MI250 (104 CUs), rate per CU kept for 110 CUs. Old library, "
+            "few rows";
+    }
+    recipes.push_back(nvidia_recipe("h100", 2950));
+    recipes.push_back(nvidia_recipe("h200", 4150));
+    return recipes;
+}
+
+const std::string max_achievable =
+    "measured max-achievable TFLOPS, ROCm blog 'Measuring max-achievable FLOPs, part 2': ";
+const std::string mamf = "stas00/ml-engineering MAMF table: ";
+
+std::vector<GemmDerivation> make_derivations() {
+    const double mi325x_hbm = 6.0 / 5.3;
+    const std::string hbm = "; memory by the datasheets, 6.0/5.3 TB/s";
+    return {
+        {"mi300x", DType::fp16, "mi300x", DType::bf16, 654.0 / 708, 1, max_achievable + "fp16 654, bf16 708"},
+        {"mi325x", DType::bf16, "mi300x", DType::bf16, 843.0 / 708, mi325x_hbm,
+         max_achievable + "MI325X 843, MI300X 708" + hbm},
+        {"mi325x", DType::fp16, "mi300x", DType::fp16, 794.0 / 654, mi325x_hbm,
+         max_achievable + "MI325X 794, MI300X 654" + hbm},
+        {"mi325x", DType::fp8, "mi300x", DType::fp8, 1519.0 / 1273, mi325x_hbm,
+         max_achievable + "MI325X 1519, MI300X 1273" + hbm},
+        {"mi355x", DType::fp16, "mi355x", DType::bf16, 1, 1,
+         "estimate: same datasheet rate as bf16, none measured"},
+        {"h100", DType::fp16, "h100", DType::bf16, 1, 1,
+         "estimate: same datasheet rate as bf16, none measured"},
+        {"h200", DType::fp16, "h200", DType::bf16, 1, 1,
+         "estimate: same datasheet rate as bf16, none measured"},
+        {"h100", DType::fp8, "h100", DType::bf16, 1403.0 / 794, 1, mamf + "H100 fp8 1403, bf16 794 TFLOPS"},
+        {"h200", DType::fp8, "h200", DType::bf16, 1453.0 / 794, 1,
+         mamf + "H200 fp8 1453; bf16 794 is of the H100 (same chip)"},
+    };
+}
+
+}  // namespace
+
+const std::vector<GemmRecipe>& gemm_recipes() {
+    static const std::vector<GemmRecipe> recipes = make_recipes();
+    return recipes;
+}
+
+const std::vector<GemmDerivation>& gemm_derivations() {
+    static const std::vector<GemmDerivation> derivations = make_derivations();
+    return derivations;
+}
+
+}  // namespace overlap

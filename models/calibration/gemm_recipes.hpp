@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/calibration/fit_gemm.hpp"
+
+namespace overlap {
+
+/// A published single measurement that no table has, with more weight than a row.
+struct GemmAnchor {
+    GemmMeasurement measurement;
+    std::string source;
+};
+
+/// How one device and dtype is fitted: which rows of which public table, and what is believed beforehand.
+struct GemmRecipe {
+    std::string device;
+    DType dtype = DType::bf16;
+    std::string file;  ///< in the folder `gemm` of the public data
+    std::string origin;
+    std::string licence;
+    GemmTableFilter filter;
+    GemmPrior prior;
+    std::vector<GemmAnchor> anchors;
+    double deployed_units =
+        0;  ///< compute units of the device, where the table is of a sibling with another count
+    std::string note;
+};
+
+/// A dtype without a usable table: another's parameters with the rates scaled.
+struct GemmDerivation {
+    std::string device;
+    DType dtype = DType::bf16;
+    std::string from_device;
+    DType from_dtype = DType::bf16;
+    double rate_ratio = 1;  ///< of the compute rate
+    double hbm_ratio = 1;   ///< of the memory rates
+    std::string reason;     ///< where the ratios are from
+};
+
+const std::vector<GemmRecipe>& gemm_recipes();
+/// In an order in which what is derived from comes first.
+const std::vector<GemmDerivation>& gemm_derivations();
+
+}  // namespace overlap

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/core/operators.hpp"
+#include "sim/core/units.hpp"
+
+namespace overlap {
+
+struct GemmMeasurement {
+    GemmShape shape;
+    Seconds time;       ///< kernel time
+    double weight = 1;  ///< in the fit; 1 for a row of a table
+};
+
+/// Which rows of a CSV table are taken.
+struct GemmTableFilter {
+    DType dtype = DType::bf16;                 ///< given to every row
+    std::string time_column = "us";            ///< microseconds
+    std::map<std::string, std::string> where;  ///< column → the only text accepted
+    double shortest_us = 8;                    ///< shorter kernels are launch and little else
+    std::int64_t alignment = 1;  ///< N and K must be multiples: misaligned ones use other kernels
+};
+
+/// Rows of a CSV file with a header line and columns M, N, K and the time, sorted by (N, K, M); of equal
+/// shapes the fastest, as a tuned library would run it. Quotes are not supported (the tables have none).
+/// Throws UserError "file:line: …" for a missing column, a short row, or a number that is none or not
+/// positive.
+std::vector<GemmMeasurement> read_gemm_table(const std::filesystem::path& path,
+                                             const GemmTableFilter& filter);
+
+}  // namespace overlap

@@ -1,0 +1,70 @@
+#include "models/calibration/gemm_validation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <future>
+#include <set>
+#include <utility>
+
+namespace overlap {
+
+GemmErrors gemm_errors(std::span<const GemmMeasurement> rows, const GemmParameters& parameters,
+                       Seconds shortest) {
+    std::vector<double> errors;
+    std::set<std::pair<std::int64_t, std::int64_t>> families;
+    for (const GemmMeasurement& row : rows) {
+        if (row.time < shortest) continue;
+        families.insert({row.shape.n, row.shape.k});
+        errors.push_back(std::abs(estimate_gemm(row.shape, parameters).total() / row.time - 1));
+    }
+    if (errors.empty()) return {};
+    std::sort(errors.begin(), errors.end());
+    double sum = 0;
+    for (const double error : errors) sum += error;
+    return {errors.size(), families.size(), sum / static_cast<double>(errors.size()),
+            errors[errors.size() * 9 / 10]};
+}
+
+int gemm_fold(const GemmShape& shape) {
+    // splitmix64 of (N,K): spreads neighbouring sizes over the folds, the same on every machine.
+    auto x =
+        static_cast<std::uint64_t>(shape.n) * 0x9e3779b97f4a7c15ULL + static_cast<std::uint64_t>(shape.k);
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+    return static_cast<int>((x ^ (x >> 31)) % gemm_folds);
+}
+
+std::vector<GemmMeasurement> rows_of_fold(std::span<const GemmMeasurement> rows, int fold, bool inside) {
+    std::vector<GemmMeasurement> result;
+    for (const GemmMeasurement& row : rows)
+        if ((gemm_fold(row.shape) == fold) == inside) result.push_back(row);
+    return result;
+}
+
+GemmValidation fit_and_validate(std::span<const GemmMeasurement> rows, const GemmPrior& prior,
+                                std::span<const GemmMeasurement> anchors) {
+    // One thread a fold: the folds know nothing of each other, so the result does not depend on timing.
+    std::vector<std::future<GemmValidation>> folds;
+    for (int fold = 0; fold < gemm_folds; ++fold)
+        folds.push_back(std::async(std::launch::async, [rows, &prior, anchors, fold] {
+            const auto outside = rows_of_fold(rows, fold, false), inside = rows_of_fold(rows, fold, true);
+            std::vector<GemmMeasurement> known = outside;
+            known.insert(known.end(), anchors.begin(), anchors.end());
+            GemmValidation result;
+            result.fit = fit_gemm(known, prior);
+            result.fitted = gemm_errors(outside, result.fit.parameters);
+            result.held_out = gemm_errors(inside, result.fit.parameters);
+            return result;
+        }));
+    GemmValidation result = folds.front().get();
+    result.cross_validated_mean = result.held_out.mean / gemm_folds;
+    result.cross_validated_p90 = result.held_out.p90 / gemm_folds;
+    for (auto fold = folds.begin() + 1; fold != folds.end(); ++fold) {
+        const GemmErrors held_out = fold->get().held_out;
+        result.cross_validated_mean += held_out.mean / gemm_folds;
+        result.cross_validated_p90 += held_out.p90 / gemm_folds;
+    }
+    return result;
+}
+
+}  // namespace overlap

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "models/calibration/fit_gemm.hpp"
+
+namespace overlap {
+
+/// Relative errors |predicted / measured − 1| of the kernels that take at least `shortest`.
+struct GemmErrors {
+    std::size_t rows = 0;
+    std::size_t families = 0;
+    double mean = 0;
+    double p90 = 0;
+};
+inline constexpr Seconds shortest_judged = microseconds(20);
+GemmErrors gemm_errors(std::span<const GemmMeasurement> rows, const GemmParameters& parameters,
+                       Seconds shortest = shortest_judged);
+
+/// A family is one (N,K); it lies in one of four folds by a hash, so rows of one family are never on both
+/// sides. Fold 0 is held out of every committed calibration.
+inline constexpr int gemm_folds = 4;
+int gemm_fold(const GemmShape& shape);
+std::vector<GemmMeasurement> rows_of_fold(std::span<const GemmMeasurement> rows, int fold, bool inside);
+
+/// Fit without fold 0, its errors on both sides, and the mean over all four folds each held out in turn.
+struct GemmValidation {
+    GemmFit fit;
+    GemmErrors fitted;
+    GemmErrors held_out;
+    double cross_validated_mean = 0;
+    double cross_validated_p90 = 0;
+};
+/// `anchors` join every fit and are never judged.
+GemmValidation fit_and_validate(std::span<const GemmMeasurement> rows, const GemmPrior& prior,
+                                std::span<const GemmMeasurement> anchors = {});
+
+}  // namespace overlap

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/calibration.hpp"
+#include "models/resources.hpp"
+#include "sim/core/task_graph.hpp"
+
+namespace overlap {
+
+/// `amount` of a resource that a task uses over its whole body: CU·seconds of compute units, bytes of the rest.
+struct Demand {
+    ResourceId resource = 0;
+    double amount = 0;
+};
+
+/// `units` of a resource taken away from everybody else for as long as the body runs, used or not.
+struct Hold {
+    ResourceId resource = 0;
+    double units = 0;
+};
+
+/// What one task costs alone. In order: launch, its turn on its stream and, with `queue`, on a DMA engine, setup (the
+/// engine is taken), body, completion. The stream and the engine are free again after the body; the task has ended
+/// after the completion. `handoff` is what successors on other streams wait beyond the end.
+struct Cost {
+    Seconds launch;
+    bool launch_ahead = false;  ///< launched while the stream is still busy with the task before
+    Seconds setup;
+    Seconds body;  ///< at the top rate; demands may make it longer
+    Seconds completion;
+    Seconds handoff;
+    std::optional<ResourceId> queue;
+    std::vector<Demand> demands;
+    std::vector<Hold> holds;
+};
+
+/// Duration of the body when nothing else runs: the top rate, or the demand that takes longest.
+Seconds isolated_body(const Cost& cost, const ResourceTable& resources);
+/// launch + setup + body + completion when nothing else runs.
+Seconds isolated_time(const Cost& cost, const ResourceTable& resources);
+
+/// A machine as the cost models see it: the topology with its resources, the fitted parameters of its device, and
+/// for how long its GPUs multiply without a rest, which sets their clock under a power cap (0: a single kernel).
+struct Machine {
+    Topology topology;
+    ResourceTable resources;
+    Calibration calibration;
+    Seconds sustained;
+};
+
+/// Contract: `cost` is a pure function of the task and the machine; it ignores every other task. All times are
+/// positive or zero and finite, and grow with the work. Called only for tasks that `handles` accepts.
+class CostModel {
+public:
+    virtual ~CostModel() = default;
+    virtual bool handles(const Task& task) const = 0;
+    virtual Cost cost(const Task& task, const Machine& machine) const = 0;
+};
+
+}  // namespace overlap

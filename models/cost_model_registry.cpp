@@ -1,0 +1,54 @@
+#include "models/cost_model_registry.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+namespace overlap {
+
+std::unique_ptr<CostModel> make_gemm_tiled();
+std::unique_ptr<CostModel> make_gemm_roofline();
+std::unique_ptr<CostModel> make_dma_copy();
+std::unique_ptr<CostModel> make_kernel_copy();
+std::unique_ptr<CostModel> make_streaming();
+
+std::span<const CostModelEntry> cost_models() {
+    static const std::array<CostModelEntry, 5> entries{{
+        {"gemm_tiled", "gemm",
+         "Macro-tiles in waves with a tail, split-K, operand traffic with cache reuse; fitted per device and dtype.",
+         make_gemm_tiled},
+        {"gemm_roofline", "gemm",
+         "FLOPs at the datasheet rate or operands once through HBM; no tiles, so no decomposition loss.",
+         make_gemm_roofline},
+        {"dma_copy", "copy by dma",
+         "Command, schedule, start, bytes at the engine's or the narrowest link's rate, completion.", make_dma_copy},
+        {"kernel_copy", "copy by cu",
+         "Launch, bytes at a rate that saturates with the compute units held, completion.", make_kernel_copy},
+        {"streaming", "local_copy, reduce, memory_bound",
+         "Bytes through HBM on the compute units that saturate it; no cache hits.", make_streaming},
+    }};
+    return entries;
+}
+
+CostModels::CostModels(std::span<const std::string> chosen) {
+    for (const std::string& name : chosen) {
+        const auto entries = cost_models();
+        const auto found = std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.name == name; });
+        if (found == entries.end()) {
+            std::vector<std::string> names;
+            for (const CostModelEntry& entry : entries) names.push_back(entry.name);
+            throw UserError("cost model '" + name + "' is not known" + suggestion(name, names));
+        }
+        models_.push_back(found->make());
+    }
+    for (const CostModelEntry& entry : cost_models()) models_.push_back(entry.make());
+}
+
+Cost CostModels::cost(const Task& task, const Machine& machine) const {
+    for (const auto& model : models_)
+        if (model->handles(task)) return model->cost(task, machine);
+    assert(false && "every kind of task has a default cost model");
+    return {};
+}
+
+}  // namespace overlap

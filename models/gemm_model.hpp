@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+
+#include "models/gemm_parameters.hpp"
+#include "sim/core/operators.hpp"
+#include "sim/core/units.hpp"
+
+namespace overlap {
+
+/// One GEMM alone on one GPU: how long, and what it asks of the GPU.
+struct GemmEstimate {
+    Seconds launch;                 ///< fixed part
+    Seconds body;                   ///< running part; the GEMM takes launch + body
+    Bytes hbm_traffic;              ///< read + written, with re-reads that miss the last-level cache
+    double compute_units_busy = 0;  ///< mean number of units that hold a tile while the body runs
+    std::int64_t tile_m = 0;
+    std::int64_t tile_n = 0;
+    std::int64_t split_k = 1;
+    double waves = 0;  ///< tiles · split_k / compute units
+
+    Seconds total() const { return launch + body; }
+};
+
+/// Time and demands of C[M,N] (+)= A[M,K]·B[K,N], kernel time as a GPU profiler shows it (no host launch
+/// gap).
+///
+/// Like a library's heuristic, takes the fastest of the calibrated macro-tiles and of split-K 1…16:
+///   tile     = 2·tm·tn·⌈K/s⌉ / (peak/units · efficiency) + tile_fixed + tile_epilogue · tm·tn/128²
+///   compute  = tile · (full waves + tail_floor + (1 − tail_floor)·f), f the filled share of the last wave
+///   memory   = (A + B + C + re-reads·miss) / rate, the rate limited by HBM and by the units that are active
+///   body     = (compute^p + memory^p)^(1/p) + split-K reduction
+///   body    *= 1 + sustained_slowdown · t/(t + sustained_time), t = max(body, busy): the power cap
+///
+/// `busy` is how long the GPU computes without a pause around this GEMM. Parts of a large GEMM that run back
+/// to back heat the chip as the whole does: pass the whole's body, or the parts look faster than they are (by
+/// up to `sustained_slowdown`). The tables were measured on repetitions of one shape, so this is an estimate.
+///
+/// `accumulate` reads C as well: its bytes are added to memory and the epilogue doubles (an estimate: no
+/// public table has beta = 1).
+///
+/// Growing M, N or K never shortens it, except that a GEMM too small to draw the full memory bandwidth can
+/// gain up to 15 % from more units. Pure, about 1 µs a call, positive for every m, n, k ≥ 1 (asserted). Mean
+/// error on (N,K) families that the fit has not seen: 4–5 % on MI300X fp8, H100 and H200 bf16 for kernels of
+/// 20 µs and more; see configs/calibrations/ for each device. Ignores: operand layouts, misaligned leading
+/// dimensions, cache left warm by the kernel before, data-dependent power.
+GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& parameters, Seconds busy = {});
+
+}  // namespace overlap

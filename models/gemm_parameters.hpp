@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/core/config_reader.hpp"
+#include "sim/core/dtype.hpp"
+#include "sim/core/units.hpp"
+
+namespace overlap {
+
+/// One macro-tile of C that a library kernel computes on one compute unit at a time.
+struct GemmTile {
+    std::int64_t m = 0;
+    std::int64_t n = 0;
+    double efficiency = 1.0;  ///< its main-loop rate, in shares of `peak_rate`
+};
+
+/// What a device's GEMM library needs to be predicted, for one dtype. Fitted values come from
+/// configs/calibrations/<device>.json (made by models/calibration/), each with its source and standard error.
+struct GemmParameters {
+    double compute_units = 1;  ///< CUs or SMs that the kernel may use
+    std::int64_t k_step = 64;  ///< K is padded to a multiple of this (main-loop depth of the kernels)
+    Seconds launch;            ///< kernel start and end, whatever the shape
+    Seconds tile_fixed;        ///< prologue of a tile: first loads, pipeline fill
+    Seconds tile_epilogue;     ///< storing a 128×128 tile of C; scales with the tile's area
+    FlopsPerSecond peak_rate;  ///< all units together, short kernel, deep K: what clock and power allow
+    double tail_floor = 1;     ///< cost of a last wave that is almost empty, in full waves
+    double partial_floor = 1;  ///< cost of an only wave that is almost empty, in full waves (clock is higher)
+    BytesPerSecond hbm;        ///< achieved memory rate with all units reading
+    BytesPerSecond unit_bandwidth;  ///< most that one compute unit draws from memory
+    double overlap_exponent =
+        4;                  ///< p in (compute^p + memory^p)^(1/p): 1 is no overlap, ∞ is perfect overlap
+    Bytes reuse_cache;      ///< working set at which a quarter of the re-reads miss the last-level cache
+    Seconds split_k_fixed;  ///< extra time of a split-K kernel: its reduction pass
+    BytesPerSecond split_k_rate;    ///< rate of reducing the fp32 partial results
+    double sustained_slowdown = 0;  ///< extra time of a kernel that lasts far longer than `sustained_time`:
+    Seconds sustained_time;         ///< …the power cap lowers the clock; half of it is reached here
+    std::vector<GemmTile> tiles;
+};
+
+/// One scalar parameter as it stands in JSON: the unit is in the key.
+struct GemmField {
+    std::string key;
+    Range range;                           ///< refused outside
+    double (*get)(const GemmParameters&);  ///< in the key's unit
+    void (*set)(GemmParameters&, double in_unit);
+};
+/// All scalar parameters that a fit may move, in the order of the files; reader, writer and fit share this
+/// list.
+std::span<const GemmField> gemm_fields();
+
+/// Key of a tile's efficiency: "256x128".
+std::string tile_key(const GemmTile& tile);
+
+/// The `gemm` group of a calibration: {"bf16": {"provenance": {…}, "launch_us": {"value", "standard_error",
+/// "source"}, …, "tiles": {"256x128": {…}}}}. Throws UserError on anything unknown, missing or out of range.
+std::map<DType, GemmParameters> read_gemm_parameters(ConfigObject& gemm);
+/// The same from a whole file {"schema": 1, "device": …, "gemm": …}.
+std::map<DType, GemmParameters> read_gemm_calibration(const std::filesystem::path& path);
+
+}  // namespace overlap

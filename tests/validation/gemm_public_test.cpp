@@ -1,0 +1,94 @@
+// GEMM times against public tables, on (N,K) families that no committed parameter was fitted to.
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <fstream>
+
+#include "models/calibration/gemm_calibration.hpp"
+
+using namespace overlap;
+
+namespace {
+
+const std::filesystem::path source = OVERLAP_SOURCE_DIR;
+
+/// The public tables are not part of the repository; shared/data/README.md says where each is from.
+std::filesystem::path public_data() {
+    if (const char* folder = std::getenv("OVERLAP_SHARED_DATA")) return folder;
+    return source / ".." / "shared" / "data";
+}
+
+struct Target {
+    std::string device;
+    DType dtype;
+    double mean;       ///< highest mean error that is accepted on held-out families
+    std::size_t rows;  ///< at least so many rows judged
+};
+
+}  // namespace
+
+TEST_CASE("held-out GEMM families are predicted within target") {
+    if (!std::filesystem::is_directory(public_data() / "gemm")) {
+        WARN("skipped: no public GEMM tables in " << public_data().string() << " (set OVERLAP_SHARED_DATA)");
+        return;
+    }
+    const std::vector<Target> targets{
+        {"mi300x", DType::fp8, 0.06, 1000}, {"h200", DType::bf16, 0.08, 1000},
+        {"h100", DType::bf16, 0.08, 1000},  {"mi355x", DType::bf16, 0.08, 100},
+        {"mi355x", DType::fp8, 0.08, 500},
+    };
+    int judged = 0;
+    for (const Target& target : targets) {
+        for (const GemmRecipe& recipe : gemm_recipes()) {
+            if (recipe.device != target.device || recipe.dtype != target.dtype) continue;
+            const auto file = source / "configs" / "calibrations" / (recipe.device + ".json");
+            const GemmParameters parameters = read_gemm_calibration(file).at(recipe.dtype);
+            const auto held_out = rows_of_fold(gemm_rows(recipe, public_data()), 0, true);
+            const GemmErrors errors = gemm_errors(held_out, parameters);
+            INFO(target.device << " " << name_of(target.dtype) << ": mean " << errors.mean << ", p90 "
+                               << errors.p90 << " on " << errors.rows << " rows of " << errors.families
+                               << " families");
+            CHECK(errors.mean <= target.mean);
+            CHECK(errors.rows >= target.rows);
+            CHECK(errors.families >= 5);
+            // The committed provenance is of these very parameters.
+            const Json provenance = read_json_file(file)["gemm"][name_of(recipe.dtype)]["provenance"];
+            CHECK(provenance["mean_error_held_out_pct"].get<double>() ==
+                  Approx(100 * errors.mean).margin(0.02));
+            CHECK(provenance["rows_held_out"].get<std::size_t>() == errors.rows);
+            ++judged;
+        }
+    }
+    CHECK(judged == 5);
+}
+
+TEST_CASE("folds never share a family and none is empty") {
+    std::vector<int> families(gemm_folds, 0);
+    for (std::int64_t n = 256; n <= 16'384; n += 256)
+        for (std::int64_t k = 256; k <= 16'384; k += 256) {
+            const int fold = gemm_fold({1, n, k});
+            REQUIRE(fold == gemm_fold({4096, n, k}));
+            ++families.at(static_cast<std::size_t>(fold));
+        }
+    // 4096 families in 4 folds: 1024 each, ± 5 standard deviations of √(4096 · ¼ · ¾) = 27.7.
+    for (const int count : families) CHECK(std::abs(count - 1024) < 139);
+}
+
+TEST_CASE("a bad row of a table is a one-line error with its place") {
+    const auto path = std::filesystem::temp_directory_path() / "overlap_gemm_table_test.csv";
+    const auto error_of = [&](const std::string& content) -> std::string {
+        std::ofstream(path) << content;
+        try {
+            read_gemm_table(path, {.where = {}});
+        } catch (const UserError& error) {
+            return error.what();
+        }
+        return "";
+    };
+    CHECK(error_of("M,N,K,us\n16,32,64,9.5\n").empty());
+    CHECK_THAT(error_of("M,N,K,us\n16,32,64,9.5\n16,x,64,9.5\n"),
+               Catch::EndsWith(":3: N is 'x', expected a positive number"));
+    CHECK_THAT(error_of("M,N,K,us\n16,32\n"), Catch::EndsWith(":2: has 2 cells, the header has 4"));
+    CHECK_THAT(error_of("M,N,us\n"), Catch::Contains(":1: there is no column 'K'"));
+    CHECK_THAT(error_of("M,N,K,us\n16,32,64,-1\n"), Catch::Contains(":2: us is '-1'"));
+    std::filesystem::remove(path);
+}
