@@ -1,0 +1,17 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace overlap {
+
+/// Each adds its flags to `app` (or a subcommand of its own) and what runs when it is chosen.
+void add_run_command(CLI::App& app);
+void add_batch_command(CLI::App& app);
+void add_calibrate_command(CLI::App& app);
+void add_cost_command(CLI::App& app);
+void add_list_commands(CLI::App& app);
+
+/// Prints a result on stdout; throws std::runtime_error where stdout can't take it (disk full, closed pipe).
+void print(std::string_view text);
+
+}  // namespace overlap

@@ -1,0 +1,193 @@
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <iomanip>
+#include <memory>
+#include <sstream>
+
+#include "models/cost_model_registry.hpp"
+#include "models/gemm_model.hpp"
+#include "sim/commands/commands.hpp"
+#include "sim/commands/csv_table.hpp"
+#include "sim/commands/sizes.hpp"
+#include "sim/run.hpp"
+
+namespace overlap {
+namespace {
+
+struct CostFlags {
+    std::string device, topology, gemm, dtype = "bf16", copy, agent = "dma", transfer, from, format = "text";
+    std::vector<std::string> cost_models;
+    int cus = 0;
+    bool accumulate = false;
+};
+
+/// A machine with the device: the topology asked for, else the shipped one with most GPUs of one node.
+Machine machine_for(const CostFlags& flags, const ConfigFolder& folder) {
+    std::string name = flags.topology;
+    if (name.empty()) {
+        if (flags.device.empty()) throw UserError("command line: --device or --topology is needed");
+        folder.find("devices", flags.device);  // the error for an unknown device
+        const std::string device = std::filesystem::path(flags.device).stem().string();
+        const std::vector<std::string> topologies = folder.names("topologies");
+        const std::string usual = device + "_8";
+        if (std::find(topologies.begin(), topologies.end(), usual) == topologies.end())
+            throw UserError("command line: there is no topology " + usual + "; name one with --topology");
+        name = usual;
+    }
+    Topology topology = folder.topology(name);
+    ResourceTable resources(topology);
+    Calibration calibration = folder.calibration(topology.device().name);
+    return {std::move(topology), std::move(resources), std::move(calibration), Seconds()};
+}
+
+DType dtype_named(const std::string& name, const std::string& where) {
+    const auto found = std::find(dtype_names.begin(), dtype_names.end(), name);
+    if (found == dtype_names.end()) throw UserError(where + ": dtype is '" + name + "'" + suggestion(name, dtype_names));
+    return static_cast<DType>(found - dtype_names.begin());
+}
+
+Task copy_task(const CostFlags& flags, const Machine& machine) {
+    if (machine.topology.gpus() < 2) throw UserError("command line: --copy needs a topology with two GPUs");
+    const Bytes bytes = parse_size(flags.copy, "command line: --copy");
+    CopyWork copy{0, 1, bytes, bytes, Agent::dma, Direction::pull, 0};
+    if (flags.agent == "cu") {
+        copy.agent = Agent::cu;
+        copy.direction = Direction::push;
+        const DeviceSpec& device = machine.topology.device();
+        copy.cus = flags.cus > 0 ? flags.cus : device.copy_kernel.default_cus;
+        if (copy.cus >= device.compute_units)
+            throw UserError("command line: --cus is " + std::to_string(copy.cus) + ", but " + device.name + " has " +
+                            std::to_string(static_cast<int>(device.compute_units)) + " (allowed: less)");
+    } else if (flags.cus > 0) {
+        throw UserError("command line: --cus needs --agent cu (DMA engines take no compute units)");
+    }
+    if (!flags.transfer.empty()) copy.direction = flags.transfer == "pull" ? Direction::pull : Direction::push;
+    return {copy, copy.direction == Direction::pull ? 1 : 0, transfer_stream(1)};
+}
+
+Json described(const Task& task, const Machine& machine, const CostModels& models) {
+    const Cost cost = models.cost(task, machine);
+    Json phases = Json::object();
+    const auto* copy = std::get_if<CopyWork>(&task.work);
+    if (copy != nullptr && copy->agent == Agent::dma) {
+        const DeviceSpec::Dma& dma = machine.topology.device().dma;
+        phases["command_us"] = to_microseconds(dma.command);
+        phases["schedule_us"] = to_microseconds(dma.schedule);
+    } else {
+        phases["launch_us"] = to_microseconds(cost.launch);
+    }
+    if (copy != nullptr) phases["start_us"] = to_microseconds(cost.setup);
+    const Seconds body = isolated_body(cost, machine.resources);
+    phases["body_us"] = to_microseconds(body);
+    if (copy != nullptr) phases["completion_us"] = to_microseconds(cost.completion);
+
+    Json json{{"device", machine.topology.device().name},
+              {"time_us", to_microseconds(isolated_time(cost, machine.resources))},
+              {"phases", phases}};
+    if (const auto* shape = std::get_if<GemmShape>(&task.work)) {
+        json["TFLOPS"] = to_teraflops(shape->flops() / body);
+        const GemmEstimate gemm = estimate_gemm(*shape, machine.calibration.gemm_for(shape->dtype));
+        json["gemm"] = {{"tile", std::to_string(gemm.tile_m) + "x" + std::to_string(gemm.tile_n)},
+                        {"split_k", gemm.split_k},
+                        {"waves", gemm.waves},
+                        {"hbm_MB", gemm.hbm_traffic.si() * 1e-6}};
+    } else {
+        json["GBps"] = to_gigabytes_per_second(copy->bytes / isolated_time(cost, machine.resources));
+    }
+    return json;
+}
+
+std::string text_of(const Json& json) {
+    std::ostringstream out;
+    const auto line = [&](const std::string& name, const Json& value) {
+        out << "  " << std::left << std::setw(16) << name;
+        if (value.is_number_float())
+            out << std::setprecision(5) << value.get<double>();
+        else
+            out << (value.is_string() ? value.get<std::string>() : value.dump());
+        out << '\n';
+    };
+    for (const auto& item : json.items()) {
+        if (!item.value().is_object()) {
+            line(item.key(), item.value());
+            continue;
+        }
+        out << "  " << item.key() << '\n';
+        for (const auto& part : item.value().items()) line("  " + part.key(), part.value());
+    }
+    return out.str();
+}
+
+void print_cost(const Json& json, const std::string& format) {
+    if (format == "csv") throw UserError("command line: --format csv goes with --from (allowed here: text, json)");
+    print(format == "json" ? json.dump() + "\n" : text_of(json));
+}
+
+// Kernel time alone, as a profiler shows it and as tables of GEMM times give it: without the launch gap.
+double kernel_us(const GemmShape& shape, const Machine& machine, const CostModels& models) {
+    const Cost cost = models.cost(Task{shape, 0, compute_stream}, machine);
+    return to_microseconds(isolated_time(cost, machine.resources) - cost.launch);
+}
+
+void price_table(const CostFlags& flags, const Machine& machine, const CostModels& models) {
+    CsvTable table = read_csv_table(flags.from);
+    for (const char* column : {"m", "n", "k", "dtype"}) table.require(column);
+    std::vector<double> predicted;
+    for (std::size_t row = 0; row < table.rows(); ++row) {
+        GemmShape shape;
+        shape.m = table.integer(row, "m");
+        shape.n = table.integer(row, "n");
+        shape.k = table.integer(row, "k");
+        shape.dtype = dtype_named(table.cell(row, "dtype"), table.where(row));
+        shape.accumulate = table.has("accumulate") && table.cell(row, "accumulate") == "1";
+        predicted.push_back(kernel_us(shape, machine, models));
+    }
+    if (flags.format == "json") {
+        Json rows = Json::array();
+        for (std::size_t row = 0; row < table.rows(); ++row) {
+            Json entry = table.row_as_json(row);
+            entry["predicted_us"] = predicted[row];
+            rows.push_back(std::move(entry));
+        }
+        return print(rows.dump() + "\n");
+    }
+    print(table.with_column("predicted_us", predicted));
+}
+
+void execute(const CostFlags& flags) {
+    const ConfigFolder folder = ConfigFolder::standard();
+    const int asked = !flags.gemm.empty() + !flags.copy.empty() + !flags.from.empty();
+    if (asked != 1) throw UserError("command line: give one of --gemm MxNxK, --copy SIZE and --from FILE");
+    const Machine machine = machine_for(flags, folder);
+    const CostModels models(flags.cost_models);
+    if (!flags.from.empty()) return price_table(flags, machine, models);
+    if (!flags.copy.empty()) return print_cost(described(copy_task(flags, machine), machine, models), flags.format);
+    GemmShape shape = parse_shape(flags.gemm, "command line: --gemm");
+    shape.dtype = dtype_named(flags.dtype, "command line");
+    shape.accumulate = flags.accumulate;
+    print_cost(described(Task{shape, 0, compute_stream}, machine, models), flags.format);
+}
+
+}  // namespace
+
+void add_cost_command(CLI::App& app) {
+    CLI::App* command = app.add_subcommand("cost", "Time of one GEMM or copy alone, or of every row of a CSV");
+    auto flags = std::make_shared<CostFlags>();
+    command->add_option("--device", flags->device, "Device: a name in configs/devices");
+    command->add_option("--topology", flags->topology, "Machine instead of DEVICE_8; a copy goes from GPU 0 to 1");
+    command->add_option("--gemm", flags->gemm, "MxNxK");
+    command->add_option("--dtype", flags->dtype, "Data type of --gemm; default bf16");
+    command->add_flag("--accumulate", flags->accumulate, "C is read too (beta = 1)");
+    command->add_option("--copy", flags->copy, "Size of a copy between two GPUs: 4096, 64KB, 64MB, 1GiB ...");
+    command->add_option("--agent", flags->agent, "Who copies: dma or cu")->check(CLI::IsMember({"dma", "cu"}));
+    command->add_option("--cus", flags->cus, "Compute units of a copy by cu; default the device's");
+    command->add_option("--transfer", flags->transfer, "pull or push")->check(CLI::IsMember({"pull", "push"}));
+    command->add_option("--from", flags->from, "CSV with columns m,n,k,dtype (and accumulate: 0 or 1)");
+    command->add_option("--format", flags->format, "text, json or csv")->check(CLI::IsMember({"text", "json", "csv"}));
+    command->add_option("--cost-model", flags->cost_models, "Cost model instead of the default; repeatable")->take_all();
+    command->callback([flags] { execute(*flags); });
+}
+
+}  // namespace overlap

@@ -1,0 +1,87 @@
+#include "sim/commands/csv_table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fstream>
+
+namespace overlap {
+
+CsvTable::CsvTable(std::string file, std::vector<std::vector<std::string>> lines)
+    : file_(std::move(file)), lines_(std::move(lines)) {}
+
+std::size_t CsvTable::column(const std::string& name) const {
+    const auto& header = lines_.front();
+    return static_cast<std::size_t>(std::find(header.begin(), header.end(), name) - header.begin());
+}
+
+bool CsvTable::has(const std::string& name) const { return column(name) < lines_.front().size(); }
+
+void CsvTable::require(const std::string& name) const {
+    if (!has(name)) throw UserError(file_ + ":1: column '" + name + "' is missing" + suggestion(name, lines_.front()));
+}
+
+const std::string& CsvTable::cell(std::size_t row, const std::string& name) const {
+    return lines_.at(row + 1).at(column(name));
+}
+
+std::string CsvTable::where(std::size_t row) const { return file_ + ":" + std::to_string(row + 2); }
+
+std::int64_t CsvTable::integer(std::size_t row, const std::string& name) const {
+    const std::string& text = cell(row, name);
+    std::int64_t value = 0;
+    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || stop != text.data() + text.size() || value < 1 || value > 1'000'000'000)
+        throw UserError(where(row) + ": " + name + " is '" + text + "', expected a whole number from 1 to 1e9");
+    return value;
+}
+
+Json CsvTable::row_as_json(std::size_t row) const {
+    Json json = Json::object();
+    for (std::size_t i = 0; i < lines_.front().size(); ++i) json[lines_.front()[i]] = lines_.at(row + 1)[i];
+    return json;
+}
+
+std::string CsvTable::with_column(const std::string& name, std::span<const double> values) const {
+    std::string text;
+    for (std::size_t line = 0; line < lines_.size(); ++line) {
+        for (const std::string& cell : lines_[line]) text += cell + ",";
+        if (line == 0) {
+            text += name;
+        } else {
+            std::array<char, 32> digits{};
+            const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), values[line - 1]);
+            text.append(digits.data(), end);
+        }
+        text += '\n';
+    }
+    return text;
+}
+
+CsvTable read_csv_table(const std::filesystem::path& path) {
+    std::error_code ignored;
+    std::ifstream in(path);
+    if (std::filesystem::is_directory(path, ignored) || !in)
+        throw UserError(path.string() + ": cannot be read (no such file, or no permission)");
+    std::vector<std::vector<std::string>> lines;
+    for (std::string line; std::getline(in, line);) {
+        if (!line.empty() && line.back() == '\r') line.pop_back();
+        if (line.empty()) continue;
+        const std::string where = path.string() + ":" + std::to_string(lines.size() + 1);
+        if (line.find('"') != std::string::npos) throw UserError(where + ": has a quoted cell, which is not supported");
+        std::vector<std::string> cells{""};
+        for (const char c : line)
+            if (c == ',')
+                cells.emplace_back();
+            else
+                cells.back() += c;
+        if (!lines.empty() && cells.size() != lines.front().size())
+            throw UserError(where + ": has " + std::to_string(cells.size()) + " cells, expected " +
+                            std::to_string(lines.front().size()));
+        lines.push_back(std::move(cells));
+    }
+    if (lines.size() < 2) throw UserError(path.string() + ": has no rows, expected a header line and at least one row");
+    return {path.string(), std::move(lines)};
+}
+
+}  // namespace overlap

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/core/config_reader.hpp"
+
+namespace overlap {
+
+/// A small CSV file with a header line, kept as text. No quoted cells: tables of shapes need none.
+class CsvTable {
+public:
+    CsvTable(std::string file, std::vector<std::vector<std::string>> lines);
+
+    std::size_t rows() const { return lines_.size() - 1; }
+    bool has(const std::string& column) const;
+    /// Throws UserError where the header lacks the column.
+    void require(const std::string& column) const;
+    const std::string& cell(std::size_t row, const std::string& column) const;
+    /// A whole number from 1 to 1e9; throws UserError "file:line: …".
+    std::int64_t integer(std::size_t row, const std::string& column) const;
+    /// "file:line", for errors.
+    std::string where(std::size_t row) const;
+    Json row_as_json(std::size_t row) const;
+    /// The file again with one more column, in shortest round-trip digits.
+    std::string with_column(const std::string& name, std::span<const double> values) const;
+
+private:
+    std::size_t column(const std::string& name) const;
+
+    std::string file_;
+    std::vector<std::vector<std::string>> lines_;
+};
+
+/// Throws UserError for a missing file, an empty one, a quoted cell, or a row whose length is not the header's.
+CsvTable read_csv_table(const std::filesystem::path& path);
+
+}  // namespace overlap

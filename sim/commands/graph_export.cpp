@@ -1,0 +1,79 @@
+#include "sim/commands/graph_export.hpp"
+
+#include <boost/graph/graphviz.hpp>
+#include <sstream>
+
+namespace overlap {
+namespace {
+
+Json details(const Work& work) {
+    struct Visitor {
+        Json operator()(const GemmShape& gemm) const {
+            return {{"m", gemm.m},
+                    {"n", gemm.n},
+                    {"k", gemm.k},
+                    {"dtype", name_of(gemm.dtype)},
+                    {"accumulate", gemm.accumulate}};
+        }
+        Json operator()(const CopyWork& copy) const {
+            return {{"src", copy.src},
+                    {"dst", copy.dst},
+                    {"bytes", copy.bytes.si()},
+                    {"run_bytes", copy.run.si()},
+                    {"agent", agent_names[static_cast<std::size_t>(copy.agent)]},
+                    {"transfer", direction_names[static_cast<std::size_t>(copy.direction)]},
+                    {"copy_cus", copy.cus}};
+        }
+        Json operator()(const LocalCopyWork& copy) const {
+            return {{"bytes", copy.bytes.si()}, {"run_bytes", copy.run.si()}};
+        }
+        Json operator()(const ReduceWork& reduce) const {
+            return {{"bytes", reduce.bytes.si()}, {"parts", reduce.parts}};
+        }
+        Json operator()(const MemoryBoundWork& stream) const {
+            return {{"read_bytes", stream.read.si()}, {"write_bytes", stream.written.si()}};
+        }
+    };
+    return std::visit(Visitor{}, work);
+}
+
+}  // namespace
+
+Json to_json(const TaskGraph& graph, const Json& config) {
+    Json json{{"schema", 1}, {"config", config}, {"tasks", Json::array()}};
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        const Task& task = graph[id];
+        Json entry{{"id", id},
+                   {"name", task.name()},
+                   {"kind", task_kind_names[static_cast<std::size_t>(task.kind())]},
+                   {"gpu", task.gpu},
+                   {"stream", stream_name(task.stream)},
+                   {"shard", task.shard},
+                   {"chunk", task.chunk}};
+        entry.update(details(task.work));
+        entry["after"] = graph.predecessors(id);
+        json["tasks"].push_back(std::move(entry));
+    }
+    return json;
+}
+
+std::string to_dot(const TaskGraph& graph) {
+    std::ostringstream out;
+    out << "digraph tasks {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n";
+    for (int gpu = 0; gpu < graph.gpus(); ++gpu) {
+        out << "  subgraph cluster_" << gpu << " {\n    label=\"GPU " << gpu << "\";\n";
+        for (TaskId id = 0; id < graph.size(); ++id)
+            if (graph[id].gpu == gpu)
+                out << "    t" << id << " [label=" << boost::escape_dot_string(graph[id].name()) << "];\n";
+        out << "  }\n";
+    }
+    const std::vector<TaskId> before = graph.stream_predecessors();
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        for (const TaskId source : graph.predecessors(id)) out << "  t" << source << " -> t" << id << ";\n";
+        if (before[id] != id) out << "  t" << before[id] << " -> t" << id << " [style=dotted];\n";
+    }
+    out << "}\n";
+    return out.str();
+}
+
+}  // namespace overlap

@@ -1,0 +1,134 @@
+#include <algorithm>
+#include <memory>
+#include <sstream>
+
+#include "models/cost_model_registry.hpp"
+#include "sim/collectives/collective_algorithm.hpp"
+#include "sim/commands/commands.hpp"
+#include "sim/effects.hpp"
+#include "sim/run.hpp"
+
+namespace overlap {
+namespace {
+
+/// Something that has a name and can be explained.
+struct Item {
+    std::string kind;  ///< as a heading of `sim list`
+    std::string name;
+    std::string summary;
+};
+
+std::string description_of(const std::filesystem::path& path) {
+    const Json json = read_json_file(path);
+    return json.contains("description") && json["description"].is_string() ? json["description"].get<std::string>()
+                                                                           : std::string();
+}
+
+std::vector<Item> all_items(const ConfigFolder& folder) {
+    std::vector<Item> items;
+    for (const ScheduleEntry& entry : schedules()) items.push_back({"schedules", entry.name, entry.summary});
+    for (const CollectiveEntry& entry : collective_algorithms())
+        items.push_back({"collective algorithms", entry.name, entry.summary});
+    for (const CostModelEntry& entry : cost_models())
+        items.push_back({"cost models", entry.name, entry.summary});
+    for (const EngineEntry& entry : engines()) items.push_back({"engines", entry.name, entry.summary});
+    for (const std::string kind : {"topologies", "devices", "workloads"})
+        for (const std::string& name : folder.names(kind))
+            items.push_back({kind, name, description_of(folder.find(kind, name))});
+    return items;
+}
+
+std::string shortened(const std::string& text, std::size_t width) {
+    return text.size() <= width ? text : text.substr(0, width - 3) + "...";
+}
+
+void list(const std::string& only) {
+    std::ostringstream out;
+    std::string heading;
+    std::vector<std::string> kinds;
+    for (const Item& item : all_items(ConfigFolder::standard())) {
+        if (kinds.empty() || kinds.back() != item.kind) kinds.push_back(item.kind);
+        if (!only.empty() && item.kind != only) continue;
+        if (heading != item.kind) out << (heading.empty() ? "" : "\n") << (heading = item.kind) << ":\n";
+        out << "  " << item.name << std::string(item.name.size() < 30 ? 30 - item.name.size() : 1, ' ')
+            << shortened(item.summary, 100) << '\n';
+    }
+    if (heading.empty()) throw UserError("sim list: '" + only + "' is no kind" + suggestion(only, kinds));
+    print(out.str());
+}
+
+void explain_schedule(std::ostream& out, const ScheduleEntry& entry) {
+    out << "\nparameters (--set NAME=VALUE):\n";
+    for (const ParameterInfo& info : schedule_parameters()) {
+        if (std::find(entry.parameters.begin(), entry.parameters.end(), info.name) == entry.parameters.end()) continue;
+        out << "  " << info.name << ": " << info.meaning << "\n      allowed: " << info.allowed
+            << "; default: " << info.by_default << '\n';
+    }
+    out << "\nworkloads: ";
+    struct Form {
+        CollectiveKind kind;
+        Order order;
+    };
+    std::string forms;
+    for (const Form form : {Form{CollectiveKind::all_gather, Order::collective_first},
+                            Form{CollectiveKind::all_to_all, Order::collective_first},
+                            Form{CollectiveKind::reduce_scatter, Order::gemm_first},
+                            Form{CollectiveKind::all_reduce, Order::gemm_first},
+                            Form{CollectiveKind::all_to_all, Order::gemm_first},
+                            Form{CollectiveKind::all_gather, Order::independent}}) {
+        Workload workload;
+        workload.content = Pair{form.kind, {}, form.order, ShardDim::m};
+        if (entry.handles(workload)) forms += (forms.empty() ? "" : ", ") + workload.form();
+    }
+    Workload operators;
+    operators.content = std::vector<Operator>();
+    if (entry.handles(operators)) forms += ", operators";
+    out << forms << '\n';
+}
+
+/// Every value of a shipped config with its source, one a line.
+void explain_config(std::ostream& out, const Json& json, const std::string& pointer) {
+    if (json.is_object() && json.contains("value") && json.contains("source")) {
+        out << "  " << pointer << " = " << json["value"].dump() << "\n      " << json["source"].get<std::string>()
+            << '\n';
+    } else if (json.is_structured()) {
+        for (const auto& item : json.items()) explain_config(out, item.value(), pointer + "/" + item.key());
+    } else if (pointer != "/schema" && pointer != "/name" && pointer != "/description") {
+        out << "  " << pointer << " = " << json.dump() << '\n';
+    }
+}
+
+void explain(const std::string& name) {
+    const ConfigFolder folder = ConfigFolder::standard();
+    const std::string stem = name.ends_with(".json") ? name.substr(0, name.size() - 5) : name;
+    std::ostringstream out;
+    std::vector<std::string> names;
+    for (const Item& item : all_items(folder)) {
+        names.push_back(item.name);
+        if (item.name != stem) continue;
+        out << (out.str().empty() ? "" : "\n") << item.name << " (" << item.kind << ")\n" << item.summary << '\n';
+        if (item.kind == "schedules") explain_schedule(out, find_schedule(stem));
+        if (item.kind == "topologies" || item.kind == "devices" || item.kind == "workloads") {
+            out << "\nvalues and sources (" << folder.find(item.kind, stem).string() << "):\n";
+            explain_config(out, read_json_file(folder.find(item.kind, stem)), "");
+        }
+    }
+    if (out.str().empty()) throw UserError("sim explain: '" + name + "' is not known" + suggestion(name, names));
+    print(out.str());
+}
+
+}  // namespace
+
+void add_list_commands(CLI::App& app) {
+    CLI::App* listing = app.add_subcommand("list", "All schedules, cost models, topologies, workloads ... by name");
+    auto kind = std::make_shared<std::string>();
+    listing->add_option("kind", *kind, "Only this kind, for instance schedules");
+    listing->callback([kind] { list(*kind); });
+
+    CLI::App* explaining = app.add_subcommand("explain", "Definition, parameters, values and sources of a name");
+    auto name = std::make_shared<std::string>();
+    explaining->add_option("name", *name, "A name from: sim list")->required();
+    explaining->callback([name] { explain(*name); });
+}
+
+}  // namespace overlap

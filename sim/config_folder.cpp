@@ -1,0 +1,44 @@
+#include "sim/config_folder.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace overlap {
+
+namespace fs = std::filesystem;
+
+ConfigFolder ConfigFolder::standard() {
+    const char* given = std::getenv("OVERLAP_CONFIGS");
+    return ConfigFolder(given != nullptr && *given != '\0' ? fs::path(given) : fs::path(OVERLAP_CONFIG_DIR));
+}
+
+fs::path ConfigFolder::find(const std::string& kind, const std::string& name) const {
+    std::error_code ignored;
+    if (name.empty()) throw UserError("a name of " + kind + " is empty" + suggestion(name, names(kind)));
+    if (fs::exists(name, ignored)) return name;
+    if (name.find('/') != std::string::npos) throw UserError(name + ": no such file");
+    for (const std::string& candidate : {name, name + ".json"})
+        if (fs::exists(root_ / kind / candidate, ignored)) return root_ / kind / candidate;
+    const std::string stem = name.ends_with(".json") ? name.substr(0, name.size() - 5) : name;
+    throw UserError(name + ": no such file here or in " + (root_ / kind).string() + suggestion(stem, names(kind)));
+}
+
+std::vector<std::string> ConfigFolder::names(const std::string& kind) const {
+    std::vector<std::string> result;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(root_ / kind, error))
+        if (entry.path().extension() == ".json") result.push_back(entry.path().stem().string());
+    if (error) throw UserError((root_ / kind).string() + ": cannot be read: " + error.message());
+    std::sort(result.begin(), result.end());
+    return result;
+}
+
+Topology ConfigFolder::topology(const std::string& name) const {
+    return read_topology(find("topologies", name), root_ / "devices");
+}
+
+Calibration ConfigFolder::calibration(const std::string& device) const {
+    return {device, read_gemm_calibration(find("calibrations", device))};
+}
+
+}  // namespace overlap

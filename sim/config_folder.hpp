@@ -1,0 +1,32 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "models/calibration.hpp"
+#include "sim/topology/topology.hpp"
+
+namespace overlap {
+
+/// The folder of shipped configs, and how names given by a user find files in it.
+class ConfigFolder {
+public:
+    explicit ConfigFolder(std::filesystem::path root) : root_(std::move(root)) {}
+    /// $OVERLAP_CONFIGS, or the source tree's configs/.
+    static ConfigFolder standard();
+
+    /// `name` as a path if there is such a file, else `<root>/<kind>/<name>` with or without ".json".
+    /// `kind` is topologies, devices, calibrations or workloads. Throws UserError with the nearest name.
+    std::filesystem::path find(const std::string& kind, const std::string& name) const;
+    /// Names of the files of a kind, sorted, without ".json".
+    std::vector<std::string> names(const std::string& kind) const;
+
+    Topology topology(const std::string& name) const;
+    Calibration calibration(const std::string& device) const;
+
+private:
+    std::filesystem::path root_;
+};
+
+}  // namespace overlap

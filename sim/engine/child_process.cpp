@@ -1,0 +1,89 @@
+#include "sim/engine/child_process.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <stdexcept>
+#include <string>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace overlap {
+
+void ChildProcess::Writer::write(const void* data, std::size_t size) {
+    const char* at = static_cast<const char*>(data);
+    while (size > 0) {
+        const ssize_t written = ::write(descriptor_, at, size);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) _exit(1);  // the reader is gone
+        at += written;
+        size -= static_cast<std::size_t>(written);
+    }
+}
+
+ChildProcess::ChildProcess(const std::function<void(Writer&)>& work) {
+    int ends[2];
+    if (pipe(ends) != 0) throw std::runtime_error(std::string("pipe: ") + std::strerror(errno));
+    std::fflush(nullptr);  // or buffered output would be written twice
+    child_ = fork();
+    if (child_ < 0) {
+        const int error = errno;
+        close(ends[0]);
+        close(ends[1]);
+        throw std::runtime_error(std::string("fork: ") + std::strerror(error));
+    }
+    if (child_ == 0) {
+        close(ends[0]);
+        int status = 1;
+        try {
+            Writer writer(ends[1]);
+            work(writer);
+            status = 0;
+        } catch (const std::exception& error) {
+            std::fprintf(stderr, "in the simulation process: %s\n", error.what());
+        }
+        // No destructors and no exit handlers: they belong to the parent.
+        _exit(status);
+    }
+    close(ends[1]);
+    descriptor_ = ends[0];
+}
+
+ChildProcess::~ChildProcess() {
+    if (descriptor_ >= 0) close(descriptor_);
+    if (child_ > 0) waitpid(child_, nullptr, 0);
+}
+
+void ChildProcess::read(void* data, std::size_t size) {
+    char* at = static_cast<char*>(data);
+    while (size > 0) {
+        const ssize_t got = ::read(descriptor_, at, size);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) fail();
+        at += got;
+        size -= static_cast<std::size_t>(got);
+    }
+}
+
+void ChildProcess::finish() {
+    int status = 0;
+    const pid_t child = child_;
+    child_ = -1;
+    if (waitpid(child, &status, 0) != child || status != 0)
+        throw std::runtime_error("the simulation process failed (status " + std::to_string(status) + ")");
+}
+
+void ChildProcess::fail() {
+    int status = 0;
+    const pid_t child = child_;
+    child_ = -1;
+    waitpid(child, &status, 0);
+    if (WIFSIGNALED(status))
+        throw std::runtime_error(std::string("the simulation process was ended by signal ") +
+                                 strsignal(WTERMSIG(status)));
+    throw std::runtime_error("the simulation process gave no result (status " + std::to_string(status) + ")");
+}
+
+}  // namespace overlap

@@ -1,0 +1,26 @@
+#include <array>
+
+#include "sim/engine/engine.hpp"
+
+namespace overlap {
+
+std::unique_ptr<Engine> make_simgrid_engine();
+
+std::span<const EngineEntry> engines() {
+    static const std::array<EngineEntry, 1> entries{{
+        {"simgrid", "SimGrid parallel tasks (ptask_L07, fair bottleneck), one simulation a process.",
+         make_simgrid_engine},
+    }};
+    return entries;
+}
+
+std::unique_ptr<Engine> make_engine(const std::string& name) {
+    std::vector<std::string> names;
+    for (const EngineEntry& entry : engines()) {
+        if (entry.name == name) return entry.make();
+        names.push_back(entry.name);
+    }
+    throw UserError("engine '" + name + "' is not known" + suggestion(name, names));
+}
+
+}  // namespace overlap

@@ -1,0 +1,16 @@
+#include <iostream>
+
+#include "sim/cli.hpp"
+#include "sim/core/errors.hpp"
+
+int main(int argc, char** argv) {
+    try {
+        return overlap::run_command_line(argc, argv);
+    } catch (const overlap::UserError& error) {
+        std::cerr << "sim: " << error.what() << '\n';
+        return 2;
+    } catch (const std::exception& error) {
+        std::cerr << "sim: internal error: " << error.what() << " (please report the command line and this text)\n";
+        return 1;
+    }
+}

@@ -1,0 +1,93 @@
+#include "sim/observe.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace overlap {
+namespace {
+
+Timeline timeline_of(const TaskGraph& graph, const EngineResult& simulated) {
+    std::vector<Span> spans;
+    spans.reserve(graph.size());
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        const Task& task = graph[id];
+        const TaskTimes& times = simulated.tasks[id];
+        spans.push_back(
+            {task.name(), task.kind(), task.gpu, stream_name(task.stream), times.start, times.end});
+    }
+    return Timeline(std::move(spans));
+}
+
+/// The body of a task on the clock.
+struct Body {
+    Seconds start, length;
+};
+
+Body body_of(const TaskTimes& times, const Cost& cost) {
+    return {times.body, times.end - cost.completion - times.body};
+}
+
+Utilisation utilisation_of(std::span<const Cost> costs, const EngineResult& simulated,
+                           const ResourceTable& resources) {
+    std::vector<double> used(resources.size());
+    for (TaskId id = 0; id < costs.size(); ++id) {
+        for (const Demand& demand : costs[id].demands) used[demand.resource] += demand.amount;
+        const double length = body_of(simulated.tasks[id], costs[id]).length.si();
+        for (const Hold& hold : costs[id].holds) used[hold.resource] += hold.units * length;
+    }
+    const auto mean_share = [&](ResourceKind kind) {
+        double sum = 0;
+        std::size_t count = 0;
+        for (ResourceId id = 0; id < resources.size(); ++id) {
+            if (resources[id].kind != kind) continue;
+            sum += used[id] / (resources[id].capacity * simulated.makespan.si());
+            ++count;
+        }
+        return count == 0 || simulated.makespan.si() == 0 ? 0.0 : sum / static_cast<double>(count);
+    };
+    return {mean_share(ResourceKind::compute_units), mean_share(ResourceKind::hbm), mean_share(ResourceKind::link),
+            mean_share(ResourceKind::dma)};
+}
+
+std::vector<Counter> counters_of(std::span<const Cost> costs, const EngineResult& simulated,
+                                 const ResourceTable& resources) {
+    std::map<ResourceId, std::map<Seconds, double>> changes;
+    for (TaskId id = 0; id < costs.size(); ++id) {
+        const auto [start, length] = body_of(simulated.tasks[id], costs[id]);
+        for (const Demand& demand : costs[id].demands) {
+            const ResourceKind kind = resources[demand.resource].kind;
+            if ((kind != ResourceKind::hbm && kind != ResourceKind::link) || length.si() <= 0) continue;
+            const double rate = demand.amount / length.si();
+            changes[demand.resource][start] += rate;
+            changes[demand.resource][start + length] -= rate;
+        }
+    }
+    std::vector<Counter> counters;
+    for (const auto& [id, steps] : changes) {
+        const Resource& resource = resources[id];
+        Counter counter{resource.kind, resource.gpu, resource.name, resource.capacity, {{Seconds(), 0.0}}};
+        double value = 0;
+        for (const auto& [time, change] : steps) {
+            value += change;
+            if (value < 1e-9 * resource.capacity) value = 0;  // rounding left over from sums that cancel
+            if (time == counter.samples.back().time)
+                counter.samples.back().value = value;
+            else
+                counter.samples.push_back({time, value});
+        }
+        counters.push_back(std::move(counter));
+    }
+    return counters;
+}
+
+}  // namespace
+
+void observe(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
+             const ResourceTable& resources, RunResult& result) {
+    result.timeline = timeline_of(graph, simulated);
+    result.exposed_comm = result.timeline.exposed_communication();
+    result.utilisation = utilisation_of(costs, simulated, resources);
+    result.counters = counters_of(costs, simulated, resources);
+}
+
+}  // namespace overlap

@@ -1,0 +1,98 @@
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "sim/report/report.hpp"
+
+namespace overlap {
+namespace {
+
+struct Column {
+    const char* name;
+    const char* pointer;  ///< JSON pointer into the result
+};
+
+// Fixed, so that rows of different schedules and workloads can be put below each other. A cell is the value
+// of the JSON rendering, so the two cannot disagree; what a schedule or workload doesn't have stays empty.
+constexpr std::array columns{
+    Column{"topology", "/config/topology"},
+    Column{"schedule", "/config/schedule"},
+    Column{"workload", "/config/workload/name"},
+    Column{"collective", "/config/workload/collective"},
+    Column{"order", "/config/workload/order"},
+    Column{"m", "/config/workload/gemm/m"},
+    Column{"n", "/config/workload/gemm/n"},
+    Column{"k", "/config/workload/gemm/k"},
+    Column{"dtype", "/config/workload/gemm/dtype"},
+    Column{"chunks", "/config/params/chunks"},
+    Column{"agent", "/config/params/agent"},
+    Column{"transfer", "/config/params/transfer"},
+    Column{"copy_cus", "/config/params/copy_cus"},
+    Column{"makespan_us", "/makespan_us"},
+    Column{"serial_us", "/serial_us"},
+    Column{"gemm_us", "/gemm_us"},
+    Column{"comm_us", "/comm_us"},
+    Column{"ideal_us", "/ideal_us"},
+    Column{"speedup", "/speedup"},
+    Column{"overlap_efficiency", "/overlap_efficiency"},
+    Column{"exposed_comm_us", "/exposed_comm_us"},
+    Column{"losses_us.decomposition", "/losses_us/decomposition"},
+    Column{"losses_us.contention", "/losses_us/contention"},
+    Column{"losses_us.fill_drain", "/losses_us/fill_drain"},
+    Column{"losses_us.launch", "/losses_us/launch"},
+    Column{"losses_us.packing", "/losses_us/packing"},
+    Column{"losses_us.pattern", "/losses_us/pattern"},
+    Column{"losses_us.unattributed", "/losses_us/unattributed"},
+    Column{"utilisation.cu", "/utilisation/cu"},
+    Column{"utilisation.hbm", "/utilisation/hbm"},
+    Column{"utilisation.link", "/utilisation/link"},
+    Column{"utilisation.dma", "/utilisation/dma"},
+    Column{"tasks", "/tasks"},
+    Column{"engine", "/engine"},
+    Column{"wall_ms", "/wall_ms"},
+};
+
+// RFC 4180: a field with a comma, a quote or a line break is quoted, and its quotes are doubled.
+std::string quoted(const std::string& text) {
+    if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+    std::string field = "\"";
+    for (const char letter : text) {
+        if (letter == '"') field += '"';
+        field += letter;
+    }
+    return field + '"';
+}
+
+std::string cell(const Json& value) {
+    if (value.is_null()) return "";
+    if (value.is_string()) return quoted(value.get<std::string>());
+    if (!value.is_number_float()) return quoted(value.dump());
+    const double number = value.get<double>();
+    if (!std::isfinite(number)) return "";  // JSON has null there
+    std::array<char, 32> digits;            // the longest shortest form of a double has 24 characters
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+    return {digits.data(), end};
+}
+
+}  // namespace
+
+std::string csv_header() {
+    std::string line;
+    for (const Column& column : columns) line += (line.empty() ? "" : ",") + std::string(column.name);
+    return line;
+}
+
+std::string csv_row(const RunResult& result) {
+    const Json json = to_json(result);
+    std::string line;
+    bool first = true;
+    for (const Column& column : columns) {
+        const Json::json_pointer at(column.pointer);
+        if (!first) line += ',';
+        if (json.contains(at)) line += cell(json.at(at));
+        first = false;
+    }
+    return line;
+}
+
+}  // namespace overlap

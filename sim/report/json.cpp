@@ -1,0 +1,42 @@
+#include "sim/report/report.hpp"
+
+namespace overlap {
+namespace {
+
+Json losses_json(const Losses& losses) {
+    return {{"decomposition", to_microseconds(losses.decomposition)},
+            {"contention", to_microseconds(losses.contention)},
+            {"fill_drain", to_microseconds(losses.fill_drain)},
+            {"launch", to_microseconds(losses.launch)},
+            {"packing", to_microseconds(losses.packing)},
+            {"pattern", to_microseconds(losses.pattern)},
+            {"unattributed", to_microseconds(losses.unattributed)}};
+}
+
+Json utilisation_json(const Utilisation& used) {
+    return {{"cu", used.cu}, {"hbm", used.hbm}, {"link", used.link}, {"dma", used.dma}};
+}
+
+}  // namespace
+
+Json to_json(const RunResult& result) {
+    Json json;
+    json["schema"] = 1;
+    json["config"] = result.config;
+    json["makespan_us"] = to_microseconds(result.makespan);
+    json["serial_us"] = to_microseconds(result.serial);
+    json["gemm_us"] = to_microseconds(result.gemm);
+    json["comm_us"] = to_microseconds(result.comm);
+    json["ideal_us"] = to_microseconds(result.ideal);
+    json["speedup"] = result.speedup;
+    json["overlap_efficiency"] = result.overlap_efficiency ? Json(*result.overlap_efficiency) : Json(nullptr);
+    json["exposed_comm_us"] = to_microseconds(result.exposed_comm);
+    json["losses_us"] = losses_json(result.losses);
+    json["utilisation"] = utilisation_json(result.utilisation);
+    json["tasks"] = result.tasks;
+    json["engine"] = result.engine;
+    json["wall_ms"] = result.wall_ms;
+    return json;
+}
+
+}  // namespace overlap

@@ -1,0 +1,88 @@
+#include "sim/report/text_format.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace overlap {
+namespace {
+
+bool begins_code_point(char byte) {
+    return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
+}
+
+int decimals_for(double largest) {
+    return largest >= 100 ? 1 : largest >= 10 ? 2 : 3;
+}
+
+}  // namespace
+
+std::string fixed(double value, int decimals) {
+    if (!std::isfinite(value)) return "n/a";
+    const int size = std::snprintf(nullptr, 0, "%.*f", decimals, value);
+    std::string text(static_cast<std::size_t>(size), '\0');
+    std::snprintf(text.data(), text.size() + 1, "%.*f", decimals, value);
+    if (text.find_first_not_of("-0.") == std::string::npos && text[0] == '-') text.erase(0, 1);
+    return text;
+}
+
+std::string significant(double value) {
+    const double size = std::abs(value);
+    return fixed(value, size >= 1000 ? 0 : decimals_for(size));
+}
+
+std::string left(std::string text, std::size_t width) {
+    if (text.size() < width) text.resize(width, ' ');
+    return text;
+}
+
+std::string right(std::string text, std::size_t width) {
+    if (text.size() < width) text.insert(0, width - text.size(), ' ');
+    return text;
+}
+
+std::string bar(double share, std::size_t width) {
+    if (!std::isfinite(share) || share == 0) return "";
+    const double marks = std::round(std::min(std::abs(share), 1.0) * static_cast<double>(width));
+    return std::string(std::max<std::size_t>(static_cast<std::size_t>(marks), 1), share < 0 ? '-' : '#');
+}
+
+std::string clipped(std::string_view line) {
+    constexpr std::string_view ellipsis = "...";
+    std::string text;
+    std::size_t columns = 0;
+    std::size_t room_for_ellipsis = 0;  // bytes of the first code points after which the ellipsis still fits
+    for (const char byte : line) {
+        if (begins_code_point(byte)) {
+            if (columns == report_columns - ellipsis.size()) room_for_ellipsis = text.size();
+            if (++columns > report_columns) return text.substr(0, room_for_ellipsis).append(ellipsis);
+        }
+        const auto code = static_cast<unsigned char>(byte);
+        text += code < 0x20 || code == 0x7F ? ' ' : byte;
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    return text;
+}
+
+std::vector<std::string> field(const std::string& label, const std::string& text) {
+    const std::size_t room = report_columns - label.size();
+    const std::string indent(label.size(), ' ');
+    const std::size_t space = text.size() > room ? text.rfind(' ', room) : std::string::npos;
+    if (space == std::string::npos) return {clipped(label + text)};
+    return {clipped(label + text.substr(0, space)), clipped(indent + text.substr(space + 1))};
+}
+
+TimeScale::TimeScale(Seconds longest) {
+    if (to_microseconds(longest) >= 10000) {
+        per_second_ = 1e3;
+        unit_ = "ms";
+    }
+    decimals_ =
+        decimals_for(value(longest) / (unit_ == "ms" ? 10 : 1));  // short times count in long runs too
+}
+
+bool TimeScale::shows_zero(Seconds time) const {
+    return std::abs(value(time)) < 0.5 * std::pow(10.0, -decimals_);
+}
+
+}  // namespace overlap

@@ -1,0 +1,209 @@
+#include "sim/run.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/gemm_model.hpp"
+#include "sim/observe.hpp"
+
+namespace overlap {
+namespace {
+
+/// One graph under one set of effects; the parts that the counterfactual runs share.
+class Experiment {
+public:
+    Experiment(const Scenario& scenario, const TaskGraph& graph)
+        : scenario_(scenario), graph_(graph), models_(scenario.cost_models), engine_(make_engine(scenario.engine)) {}
+
+    std::vector<Cost> price(const Effects& effects) const {
+        return overlap::price(graph_, scenario_.workload, scenario_.machine, models_, effects);
+    }
+    EngineResult run(std::span<const Cost> costs) const {
+        return engine_->run(graph_, costs, scenario_.machine.resources);
+    }
+    Seconds makespan(const Effects& effects) const { return run(price(effects)).makespan; }
+    /// Transfers and reductions alone.
+    Seconds communication(Effects effects) const {
+        effects.computation = false;
+        return makespan(effects);
+    }
+    /// Computation alone, each operator whole: the GPU with most of it.
+    Seconds computation(const Effects& effects) const {
+        std::vector<Seconds> sums(static_cast<std::size_t>(scenario_.machine.topology.gpus()));
+        const std::vector<Cost> costs = price(effects);
+        for (TaskId id = 0; id < graph_.size(); ++id) {
+            const TaskKind kind = graph_[id].kind();
+            if (kind == TaskKind::gemm || kind == TaskKind::memory_bound)
+                sums[static_cast<std::size_t>(graph_[id].gpu)] +=
+                    isolated_time(costs[id], scenario_.machine.resources);
+        }
+        return *std::max_element(sums.begin(), sums.end());
+    }
+
+private:
+    const Scenario& scenario_;
+    const TaskGraph& graph_;
+    CostModels models_;
+    std::unique_ptr<Engine> engine_;
+};
+
+TaskGraph serial_graph(const Scenario& scenario) {
+    ScheduleParams params = scenario.params;
+    params.transfers.single_stream = false;
+    params.chunks = 1;
+    return find_schedule("serial").make()->build(scenario.workload, scenario.machine.topology, params);
+}
+
+// Effects are switched off one after another, so the differences add up whatever the order of magnitude of each.
+// What is left without any of them is the pipeline itself: idle links, fill and drain.
+Losses attribute(const RunResult& result, const Experiment& own, const Experiment& serial, Effects effects) {
+    Losses losses;
+    Seconds before = result.makespan;
+    const auto gained_without = [&](bool& effect) {
+        if (!effect) return Seconds();
+        effect = false;
+        const Seconds after = own.makespan(effects);
+        const Seconds gain = before - after;
+        before = after;
+        return gain;
+    };
+    losses.contention = gained_without(effects.contention);
+    losses.launch = gained_without(effects.launch);
+    losses.packing = gained_without(effects.packing);
+    losses.decomposition = gained_without(effects.decomposition);
+    const Seconds computation = serial.computation(effects);
+    const Seconds steady = std::max(computation, own.communication(effects));
+    const Seconds best_pattern = std::max(computation, serial.communication(effects));
+    losses.fill_drain = before - steady;
+    losses.pattern = steady - best_pattern;
+    losses.unattributed = best_pattern - result.ideal;
+    return losses;
+}
+
+/// How long the GEMMs of a workload keep a GPU busy, whole and one after another: parts of them run at the clock of
+/// the whole, not at that of a short kernel.
+Seconds multiplying_time(const Workload& workload, const Calibration& calibration) {
+    Seconds sum;
+    const auto add = [&](const GemmShape& shape) { sum += estimate_gemm(shape, calibration.gemm_for(shape.dtype)).body; };
+    if (const Pair* pair = workload.pair()) {
+        add(pair->gemm);
+    } else {
+        for (const Operator& op : std::get<std::vector<Operator>>(workload.content))
+            if (const auto* shape = std::get_if<GemmShape>(&op.work)) add(*shape);
+    }
+    return sum;
+}
+
+std::string scenario_line(const Scenario& scenario) {
+    const Topology& topology = scenario.machine.topology;
+    std::string line = scenario.workload.name + ": ";
+    if (const Pair* pair = scenario.workload.pair())
+        line += scenario.workload.form() + ", GEMM " + std::to_string(pair->gemm.m) + "x" +
+                std::to_string(pair->gemm.n) + "x" + std::to_string(pair->gemm.k) + " " + name_of(pair->gemm.dtype);
+    else
+        line += std::to_string(std::get<std::vector<Operator>>(scenario.workload.content).size()) + " operators";
+    return line + " a GPU, " + std::to_string(topology.gpus()) + " x " + topology.device().name;
+}
+
+}  // namespace
+
+RunConfig read_run_config(const Json& json, const std::string& origin) {
+    ConfigObject config(json, origin);
+    RunConfig result;
+    result.origin = origin;
+    if (config.has("schema")) config.integer("schema", 1, 1);
+    if (config.has("topology")) result.topology = config.text("topology");
+    if (config.has("schedule")) result.schedule = config.text("schedule");
+    if (config.has("params")) result.params = config.raw("params");
+    if (config.has("workload")) {
+        result.workload = config.raw("workload");
+        if (!result.workload.is_string() && !result.workload.is_object())
+            config.fail("workload", "is " + result.workload.dump() + ", expected a file name or an object");
+    }
+    if (config.has("engine")) result.engine = config.text("engine");
+    if (config.has("cost_models")) result.cost_models = config.texts("cost_models");
+    if (config.has("without")) result.without = config.texts("without");
+    config.finish();
+    return result;
+}
+
+Scenario resolve(const RunConfig& config, const ConfigFolder& folder) {
+    const auto required = [&](const std::string& value, const std::string& key, const std::string& example) {
+        if (value.empty())
+            throw UserError(config.origin + ": /" + key + ": is missing (for instance " + example + "; see sim list)");
+    };
+    required(config.topology, "topology", "mi300x_8.json");
+    required(config.schedule, "schedule", "ring_chunked");
+
+    const ScheduleEntry& schedule = find_schedule(config.schedule);
+    Workload workload = [&] {
+        if (config.workload.is_object()) return read_workload({config.workload, config.origin, "/workload"});
+        const auto path = folder.find("workloads", config.workload.get<std::string>());
+        const Json json = read_json_file(path);
+        return read_workload({json, path.string()});
+    }();
+    require_handled(schedule, workload);
+
+    Topology topology = folder.topology(config.topology);
+    const Pair* pair = workload.pair();
+    const bool collective_first = pair == nullptr || pair->order != Order::gemm_first;
+    ScheduleParams params = read_parameters({config.params, config.origin, "/params"}, schedule.parameters,
+                                            collective_first, schedule.single_stream, topology);
+    ResourceTable resources(topology);
+    Calibration calibration = folder.calibration(topology.device().name);
+    make_engine(config.engine);
+    CostModels{config.cost_models};
+    without(config.without);
+    const Seconds sustained = multiplying_time(workload, calibration);
+    return {{std::move(topology), std::move(resources), std::move(calibration), sustained},
+            std::move(workload),
+            &schedule,
+            std::move(params),
+            config.engine,
+            config.cost_models,
+            config.without};
+}
+
+Json Scenario::config() const {
+    return {{"schema", 1},
+            {"topology", machine.topology.name() + ".json"},
+            {"schedule", schedule->name},
+            {"params", to_json(params, schedule->parameters)},
+            {"workload", to_json(workload)},
+            {"engine", engine},
+            {"cost_models", cost_models},
+            {"without", without}};
+}
+
+TaskGraph Scenario::graph() const { return schedule->make()->build(workload, machine.topology, params); }
+
+RunResult run(const Scenario& scenario) {
+    const Effects effects = without(scenario.without);
+    const TaskGraph graph = scenario.graph();
+    const TaskGraph baseline = serial_graph(scenario);
+    const Experiment own(scenario, graph);
+    const Experiment serial(scenario, baseline);
+
+    const std::vector<Cost> costs = own.price(effects);
+    const EngineResult simulated = own.run(costs);
+    RunResult result;
+    result.config = scenario.config();
+    result.scenario = scenario_line(scenario);
+    result.makespan = simulated.makespan;
+    result.serial = serial.makespan(effects);
+    result.gemm = serial.computation(effects);
+    result.comm = own.communication(effects);
+    result.ideal = std::max(result.gemm, serial.communication(effects));
+    result.speedup = result.serial / result.makespan;
+    // Without anything to gain (one GPU, or nothing to overlap) the share of the gain has no meaning.
+    const double ideal_speedup = result.serial / result.ideal;
+    if (ideal_speedup > 1.0 + 1e-9) result.overlap_efficiency = (result.speedup - 1.0) / (ideal_speedup - 1.0);
+    result.losses = attribute(result, own, serial, effects);
+    result.tasks = graph.size();
+    result.engine = scenario.engine;
+    result.wall_ms = simulated.wall_ms;
+    observe(graph, costs, simulated, scenario.machine.resources, result);
+    return result;
+}
+
+}  // namespace overlap

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/config_folder.hpp"
+#include "sim/effects.hpp"
+#include "sim/engine/engine.hpp"
+#include "sim/report/result.hpp"
+#include "sim/schedules/schedule.hpp"
+
+namespace overlap {
+
+inline const std::string default_workload = "llama3_70b_gate_up_forward";
+inline const std::string default_engine = "simgrid";
+
+/// A run config as given (ARCHITECTURE section 7): a file, a line of a batch, or flags. Where it came from is kept
+/// for errors.
+struct RunConfig {
+    std::string origin;  ///< file, "batch.jsonl line 3", or "command line"
+    std::string topology;
+    std::string schedule;
+    Json params = Json::object();
+    Json workload = default_workload;  ///< file name, or a workload object
+    std::string engine = default_engine;
+    std::vector<std::string> cost_models;
+    std::vector<std::string> without;
+};
+
+/// Keys that are absent keep their defaults; topology and schedule are left empty for flags to fill.
+RunConfig read_run_config(const Json& json, const std::string& origin);
+
+/// A run config with everything looked up, checked and filled in.
+struct Scenario {
+    Machine machine;
+    Workload workload;
+    const ScheduleEntry* schedule = nullptr;
+    ScheduleParams params;
+    std::string engine;
+    std::vector<std::string> cost_models;
+    std::vector<std::string> without;
+
+    /// The resolved config: reading it back gives the same scenario.
+    Json config() const;
+    TaskGraph graph() const;
+};
+
+/// Throws UserError with the first thing that is wrong.
+Scenario resolve(const RunConfig& config, const ConfigFolder& folder);
+
+/// Runs the schedule and, for the baseline and the losses, `serial` and the counterfactuals.
+RunResult run(const Scenario& scenario);
+
+}  // namespace overlap

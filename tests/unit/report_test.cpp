@@ -1,0 +1,184 @@
+#include "sim/report/report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <catch2/catch.hpp>
+#include <map>
+#include <sstream>
+
+using namespace overlap;
+
+namespace {
+
+// Two GPUs: 60 µs of GEMM, a 20 µs transfer before the second half. Makespan 80, serial 100, ideal 60:
+// speed-up 1.25 of 1.667, so 0.25 / 0.6667 = 0.375 of the gain. Losses: 1 + 2 + 3 + 4 + 5 + 6 − 1 = 20 = 80
+// − 60.
+RunResult small_run() {
+    RunResult run;
+    run.config = Json::parse(R"({"schema": 1, "topology": "h200_2.json", "schedule": "shard_p2p",
+        "params": {"agent": "dma", "transfer": "pull"}, "engine": "simgrid", "without": [],
+        "workload": {"name": "pair", "collective": "all_gather", "order": "collective_first",
+                     "gemm": {"m": 1024, "n": 512, "k": 256, "dtype": "bf16"}}})");
+    run.scenario = "pair: all_gather > gemm, 2 x h200";
+    run.makespan = microseconds(80);
+    run.serial = microseconds(100);
+    run.gemm = run.ideal = microseconds(60);
+    run.comm = run.exposed_comm = microseconds(20);
+    run.speedup = 1.25;
+    run.overlap_efficiency = 0.375;
+    run.losses.decomposition = microseconds(1);
+    run.losses.contention = microseconds(2);
+    run.losses.fill_drain = microseconds(3);
+    run.losses.launch = microseconds(4);
+    run.losses.packing = microseconds(5);
+    run.losses.pattern = microseconds(6);
+    run.losses.unattributed = microseconds(-1);
+    run.utilisation = {0.75, 0.5, 0.25, 0.125};
+    run.tasks = 6;
+    run.engine = "simgrid";
+    run.wall_ms = 1.5;
+    std::vector<Span> spans;
+    for (int gpu = 0; gpu < 2; ++gpu) {
+        spans.push_back({"copy 1>0", TaskKind::copy, gpu, "transfer 1", microseconds(10), microseconds(30)});
+        spans.push_back({"copy 2>0", TaskKind::copy, gpu, "transfer 2", microseconds(10), microseconds(20)});
+        spans.push_back({"gemm s1", TaskKind::gemm, gpu, "compute", microseconds(50), microseconds(80)});
+        spans.push_back({"gemm s0", TaskKind::gemm, gpu, "compute", Seconds(), microseconds(30)});
+        spans.push_back({"pack", TaskKind::local_copy, gpu, "local", microseconds(30), microseconds(50)});
+    }
+    run.timeline = Timeline(std::move(spans));
+    return run;
+}
+
+// Everything that makes the text long: 64 GPUs, many tasks, long names, every parameter, each loss, no
+// efficiency.
+RunResult big_run() {
+    RunResult run = small_run();
+    const std::string word(60, 'x');
+    run.scenario = word + " " + word + "\n" + word;
+    run.config["topology"] = std::string(300, 't');
+    for (int i = 0; i < 20; ++i) run.config["params"]["parameter_" + std::to_string(i)] = word;
+    run.config["workload"] = {{"name", word}};
+    for (int i = 0; i < 50; ++i) run.config["workload"]["operators"].push_back({{"name", "\xc3\xa9" + word}});
+    run.config["without"] = std::vector<std::string>(20, word);
+    run.overlap_efficiency.reset();
+    run.speedup = 0.5;
+    std::vector<Span> spans;
+    const std::array kinds{TaskKind::gemm, TaskKind::copy, TaskKind::reduce};
+    for (int gpu = 0; gpu < 64; ++gpu)
+        for (int i = 0; i < 24; ++i)
+            for (const TaskKind kind : kinds)
+                spans.push_back({word, kind, gpu, word, microseconds(1e6 * i), microseconds(1e6 * i + 1e6)});
+    run.timeline = Timeline(std::move(spans));
+    return run;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+}
+
+std::size_t columns_of(const std::string& line) {
+    return static_cast<std::size_t>(
+        std::count_if(line.begin(), line.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
+}
+
+std::map<std::string, std::string> cells_of(const RunResult& run) {  // for rows without quoted fields
+    std::istringstream header(csv_header());
+    std::istringstream row(csv_row(run));
+    std::map<std::string, std::string> cells;
+    for (std::string name, cell; std::getline(header, name, ',');) {
+        REQUIRE(std::getline(row, cell, ','));
+        cells[name] = cell;
+    }
+    CHECK(row.eof());
+    return cells;
+}
+
+/// The line of the text that starts with `name`, without what follows the first number.
+double number_after(const std::string& text, const std::string& name) {
+    const std::size_t at = text.find("\n" + name + " ");
+    INFO(name);
+    REQUIRE(at != std::string::npos);
+    return std::stod(text.substr(at + 1 + name.size()));
+}
+
+}  // namespace
+
+TEST_CASE("text, JSON and CSV give the same numbers") {
+    const RunResult run = small_run();
+    const Json json = to_json(run);
+    const std::string text = to_text(run);
+    const auto cells = cells_of(run);
+    CHECK(json["makespan_us"].get<double>() == Approx(80));
+    CHECK(Json::parse(json.dump()) == json);
+    int numbers = 0;
+    const Json flat = json.flatten();
+    for (const auto& [pointer, value] : flat.items()) {
+        if (!value.is_number() || pointer.starts_with("/config") || pointer == "/schema") continue;
+        std::string name = pointer.substr(1);
+        std::replace(name.begin(), name.end(), '/', '.');
+        INFO(name);
+        REQUIRE(cells.contains(name));
+        CHECK(std::stod(cells.at(name)) == value.get<double>());
+        ++numbers;
+    }
+    CHECK(numbers == 8 + 7 + 4 + 2);  // times and ratios, losses, utilisation, tasks and wall time
+    const std::map<std::string, std::string> rows{{"makespan", "/makespan_us"},
+                                                  {"serial", "/serial_us"},
+                                                  {"GEMM alone", "/gemm_us"},
+                                                  {"transfers alone", "/comm_us"},
+                                                  {"ideal", "/ideal_us"},
+                                                  {"exposed communication", "/exposed_comm_us"},
+                                                  {"speed-up over serial", "/speedup"}};
+    for (const auto& [row, pointer] : rows)
+        CHECK(number_after(text, row) == Approx(json[Json::json_pointer(pointer)].get<double>()));
+    CHECK(number_after(text, "overlap efficiency") == Approx(37.5));
+    for (const auto& [loss, value] : json["losses_us"].items())
+        CHECK(number_after(text, "  " + loss) == Approx(value.get<double>()));
+    CHECK(number_after(text, "  makespan - ideal") == Approx(80 - 60));
+    CHECK_THAT(text,
+               Catch::Contains("compute units 75.0 %   HBM 50.0 %   links 25.0 %   DMA engines 12.5 %"));
+}
+
+TEST_CASE("CSV: what does not apply is empty, and fields are quoted by RFC 4180") {
+    RunResult run = small_run();
+    const auto cells = cells_of(run);
+    CHECK(cells.at("n") == "512");
+    CHECK(cells.at("agent") == "dma");
+    CHECK(cells.at("chunks").empty());
+    CHECK(cells.at("copy_cus").empty());
+    run.overlap_efficiency.reset();
+    CHECK(to_json(run)["overlap_efficiency"].is_null());
+    CHECK(cells_of(run).at("overlap_efficiency").empty());
+    run.config["topology"] = "a,b \"c\"\nd.json";
+    CHECK(csv_row(run).starts_with("\"a,b \"\"c\"\"\nd.json\",shard_p2p,pair,"));
+    CHECK(csv_header().starts_with("topology,schedule,workload,collective,order,m,n,k,dtype,chunks,agent,"));
+}
+
+TEST_CASE("the text shows one GPU over time") {
+    const std::string text = to_text(small_run());
+    // 72 columns for 80 µs: gemm s0 in the first 27, packing in 18, gemm s1 in 27; transfers from column 9 to
+    // 27, two at once for the first half of that.
+    CHECK_THAT(text, Catch::Contains("compute    " + std::string(27, 'A') + std::string(18, '.') +
+                                     std::string(27, 'B') + "   75.0 %"));
+    CHECK_THAT(text, Catch::Contains("local      " + std::string(27, '.') + std::string(18, '#') + "."));
+    CHECK_THAT(text, Catch::Contains("transfers  " + std::string(9, '.') + std::string(9, '2') +
+                                     std::string(9, '1') + "."));
+    CHECK_THAT(text, Catch::Contains("|0       |10      |20      |30"));
+    CHECK_THAT(text, !Catch::Contains("slower than serial"));
+}
+
+TEST_CASE("the text fits on a screen of 40 lines and 100 columns") {
+    for (const RunResult& run : {small_run(), big_run(), RunResult()}) {
+        const std::vector<std::string> lines = lines_of(to_text(run));
+        CHECK(lines.size() > 10);
+        CHECK(lines.size() <= 40);
+        for (const std::string& line : lines) CHECK(columns_of(line) <= 100);
+    }
+    const std::string text = to_text(big_run());
+    CHECK_THAT(text, Catch::Contains("n/a"));
+    CHECK_THAT(text, Catch::Contains("slower than serial"));
+    CHECK_THAT(to_text(small_run()), Catch::Contains("--trace out.json"));
+}

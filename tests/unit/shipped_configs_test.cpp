@@ -1,0 +1,267 @@
+// Is every file that ships under configs/ what its schema and its neighbours say it is?
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
+#include <sstream>
+#include <string>
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validation_results.hpp>
+#include <valijson/validator.hpp>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+const fs::path kConfigs = fs::path(OVERLAP_SOURCE_DIR) / "configs";
+
+std::string text_of(const fs::path& file) {
+    std::ifstream in(file);
+    REQUIRE(in);
+    std::stringstream text;
+    text << in.rdbuf();
+    return text.str();
+}
+
+json load(const fs::path& file) {
+    INFO(file.string());
+    return json::parse(text_of(file));
+}
+
+std::vector<fs::path> files_in(const std::string& folder) {
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(kConfigs / folder)) files.push_back(entry.path());
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
+/// valijson says {"<root>", "[\"dma\"]", "[0]"}; a user reads /dma/0.
+std::string json_pointer(const std::vector<std::string>& context) {
+    std::string pointer;
+    for (std::size_t i = 1; i < context.size(); ++i) {
+        std::string part = context[i];
+        for (const char c : {'[', ']', '"'}) part.erase(std::remove(part.begin(), part.end(), c), part.end());
+        pointer += '/' + part;
+    }
+    return pointer.empty() ? "(whole file)" : pointer;
+}
+
+class Schema {
+public:
+    explicit Schema(const std::string& name) : text_(load(kConfigs / "schema" / (name + ".schema.json"))) {
+        valijson::SchemaParser().populateSchema(valijson::adapters::NlohmannJsonAdapter(text_), schema_);
+    }
+
+    /// One line an error, "<file>: <JSON pointer>: <what is wrong>"; empty where the sample is valid.
+    std::string errors(const json& sample, const std::string& file) const {
+        valijson::ValidationResults results;
+        valijson::Validator().validate(schema_, valijson::adapters::NlohmannJsonAdapter(sample), &results);
+        std::string lines;
+        valijson::ValidationResults::Error error;
+        while (results.popError(error))
+            lines += file + ": " + json_pointer(error.context) + ": " + error.description + '\n';
+        return lines;
+    }
+
+private:
+    json text_;
+    valijson::Schema schema_;
+};
+
+struct Kind {
+    std::string folder, schema, name_key;
+};
+
+const std::vector<Kind> kKinds = {{"devices", "device", "name"},
+                                  {"topologies", "topology", "name"},
+                                  {"workloads", "workload", "name"},
+                                  {"calibrations", "calibration", "device"}};
+
+void require_rejected(const Schema& schema, const json& sample, const std::string& where) {
+    const std::string errors = schema.errors(sample, "sample");
+    INFO(sample.dump());
+    CHECK_THAT(errors, Catch::Contains("sample: " + where));
+}
+
+}  // namespace
+
+TEST_CASE("every shipped config keeps to its schema", "[configs]") {
+    for (const Kind& kind : kKinds) {
+        const Schema schema(kind.schema);
+        const auto files = files_in(kind.folder);
+        INFO("configs/" << kind.folder);
+        CHECK_FALSE(files.empty());
+        for (const fs::path& file : files) {
+            INFO(file.string());
+            CHECK(file.extension() == ".json");
+            const json config = load(file);
+            CHECK(schema.errors(config, file.string()) == "");
+            CHECK(config.value(kind.name_key, "") == file.stem().string());
+            // Sources name public origins, never somebody's disk.
+            CHECK(text_of(file).find("/work/") == std::string::npos);
+        }
+    }
+}
+
+TEST_CASE("the configs that the documentation names are there", "[configs]") {
+    const std::vector<std::string> required = {"devices/mi250x",
+                                               "devices/mi300x",
+                                               "devices/mi325x",
+                                               "devices/mi355x",
+                                               "devices/h100",
+                                               "devices/h200",
+                                               "topologies/mi300x_1",
+                                               "topologies/mi300x_8",
+                                               "topologies/mi300x_16",
+                                               "topologies/mi325x_8",
+                                               "topologies/mi355x_8",
+                                               "topologies/mi250x_8",
+                                               "topologies/h100_8",
+                                               "topologies/h200_2",
+                                               "topologies/h200_4",
+                                               "topologies/h200_8",
+                                               "topologies/ring_8",
+                                               "topologies/torus_4x4",
+                                               "topologies/mesh_64",
+                                               "workloads/ficco_g1",
+                                               "workloads/ficco_g16",
+                                               "workloads/llama3_70b_gate_up_forward",
+                                               "workloads/llama3_405b_down_wgrad",
+                                               "workloads/llama3_70b_independent",
+                                               "workloads/llama3_70b_mlp_layer",
+                                               "workloads/mixtral_8x7b_dispatch",
+                                               "workloads/deepseek_v3_combine"};
+    for (const std::string& name : required) {
+        INFO(name);
+        CHECK(fs::is_regular_file(kConfigs / (name + ".json")));
+    }
+}
+
+TEST_CASE("every topology fits its device and itself", "[configs]") {
+    const auto files = files_in("topologies");
+    REQUIRE_FALSE(files.empty());
+    for (const fs::path& file : files) {
+        INFO(file.string());
+        const json topology = load(file);
+        const int gpus = topology.at("gpus_per_node");
+        CHECK(fs::is_regular_file(kConfigs / "devices" / topology.at("device").get<std::string>()));
+        for (const json& group : topology.at("fabric")) {
+            if (group.at("type") == "rails") CHECK(topology.at("nodes").get<int>() > 1);
+            if (group.contains("dims")) {
+                const auto dims = group.at("dims").get<std::vector<int>>();
+                CHECK(std::accumulate(dims.begin(), dims.end(), 1, std::multiplies<>()) == gpus);
+            }
+            if (group.contains("pairs"))
+                for (const json& pair : group.at("pairs"))
+                    CHECK((pair.at(0).get<int>() < gpus && pair.at(1).get<int>() < gpus));
+        }
+        if (topology.contains("ring")) {
+            auto ring = topology.at("ring").get<std::vector<int>>();
+            std::vector<int> everyone(static_cast<std::size_t>(gpus));
+            std::iota(everyone.begin(), everyone.end(), 0);
+            CHECK(std::is_permutation(ring.begin(), ring.end(), everyone.begin(), everyone.end()));
+        }
+    }
+}
+
+TEST_CASE("ring neighbours of the Frontier node are directly linked", "[configs]") {
+    const json topology = load(kConfigs / "topologies" / "mi250x_8.json");
+    std::set<std::set<int>> linked;
+    for (const json& group : topology.at("fabric"))
+        for (const json& pair : group.at("pairs")) linked.insert(pair.get<std::set<int>>());
+    REQUIRE(linked.size() == 12);  // rome_model_71: 4 pairs with 4 links, 2 with 2, 6 with 1
+    const auto ring = topology.at("ring").get<std::vector<int>>();
+    for (std::size_t i = 0; i < ring.size(); ++i) {
+        const std::set<int> pair = {ring[i], ring[(i + 1) % ring.size()]};
+        INFO(ring[i] << " to its ring neighbour");
+        CHECK(linked.count(pair) == 1);
+    }
+}
+
+TEST_CASE("every operator of a workload needs operators listed before it", "[configs]") {
+    int lists = 0;
+    for (const fs::path& file : files_in("workloads")) {
+        const json workload = load(file);
+        if (!workload.contains("operators")) continue;
+        ++lists;
+        std::set<std::string> seen;
+        for (const json& op : workload.at("operators")) {
+            INFO(file.string() << ": " << op.at("name"));
+            for (const json& need : op.at("needs")) CHECK(seen.count(need.get<std::string>()) == 1);
+            CHECK(seen.insert(op.at("name").get<std::string>()).second);
+        }
+    }
+    CHECK(lists >= 1);
+}
+
+TEST_CASE("the schemas reject broken devices, topologies and calibrations", "[configs]") {
+    const Schema device("device"), topology("topology"), calibration("calibration");
+    const json gpu = load(kConfigs / "devices" / "mi300x.json");
+    const json node = load(kConfigs / "topologies" / "mi300x_8.json");
+    const json fit = load(files_in("calibrations").at(0));
+    REQUIRE(device.errors(gpu, "sample") == "");
+    REQUIRE(topology.errors(node, "sample") == "");
+    REQUIRE(calibration.errors(fit, "sample") == "");
+
+    const auto broken = [](json sample, const std::string& pointer, json value) {
+        sample[json::json_pointer(pointer)] = std::move(value);
+        return sample;
+    };
+    require_rejected(device, broken(gpu, "/hbm_GBps", {{"value", 4130}}), "/hbm_GBps");
+    require_rejected(device, broken(gpu, "/hbm_GBps/source", ""), "/hbm_GBps/source");
+    require_rejected(device, broken(gpu, "/hbm_GBps/value", -1), "/hbm_GBps/value");
+    require_rejected(device, broken(gpu, "/compute_units/value", 304.5), "/compute_units/value");
+    require_rejected(device, broken(gpu, "/interference/dma_lost_to_compute/value", 1), "/interference");
+    require_rejected(device, broken(gpu, "/dma/engines", 2), "/dma");
+    require_rejected(device, broken(gpu, "/colour", "red"), "");
+    json without_dma = gpu;
+    without_dma.erase("dma");
+    require_rejected(device, without_dma, "");
+
+    require_rejected(topology, broken(node, "/fabric/0/bandwidth_GBps/value", -46.5), "/fabric/0");
+    require_rejected(topology, broken(node, "/fabric/0/latency_us", 0.45), "/fabric/0");
+    require_rejected(topology, broken(node, "/fabric/0/type", "full_mess"), "/fabric/0");
+    require_rejected(topology, broken(node, "/nodes", 0), "/nodes");
+    require_rejected(topology, broken(node, "/gpus", 8), "");
+
+    const std::string launch = "/gemm/" + fit.at("gemm").begin().key() + "/launch_us";
+    require_rejected(calibration, broken(fit, launch, 3.0), launch);
+    require_rejected(calibration, broken(fit, launch, {{"value", 3.0}}), launch);
+    require_rejected(calibration, broken(fit, launch + "/value", -3.0), launch + "/value");
+    require_rejected(calibration, broken(fit, "/gemm/int3", json::object()), "/gemm");
+}
+
+TEST_CASE("the schemas reject broken workloads and run configs", "[configs]") {
+    const Schema workload("workload"), run("run");
+    const json pair = load(kConfigs / "workloads" / "llama3_70b_gate_up_forward.json");
+    const json config = {{"topology", "mi300x_8.json"},
+                         {"schedule", "hetero_fused_1d"},
+                         {"params", {{"chunks", 4}, {"agent", "dma"}}},
+                         {"workload", {{"collective", "all_gather"}, {"gemm", pair.at("gemm")}}}};
+    REQUIRE(workload.errors(pair, "sample") == "");
+    REQUIRE(run.errors(config, "sample") == "");
+
+    const auto broken = [](json sample, const std::string& pointer, json value) {
+        sample[json::json_pointer(pointer)] = std::move(value);
+        return sample;
+    };
+    require_rejected(workload, broken(pair, "/gemm/m", 0), "/gemm/m");
+    require_rejected(workload, broken(pair, "/gemm/dtype", "int3"), "/gemm/dtype");
+    require_rejected(workload, broken(pair, "/operators", json::array()), "");  // a pair or a list, not both
+    require_rejected(workload, broken(pair, "/collective", "all_reduce"), "");  // has no shard_dim
+    json no_shard = pair;
+    no_shard.erase("shard_dim");
+    require_rejected(workload, no_shard, "");
+    require_rejected(run, broken(config, "/topolgy", "mi300x_8.json"), "");
+    require_rejected(run, broken(config, "/workload/gemm/m", -1), "/workload");
+    require_rejected(run, broken(config, "/workload", 8), "/workload");
+}
