@@ -11,9 +11,10 @@ std::unique_ptr<CostModel> make_gemm_roofline();
 std::unique_ptr<CostModel> make_dma_copy();
 std::unique_ptr<CostModel> make_kernel_copy();
 std::unique_ptr<CostModel> make_streaming();
+std::unique_ptr<CostModel> make_library_kernel();
 
 std::span<const CostModelEntry> cost_models() {
-    static const std::array<CostModelEntry, 5> entries{{
+    static const std::array<CostModelEntry, 6> entries{{
         {"gemm_tiled", "gemm",
          "Macro-tiles in waves with a tail, split-K, operand traffic with cache reuse; fitted per device and dtype.",
          make_gemm_tiled},
@@ -26,6 +27,9 @@ std::span<const CostModelEntry> cost_models() {
          "Launch, bytes at a rate that saturates with the compute units held, completion.", make_kernel_copy},
         {"streaming", "local_copy, reduce, memory_bound",
          "Bytes through HBM on the compute units that saturate it; no cache hits.", make_streaming},
+        {"library_kernel", "collective",
+         "A library collective's measured latency and bus rate; its channels are held, its links used.",
+         make_library_kernel},
     }};
     return entries;
 }

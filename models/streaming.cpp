@@ -31,7 +31,8 @@ Traffic traffic(const Task& task, const DeviceSpec& device) {
 class Streaming final : public CostModel {
 public:
     bool handles(const Task& task) const override {
-        return task.kind() != TaskKind::gemm && task.kind() != TaskKind::copy;
+        const TaskKind kind = task.kind();
+        return kind == TaskKind::local_copy || kind == TaskKind::reduce || kind == TaskKind::memory_bound;
     }
 
     Cost cost(const Task& task, const Machine& machine) const override {

@@ -18,11 +18,16 @@ std::vector<std::string> flags_of(const CLI::App& app) {
     return names;
 }
 
+/// Names and values that the user gave may hold line breaks; an error is one line whatever they hold.
+std::string one_line(std::string text) {
+    std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+    return text;
+}
+
 /// CLI11's own texts, with the nearest flag where one was not known.
 [[noreturn]] void refuse(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
     const CLI::App* chosen = app.get_subcommands().empty() ? &app : app.get_subcommands().front();
     std::string message = error.what();
-    std::replace(message.begin(), message.end(), '\n', ' ');
     if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
         const std::vector<std::string> left = chosen->remaining(true);
         const std::string word = left.empty() ? std::string(argc > 1 ? argv[1] : "") : left.front();
@@ -31,7 +36,7 @@ std::vector<std::string> flags_of(const CLI::App& app) {
         message = "'" + word + "' is not known here" +
                   (near.empty() ? " (see --help)" : " (did you mean '" + near + "'?)");
     }
-    throw UserError("command line: " + message);
+    throw UserError(one_line("command line: " + message));
 }
 
 }  // namespace
@@ -61,6 +66,8 @@ int run_command_line(int argc, char** argv) {
         return app.exit(asked_for_help);
     } catch (const CLI::ParseError& error) {
         refuse(app, error, argc, argv);
+    } catch (const UserError& error) {
+        throw UserError(one_line(error.what()));
     }
     return 0;
 }

@@ -28,18 +28,19 @@ void execute(const std::string& file) {
     if (!standard && !opened) throw UserError(file + ": cannot be read (no such file, or no permission)");
     std::istream& in = standard ? std::cin : opened;
     const ConfigFolder folder = ConfigFolder::standard();
-    std::size_t number = 0, bad = 0;
+    std::size_t number = 0, answered = 0, bad = 0;
     for (std::string line; std::getline(in, line);) {
         ++number;
         if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
         const Json result = answer(line, file + " line " + std::to_string(number), folder);
+        ++answered;
         bad += result.contains("error");
         print(result.dump() + "\n");
     }
-    if (number == 0) throw UserError(file + ": is empty, expected one run config a line");
+    if (answered == 0) throw UserError(file + ": is empty, expected one run config a line");
     if (bad > 0)
-        throw UserError(file + ": " + std::to_string(bad) + " of " + std::to_string(number) +
-                        " lines failed; their results say why");
+        throw UserError(file + ": " + std::to_string(bad) + " of " + std::to_string(answered) +
+                        " configs failed; their results say why");
 }
 
 }  // namespace

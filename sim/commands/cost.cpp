@@ -141,7 +141,10 @@ void price_table(const CostFlags& flags, const Machine& machine, const CostModel
         shape.n = table.integer(row, "n");
         shape.k = table.integer(row, "k");
         shape.dtype = dtype_named(table.cell(row, "dtype"), table.where(row));
-        shape.accumulate = table.has("accumulate") && table.cell(row, "accumulate") == "1";
+        const std::string accumulate = table.has("accumulate") ? table.cell(row, "accumulate") : "0";
+        if (accumulate != "0" && accumulate != "1")
+            throw UserError(table.where(row) + ": accumulate is '" + accumulate + "', expected 0 or 1");
+        shape.accumulate = accumulate == "1";
         predicted.push_back(kernel_us(shape, machine, models));
     }
     if (flags.format == "json") {
@@ -182,7 +185,8 @@ void add_cost_command(CLI::App& app) {
     command->add_flag("--accumulate", flags->accumulate, "C is read too (beta = 1)");
     command->add_option("--copy", flags->copy, "Size of a copy between two GPUs: 4096, 64KB, 64MB, 1GiB ...");
     command->add_option("--agent", flags->agent, "Who copies: dma or cu")->check(CLI::IsMember({"dma", "cu"}));
-    command->add_option("--cus", flags->cus, "Compute units of a copy by cu; default the device's");
+    command->add_option("--cus", flags->cus, "Compute units of a copy by cu; default the device's")
+        ->check(CLI::Range(1, 100'000));
     command->add_option("--transfer", flags->transfer, "pull or push")->check(CLI::IsMember({"pull", "push"}));
     command->add_option("--from", flags->from, "CSV with columns m,n,k,dtype (and accumulate: 0 or 1)");
     command->add_option("--format", flags->format, "text, json or csv")->check(CLI::IsMember({"text", "json", "csv"}));

@@ -30,6 +30,9 @@ Json details(const Work& work) {
         Json operator()(const ReduceWork& reduce) const {
             return {{"bytes", reduce.bytes.si()}, {"parts", reduce.parts}};
         }
+        Json operator()(const CollectiveKernelWork& collective) const {
+            return {{"collective", name_of(collective.kind)}, {"operand_bytes", collective.operand.si()}};
+        }
         Json operator()(const MemoryBoundWork& stream) const {
             return {{"read_bytes", stream.read.si()}, {"write_bytes", stream.written.si()}};
         }

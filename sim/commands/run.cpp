@@ -96,7 +96,7 @@ void execute(const RunFlags& flags) {
     const RunResult result = run(scenario);
     if (!flags.trace.empty()) write_file_atomically(flags.trace, to_chrome_trace(result));
     if (flags.format == "json") return print(to_json(result).dump() + "\n");
-    if (flags.format == "csv") return print(csv_header() + csv_row(result));
+    if (flags.format == "csv") return print(csv_header() + "\n" + csv_row(result) + "\n");
     print(to_text(result));
 }
 
@@ -124,7 +124,8 @@ void add_run_command(CLI::App& app) {
         ->check(CLI::IsMember({"text", "json", "csv"}));
     app.add_option("--trace", flags->trace, "Write a Chrome trace, which ui.perfetto.dev opens");
     app.add_option("--graph", flags->graph, "Write the task graph: FILE.dot, or JSON under any other name");
-    app.add_flag("--dry-run", flags->dry_run, "Print the resolved config and the size of the graph; simulate nothing");
+    app.add_flag("--dry-run", flags->dry_run, "Print the resolved config and the size of the graph; simulate nothing")
+        ->excludes("--trace");
     app.callback([&app, flags] {
         if (!app.get_subcommands().empty()) return;
         if (flags->topology.empty() && flags->schedule.empty() && flags->config.empty()) throw CLI::CallForHelp();

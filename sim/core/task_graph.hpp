@@ -48,10 +48,17 @@ struct MemoryBoundWork {
     Bytes written;
 };
 
-using Work = std::variant<GemmShape, CopyWork, LocalCopyWork, ReduceWork, MemoryBoundWork>;
+/// One rank's part of a whole collective by a library's kernel (RCCL, NCCL): transfers and reductions in one.
+struct CollectiveKernelWork {
+    CollectiveKind kind = CollectiveKind::all_gather;
+    Bytes operand;  ///< whole: gathered by all_gather, and sent by each rank in the other three
+};
 
-enum class TaskKind { gemm, copy, local_copy, reduce, memory_bound };
-inline const std::array<std::string, 5> task_kind_names{"gemm", "copy", "local_copy", "reduce", "memory_bound"};
+using Work = std::variant<GemmShape, CopyWork, LocalCopyWork, ReduceWork, MemoryBoundWork, CollectiveKernelWork>;
+
+enum class TaskKind { gemm, copy, local_copy, reduce, memory_bound, collective };
+inline const std::array<std::string, 6> task_kind_names{"gemm",   "copy",         "local_copy",
+                                                        "reduce", "memory_bound", "collective"};
 
 /// In-order queues of one GPU. Transfers to or from peer p are on stream `transfer_stream(p)`.
 inline constexpr int compute_stream = 0;

@@ -31,7 +31,8 @@ Seconds length(const std::vector<Interval>& intervals) {
 }
 
 constexpr std::array computation{TaskKind::gemm, TaskKind::memory_bound};
-constexpr std::array both{TaskKind::copy, TaskKind::reduce, TaskKind::gemm, TaskKind::memory_bound};
+constexpr std::array both{TaskKind::copy, TaskKind::reduce, TaskKind::collective, TaskKind::gemm,
+                          TaskKind::memory_bound};
 
 }  // namespace
 

@@ -12,7 +12,7 @@ constexpr std::size_t letters = 26;
 
 constexpr std::array computation{TaskKind::gemm, TaskKind::memory_bound};
 constexpr std::array local_work{TaskKind::local_copy, TaskKind::reduce};
-constexpr std::array transfer{TaskKind::copy};
+constexpr std::array transfer{TaskKind::copy, TaskKind::collective};
 
 using Spans = std::vector<const Span*>;
 

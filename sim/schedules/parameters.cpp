@@ -33,7 +33,7 @@ std::span<const ParameterInfo> schedule_parameters() {
         {"comm_shape", "1d, 2d", "1d", "cut shards along the sharded dimension, or along the other one (strided)"},
         {"uniformity", "uniform, hetero", "hetero", "cut the own shard like the others, or take it whole"},
         {"granularity", "fused, unfused", "fused", "one GEMM a step, or one a piece"},
-        {"algorithm", "direct, ring", "direct", "algorithm of a collective that is not cut"},
+        {"algorithm", "direct, ring, library", "direct", "algorithm of a collective that is not cut"},
     }};
     return table;
 }

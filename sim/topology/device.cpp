@@ -70,6 +70,20 @@ DeviceSpec read_device(const std::filesystem::path& path) {
     device.copy_kernel.default_cus = count(kernel, "default_cus", 1024);
     kernel.finish();
 
+    if (config.has("collective_library")) {
+        ConfigObject library = config.object("collective_library");
+        library.text("name");
+        device.library.channels = count(library, "channels", 1024);
+        for (std::size_t kind = 0; kind < collective_names.size(); ++kind) {
+            if (!library.has(collective_names[kind])) continue;
+            ConfigObject fit = library.object(collective_names[kind]);
+            device.library.collectives[static_cast<CollectiveKind>(kind)] = {time(fit, "latency_us"),
+                                                                             rate(fit, "bus_GBps")};
+            fit.finish();
+        }
+        library.finish();
+    }
+
     ConfigObject interference = config.object("interference");
     const Range loss{0.0, 0.95};
     device.interference.compute_lost_to_dma = interference.sourced("compute_lost_to_dma", loss);

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "sim/core/dtype.hpp"
+#include "sim/core/operators.hpp"
 #include "sim/core/units.hpp"
 
 namespace overlap {
@@ -41,6 +41,17 @@ struct DeviceSpec {
         BytesPerSecond remote_read;  ///< cap on the sum of one GPU's remote reads by compute units
         int default_cus = 1;         ///< compute units a transfer takes when the run does not say
     } copy_kernel;
+
+    /// Collectives of the vendor's library, measured: time = latency + bus bytes / bus rate, where bus bytes are
+    /// (P−1)/P of the operand, twice that for all_reduce (nccl-tests' definition).
+    struct Library {
+        struct Fit {
+            Seconds latency;
+            BytesPerSecond bus;
+        };
+        double channels = 0;  ///< compute units that its kernel holds
+        std::map<CollectiveKind, Fit> collectives;
+    } library;
 
     /// Losses beyond the sharing of compute units, HBM and links; shares of the victim's rate, in [0, 1].
     struct Interference {

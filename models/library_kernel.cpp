@@ -1,0 +1,47 @@
+#include "models/cost_model.hpp"
+
+namespace overlap {
+namespace {
+
+// A collective by the vendor's library: measured latency and bus rate (DeviceSpec::Library), its channels held as
+// compute units, its bytes spread evenly over the routes to all peers, each read and written once in HBM at either
+// end. Good for the sizes the line was fitted to, 16 MiB and more: below, libraries switch protocols.
+class LibraryKernel final : public CostModel {
+public:
+    bool handles(const Task& task) const override { return task.kind() == TaskKind::collective; }
+
+    Cost cost(const Task& task, const Machine& machine) const override {
+        const auto& work = std::get<CollectiveKernelWork>(task.work);
+        const DeviceSpec& device = machine.topology.device();
+        const auto fit = device.library.collectives.find(work.kind);
+        if (fit == device.library.collectives.end()) {
+            std::vector<std::string> known;
+            for (const auto& [kind, line] : device.library.collectives) known.push_back(name_of(kind));
+            throw UserError("device " + device.name + " has no library measurement of " + name_of(work.kind) +
+                            suggestion("", known));
+        }
+        const int ranks = machine.topology.gpus();
+        const double passes = work.kind == CollectiveKind::all_reduce ? 2.0 : 1.0;
+        const Bytes to_each_peer = passes / ranks * work.operand;
+
+        Cost cost;
+        cost.launch = fit->second.latency;
+        cost.body = static_cast<double>(ranks - 1) * to_each_peer / fit->second.bus;
+        cost.handoff = device.launch.dependency;
+        for (int peer = 0; peer < ranks; ++peer) {
+            if (peer == task.gpu) continue;
+            for (const std::size_t link : machine.topology.route(task.gpu, peer).links)
+                cost.demands.push_back({machine.resources.link(link), to_each_peer.si()});
+            cost.demands.push_back({machine.resources.hbm(peer), to_each_peer.si()});
+            cost.demands.push_back({machine.resources.hbm(task.gpu), to_each_peer.si()});
+        }
+        cost.holds.push_back({machine.resources.compute_units(task.gpu), device.library.channels});
+        return cost;
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<CostModel> make_library_kernel() { return std::make_unique<LibraryKernel>(); }
+
+}  // namespace overlap

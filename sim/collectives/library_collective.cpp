@@ -1,0 +1,27 @@
+#include "sim/collectives/collective_algorithm.hpp"
+
+namespace overlap {
+namespace {
+
+// One kernel a rank does the whole collective; none of them gets anywhere before all have been launched.
+class LibraryCollective final : public CollectiveAlgorithm {
+public:
+    bool handles(CollectiveKind) const override { return true; }
+
+    RankTasks build(const CollectiveWork& work, const RankTasks& ready, Transfers& transfers) const override {
+        if (transfers.ranks() == 1) return ready;
+        std::vector<TaskId> all_ready;
+        for (const auto& tasks : ready) all_ready.insert(all_ready.end(), tasks.begin(), tasks.end());
+        RankTasks done;
+        for (int rank = 0; rank < transfers.ranks(); ++rank)
+            done.push_back({transfers.graph().add(
+                Task{CollectiveKernelWork{work.kind, work.operand}, rank, transfer_stream(rank)}, all_ready)});
+        return done;
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<CollectiveAlgorithm> make_library_collective() { return std::make_unique<LibraryCollective>(); }
+
+}  // namespace overlap
