@@ -17,7 +17,7 @@ namespace overlap {
 void add_interference(const Task& task, const Machine& machine, Cost& cost);
 
 /// Takes out everything by which computation and communication of a GPU disturb each other: compute-unit and HBM
-/// demands (kept as top rates), held units and the terms above. Links and DMA engines stay shared.
+/// demands (kept as top rates) and held units; the terms above are not to be added. Links and DMA engines stay shared.
 void remove_contention(const Machine& machine, Cost& cost);
 
 }  // namespace overlap

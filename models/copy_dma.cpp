@@ -1,10 +1,12 @@
+#include <algorithm>
+
 #include "models/cost_model.hpp"
 
 namespace overlap {
 namespace {
 
 // A copy by a DMA engine: command and schedule (the queue is told), start (the engine fetches the command and the
-// first bytes cross the route), bytes at the rate of the engine or of the narrowest link, completion signal.
+// first bytes cross the route, up to `ramp` at half the rate), bytes at the rate of the engine or of the narrowest link, completion signal.
 // Evidence: the phase table of AMD-DMA-Latte PERFORMANCE.md, reproduced within 3 points (tests/validation).
 // Ignored: batching of commands, and engines that share a port to the fabric.
 class DmaCopy final : public CostModel {
@@ -25,6 +27,7 @@ public:
         // A strided copy pays a fixed number of bytes' worth of time for each run.
         const double stretch = copy.run < copy.bytes ? (copy.run + dma.strided_run) / copy.run : 1.0;
         const double moved = copy.bytes.si() * stretch;
+        BytesPerSecond rate = dma.engine;
         // Between nodes the NIC's own engine moves the data, and the route's latency is that of a whole RDMA write.
         if (!route.through_nic) {
             cost.launch = dma.command + dma.schedule;
@@ -35,7 +38,11 @@ public:
             cost.queue = resources.dma_engine(task.gpu, peer);
             cost.demands.push_back({*cost.queue, moved});
         }
-        for (const std::size_t link : route.links) cost.demands.push_back({resources.link(link), copy.bytes.si()});
+        for (const std::size_t link : route.links) {
+            cost.demands.push_back({resources.link(link), copy.bytes.si()});
+            rate = std::min(rate, machine.topology.links()[link].bandwidth);
+        }
+        if (!route.through_nic) cost.setup += std::min(copy.bytes, dma.ramp) / rate;
         cost.demands.push_back({resources.hbm(copy.src), copy.bytes.si()});
         cost.demands.push_back({resources.hbm(copy.dst), copy.bytes.si()});
         return cost;

@@ -1,6 +1,8 @@
 #include "sim/cli.hpp"
 
+#include <algorithm>
 #include <iostream>
+#include <sstream>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -22,6 +24,14 @@ std::vector<std::string> flags_of(const CLI::App& app) {
 std::string one_line(std::string text) {
     std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
     return text;
+}
+
+/// An empty value is a mistake (a variable of the shell that isn't set), never a flag that wasn't given.
+void refuse_empty_values(CLI::App& app) {
+    const CLI::Validator not_empty([](std::string& value) { return std::string(value.empty() ? "is empty" : ""); }, "");
+    for (CLI::Option* option : app.get_options())
+        if (option->get_items_expected_max() > 0) option->check(not_empty);
+    for (CLI::App* command : app.get_subcommands({})) refuse_empty_values(*command);
 }
 
 /// CLI11's own texts, with the nearest flag where one was not known.
@@ -60,10 +70,13 @@ int run_command_line(int argc, char** argv) {
     add_calibrate_command(app);
     add_cost_command(app);
     add_list_commands(app);
+    refuse_empty_values(app);
     try {
         app.parse(argc, argv);
     } catch (const CLI::Success& asked_for_help) {
-        return app.exit(asked_for_help);
+        std::ostringstream text;
+        app.exit(asked_for_help, text);
+        print(text.str());
     } catch (const CLI::ParseError& error) {
         refuse(app, error, argc, argv);
     } catch (const UserError& error) {

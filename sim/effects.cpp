@@ -31,8 +31,10 @@ public:
         if (!effects_.computation && is_computation(kind)) return {};
         if (!effects_.packing && kind == TaskKind::local_copy) return {};
         Cost cost = kind == TaskKind::gemm ? gemm(task) : models_.cost(task, machine_);
-        add_interference(task, machine_, cost);
-        if (!effects_.contention) remove_contention(machine_, cost);
+        if (effects_.contention)
+            add_interference(task, machine_, cost);
+        else
+            remove_contention(machine_, cost);
         if (!effects_.launch) remove_latencies(cost);
         return cost;
     }

@@ -69,14 +69,21 @@ public:
         metadata("thread_sort_index", pid, tid, "sort_index", std::to_string(tid));
     }
 
-    void span(int pid, int tid, const Span& span) {
+    /// `shown_end`, in ticks, is before the end of the span where the track shows the next one from there on.
+    void span(int pid, int tid, const Span& span, std::int64_t shown_end) {
         open("X", escaped(span.name), pid);
         const std::int64_t start = ticks(span.start);
         text_ += R"(,"tid":)" + std::to_string(tid) + R"(,"ts":)";
         microseconds_of(start);
         text_ += R"(,"dur":)";
-        microseconds_of(std::max<std::int64_t>(ticks(span.end) - start, 0));
-        text_ += R"(,"cat":")" + task_kind_names[static_cast<std::size_t>(span.kind)] + "\"}";
+        microseconds_of(std::max<std::int64_t>(shown_end - start, 0));
+        text_ += R"(,"cat":")" + task_kind_names[static_cast<std::size_t>(span.kind)] + '"';
+        if (shown_end < ticks(span.end)) {
+            text_ += R"(,"args":{"whole_dur_us":)";
+            microseconds_of(ticks(span.end) - start);
+            text_ += '}';
+        }
+        text_ += '}';
     }
 
     void sample(int pid, const std::string& escaped_name, const CounterSample& sample) {
@@ -117,20 +124,33 @@ private:
     bool first_ = true;
 };
 
-void write_spans(const Timeline& timeline, TraceWriter& writer) {
-    std::map<int, std::map<TrackOrder, std::vector<const Span*>>> tracks;
-    for (const Span& span : timeline.spans()) tracks[span.gpu][order_of(span.track)].push_back(&span);
-    // The longer of two that start together comes first: Perfetto nests the other in it.
+// Perfetto drops an event that overlaps another of its track without being inside it (google/perfetto#4280).
+// In a stream the completion of a task overlaps the next one's start, so the earlier is shown up to there.
+std::int64_t shown_end(const std::vector<const Span*>& sorted, std::size_t index) {
+    const std::int64_t end = ticks(sorted[index]->end);
+    for (std::size_t next = index + 1; next < sorted.size() && ticks(sorted[next]->start) < end; ++next)
+        if (ticks(sorted[next]->end) > end) return ticks(sorted[next]->start);
+    return end;
+}
+
+void write_track(int gpu, int tid, std::vector<const Span*>& spans, TraceWriter& writer) {
+    // The longer of two that start together comes first: the other is inside it.
     const auto key = [](const Span* span) {
         return std::make_tuple(ticks(span->start), -ticks(span->end), span->kind,
                                std::string_view(span->name));
     };
+    std::sort(spans.begin(), spans.end(), [&](auto* a, auto* b) { return key(a) < key(b); });
+    for (std::size_t i = 0; i < spans.size(); ++i) writer.span(gpu, tid, *spans[i], shown_end(spans, i));
+}
+
+void write_spans(const Timeline& timeline, TraceWriter& writer) {
+    std::map<int, std::map<TrackOrder, std::vector<const Span*>>> tracks;
+    for (const Span& span : timeline.spans()) tracks[span.gpu][order_of(span.track)].push_back(&span);
     for (auto& [gpu, of_gpu] : tracks) {
         int tid = 0;
         for (auto& [order, spans] : of_gpu) {
             writer.thread(gpu, ++tid, std::get<std::string>(order));
-            std::sort(spans.begin(), spans.end(), [&](auto* a, auto* b) { return key(a) < key(b); });
-            for (const Span* span : spans) writer.span(gpu, tid, *span);
+            write_track(gpu, tid, spans, writer);
         }
     }
 }

@@ -50,6 +50,7 @@ constexpr std::array columns{
     Column{"tasks", "/tasks"},
     Column{"engine", "/engine"},
     Column{"wall_ms", "/wall_ms"},
+    Column{"params", "/config/params"},
 };
 
 // RFC 4180: a field with a comma, a quote or a line break is quoted, and its quotes are doubled.

@@ -125,7 +125,7 @@ Lines losses(const RunResult& result, const TimeScale& scale) {
     const auto line = [&](const std::string& name, Seconds time, const std::string& rest) {
         return named_time(name, time, scale) + percent(time / result.makespan, 8) + "  " + rest;
     };
-    Lines lines{"where the time was lost"};
+    Lines lines{"where the time was lost, and its share of the makespan"};
     for (const Loss& loss : table)
         if (!scale.shows_zero(loss.time))
             lines.push_back(line(std::string("  ") + loss.name, loss.time,
@@ -148,7 +148,7 @@ Lines next_steps(const RunResult& result) {
     const bool has_fused = is_pair(result) && config_text(result, "schedule") != "hetero_fused_1d" &&
                            result.config["workload"].value("order", "") != "independent";
     lines.push_back(left("", label_columns) +
-                    left(has_fused ? "--schedule hetero_fused_1d" : "sim advise", 30) +
+                    left(has_fused ? "--schedule hetero_fused_1d" : "sim list schedules", 30) +
                     "this schedule is slower than serial; try " + (has_fused ? "that one" : "another"));
     return lines;
 }

@@ -58,6 +58,7 @@ DeviceSpec read_device(const std::filesystem::path& path) {
     device.dma.schedule = time(dma, "schedule_us");
     device.dma.start = time(dma, "start_us");
     device.dma.completion = time(dma, "completion_us");
+    device.dma.ramp = Bytes(dma.sourced("ramp_bytes", {0, 1e9}));
     device.dma.strided_run = Bytes(dma.sourced("strided_run_bytes", {0, 1e9}));
     dma.finish();
 

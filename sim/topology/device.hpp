@@ -31,6 +31,7 @@ struct DeviceSpec {
         int peer_engines = 1;  ///< engines that serve peer copies side by side
         BytesPerSecond engine; ///< what one engine sustains in total
         Seconds command, schedule, start, completion;
+        Bytes ramp;            ///< the first bytes of a copy move at half the rate
         Bytes strided_run;     ///< run length at which a strided copy reaches half the contiguous rate
     } dma;
 

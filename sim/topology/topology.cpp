@@ -70,7 +70,7 @@ void Topology::add_group(ConfigObject& group) {
             break;
         case GroupType::torus: {
             const auto dims = group.integers("dims", 1, most_gpus);
-            if (std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies<>()) != gpus_per_node_)
+            if (std::accumulate(dims.begin(), dims.end(), 1.0, std::multiplies<>()) != gpus_per_node_)
                 group.fail("dims", "must multiply to gpus_per_node, " + std::to_string(gpus_per_node_));
             for (std::size_t a = 0; a < per_node; ++a) {
                 std::size_t stride = 1;
@@ -86,7 +86,9 @@ void Topology::add_group(ConfigObject& group) {
             break;
         }
         case GroupType::links: {
-            for (const Json& pair : group.raw("pairs")) {
+            const Json& listed = group.raw("pairs");
+            if (!listed.is_array()) group.fail("pairs", "is " + listed.dump() + ", expected an array");
+            for (const Json& pair : listed) {
                 if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number_unsigned() ||
                     !pair[1].is_number_unsigned() || pair[0].get<std::size_t>() >= per_node ||
                     pair[1].get<std::size_t>() >= per_node)
