@@ -1,10 +1,10 @@
 #include "sim/cli.hpp"
 
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
 #include <algorithm>
 #include <iostream>
 #include <sstream>
-#include <spdlog/sinks/stdout_color_sinks.h>
-#include <spdlog/spdlog.h>
 
 #include "sim/commands/commands.hpp"
 #include "sim/core/errors.hpp"
@@ -22,13 +22,15 @@ std::vector<std::string> flags_of(const CLI::App& app) {
 
 /// Names and values that the user gave may hold line breaks; an error is one line whatever they hold.
 std::string one_line(std::string text) {
-    std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
     return text;
 }
 
 /// An empty value is a mistake (a variable of the shell that isn't set), never a flag that wasn't given.
 void refuse_empty_values(CLI::App& app) {
-    const CLI::Validator not_empty([](std::string& value) { return std::string(value.empty() ? "is empty" : ""); }, "");
+    const CLI::Validator not_empty(
+        [](std::string& value) { return std::string(value.empty() ? "is empty" : ""); }, "");
     for (CLI::Option* option : app.get_options())
         if (option->get_items_expected_max() > 0) option->check(not_empty);
     for (CLI::App* command : app.get_subcommands({})) refuse_empty_values(*command);
@@ -63,13 +65,16 @@ int run_command_line(int argc, char** argv) {
     CLI::App app{"Simulates compute/communication overlap on several GPUs.", "sim"};
     app.set_version_flag("--version", OVERLAP_VERSION);
     app.set_help_all_flag("--help-all", "Help of all commands");
-    app.add_flag_callback("-v,--verbose", [] { spdlog::set_level(spdlog::level::debug); }, "Log to stderr");
+    app.add_flag_callback(
+        "-v,--verbose", [] { spdlog::set_level(spdlog::level::debug); }, "Log to stderr");
     app.require_subcommand(0, 1);
     add_run_command(app);
     add_batch_command(app);
     add_calibrate_command(app);
     add_cost_command(app);
     add_list_commands(app);
+    int status = 0;
+    add_verify_command(app, status);
     refuse_empty_values(app);
     try {
         app.parse(argc, argv);
@@ -82,7 +87,7 @@ int run_command_line(int argc, char** argv) {
     } catch (const UserError& error) {
         throw UserError(one_line(error.what()));
     }
-    return 0;
+    return status;
 }
 
 }  // namespace overlap

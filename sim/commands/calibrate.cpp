@@ -32,7 +32,8 @@ void execute(const CalibrateFlags& flags) {
     table << "device   dtype    fitted   held out: mean     p90  families    rows   4-fold mean     p90\n"
           << std::fixed << std::setprecision(1);
     const auto percent = [&](int width, double share) { table << std::setw(width) << 100 * share << " %"; };
-    for (const auto& [device, dtype, errors] : write_gemm_calibrations(flags.data, flags.out, date, flags.devices)) {
+    for (const auto& [device, dtype, errors] :
+         write_gemm_calibrations(flags.data, flags.out, date, flags.devices)) {
         table << std::left << std::setw(9) << device << std::setw(6) << name_of(dtype) << std::right;
         percent(7, errors.fitted.mean);
         percent(15, errors.held_out.mean);
@@ -49,7 +50,8 @@ void execute(const CalibrateFlags& flags) {
 
 void add_calibrate_command(CLI::App& app) {
     CLI::App* command = app.add_subcommand(
-        "calibrate", "Fit cost models to measurements; mean |error| of GEMMs >= 20 us, held out by (N,K) family");
+        "calibrate",
+        "Fit cost models to measurements; mean |error| of GEMMs >= 20 us, held out by (N,K) family");
     auto flags = std::make_shared<CalibrateFlags>();
     command->add_option("--data", flags->data, "Folder of measured tables, with gemm/ in it")->required();
     command->add_option("--out", flags->out, "Folder of <device>.json; default configs/calibrations");

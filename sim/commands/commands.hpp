@@ -10,6 +10,8 @@ void add_batch_command(CLI::App& app);
 void add_calibrate_command(CLI::App& app);
 void add_cost_command(CLI::App& app);
 void add_list_commands(CLI::App& app);
+/// `status` gets the exit code: 3 where the engines are further apart than the tolerance.
+void add_verify_command(CLI::App& app, int& status);
 
 /// Prints a result on stdout; throws std::runtime_error where stdout can't take it (disk full, closed pipe).
 void print(std::string_view text);

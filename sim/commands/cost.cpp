@@ -44,7 +44,8 @@ Machine machine_for(const CostFlags& flags, const ConfigFolder& folder) {
 
 DType dtype_named(const std::string& name, const std::string& where) {
     const auto found = std::find(dtype_names.begin(), dtype_names.end(), name);
-    if (found == dtype_names.end()) throw UserError(where + ": dtype is '" + name + "'" + suggestion(name, dtype_names));
+    if (found == dtype_names.end())
+        throw UserError(where + ": dtype is '" + name + "'" + suggestion(name, dtype_names));
     return static_cast<DType>(found - dtype_names.begin());
 }
 
@@ -58,12 +59,14 @@ Task copy_task(const CostFlags& flags, const Machine& machine) {
         const DeviceSpec& device = machine.topology.device();
         copy.cus = flags.cus > 0 ? flags.cus : device.copy_kernel.default_cus;
         if (copy.cus >= device.compute_units)
-            throw UserError("command line: --cus is " + std::to_string(copy.cus) + ", but " + device.name + " has " +
-                            std::to_string(static_cast<int>(device.compute_units)) + " (allowed: less)");
+            throw UserError("command line: --cus is " + std::to_string(copy.cus) + ", but " + device.name +
+                            " has " + std::to_string(static_cast<int>(device.compute_units)) +
+                            " (allowed: less)");
     } else if (flags.cus > 0) {
         throw UserError("command line: --cus needs --agent cu (DMA engines take no compute units)");
     }
-    if (!flags.transfer.empty()) copy.direction = flags.transfer == "pull" ? Direction::pull : Direction::push;
+    if (!flags.transfer.empty())
+        copy.direction = flags.transfer == "pull" ? Direction::pull : Direction::push;
     return {copy, copy.direction == Direction::pull ? 1 : 0, transfer_stream(1)};
 }
 
@@ -121,7 +124,8 @@ std::string text_of(const Json& json) {
 }
 
 void print_cost(const Json& json, const std::string& format) {
-    if (format == "csv") throw UserError("command line: --format csv goes with --from (allowed here: text, json)");
+    if (format == "csv")
+        throw UserError("command line: --format csv goes with --from (allowed here: text, json)");
     print(format == "json" ? json.dump() + "\n" : text_of(json));
 }
 
@@ -166,7 +170,8 @@ void execute(const CostFlags& flags) {
     const Machine machine = machine_for(flags, folder);
     const CostModels models(flags.cost_models);
     if (!flags.from.empty()) return price_table(flags, machine, models);
-    if (!flags.copy.empty()) return print_cost(described(copy_task(flags, machine), machine, models), flags.format);
+    if (!flags.copy.empty())
+        return print_cost(described(copy_task(flags, machine), machine, models), flags.format);
     GemmShape shape = parse_shape(flags.gemm, "command line: --gemm");
     shape.dtype = dtype_named(flags.dtype, "command line");
     shape.accumulate = flags.accumulate;
@@ -176,21 +181,27 @@ void execute(const CostFlags& flags) {
 }  // namespace
 
 void add_cost_command(CLI::App& app) {
-    CLI::App* command = app.add_subcommand("cost", "Time of one GEMM or copy alone, or of every row of a CSV");
+    CLI::App* command =
+        app.add_subcommand("cost", "Time of one GEMM or copy alone, or of every row of a CSV");
     auto flags = std::make_shared<CostFlags>();
     command->add_option("--device", flags->device, "Device: a name in configs/devices");
-    command->add_option("--topology", flags->topology, "Machine instead of DEVICE_8; a copy goes from GPU 0 to 1");
+    command->add_option("--topology", flags->topology,
+                        "Machine instead of DEVICE_8; a copy goes from GPU 0 to 1");
     command->add_option("--gemm", flags->gemm, "MxNxK");
     command->add_option("--dtype", flags->dtype, "Data type of --gemm; default bf16");
     command->add_flag("--accumulate", flags->accumulate, "C is read too (beta = 1)");
     command->add_option("--copy", flags->copy, "Size of a copy between two GPUs: 4096, 64KB, 64MB, 1GiB ...");
-    command->add_option("--agent", flags->agent, "Who copies: dma or cu")->check(CLI::IsMember({"dma", "cu"}));
+    command->add_option("--agent", flags->agent, "Who copies: dma or cu")
+        ->check(CLI::IsMember({"dma", "cu"}));
     command->add_option("--cus", flags->cus, "Compute units of a copy by cu; default the device's")
         ->check(CLI::Range(1, 100'000));
-    command->add_option("--transfer", flags->transfer, "pull or push")->check(CLI::IsMember({"pull", "push"}));
+    command->add_option("--transfer", flags->transfer, "pull or push")
+        ->check(CLI::IsMember({"pull", "push"}));
     command->add_option("--from", flags->from, "CSV with columns m,n,k,dtype (and accumulate: 0 or 1)");
-    command->add_option("--format", flags->format, "text, json or csv")->check(CLI::IsMember({"text", "json", "csv"}));
-    command->add_option("--cost-model", flags->cost_models, "Cost model instead of the default; repeatable")->take_all();
+    command->add_option("--format", flags->format, "text, json or csv")
+        ->check(CLI::IsMember({"text", "json", "csv"}));
+    command->add_option("--cost-model", flags->cost_models, "Cost model instead of the default; repeatable")
+        ->take_all();
     command->callback([flags] { execute(*flags); });
 }
 

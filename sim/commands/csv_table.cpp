@@ -15,24 +15,30 @@ std::size_t CsvTable::column(const std::string& name) const {
     return static_cast<std::size_t>(std::find(header.begin(), header.end(), name) - header.begin());
 }
 
-bool CsvTable::has(const std::string& name) const { return column(name) < lines_.front().size(); }
+bool CsvTable::has(const std::string& name) const {
+    return column(name) < lines_.front().size();
+}
 
 void CsvTable::require(const std::string& name) const {
-    if (!has(name)) throw UserError(file_ + ":1: column '" + name + "' is missing" + suggestion(name, lines_.front()));
+    if (!has(name))
+        throw UserError(file_ + ":1: column '" + name + "' is missing" + suggestion(name, lines_.front()));
 }
 
 const std::string& CsvTable::cell(std::size_t row, const std::string& name) const {
     return lines_.at(row + 1).at(column(name));
 }
 
-std::string CsvTable::where(std::size_t row) const { return file_ + ":" + std::to_string(row + 2); }
+std::string CsvTable::where(std::size_t row) const {
+    return file_ + ":" + std::to_string(row + 2);
+}
 
 std::int64_t CsvTable::integer(std::size_t row, const std::string& name) const {
     const std::string& text = cell(row, name);
     std::int64_t value = 0;
     const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || stop != text.data() + text.size() || value < 1 || value > 1'000'000'000)
-        throw UserError(where(row) + ": " + name + " is '" + text + "', expected a whole number from 1 to 1e9");
+        throw UserError(where(row) + ": " + name + " is '" + text +
+                        "', expected a whole number from 1 to 1e9");
     return value;
 }
 
@@ -50,7 +56,8 @@ std::string CsvTable::with_column(const std::string& name, std::span<const doubl
             text += name;
         } else {
             std::array<char, 32> digits{};
-            const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), values[line - 1]);
+            const auto [end, error] =
+                std::to_chars(digits.data(), digits.data() + digits.size(), values[line - 1]);
             text.append(digits.data(), end);
         }
         text += '\n';
@@ -68,7 +75,8 @@ CsvTable read_csv_table(const std::filesystem::path& path) {
         if (!line.empty() && line.back() == '\r') line.pop_back();
         if (line.empty()) continue;
         const std::string where = path.string() + ":" + std::to_string(lines.size() + 1);
-        if (line.find('"') != std::string::npos) throw UserError(where + ": has a quoted cell, which is not supported");
+        if (line.find('"') != std::string::npos)
+            throw UserError(where + ": has a quoted cell, which is not supported");
         std::vector<std::string> cells{""};
         for (const char c : line)
             if (c == ',')
@@ -80,7 +88,8 @@ CsvTable read_csv_table(const std::filesystem::path& path) {
                             std::to_string(lines.front().size()));
         lines.push_back(std::move(cells));
     }
-    if (lines.size() < 2) throw UserError(path.string() + ": has no rows, expected a header line and at least one row");
+    if (lines.size() < 2)
+        throw UserError(path.string() + ": has no rows, expected a header line and at least one row");
     return {path.string(), std::move(lines)};
 }
 

@@ -35,7 +35,8 @@ private:
     std::vector<std::vector<std::string>> lines_;
 };
 
-/// Throws UserError for a missing file, an empty one, a quoted cell, or a row whose length is not the header's.
+/// Throws UserError for a missing file, an empty one, a quoted cell, or a row whose length is not the
+/// header's.
 CsvTable read_csv_table(const std::filesystem::path& path);
 
 }  // namespace overlap

@@ -20,8 +20,9 @@ struct Item {
 
 std::string description_of(const std::filesystem::path& path) {
     const Json json = read_json_file(path);
-    return json.contains("description") && json["description"].is_string() ? json["description"].get<std::string>()
-                                                                           : std::string();
+    return json.contains("description") && json["description"].is_string()
+               ? json["description"].get<std::string>()
+               : std::string();
 }
 
 std::vector<Item> all_items(const ConfigFolder& folder) {
@@ -53,14 +54,15 @@ void list(const std::string& only) {
         out << "  " << item.name << std::string(item.name.size() < 30 ? 30 - item.name.size() : 1, ' ')
             << shortened(item.summary, 100) << '\n';
     }
-    if (heading.empty()) throw UserError("sim list: '" + only + "' is no kind" + suggestion(only, kinds));
+    if (heading.empty()) throw UserError("list: '" + only + "' is no kind" + suggestion(only, kinds));
     print(out.str());
 }
 
 void explain_schedule(std::ostream& out, const ScheduleEntry& entry) {
     out << "\nparameters (--set NAME=VALUE):\n";
     for (const ParameterInfo& info : schedule_parameters()) {
-        if (std::find(entry.parameters.begin(), entry.parameters.end(), info.name) == entry.parameters.end()) continue;
+        if (std::find(entry.parameters.begin(), entry.parameters.end(), info.name) == entry.parameters.end())
+            continue;
         out << "  " << info.name << ": " << info.meaning << "\n      allowed: " << info.allowed
             << "; default: " << info.by_default << '\n';
     }
@@ -89,8 +91,8 @@ void explain_schedule(std::ostream& out, const ScheduleEntry& entry) {
 /// Every value of a shipped config with its source, one a line.
 void explain_config(std::ostream& out, const Json& json, const std::string& pointer) {
     if (json.is_object() && json.contains("value") && json.contains("source")) {
-        out << "  " << pointer << " = " << json["value"].dump() << "\n      " << json["source"].get<std::string>()
-            << '\n';
+        out << "  " << pointer << " = " << json["value"].dump() << "\n      "
+            << json["source"].get<std::string>() << '\n';
     } else if (json.is_structured()) {
         for (const auto& item : json.items()) explain_config(out, item.value(), pointer + "/" + item.key());
     } else if (pointer != "/schema" && pointer != "/name" && pointer != "/description") {
@@ -106,26 +108,33 @@ void explain(const std::string& name) {
     for (const Item& item : all_items(folder)) {
         names.push_back(item.name);
         if (item.name != stem) continue;
-        out << (out.str().empty() ? "" : "\n") << item.name << " (" << item.kind << ")\n" << item.summary << '\n';
+        out << (out.str().empty() ? "" : "\n") << item.name << " (" << item.kind << ")\n"
+            << item.summary << '\n';
         if (item.kind == "schedules") explain_schedule(out, find_schedule(stem));
         if (item.kind == "topologies" || item.kind == "devices" || item.kind == "workloads") {
             out << "\nvalues and sources (" << folder.find(item.kind, stem).string() << "):\n";
             explain_config(out, read_json_file(folder.find(item.kind, stem)), "");
         }
     }
-    if (out.str().empty()) throw UserError("sim explain: '" + name + "' is not known" + suggestion(name, names));
+    if (out.str().empty()) {
+        const std::string near = nearest_name(stem, names);
+        throw UserError("explain: '" + name + "' is not known " +
+                        (near.empty() ? "(see: sim list)" : "(did you mean '" + near + "'?)"));
+    }
     print(out.str());
 }
 
 }  // namespace
 
 void add_list_commands(CLI::App& app) {
-    CLI::App* listing = app.add_subcommand("list", "All schedules, cost models, topologies, workloads ... by name");
+    CLI::App* listing =
+        app.add_subcommand("list", "All schedules, cost models, topologies, workloads ... by name");
     auto kind = std::make_shared<std::string>();
     listing->add_option("kind", *kind, "Only this kind, for instance schedules");
     listing->callback([kind] { list(*kind); });
 
-    CLI::App* explaining = app.add_subcommand("explain", "Definition, parameters, values and sources of a name");
+    CLI::App* explaining =
+        app.add_subcommand("explain", "Definition, parameters, values and sources of a name");
     auto name = std::make_shared<std::string>();
     explaining->add_option("name", *name, "A name from: sim list")->required();
     explaining->callback([name] { explain(*name); });

@@ -22,9 +22,11 @@ Bytes parse_size(const std::string& text, const std::string& where) {
     const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     const std::string_view unit(stop, static_cast<std::size_t>(text.data() + text.size() - stop));
     for (const auto& [name, factor] : units)
-        if (error == std::errc() && unit == name && std::isfinite(number) && number > 0 && number * factor <= 1e15)
+        if (error == std::errc() && unit == name && std::isfinite(number) && number > 0 &&
+            number * factor <= 1e15)
             return Bytes(number * factor);
-    throw UserError(where + " is '" + text + "', expected a size up to 1e15 bytes such as 4096, 64KB, 64MB or 1GiB");
+    throw UserError(where + " is '" + text +
+                    "', expected a size up to 1e15 bytes such as 4096, 64KB, 64MB or 1GiB");
 }
 
 GemmShape parse_shape(const std::string& text, const std::string& where) {
@@ -35,7 +37,8 @@ GemmShape parse_shape(const std::string& text, const std::string& where) {
         const auto [stop, error] = std::from_chars(at, end, dims[i]);
         const bool separated = i + 1 < dims.size() ? stop != end && *stop == 'x' : stop == end;
         if (error != std::errc() || !separated || dims[i] < 1 || dims[i] > 1'000'000'000)
-            throw UserError(where + " is '" + text + "', expected MxNxK, each 1 to 1e9, such as 8192x2560x8192");
+            throw UserError(where + " is '" + text +
+                            "', expected MxNxK, each 1 to 1e9, such as 8192x2560x8192");
         at = stop + (i + 1 < dims.size() ? 1 : 0);
     }
     return {dims[0], dims[1], dims[2]};

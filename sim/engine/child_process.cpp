@@ -1,6 +1,7 @@
 #include "sim/engine/child_process.hpp"
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -36,13 +37,17 @@ ChildProcess::ChildProcess(const std::function<void(Writer&)>& work) {
     }
     if (child_ == 0) {
         close(ends[0]);
+        // What kills the child is the caller's to report: no handlers and no output of this process in it.
+        std::signal(SIGABRT, SIG_DFL);
+        for (std::FILE* stream : {stdout, stderr})
+            if (std::freopen("/dev/null", "w", stream) == nullptr) _exit(1);
         int status = 1;
         try {
             Writer writer(ends[1]);
             work(writer);
             status = 0;
-        } catch (const std::exception& error) {
-            std::fprintf(stderr, "in the simulation process: %s\n", error.what());
+        } catch (const std::exception&) {
+            // The status says it.
         }
         // No destructors and no exit handlers: they belong to the parent.
         _exit(status);
@@ -72,7 +77,7 @@ void ChildProcess::finish() {
     const pid_t child = child_;
     child_ = -1;
     if (waitpid(child, &status, 0) != child || status != 0)
-        throw std::runtime_error("the simulation process failed (status " + std::to_string(status) + ")");
+        throw Failure("the simulation process failed (status " + std::to_string(status) + ")");
 }
 
 void ChildProcess::fail() {
@@ -81,9 +86,9 @@ void ChildProcess::fail() {
     child_ = -1;
     waitpid(child, &status, 0);
     if (WIFSIGNALED(status))
-        throw std::runtime_error(std::string("the simulation process was ended by signal ") +
-                                 strsignal(WTERMSIG(status)));
-    throw std::runtime_error("the simulation process gave no result (status " + std::to_string(status) + ")");
+        throw Failure(std::string("the simulation process was ended by signal ") +
+                      strsignal(WTERMSIG(status)));
+    throw Failure("the simulation process gave no result (status " + std::to_string(status) + ")");
 }
 
 }  // namespace overlap

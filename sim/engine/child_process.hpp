@@ -2,14 +2,15 @@
 
 #include <cstddef>
 #include <functional>
+#include <stdexcept>
 
 #include <sys/types.h>
 
 namespace overlap {
 
 /// A forked copy of this process that runs `work` and sends bytes back through a pipe.
-/// Contract: the caller reads exactly what `work` writes, then calls `finish`. Throws std::runtime_error with what
-/// happened where the child died or sent less.
+/// Contract: the caller reads exactly what `work` writes, then calls `finish`. What the child prints is lost:
+/// the caller learns by a Failure that it died.
 class ChildProcess {
 public:
     class Writer {
@@ -25,6 +26,11 @@ public:
     ~ChildProcess();
     ChildProcess(const ChildProcess&) = delete;
     ChildProcess& operator=(const ChildProcess&) = delete;
+
+    /// The child died, or sent less than was read.
+    struct Failure : std::runtime_error {
+        using std::runtime_error::runtime_error;
+    };
 
     void read(void* data, std::size_t size);
     void finish();

@@ -54,7 +54,8 @@ Dispatcher::Next Dispatcher::release(TaskId task, bool same_stream) {
     return next;
 }
 
-// Called whenever something about the task has changed: each phase begins once, when all that it needs is there.
+// Called whenever something about the task has changed: each phase begins once, when all that it needs is
+// there.
 void Dispatcher::advance(TaskId task, Next& next) {
     State& state = states_[task];
     if (state.waits_for > 0) return;

@@ -10,8 +10,8 @@
 
 namespace overlap {
 
-/// Which task may do what next: dependencies, in-order streams, FIFO queues. It knows order, not time: an engine
-/// reports what has happened and carries out what is returned. Phases as in `Cost`.
+/// Which task may do what next: dependencies, in-order streams, FIFO queues. It knows order, not time: an
+/// engine reports what has happened and carries out what is returned. Phases as in `Cost`.
 class Dispatcher {
 public:
     /// What the engine is to begin now.

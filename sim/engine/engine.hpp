@@ -10,8 +10,8 @@
 
 namespace overlap {
 
-/// When a task ran. start: its stream and its predecessors let it begin (launch latency follows); body: first byte or
-/// FLOP; end: after its completion latency.
+/// When a task ran. start: its stream and its predecessors let it begin (launch latency follows); body: first
+/// byte or FLOP; end: after its completion latency.
 struct TaskTimes {
     Seconds start;
     Seconds body;
@@ -22,12 +22,14 @@ struct EngineResult {
     std::vector<TaskTimes> tasks;  ///< by task number
     Seconds makespan;              ///< latest end
     double wall_ms = 0;            ///< host time inside the engine
+    std::string approximation;     ///< where the engine could not keep to the contract: how; else empty
 };
 
 /// Runs a task graph on shared resources.
 /// Contract: `costs[t]` belongs to task t. Rates are constant between events and follow the rule in
-/// models/contention.hpp; no resource is used above its capacity; a body moves on while it has any share. In-order
-/// streams, FIFO queues by time of arrival and, at equal times, by task number. Same input, same output, bit for bit.
+/// models/contention.hpp; no resource is used above its capacity; a body moves on while it has any share.
+/// In-order streams, FIFO queues by time of arrival and, at equal times, by task number. Same input, same
+/// output, bit for bit.
 class Engine {
 public:
     virtual ~Engine() = default;

@@ -5,11 +5,14 @@
 namespace overlap {
 
 std::unique_ptr<Engine> make_simgrid_engine();
+std::unique_ptr<Engine> make_flow_engine();
 
 std::span<const EngineEntry> engines() {
-    static const std::array<EngineEntry, 1> entries{{
+    static const std::array<EngineEntry, 2> entries{{
         {"simgrid", "SimGrid parallel tasks (ptask_L07, fair bottleneck), one simulation a process.",
          make_simgrid_engine},
+        {"flow", "Native fluid engine: bottleneck max-fair rates, re-solved where an event touched them.",
+         make_flow_engine},
     }};
     return entries;
 }

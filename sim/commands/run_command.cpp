@@ -1,8 +1,8 @@
 #include "sim/run.hpp"
 
+#include <spdlog/spdlog.h>
 #include <iostream>
 #include <memory>
-#include <spdlog/spdlog.h>
 
 #include "sim/commands/commands.hpp"
 #include "sim/commands/graph_export.hpp"
@@ -26,10 +26,12 @@ struct RunFlags {
 void set_param(Json& params, const std::string& assignment) {
     const auto equals = assignment.find('=');
     if (equals == std::string::npos || equals == 0)
-        throw UserError(command_line + ": --set is '" + assignment + "', expected NAME=VALUE, for instance chunks=4");
+        throw UserError(command_line + ": --set is '" + assignment +
+                        "', expected NAME=VALUE, for instance chunks=4");
     const std::string value = assignment.substr(equals + 1);
     const Json parsed = Json::parse(value, nullptr, false);
-    params[assignment.substr(0, equals)] = parsed.is_discarded() || parsed.is_structured() ? Json(value) : parsed;
+    params[assignment.substr(0, equals)] =
+        parsed.is_discarded() || parsed.is_structured() ? Json(value) : parsed;
 }
 
 /// The pair that the flags change: the workload's own, or a plain all-gather before a bf16 GEMM.
@@ -39,8 +41,9 @@ Json changed_workload(const RunFlags& flags, const RunConfig& config, const Conf
         const auto path = folder.find("workloads", pair.get<std::string>());
         pair = read_json_file(path);
         if (pair.contains("operators"))
-            throw UserError(path.string() + ": lists operators, which --gemm, --dtype, --collective, --order and "
-                                            "--shard-dim can't change");
+            throw UserError(path.string() +
+                            ": lists operators, which --gemm, --dtype, --collective, --order and "
+                            "--shard-dim can't change");
     }
     for (const char* key : {"name", "description", "source"}) pair.erase(key);
     if (!flags.gemm.empty()) {
@@ -61,7 +64,11 @@ Json changed_workload(const RunFlags& flags, const RunConfig& config, const Conf
 RunConfig config_from(const RunFlags& flags, const ConfigFolder& folder) {
     RunConfig config;
     config.origin = command_line;
-    if (!flags.config.empty()) config = read_run_config(read_json_file(flags.config), flags.config);
+    if (!flags.config.empty()) {
+        Json json = read_json_file(flags.config);
+        if (json.is_object()) json.erase("graph");  // so that what --dry-run printed is a config, too
+        config = read_run_config(json, flags.config);
+    }
     const auto replace = [](std::string& value, const std::string& flag) {
         if (!flag.empty()) value = flag;
     };
@@ -69,7 +76,8 @@ RunConfig config_from(const RunFlags& flags, const ConfigFolder& folder) {
     replace(config.schedule, flags.schedule);
     replace(config.engine, flags.engine);
     if (!flags.workload.empty()) config.workload = flags.workload;
-    const bool changes = !(flags.gemm + flags.dtype + flags.collective + flags.order + flags.shard_dim).empty();
+    const bool changes =
+        !(flags.gemm + flags.dtype + flags.collective + flags.order + flags.shard_dim).empty();
     if (changes) config.workload = changed_workload(flags, config, folder);
     for (const std::string& assignment : flags.params) set_param(config.params, assignment);
     if (!flags.cost_models.empty()) config.cost_models = flags.cost_models;
@@ -84,7 +92,8 @@ void execute(const RunFlags& flags) {
         const TaskGraph graph = scenario.graph();
         if (!flags.graph.empty()) {
             const bool dot = flags.graph.ends_with(".dot");
-            write_file_atomically(flags.graph, dot ? to_dot(graph) : to_json(graph, scenario.config()).dump() + "\n");
+            write_file_atomically(flags.graph,
+                                  dot ? to_dot(graph) : to_json(graph, scenario.config()).dump() + "\n");
         }
         if (flags.dry_run) {
             Json json = scenario.config();
@@ -106,29 +115,36 @@ void add_run_command(CLI::App& app) {
     auto flags = std::make_shared<RunFlags>();
     app.add_option("--topology", flags->topology, "Machine: a file, or a name in configs/topologies");
     app.add_option("--schedule", flags->schedule, "Overlap schedule (see: sim list)");
-    app.add_option("--set", flags->params, "Schedule parameter NAME=VALUE (see: sim explain SCHEDULE); repeatable")
+    app.add_option("--set", flags->params,
+                   "Schedule parameter NAME=VALUE (see: sim explain SCHEDULE); repeatable")
         ->take_all();
-    app.add_option("--workload", flags->workload, "A file, or a name in configs/workloads; default " + default_workload);
-    app.add_option("--gemm", flags->gemm, "GEMM of one GPU, MxNxK after the gather, instead of the workload's");
+    app.add_option("--workload", flags->workload,
+                   "A file, or a name in configs/workloads; default " + default_workload);
+    app.add_option("--gemm", flags->gemm,
+                   "GEMM of one GPU, MxNxK after the gather, instead of the workload's");
     app.add_option("--dtype", flags->dtype, "Data type instead of the workload's");
     app.add_option("--collective", flags->collective, "Collective instead of the workload's");
     app.add_option("--order", flags->order, "collective_first, gemm_first or independent");
     app.add_option("--shard-dim", flags->shard_dim, "m, or k where the tokens are in K");
     app.add_option("--config", flags->config, "Run config (JSON file); flags override it");
     app.add_option("--engine", flags->engine, "Simulation engine; default " + default_engine);
-    app.add_option("--cost-model", flags->cost_models, "Cost model instead of the default for its kind; repeatable")
+    app.add_option("--cost-model", flags->cost_models,
+                   "Cost model instead of the default for its kind; repeatable")
         ->take_all();
-    app.add_option("--without", flags->without, "Effects to switch off: contention, launch, packing, decomposition")
+    app.add_option("--without", flags->without,
+                   "Effects to switch off: contention, launch, packing, decomposition")
         ->delimiter(',');
     app.add_option("--format", flags->format, "Output: text, json or csv")
         ->check(CLI::IsMember({"text", "json", "csv"}));
     app.add_option("--trace", flags->trace, "Write a Chrome trace, which ui.perfetto.dev opens");
     app.add_option("--graph", flags->graph, "Write the task graph: FILE.dot, or JSON under any other name");
-    app.add_flag("--dry-run", flags->dry_run, "Print the resolved config and the size of the graph; simulate nothing")
+    app.add_flag("--dry-run", flags->dry_run,
+                 "Print the resolved config and the size of the graph; simulate nothing")
         ->excludes("--trace");
     app.callback([&app, flags] {
         if (!app.get_subcommands().empty()) return;
-        if (flags->topology.empty() && flags->schedule.empty() && flags->config.empty()) throw CLI::CallForHelp();
+        if (flags->topology.empty() && flags->schedule.empty() && flags->config.empty())
+            throw CLI::CallForHelp();
         execute(*flags);
     });
 }

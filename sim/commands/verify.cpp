@@ -1,0 +1,82 @@
+#include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <memory>
+#include <sstream>
+
+#include "sim/commands/commands.hpp"
+#include "sim/run.hpp"
+
+namespace overlap {
+namespace {
+
+struct VerifyFlags {
+    std::string config;
+    double tolerance = 1e-6;
+};
+
+struct Outcome {
+    EngineResult simgrid, flow;
+    double makespan_error = 0;
+    double largest_error = 0;  ///< of any task's end, in shares of the makespan
+    TaskId first = 0;          ///< earliest task that is off by more than the tolerance
+    bool differs = false;
+};
+
+Outcome compare(const Scenario& scenario, double tolerance) {
+    const TaskGraph graph = scenario.graph();
+    const std::vector<Cost> costs = price(graph, scenario.workload, scenario.machine,
+                                          CostModels(scenario.cost_models), without(scenario.without));
+    Outcome outcome{make_engine("simgrid")->run(graph, costs, scenario.machine.resources),
+                    make_engine("flow")->run(graph, costs, scenario.machine.resources)};
+    const double scale = outcome.simgrid.makespan.si();
+    outcome.makespan_error = outcome.flow.makespan.si() / scale - 1;
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        const double error =
+            std::abs(outcome.flow.tasks[id].end.si() - outcome.simgrid.tasks[id].end.si()) / scale;
+        outcome.largest_error = std::max(outcome.largest_error, error);
+        if (error <= tolerance) continue;
+        const bool earlier = outcome.flow.tasks[id].end < outcome.flow.tasks[outcome.first].end;
+        if (!outcome.differs || earlier) outcome.first = id;
+        outcome.differs = true;
+    }
+    return outcome;
+}
+
+int execute(const VerifyFlags& flags) {
+    const ConfigFolder folder = ConfigFolder::standard();
+    const Scenario scenario = resolve(read_run_config(read_json_file(flags.config), flags.config), folder);
+    const Outcome outcome = compare(scenario, flags.tolerance);
+    std::ostringstream out;
+    out << std::setprecision(9) << "makespan   simgrid " << to_microseconds(outcome.simgrid.makespan)
+        << " us, flow " << to_microseconds(outcome.flow.makespan) << " us, difference "
+        << std::setprecision(3) << outcome.makespan_error << '\n'
+        << "tasks      " << outcome.flow.tasks.size() << ", largest difference of an end "
+        << outcome.largest_error << " of the makespan\n"
+        << "wall_ms    simgrid " << outcome.simgrid.wall_ms << ", flow " << outcome.flow.wall_ms << '\n';
+    if (!outcome.simgrid.approximation.empty()) out << "note       " << outcome.simgrid.approximation << '\n';
+    if (outcome.differs)
+        out << "first      " << scenario.graph()[outcome.first].name() << " on GPU "
+            << scenario.graph()[outcome.first].gpu << ": simgrid ends it at "
+            << to_microseconds(outcome.simgrid.tasks[outcome.first].end) << " us, flow at "
+            << to_microseconds(outcome.flow.tasks[outcome.first].end) << " us\n";
+    print(out.str());
+    return outcome.differs ? 3 : 0;
+}
+
+}  // namespace
+
+void add_verify_command(CLI::App& app, int& status) {
+    CLI::App* command =
+        app.add_subcommand("verify", "Run a config on both engines and print how far they are apart");
+    auto flags = std::make_shared<VerifyFlags>();
+    command->add_option("config", flags->config, "Run config (JSON file)")->required();
+    command
+        ->add_option("--tolerance", flags->tolerance,
+                     "Largest difference of an end, in shares of the makespan; "
+                     "exit 3 above it")
+        ->check(CLI::Range(0.0, 1.0));
+    command->callback([flags, &status] { status = execute(*flags); });
+}
+
+}  // namespace overlap

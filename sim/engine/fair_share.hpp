@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "models/cost_model.hpp"
+
+namespace overlap {
+
+/// Rates of the tasks that run, at one instant, by bottleneck max-fairness: each task runs at its top rate,
+/// or has a bottleneck: a saturated resource on which no other task has a larger share (Bonald, Roberts,
+/// "Multi-resource fairness", SIGMETRICS 2015).
+///
+/// With a level f(r) for every saturated resource, that is rate(i) = min(top(i), min over r of f(r) /
+/// amount(i, r)). The levels are kept from one instant to the next. A resource that a change has touched is
+/// filled again, given the limits that the others set on its users; if its level moves by more than 1e-13 of
+/// itself, so are the other resources of its users, until nothing moves. Only resources that could saturate,
+/// by what their users may draw at most, take part. Allocates nothing once warm.
+class FairShare {
+public:
+    using Index = std::uint32_t;
+
+    FairShare(std::span<const Cost> costs, const ResourceTable& resources);
+
+    void start(Index task);
+    void stop(Index task);
+    /// Takes `units` of a resource away (or gives them back, negative); at least one unit stays.
+    void hold(Index resource, double units);
+    /// Solves what has changed; returns the tasks whose rate is new, in no particular order.
+    std::span<const Index> resolve();
+    /// Share of the body done a second; 0 for a task that does not run.
+    double rate(Index task) const { return tasks_[task].rate; }
+    /// False for a task without demands and top rate: it takes no time.
+    bool takes_time(Index task) const { return tasks_[task].top < std::numeric_limits<double>::infinity(); }
+
+private:
+    static constexpr double unlimited = std::numeric_limits<double>::infinity();
+    struct Use {
+        Index resource;
+        double amount;
+    };
+    struct Task {
+        Index first_use = 0, last_use = 0;
+        double top = 0;  ///< rate alone
+        double rate = 0;
+        bool running = false;
+        bool changed = false;
+    };
+    struct Pool {
+        double capacity = 0, nominal = 0, held = 0;
+        double level = unlimited;  ///< f(r); unlimited where not saturated
+        std::vector<Index> users;  ///< running tasks, in the order they started
+        std::vector<double> amounts;
+        bool contended = false;  ///< its users could draw more than it has
+        bool waits = false;      ///< to be filled again
+    };
+
+    std::span<const Use> uses(const Task& task) const {
+        return std::span(uses_).subspan(task.first_use, task.last_use - task.first_use);
+    }
+    void refill_later(Index resource);
+    void update_contended(Index resource);
+    void mark_changed(Index task);
+    double limit_without(const Task& task, Index resource) const;
+    bool fill(Index resource);
+
+    std::vector<Task> tasks_;
+    std::vector<Use> uses_;
+    std::vector<Pool> pools_;
+    std::vector<Index> waiting_;  ///< resources to fill again, first come first served
+    std::vector<Index> changed_;  ///< tasks whose rate may be new
+    std::vector<Index> result_;   ///< what resolve has returned
+    std::vector<double> wanted_;  ///< scratch of fill
+};
+
+}  // namespace overlap
