@@ -5,10 +5,11 @@
 namespace overlap {
 namespace {
 
-// A copy by a DMA engine: command and schedule (the queue is told), start (the engine fetches the command and the
-// first bytes cross the route, up to `ramp` at half the rate), bytes at the rate of the engine or of the narrowest link, completion signal.
-// Evidence: the phase table of AMD-DMA-Latte PERFORMANCE.md, reproduced within 3 points (tests/validation).
-// Ignored: batching of commands, and engines that share a port to the fabric.
+// A copy by a DMA engine: command and schedule (the queue is told), start (the engine fetches the command and
+// the first bytes cross the route, up to `ramp` at half the rate), bytes at the rate of the engine or of the
+// narrowest link, completion signal. Evidence: the phase table of AMD-DMA-Latte PERFORMANCE.md, reproduced
+// within 3 points (tests/validation). Ignored: batching of commands, and engines that share a port to the
+// fabric.
 class DmaCopy final : public CostModel {
 public:
     bool handles(const Task& task) const override {
@@ -28,7 +29,8 @@ public:
         const double stretch = copy.run < copy.bytes ? (copy.run + dma.strided_run) / copy.run : 1.0;
         const double moved = copy.bytes.si() * stretch;
         BytesPerSecond rate = dma.engine;
-        // Between nodes the NIC's own engine moves the data, and the route's latency is that of a whole RDMA write.
+        // Between nodes the NIC's own engine moves the data, and the route's latency is that of a whole RDMA
+        // write.
         if (!route.through_nic) {
             cost.launch = dma.command + dma.schedule;
             cost.launch_ahead = true;
@@ -51,6 +53,8 @@ public:
 
 }  // namespace
 
-std::unique_ptr<CostModel> make_dma_copy() { return std::make_unique<DmaCopy>(); }
+std::unique_ptr<CostModel> make_dma_copy() {
+    return std::make_unique<DmaCopy>();
+}
 
 }  // namespace overlap

@@ -7,10 +7,10 @@
 namespace overlap {
 namespace {
 
-// A copy by a kernel on n compute units: launch, bytes at a rate that saturates with n, completion flag. The units
-// are held for the whole body, also while the link stalls. Reads of remote memory share a cap of their own on
-// devices that have one (MI300X: 149 GB/s from seven peers, against 323 GB/s of writes).
-// Ignored: a kernel that has to wait for units that a persistent GEMM holds.
+// A copy by a kernel on n compute units: launch, bytes at a rate that saturates with n, completion flag. The
+// units are held for the whole body, also while the link stalls. Reads of remote memory share a cap of their
+// own on devices that have one (MI300X: 149 GB/s from seven peers, against 323 GB/s of writes). Ignored: a
+// kernel that has to wait for units that a persistent GEMM holds.
 class KernelCopy final : public CostModel {
 public:
     bool handles(const Task& task) const override {
@@ -46,6 +46,8 @@ public:
 
 }  // namespace
 
-std::unique_ptr<CostModel> make_kernel_copy() { return std::make_unique<KernelCopy>(); }
+std::unique_ptr<CostModel> make_kernel_copy() {
+    return std::make_unique<KernelCopy>();
+}
 
 }  // namespace overlap

@@ -11,7 +11,8 @@
 
 namespace overlap {
 
-/// `amount` of a resource that a task uses over its whole body: CU·seconds of compute units, bytes of the rest.
+/// `amount` of a resource that a task uses over its whole body: CU·seconds of compute units, bytes of the
+/// rest.
 struct Demand {
     ResourceId resource = 0;
     double amount = 0;
@@ -23,9 +24,10 @@ struct Hold {
     double units = 0;
 };
 
-/// What one task costs alone. In order: launch, its turn on its stream and, with `queue`, on a DMA engine, setup (the
-/// engine is taken), body, completion. The stream and the engine are free again after the body; the task has ended
-/// after the completion. `handoff` is what successors on other streams wait beyond the end.
+/// What one task costs alone. In order: launch, its turn on its stream and, with `queue`, on a DMA engine,
+/// setup (the engine is taken), body, completion. The stream and the engine are free again after the body;
+/// the task has ended after the completion. `handoff` is what successors on other streams wait beyond the
+/// end.
 struct Cost {
     Seconds launch;
     bool launch_ahead = false;  ///< launched while the stream is still busy with the task before
@@ -43,8 +45,9 @@ Seconds isolated_body(const Cost& cost, const ResourceTable& resources);
 /// launch + setup + body + completion when nothing else runs.
 Seconds isolated_time(const Cost& cost, const ResourceTable& resources);
 
-/// A machine as the cost models see it: the topology with its resources, the fitted parameters of its device, and
-/// for how long its GPUs multiply without a rest, which sets their clock under a power cap (0: a single kernel).
+/// A machine as the cost models see it: the topology with its resources, the fitted parameters of its device,
+/// and for how long its GPUs multiply without a rest, which sets their clock under a power cap (0: a single
+/// kernel).
 struct Machine {
     Topology topology;
     ResourceTable resources;
@@ -52,8 +55,8 @@ struct Machine {
     Seconds sustained;
 };
 
-/// Contract: `cost` is a pure function of the task and the machine; it ignores every other task. All times are
-/// positive or zero and finite, and grow with the work. Called only for tasks that `handles` accepts.
+/// Contract: `cost` is a pure function of the task and the machine; it ignores every other task. All times
+/// are positive or zero and finite, and grow with the work. Called only for tasks that `handles` accepts.
 class CostModel {
 public:
     virtual ~CostModel() = default;

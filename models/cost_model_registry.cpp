@@ -16,13 +16,15 @@ std::unique_ptr<CostModel> make_library_kernel();
 std::span<const CostModelEntry> cost_models() {
     static const std::array<CostModelEntry, 6> entries{{
         {"gemm_tiled", "gemm",
-         "Macro-tiles in waves with a tail, split-K, operand traffic with cache reuse; fitted per device and dtype.",
+         "Macro-tiles in waves with a tail, split-K, operand traffic with cache reuse; fitted per device and "
+         "dtype.",
          make_gemm_tiled},
         {"gemm_roofline", "gemm",
          "FLOPs at the datasheet rate or operands once through HBM; no tiles, so no decomposition loss.",
          make_gemm_roofline},
         {"dma_copy", "copy by dma",
-         "Command, schedule, start, bytes at the engine's or the narrowest link's rate, completion.", make_dma_copy},
+         "Command, schedule, start, bytes at the engine's or the narrowest link's rate, completion.",
+         make_dma_copy},
         {"kernel_copy", "copy by cu",
          "Launch, bytes at a rate that saturates with the compute units held, completion.", make_kernel_copy},
         {"streaming", "local_copy, reduce, memory_bound",
@@ -37,7 +39,8 @@ std::span<const CostModelEntry> cost_models() {
 CostModels::CostModels(std::span<const std::string> chosen) {
     for (const std::string& name : chosen) {
         const auto entries = cost_models();
-        const auto found = std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.name == name; });
+        const auto found =
+            std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.name == name; });
         if (found == entries.end()) {
             std::vector<std::string> names;
             for (const CostModelEntry& entry : entries) names.push_back(entry.name);

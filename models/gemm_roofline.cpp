@@ -5,8 +5,9 @@
 namespace overlap {
 namespace {
 
-// The textbook bound: FLOPs at the datasheet rate, each operand once through HBM. It knows no tiles, waves or cache,
-// so cutting a GEMM costs nothing but launches: a lower bound to compare the tiled model with, not a prediction.
+// The textbook bound: FLOPs at the datasheet rate, each operand once through HBM. It knows no tiles, waves or
+// cache, so cutting a GEMM costs nothing but launches: a lower bound to compare the tiled model with, not a
+// prediction.
 class GemmRoofline final : public CostModel {
 public:
     bool handles(const Task& task) const override { return task.kind() == TaskKind::gemm; }
@@ -18,8 +19,8 @@ public:
         if (peak == device.peak.end())
             throw UserError("device " + device.name + " has no peak rate for " + name_of(shape.dtype));
         const Bytes c = matrix_size(shape.m, shape.n, output_type(shape.dtype));
-        const Bytes hbm = matrix_size(shape.m, shape.k, shape.dtype) + matrix_size(shape.k, shape.n, shape.dtype) +
-                          (shape.accumulate ? 2.0 : 1.0) * c;
+        const Bytes hbm = matrix_size(shape.m, shape.k, shape.dtype) +
+                          matrix_size(shape.k, shape.n, shape.dtype) + (shape.accumulate ? 2.0 : 1.0) * c;
         Cost cost;
         cost.launch = device.launch.kernel;
         cost.body = std::max(shape.flops() / peak->second, hbm / device.hbm);
@@ -33,6 +34,8 @@ public:
 
 }  // namespace
 
-std::unique_ptr<CostModel> make_gemm_roofline() { return std::make_unique<GemmRoofline>(); }
+std::unique_ptr<CostModel> make_gemm_roofline() {
+    return std::make_unique<GemmRoofline>();
+}
 
 }  // namespace overlap

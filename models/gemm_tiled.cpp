@@ -14,7 +14,8 @@ public:
     Cost cost(const Task& task, const Machine& machine) const override {
         const auto& shape = std::get<GemmShape>(task.work);
         const DeviceSpec& device = machine.topology.device();
-        const GemmEstimate estimate = estimate_gemm(shape, machine.calibration.gemm_for(shape.dtype), machine.sustained);
+        const GemmEstimate estimate =
+            estimate_gemm(shape, machine.calibration.gemm_for(shape.dtype), machine.sustained);
         Cost cost;
         cost.launch = device.launch.kernel;
         cost.body = estimate.launch + estimate.body;
@@ -31,6 +32,8 @@ public:
 
 }  // namespace
 
-std::unique_ptr<CostModel> make_gemm_tiled() { return std::make_unique<GemmTiled>(); }
+std::unique_ptr<CostModel> make_gemm_tiled() {
+    return std::make_unique<GemmTiled>();
+}
 
 }  // namespace overlap

@@ -3,9 +3,10 @@
 namespace overlap {
 namespace {
 
-// A collective by the vendor's library: measured latency and bus rate (DeviceSpec::Library), its channels held as
-// compute units, its bytes spread evenly over the routes to all peers, each read and written once in HBM at either
-// end. Good for the sizes the line was fitted to, 16 MiB and more: below, libraries switch protocols.
+// A collective by the vendor's library: measured latency and bus rate (DeviceSpec::Library), its channels
+// held as compute units, its bytes spread evenly over the routes to all peers, each read and written once in
+// HBM at either end. Good for the sizes the line was fitted to, 16 MiB and more: below, libraries switch
+// protocols.
 class LibraryKernel final : public CostModel {
 public:
     bool handles(const Task& task) const override { return task.kind() == TaskKind::collective; }
@@ -42,6 +43,8 @@ public:
 
 }  // namespace
 
-std::unique_ptr<CostModel> make_library_kernel() { return std::make_unique<LibraryKernel>(); }
+std::unique_ptr<CostModel> make_library_kernel() {
+    return std::make_unique<LibraryKernel>();
+}
 
 }  // namespace overlap

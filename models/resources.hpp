@@ -31,8 +31,8 @@ public:
     ResourceId compute_units(int gpu) const { return per_gpu(gpu); }
     ResourceId hbm(int gpu) const { return per_gpu(gpu) + 1; }
     ResourceId remote_read(int gpu) const { return per_gpu(gpu) + 2; }
-    /// The engine of `gpu` that serves copies from and to `peer`: peers are dealt to engines round robin, so with
-    /// as many engines as peers each has its own (as amdkfd's recommended map of the MI300X has).
+    /// The engine of `gpu` that serves copies from and to `peer`: peers are dealt to engines round robin, so
+    /// with as many engines as peers each has its own (as amdkfd's recommended map of the MI300X has).
     ResourceId dma_engine(int gpu, int peer) const;
     ResourceId link(std::size_t link) const { return first_link_ + link; }
     int dma_engines_in_use() const { return engines_; }

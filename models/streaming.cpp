@@ -14,7 +14,8 @@ struct Traffic {
 Traffic traffic(const Task& task, const DeviceSpec& device) {
     if (const auto* copy = std::get_if<LocalCopyWork>(&task.work)) {
         const Bytes moved = 2.0 * copy->bytes;
-        const double stretch = copy->run < copy->bytes ? (copy->run + device.dma.strided_run) / copy->run : 1.0;
+        const double stretch =
+            copy->run < copy->bytes ? (copy->run + device.dma.strided_run) / copy->run : 1.0;
         return {moved, moved * stretch};
     }
     if (const auto* reduce = std::get_if<ReduceWork>(&task.work)) {
@@ -25,8 +26,8 @@ Traffic traffic(const Task& task, const DeviceSpec& device) {
     return {stream.read + stream.written, stream.read + stream.written};
 }
 
-// Packs, scatters, reductions and element-wise operators: kernels that stream HBM. They take the compute units that
-// saturate HBM (bandwidth / what one unit streams) and share them with a GEMM as any kernel does.
+// Packs, scatters, reductions and element-wise operators: kernels that stream HBM. They take the compute
+// units that saturate HBM (bandwidth / what one unit streams) and share them with a GEMM as any kernel does.
 // Ignored: hits in the last-level cache, so operands that a GEMM has just written cost their full traffic.
 class Streaming final : public CostModel {
 public:
@@ -51,6 +52,8 @@ public:
 
 }  // namespace
 
-std::unique_ptr<CostModel> make_streaming() { return std::make_unique<Streaming>(); }
+std::unique_ptr<CostModel> make_streaming() {
+    return std::make_unique<Streaming>();
+}
 
 }  // namespace overlap

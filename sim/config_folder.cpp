@@ -20,7 +20,8 @@ fs::path ConfigFolder::find(const std::string& kind, const std::string& name) co
     for (const std::string& candidate : {name, name + ".json"})
         if (fs::exists(root_ / kind / candidate, ignored)) return root_ / kind / candidate;
     const std::string stem = name.ends_with(".json") ? name.substr(0, name.size() - 5) : name;
-    throw UserError(name + ": no such file here or in " + (root_ / kind).string() + suggestion(stem, names(kind)));
+    throw UserError(name + ": no such file here or in " + (root_ / kind).string() +
+                    suggestion(stem, names(kind)));
 }
 
 std::vector<std::string> ConfigFolder::names(const std::string& kind) const {

@@ -19,7 +19,9 @@ Cost scaled(Cost cost, double share) {
     return cost;
 }
 
-void remove_latencies(Cost& cost) { cost.launch = cost.setup = cost.completion = cost.handoff = Seconds(); }
+void remove_latencies(Cost& cost) {
+    cost.launch = cost.setup = cost.completion = cost.handoff = Seconds();
+}
 
 class Pricer {
 public:

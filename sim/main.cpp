@@ -10,7 +10,8 @@ int main(int argc, char** argv) {
         std::cerr << "sim: " << error.what() << '\n';
         return 2;
     } catch (const std::exception& error) {
-        std::cerr << "sim: internal error: " << error.what() << " (please report the command line and this text)\n";
+        std::cerr << "sim: internal error: " << error.what()
+                  << " (please report the command line and this text)\n";
         return 1;
     }
 }

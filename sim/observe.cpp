@@ -45,8 +45,8 @@ Utilisation utilisation_of(std::span<const Cost> costs, const EngineResult& simu
         }
         return count == 0 || simulated.makespan.si() == 0 ? 0.0 : sum / static_cast<double>(count);
     };
-    return {mean_share(ResourceKind::compute_units), mean_share(ResourceKind::hbm), mean_share(ResourceKind::link),
-            mean_share(ResourceKind::dma)};
+    return {mean_share(ResourceKind::compute_units), mean_share(ResourceKind::hbm),
+            mean_share(ResourceKind::link), mean_share(ResourceKind::dma)};
 }
 
 std::vector<Counter> counters_of(std::span<const Cost> costs, const EngineResult& simulated,

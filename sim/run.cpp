@@ -13,7 +13,10 @@ namespace {
 class Experiment {
 public:
     Experiment(const Scenario& scenario, const TaskGraph& graph)
-        : scenario_(scenario), graph_(graph), models_(scenario.cost_models), engine_(make_engine(scenario.engine)) {}
+        : scenario_(scenario),
+          graph_(graph),
+          models_(scenario.cost_models),
+          engine_(make_engine(scenario.engine)) {}
 
     std::vector<Cost> price(const Effects& effects) const {
         return overlap::price(graph_, scenario_.workload, scenario_.machine, models_, effects);
@@ -54,8 +57,8 @@ TaskGraph serial_graph(const Scenario& scenario) {
     return find_schedule("serial").make()->build(scenario.workload, scenario.machine.topology, params);
 }
 
-// Effects are switched off one after another, so the differences add up whatever the order of magnitude of each.
-// What is left without any of them is the pipeline itself: idle links, fill and drain.
+// Effects are switched off one after another, so the differences add up whatever the order of magnitude of
+// each. What is left without any of them is the pipeline itself: idle links, fill and drain.
 Losses attribute(const RunResult& result, const Experiment& own, const Experiment& serial, Effects effects) {
     Losses losses;
     Seconds before = result.makespan;
@@ -80,11 +83,13 @@ Losses attribute(const RunResult& result, const Experiment& own, const Experimen
     return losses;
 }
 
-/// How long the GEMMs of a workload keep a GPU busy, whole and one after another: parts of them run at the clock of
-/// the whole, not at that of a short kernel.
+/// How long the GEMMs of a workload keep a GPU busy, whole and one after another: parts of them run at the
+/// clock of the whole, not at that of a short kernel.
 Seconds multiplying_time(const Workload& workload, const Calibration& calibration) {
     Seconds sum;
-    const auto add = [&](const GemmShape& shape) { sum += estimate_gemm(shape, calibration.gemm_for(shape.dtype)).body; };
+    const auto add = [&](const GemmShape& shape) {
+        sum += estimate_gemm(shape, calibration.gemm_for(shape.dtype)).body;
+    };
     if (const Pair* pair = workload.pair()) {
         add(pair->gemm);
     } else {
@@ -94,14 +99,30 @@ Seconds multiplying_time(const Workload& workload, const Calibration& calibratio
     return sum;
 }
 
+/// Refuses a pair whose operands could never be in the memory of one GPU.
+void require_memory(const Workload& workload, const DeviceSpec& device, const std::string& origin) {
+    const Pair* pair = workload.pair();
+    if (pair == nullptr) return;
+    const GemmShape& gemm = pair->gemm;
+    const Bytes needed = matrix_size(gemm.m, gemm.k, gemm.dtype) + matrix_size(gemm.k, gemm.n, gemm.dtype) +
+                         matrix_size(gemm.m, gemm.n, output_type(gemm.dtype));
+    if (needed <= device.hbm_capacity) return;
+    throw UserError(origin + ": /workload/gemm: the operands of " + std::to_string(gemm.m) + "x" +
+                    std::to_string(gemm.n) + "x" + std::to_string(gemm.k) + " take " +
+                    std::to_string(std::llround(needed.si() * 1e-9)) + " GB, but " + device.name + " has " +
+                    std::to_string(std::llround(device.hbm_capacity.si() * 1e-9)) + " GB of HBM");
+}
+
 std::string scenario_line(const Scenario& scenario) {
     const Topology& topology = scenario.machine.topology;
     std::string line = scenario.workload.name + ": ";
     if (const Pair* pair = scenario.workload.pair())
         line += scenario.workload.form() + ", GEMM " + std::to_string(pair->gemm.m) + "x" +
-                std::to_string(pair->gemm.n) + "x" + std::to_string(pair->gemm.k) + " " + name_of(pair->gemm.dtype);
+                std::to_string(pair->gemm.n) + "x" + std::to_string(pair->gemm.k) + " " +
+                name_of(pair->gemm.dtype);
     else
-        line += std::to_string(std::get<std::vector<Operator>>(scenario.workload.content).size()) + " operators";
+        line +=
+            std::to_string(std::get<std::vector<Operator>>(scenario.workload.content).size()) + " operators";
     return line + " a GPU, " + std::to_string(topology.gpus()) + " x " + topology.device().name;
 }
 
@@ -130,7 +151,8 @@ RunConfig read_run_config(const Json& json, const std::string& origin) {
 Scenario resolve(const RunConfig& config, const ConfigFolder& folder) {
     const auto required = [&](const std::string& value, const std::string& key, const std::string& example) {
         if (value.empty())
-            throw UserError(config.origin + ": /" + key + ": is missing (for instance " + example + "; see sim list)");
+            throw UserError(config.origin + ": /" + key + ": is missing (for instance " + example +
+                            "; see sim list)");
     };
     required(config.topology, "topology", "mi300x_8.json");
     required(config.schedule, "schedule", "ring_chunked");
@@ -149,6 +171,7 @@ Scenario resolve(const RunConfig& config, const ConfigFolder& folder) {
     const bool collective_first = pair == nullptr || pair->order != Order::gemm_first;
     ScheduleParams params = read_parameters({config.params, config.origin, "/params"}, schedule.parameters,
                                             collective_first, schedule.single_stream, topology);
+    require_memory(workload, topology.device(), config.origin);
     ResourceTable resources(topology);
     Calibration calibration = folder.calibration(topology.device().name);
     make_engine(config.engine);
@@ -175,7 +198,9 @@ Json Scenario::config() const {
             {"without", without}};
 }
 
-TaskGraph Scenario::graph() const { return schedule->make()->build(workload, machine.topology, params); }
+TaskGraph Scenario::graph() const {
+    return schedule->make()->build(workload, machine.topology, params);
+}
 
 RunResult run(const Scenario& scenario) {
     const Effects effects = without(scenario.without);
@@ -194,10 +219,12 @@ RunResult run(const Scenario& scenario) {
     result.gemm = serial.computation(effects);
     result.comm = own.communication(effects);
     result.ideal = std::max(result.gemm, serial.communication(effects));
-    result.speedup = result.serial / result.makespan;
+    // Nothing to do takes no time with or without overlap.
+    result.speedup = result.makespan.si() > 0 ? result.serial / result.makespan : 1.0;
     // Without anything to gain (one GPU, or nothing to overlap) the share of the gain has no meaning.
-    const double ideal_speedup = result.serial / result.ideal;
-    if (ideal_speedup > 1.0 + 1e-9) result.overlap_efficiency = (result.speedup - 1.0) / (ideal_speedup - 1.0);
+    const double ideal_speedup = result.ideal.si() > 0 ? result.serial / result.ideal : 1.0;
+    if (ideal_speedup > 1.0 + 1e-9)
+        result.overlap_efficiency = (result.speedup - 1.0) / (ideal_speedup - 1.0);
     result.losses = attribute(result, own, serial, effects);
     result.tasks = graph.size();
     result.engine = scenario.engine;

@@ -13,10 +13,10 @@
 namespace overlap {
 
 inline const std::string default_workload = "llama3_70b_gate_up_forward";
-inline const std::string default_engine = "simgrid";
+inline const std::string default_engine = "flow";
 
-/// A run config as given (ARCHITECTURE section 7): a file, a line of a batch, or flags. Where it came from is kept
-/// for errors.
+/// A run config as given (ARCHITECTURE section 7): a file, a line of a batch, or flags. Where it came from is
+/// kept for errors.
 struct RunConfig {
     std::string origin;  ///< file, "batch.jsonl line 3", or "command line"
     std::string topology;

@@ -11,8 +11,10 @@ public:
         const Bytes piece = work.operand / transfers.ranks();
         switch (work.kind) {
             case CollectiveKind::all_gather:
-            case CollectiveKind::all_to_all: return exchange(piece, ready, transfers);
-            case CollectiveKind::reduce_scatter: return reduce_scatter(piece, ready, transfers);
+            case CollectiveKind::all_to_all:
+                return exchange(piece, ready, transfers);
+            case CollectiveKind::reduce_scatter:
+                return reduce_scatter(piece, ready, transfers);
             case CollectiveKind::all_reduce:
                 return exchange(piece, reduce_scatter(piece, ready, transfers), transfers);
         }
@@ -20,8 +22,8 @@ public:
     }
 
 private:
-    // Every rank gets one piece from every peer; which bytes they are (the peer's shard, or what the peer has for
-    // this rank) makes no difference to the time.
+    // Every rank gets one piece from every peer; which bytes they are (the peer's shard, or what the peer has
+    // for this rank) makes no difference to the time.
     static RankTasks exchange(Bytes piece, const RankTasks& ready, Transfers& transfers) {
         RankTasks done = ready;
         for (int rank = 0; rank < transfers.ranks(); ++rank)
@@ -45,6 +47,8 @@ private:
 
 }  // namespace
 
-std::unique_ptr<CollectiveAlgorithm> make_direct_collective() { return std::make_unique<DirectCollective>(); }
+std::unique_ptr<CollectiveAlgorithm> make_direct_collective() {
+    return std::make_unique<DirectCollective>();
+}
 
 }  // namespace overlap

@@ -15,13 +15,16 @@ public:
         RankTasks done;
         for (int rank = 0; rank < transfers.ranks(); ++rank)
             done.push_back({transfers.graph().add(
-                Task{CollectiveKernelWork{work.kind, work.operand}, rank, transfer_stream(rank)}, all_ready)});
+                Task{CollectiveKernelWork{work.kind, work.operand}, rank, transfer_stream(rank)},
+                all_ready)});
         return done;
     }
 };
 
 }  // namespace
 
-std::unique_ptr<CollectiveAlgorithm> make_library_collective() { return std::make_unique<LibraryCollective>(); }
+std::unique_ptr<CollectiveAlgorithm> make_library_collective() {
+    return std::make_unique<LibraryCollective>();
+}
 
 }  // namespace overlap

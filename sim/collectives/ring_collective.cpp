@@ -16,13 +16,14 @@ public:
     }
 
 private:
-    // Step s: the rank at position i of the ring gets from its left neighbour the shard of position i−s, which that
-    // one got in the step before.
+    // Step s: the rank at position i of the ring gets from its left neighbour the shard of position i−s,
+    // which that one got in the step before.
     static RankTasks gather(Bytes piece, const RankTasks& ready, Transfers& transfers) {
         const auto& ring = transfers.ring();
         const std::size_t ranks = ring.size();
         RankTasks done = ready;
-        std::vector<std::vector<TaskId>> newest(ranks);  // by position: after which the shard to forward is there
+        std::vector<std::vector<TaskId>> newest(
+            ranks);  // by position: after which the shard to forward is there
         for (std::size_t i = 0; i < ranks; ++i) newest[i] = ready[static_cast<std::size_t>(ring[i])];
         for (std::size_t step = 1; step < ranks; ++step) {
             std::vector<std::vector<TaskId>> arrived(ranks);
@@ -37,8 +38,8 @@ private:
         return done;
     }
 
-    // Step s: position i gets from its left neighbour the partial sum of the shard of position i−s−1 and adds its
-    // own part; after P−1 steps it holds the whole sum of its own shard.
+    // Step s: position i gets from its left neighbour the partial sum of the shard of position i−s−1 and adds
+    // its own part; after P−1 steps it holds the whole sum of its own shard.
     static RankTasks reduce(Bytes piece, const RankTasks& ready, Transfers& transfers) {
         const auto& ring = transfers.ring();
         const std::size_t ranks = ring.size();
@@ -50,8 +51,10 @@ private:
                 const std::size_t left = (i + ranks - 1) % ranks;
                 const int shard = ring[(i + 2 * ranks - step - 1) % ranks];
                 std::vector<TaskId> parts = ready[static_cast<std::size_t>(ring[i])];
-                parts.push_back(transfers.copy(ring[left], ring[i], {piece, piece, shard, -1}, partial[left]));
-                sum[i] = {transfers.graph().add(Task{ReduceWork{piece, 2}, ring[i], local_stream, shard, -1}, parts)};
+                parts.push_back(
+                    transfers.copy(ring[left], ring[i], {piece, piece, shard, -1}, partial[left]));
+                sum[i] = {transfers.graph().add(Task{ReduceWork{piece, 2}, ring[i], local_stream, shard, -1},
+                                                parts)};
             }
             partial = std::move(sum);
         }
@@ -63,6 +66,8 @@ private:
 
 }  // namespace
 
-std::unique_ptr<CollectiveAlgorithm> make_ring_collective() { return std::make_unique<RingCollective>(); }
+std::unique_ptr<CollectiveAlgorithm> make_ring_collective() {
+    return std::make_unique<RingCollective>();
+}
 
 }  // namespace overlap

@@ -14,7 +14,8 @@ std::vector<int> Transfers::peers(int rank) const {
 TaskId Transfers::copy(int src, int dst, const Payload& payload, std::span<const TaskId> after) {
     const bool pull = options_.direction == Direction::pull;
     Task task;
-    task.work = CopyWork{src, dst, payload.bytes, payload.run, options_.agent, options_.direction, options_.cus};
+    task.work =
+        CopyWork{src, dst, payload.bytes, payload.run, options_.agent, options_.direction, options_.cus};
     task.gpu = pull ? dst : src;
     // The one stream of single_stream is numbered as if the GPU were its own peer.
     task.stream = transfer_stream(options_.single_stream ? task.gpu : pull ? src : dst);

@@ -35,7 +35,9 @@ ConfigObject::ConfigObject(const Json& json, std::string file, std::string point
     if (!json.is_object()) fail("", "is " + shown(json) + ", expected an object");
 }
 
-bool ConfigObject::has(std::string_view key) const { return json_->contains(key); }
+bool ConfigObject::has(std::string_view key) const {
+    return json_->contains(key);
+}
 
 const Json& ConfigObject::at(const std::string& key) {
     asked_.push_back(key);
@@ -56,7 +58,9 @@ double ConfigObject::checked(const Json& value, const std::string& key, Range ra
     return number;
 }
 
-double ConfigObject::number(const std::string& key, Range range) { return checked(at(key), key, range); }
+double ConfigObject::number(const std::string& key, Range range) {
+    return checked(at(key), key, range);
+}
 
 std::int64_t ConfigObject::checked_integer(const Json& value, const std::string& key, std::int64_t low,
                                            std::int64_t high) const {
@@ -96,7 +100,8 @@ std::size_t ConfigObject::choice(const std::string& key, std::span<const std::st
 double ConfigObject::sourced(const std::string& key, Range range) {
     ConfigObject parameter = object(key);
     const double value = parameter.number("value", range);
-    if (parameter.text("source").empty()) parameter.fail("source", "is empty, expected where the value is from");
+    if (parameter.text("source").empty())
+        parameter.fail("source", "is empty, expected where the value is from");
     parameter.finish();
     return value;
 }
@@ -119,7 +124,8 @@ std::vector<ConfigObject> ConfigObject::objects(const std::string& key) {
     return result;
 }
 
-std::vector<std::int64_t> ConfigObject::integers(const std::string& key, std::int64_t low, std::int64_t high) {
+std::vector<std::int64_t> ConfigObject::integers(const std::string& key, std::int64_t low,
+                                                 std::int64_t high) {
     const Json& values = array(key);
     std::vector<std::int64_t> result;
     for (std::size_t i = 0; i < values.size(); ++i)
@@ -139,13 +145,16 @@ std::vector<std::string> ConfigObject::texts(const std::string& key) {
     const Json& values = array(key);
     std::vector<std::string> result;
     for (std::size_t i = 0; i < values.size(); ++i) {
-        if (!values[i].is_string()) fail(key + "/" + std::to_string(i), "is " + shown(values[i]) + ", expected text");
+        if (!values[i].is_string())
+            fail(key + "/" + std::to_string(i), "is " + shown(values[i]) + ", expected text");
         result.push_back(values[i].get<std::string>());
     }
     return result;
 }
 
-const Json& ConfigObject::raw(const std::string& key) { return at(key); }
+const Json& ConfigObject::raw(const std::string& key) {
+    return at(key);
+}
 
 std::vector<std::string> ConfigObject::keys() const {
     std::vector<std::string> result;
@@ -171,7 +180,8 @@ Json parse_json(std::string_view text, const std::string& origin) {
         if (event == Json::parse_event_t::object_start) open.emplace_back();
         if (event == Json::parse_event_t::object_end) open.pop_back();
         if (event == Json::parse_event_t::key && !open.back().insert(parsed.get<std::string>()).second)
-            throw UserError(origin + ": key '" + parsed.get<std::string>() + "' is given twice in one object");
+            throw UserError(origin + ": key '" + parsed.get<std::string>() +
+                            "' is given twice in one object");
         return true;
     };
     try {
@@ -207,11 +217,15 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
         if (!out) {
             out.close();
             std::filesystem::remove(temporary, error);
-            throw UserError(path.string() + ": cannot be written (folder missing, no permission, or disk full)");
+            throw UserError(path.string() +
+                            ": cannot be written (folder missing, no permission, or disk full)");
         }
     }
     std::filesystem::rename(temporary, path, error);
-    if (error) throw UserError(path.string() + ": cannot be written: " + error.message());
+    if (!error) return;
+    const std::string reason = error.message();
+    std::filesystem::remove(temporary, error);
+    throw UserError(path.string() + ": cannot be written: " + reason);
 }
 
 }  // namespace overlap

@@ -23,9 +23,9 @@ inline constexpr Range positive{std::numeric_limits<double>::min(), std::numeric
 inline constexpr Range non_negative{0.0, std::numeric_limits<double>::max()};
 inline constexpr Range fraction{0.0, 1.0};
 
-/// Strict view of one JSON object: every key that the object may have is asked for, and `finish()` refuses the rest.
-/// Contract: the Json outlives the view. Every failure is a UserError of one line with file, JSON pointer, value
-/// found, what is allowed and the nearest valid name.
+/// Strict view of one JSON object: every key that the object may have is asked for, and `finish()` refuses
+/// the rest. Contract: the Json outlives the view. Every failure is a UserError of one line with file, JSON
+/// pointer, value found, what is allowed and the nearest valid name.
 class ConfigObject {
 public:
     ConfigObject(const Json& json, std::string file, std::string pointer = "");

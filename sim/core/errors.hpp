@@ -7,14 +7,15 @@
 
 namespace overlap {
 
-/// A mistake of the user (bad file, value, name, flag). The text is one line that says where, what was given and
-/// what is allowed. `main` prints it and exits with 2; nothing below `main` exits.
+/// A mistake of the user (bad file, value, name, flag). The text is one line that says where, what was given
+/// and what is allowed. `main` prints it and exits with 2; nothing below `main` exits.
 class UserError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// The candidate closest to `word` by edit distance, or an empty string where none is near enough to be meant.
+/// The candidate closest to `word` by edit distance, or an empty string where none is near enough to be
+/// meant.
 std::string nearest_name(std::string_view word, std::span<const std::string> candidates);
 
 /// " (did you mean 'x'?)", or " (allowed: a, b, c)" where nothing is near.

@@ -31,7 +31,8 @@ inline Bytes matrix_size(std::int64_t rows, std::int64_t columns, DType dtype) {
 /// What is exchanged among the P ranks (MPI's meaning).
 enum class CollectiveKind { all_gather, reduce_scatter, all_reduce, all_to_all };
 
-inline const std::array<std::string, 4> collective_names{"all_gather", "reduce_scatter", "all_reduce", "all_to_all"};
+inline const std::array<std::string, 4> collective_names{"all_gather", "reduce_scatter", "all_reduce",
+                                                         "all_to_all"};
 
 inline const std::string& name_of(CollectiveKind kind) {
     return collective_names[static_cast<std::size_t>(kind)];

@@ -21,7 +21,8 @@ std::string Task::name() const {
     return text;
 }
 
-// Edges go from lower to higher numbers only, so the graph is acyclic, with stream order too, by construction.
+// Edges go from lower to higher numbers only, so the graph is acyclic, with stream order too, by
+// construction.
 TaskId TaskGraph::add(Task task, std::span<const TaskId> after) {
     const TaskId id = boost::add_vertex(std::move(task), graph_);
     for (const TaskId before : after) {

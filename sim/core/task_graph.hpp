@@ -18,8 +18,8 @@ enum class Direction { pull, push };
 inline const std::array<std::string, 2> agent_names{"dma", "cu"};
 inline const std::array<std::string, 2> direction_names{"pull", "push"};
 
-/// Bytes from one GPU's memory to another's. `run` is the length of a contiguous piece: equal to `bytes` where the
-/// copy is contiguous, a row of the block where it is a strided (2-D) copy.
+/// Bytes from one GPU's memory to another's. `run` is the length of a contiguous piece: equal to `bytes`
+/// where the copy is contiguous, a row of the block where it is a strided (2-D) copy.
 struct CopyWork {
     int src = 0;
     int dst = 0;
@@ -54,7 +54,8 @@ struct CollectiveKernelWork {
     Bytes operand;  ///< whole: gathered by all_gather, and sent by each rank in the other three
 };
 
-using Work = std::variant<GemmShape, CopyWork, LocalCopyWork, ReduceWork, MemoryBoundWork, CollectiveKernelWork>;
+using Work =
+    std::variant<GemmShape, CopyWork, LocalCopyWork, ReduceWork, MemoryBoundWork, CollectiveKernelWork>;
 
 enum class TaskKind { gemm, copy, local_copy, reduce, memory_bound, collective };
 inline const std::array<std::string, 6> task_kind_names{"gemm",   "copy",         "local_copy",
@@ -63,7 +64,9 @@ inline const std::array<std::string, 6> task_kind_names{"gemm",   "copy",       
 /// In-order queues of one GPU. Transfers to or from peer p are on stream `transfer_stream(p)`.
 inline constexpr int compute_stream = 0;
 inline constexpr int local_stream = 1;
-constexpr int transfer_stream(int peer) { return 2 + peer; }
+constexpr int transfer_stream(int peer) {
+    return 2 + peer;
+}
 std::string stream_name(int stream);
 
 struct Task {
@@ -80,8 +83,8 @@ struct Task {
 
 using TaskId = std::size_t;
 
-/// A directed acyclic graph of tasks: an edge a → b says that b starts after a has finished. Beside the edges, the
-/// tasks of one (gpu, stream) run one after another in the order of their numbers.
+/// A directed acyclic graph of tasks: an edge a → b says that b starts after a has finished. Beside the
+/// edges, the tasks of one (gpu, stream) run one after another in the order of their numbers.
 class TaskGraph {
 public:
     TaskId add(Task task, std::span<const TaskId> after = {});

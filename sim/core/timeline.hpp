@@ -28,8 +28,8 @@ public:
     Seconds end() const;
     /// Time during which `gpu` runs at least one span of these kinds.
     Seconds busy(int gpu, std::span<const TaskKind> kinds) const;
-    /// Time during which `gpu` takes part in a transfer or a reduction while it computes nothing; of the GPU that
-    /// has most of it. A transfer counts where it executes.
+    /// Time during which `gpu` takes part in a transfer or a reduction while it computes nothing; of the GPU
+    /// that has most of it. A transfer counts where it executes.
     Seconds exposed_communication() const;
 
 private:

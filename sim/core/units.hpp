@@ -6,7 +6,8 @@ namespace overlap {
 
 /// A physical quantity in SI units with its dimension in the type: seconds^Time · bytes^Byte · flop^Flop.
 /// Products and quotients carry the right dimension; a dimensionless result is a plain double.
-/// Prefixed units exist only at the edges: make them with `microseconds(…)`, read them with `to_microseconds(…)`.
+/// Prefixed units exist only at the edges: make them with `microseconds(…)`, read them with
+/// `to_microseconds(…)`.
 template <int Time, int Byte, int Flop>
 class Quantity {
 public:
@@ -50,13 +51,29 @@ using Flops = Quantity<0, 0, 1>;
 using BytesPerSecond = Quantity<-1, 1, 0>;
 using FlopsPerSecond = Quantity<-1, 0, 1>;
 
-constexpr Seconds microseconds(double us) { return Seconds(us * 1e-6); }
-constexpr double to_microseconds(Seconds t) { return t.si() * 1e6; }
-constexpr BytesPerSecond gigabytes_per_second(double rate) { return BytesPerSecond(rate * 1e9); }
-constexpr double to_gigabytes_per_second(BytesPerSecond rate) { return rate.si() * 1e-9; }
-constexpr FlopsPerSecond teraflops(double rate) { return FlopsPerSecond(rate * 1e12); }
-constexpr double to_teraflops(FlopsPerSecond rate) { return rate.si() * 1e-12; }
-constexpr Bytes megabytes(double size) { return Bytes(size * 1e6); }
-constexpr Bytes gigabytes(double size) { return Bytes(size * 1e9); }
+constexpr Seconds microseconds(double us) {
+    return Seconds(us * 1e-6);
+}
+constexpr double to_microseconds(Seconds t) {
+    return t.si() * 1e6;
+}
+constexpr BytesPerSecond gigabytes_per_second(double rate) {
+    return BytesPerSecond(rate * 1e9);
+}
+constexpr double to_gigabytes_per_second(BytesPerSecond rate) {
+    return rate.si() * 1e-9;
+}
+constexpr FlopsPerSecond teraflops(double rate) {
+    return FlopsPerSecond(rate * 1e12);
+}
+constexpr double to_teraflops(FlopsPerSecond rate) {
+    return rate.si() * 1e-12;
+}
+constexpr Bytes megabytes(double size) {
+    return Bytes(size * 1e6);
+}
+constexpr Bytes gigabytes(double size) {
+    return Bytes(size * 1e9);
+}
 
 }  // namespace overlap

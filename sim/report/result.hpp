@@ -10,16 +10,16 @@
 
 namespace overlap {
 
-/// Where makespan − ideal went; the sum of all is exactly that difference. Each of the first four is what the run
-/// gains when one effect more is switched off, in this order: contention, launch, packing, decomposition.
+/// Where makespan − ideal went; the sum of all is exactly that difference. Each of the first four is what the
+/// run gains when one effect more is switched off, in this order: contention, launch, packing, decomposition.
 struct Losses {
     Seconds contention;     ///< computation and communication sharing compute units, HBM and caches
     Seconds launch;         ///< launches, DMA commands, completions, waits between streams
     Seconds packing;        ///< local copies around fused GEMMs
     Seconds decomposition;  ///< parts of a GEMM being slower than the whole
-    Seconds pattern;        ///< the schedule's transfers alone being slower than all peers at once (idle links)
-    Seconds fill_drain;     ///< one side waiting for the first pieces, or for the last
-    Seconds unattributed;   ///< the rest
+    Seconds pattern;     ///< the schedule's transfers alone being slower than all peers at once (idle links)
+    Seconds fill_drain;  ///< one side waiting for the first pieces, or for the last
+    Seconds unattributed;  ///< the rest
 };
 
 /// Shares of capacity used over the makespan, mean over all resources of the kind; 0 … 1.
@@ -30,8 +30,8 @@ struct Utilisation {
     double dma = 0;
 };
 
-/// Use of one resource over time: `value` holds from `time` until the next sample. A task's use is taken as even over
-/// its body, so bytes are exact and rates are means.
+/// Use of one resource over time: `value` holds from `time` until the next sample. A task's use is taken as
+/// even over its body, so bytes are exact and rates are means.
 struct CounterSample {
     Seconds time;
     double value = 0;
@@ -46,11 +46,12 @@ struct Counter {
 
 /// One run, as data; the renderings beside this file only format it.
 struct RunResult {
-    Json config;  ///< resolved: every default filled in
+    Json config;           ///< resolved: every default filled in
     std::string scenario;  ///< one line for people: "gemm 32768x7168x8192 bf16, all_gather first, 8 x mi300x"
     Seconds makespan, serial, gemm, comm, ideal, exposed_comm;
-    double speedup = 0;                        ///< serial / makespan
-    std::optional<double> overlap_efficiency;  ///< (speedup − 1) / (serial/ideal − 1); none where serial = ideal
+    double speedup = 0;  ///< serial / makespan
+    std::optional<double>
+        overlap_efficiency;  ///< (speedup − 1) / (serial/ideal − 1); none where serial = ideal
     Losses losses;
     Utilisation utilisation;
     std::size_t tasks = 0;

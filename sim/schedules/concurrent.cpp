@@ -14,6 +14,8 @@ public:
 
 }  // namespace
 
-std::unique_ptr<Schedule> make_concurrent() { return std::make_unique<Concurrent>(); }
+std::unique_ptr<Schedule> make_concurrent() {
+    return std::make_unique<Concurrent>();
+}
 
 }  // namespace overlap

@@ -3,8 +3,9 @@
 namespace overlap {
 namespace {
 
-// The schedules of "Design Space Exploration of DMA based Finer-Grain Compute Communication Overlap": pieces one
-// level finer than a shard, from all peers at every step. A named point fixes the three axes; `ficco` reads them.
+// The schedules of "Design Space Exploration of DMA based Finer-Grain Compute Communication Overlap": pieces
+// one level finer than a shard, from all peers at every step. A named point fixes the three axes; `ficco`
+// reads them.
 class Ficco final : public Schedule {
 public:
     Ficco() = default;
@@ -23,7 +24,9 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Schedule> make_ficco() { return std::make_unique<Ficco>(); }
+std::unique_ptr<Schedule> make_ficco() {
+    return std::make_unique<Ficco>();
+}
 
 template <CommShape shape, Uniformity uniformity, Granularity granularity>
 std::unique_ptr<Schedule> make_ficco_point() {

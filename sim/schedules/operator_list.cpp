@@ -12,7 +12,8 @@ std::vector<Operator> operators_of(const Workload& workload) {
     if (pair == nullptr) return std::get<std::vector<Operator>>(workload.content);
     Operator gemm{"gemm", pair->gemm, {}};
     Operator collective{name_of(pair->collective),
-                        CollectiveWork{pair->collective, pair->operand(), pair->operand_type()}, {}};
+                        CollectiveWork{pair->collective, pair->operand(), pair->operand_type()},
+                        {}};
     if (pair->order == Order::gemm_first) {
         collective.needs = {0};
         return {gemm, collective};
@@ -44,7 +45,8 @@ TaskGraph build_operators(const Workload& workload, const Topology& topology, co
         const Operator& op = operators[index];
         RankTasks ready(ranks);
         const auto wait_for = [&](const RankTasks& tasks) {
-            for (std::size_t r = 0; r < ranks; ++r) ready[r].insert(ready[r].end(), tasks[r].begin(), tasks[r].end());
+            for (std::size_t r = 0; r < ranks; ++r)
+                ready[r].insert(ready[r].end(), tasks[r].begin(), tasks[r].end());
         };
         for (const std::size_t need : op.needs) wait_for(ends[need]);
         const bool waited = std::find(op.needs.begin(), op.needs.end(), index - 1) != op.needs.end();
@@ -52,8 +54,8 @@ TaskGraph build_operators(const Workload& workload, const Topology& topology, co
 
         if (const auto* collective = std::get_if<CollectiveWork>(&op.work)) {
             if (!algorithm->handles(collective->kind))
-                throw UserError("collective algorithm '" + params.algorithm + "' has no " + name_of(collective->kind) +
-                                " (use algorithm=direct)");
+                throw UserError("collective algorithm '" + params.algorithm + "' has no " +
+                                name_of(collective->kind) + " (use algorithm=direct)");
             ends.push_back(algorithm->build(*collective, ready, transfers));
             continue;
         }

@@ -22,15 +22,19 @@ int default_cus(const Topology& topology, int streams) {
 
 std::span<const ParameterInfo> schedule_parameters() {
     static const std::array<ParameterInfo, 11> table{{
-        {"chunks", "1 to the length of the dimension that is cut", "number of GPUs", "pieces a shard is cut into"},
+        {"chunks", "1 to the length of the dimension that is cut", "number of GPUs",
+         "pieces a shard is cut into"},
         {"agent", "dma, cu", "dma", "who moves transfers: a DMA engine, or a kernel on compute units"},
-        {"transfer", "pull, push", "pull by dma that feeds a GEMM, else push", "which end executes a transfer"},
+        {"transfer", "pull, push", "pull by dma that feeds a GEMM, else push",
+         "which end executes a transfer"},
         {"copy_cus", "1 to compute units / transfer streams", "the device's default_cus",
          "compute units held by each transfer (agent cu only)"},
         {"order", "rotation, ascending", "rotation", "order of peers: r+1, r+2, ... mod P, or 0, 1, ..."},
-        {"scatter", "true, false", "true", "charge the copies that pack stages and put fused rows in their place"},
+        {"scatter", "true, false", "true",
+         "charge the copies that pack stages and put fused rows in their place"},
         {"gemm", "shard, chunk", "shard", "grain of the GEMMs of ring_chunked"},
-        {"comm_shape", "1d, 2d", "1d", "cut shards along the sharded dimension, or along the other one (strided)"},
+        {"comm_shape", "1d, 2d", "1d",
+         "cut shards along the sharded dimension, or along the other one (strided)"},
         {"uniformity", "uniform, hetero", "hetero", "cut the own shard like the others, or take it whole"},
         {"granularity", "fused, unfused", "fused", "one GEMM a step, or one a piece"},
         {"algorithm", "direct, ring, library", "direct", "algorithm of a collective that is not cut"},
@@ -38,14 +42,15 @@ std::span<const ParameterInfo> schedule_parameters() {
     return table;
 }
 
-ScheduleParams read_parameters(ConfigObject given, std::span<const std::string> accepted, bool collective_first,
-                               bool single_stream, const Topology& topology) {
+ScheduleParams read_parameters(ConfigObject given, std::span<const std::string> accepted,
+                               bool collective_first, bool single_stream, const Topology& topology) {
     const int ranks = topology.gpus();
     const auto is_accepted = [&](const std::string& name) {
         return std::find(accepted.begin(), accepted.end(), name) != accepted.end();
     };
     for (const std::string& key : given.keys())
-        if (!is_accepted(key)) given.fail(key, "is no parameter of this schedule" + suggestion(key, accepted));
+        if (!is_accepted(key))
+            given.fail(key, "is no parameter of this schedule" + suggestion(key, accepted));
 
     ScheduleParams params;
     const auto choice = [&](const std::string& key, auto& value, std::span<const std::string> names) {

@@ -12,7 +12,8 @@ namespace overlap {
 
 /// Grain of the GEMMs of ring_chunked.
 enum class GemmGrain { shard, chunk };
-/// 1d: a shard is cut along its sharded dimension (contiguous pieces); 2d: along the other one (strided pieces).
+/// 1d: a shard is cut along its sharded dimension (contiguous pieces); 2d: along the other one (strided
+/// pieces).
 enum class CommShape { one_d, two_d };
 /// uniform: the own shard is cut like the others; hetero: it is one GEMM of its own.
 enum class Uniformity { uniform, hetero };
@@ -46,10 +47,10 @@ struct ParameterInfo {
 
 std::span<const ParameterInfo> schedule_parameters();
 
-/// Reads `given` (the "params" object of a run config) strictly: only names in `accepted`. `collective_first` says
-/// whether the transfers feed the GEMMs; it decides the default direction. Throws UserError.
-ScheduleParams read_parameters(ConfigObject given, std::span<const std::string> accepted, bool collective_first,
-                               bool single_stream, const Topology& topology);
+/// Reads `given` (the "params" object of a run config) strictly: only names in `accepted`. `collective_first`
+/// says whether the transfers feed the GEMMs; it decides the default direction. Throws UserError.
+ScheduleParams read_parameters(ConfigObject given, std::span<const std::string> accepted,
+                               bool collective_first, bool single_stream, const Topology& topology);
 
 /// The accepted parameters with their resolved values, as they go into every result.
 Json to_json(const ScheduleParams& params, std::span<const std::string> accepted);

@@ -71,7 +71,8 @@ private:
             last = gemms.add(step_shards, chunk, after);
             if (scatter_ && !tokens_in_k() && !pieces_.strided()) place_rows(rank, step_shards, chunk, last);
         }
-        // 2d accumulates into a stage that leaves out the own rows: its rows are put in place once, at the end.
+        // 2d accumulates into a stage that leaves out the own rows: its rows are put in place once, at the
+        // end.
         if (scatter_ && fused_ && hetero_ && pieces_.strided() && !tokens_in_k())
             place_rows(rank, step_shards, pieces_.chunks() - 1, last);
     }
@@ -110,16 +111,19 @@ private:
 
     void multiply_for_owners(int rank, TaskCube& produced) {
         GemmStream gemms(graph_, pieces_, rank);
-        const std::vector<int> step_shards = pieces_.ranks() == 1 ? std::vector<int>() : shards_of_a_step(rank);
+        const std::vector<int> step_shards =
+            pieces_.ranks() == 1 ? std::vector<int>() : shards_of_a_step(rank);
         for (int chunk = 0; chunk < pieces_.chunks() && !step_shards.empty(); ++chunk) {
             if (fused_) {
                 std::vector<TaskId> after;
                 if (scatter_ && (!pieces_.strided() || (hetero_ && chunk == 0)))
-                    after.push_back(add_local(pieces_.restage(pieces_.gemm(step_shards, chunk)), rank, -1, chunk, {}));
+                    after.push_back(
+                        add_local(pieces_.restage(pieces_.gemm(step_shards, chunk)), rank, -1, chunk, {}));
                 const TaskId gemm = gemms.add(step_shards, chunk, after);
                 for (const int shard : step_shards) produced.at(rank, shard, chunk) = gemm;
             } else {
-                for (const int shard : step_shards) produced.at(rank, shard, chunk) = gemms.add(shard, chunk, {});
+                for (const int shard : step_shards)
+                    produced.at(rank, shard, chunk) = gemms.add(shard, chunk, {});
             }
         }
         if (!hetero_ && !step_shards.empty()) return;
@@ -141,8 +145,8 @@ private:
         }
     }
 
-    /// Shards that are cut into pieces at `rank`, in the order of their pieces within a step. Arrivals: the own one
-    /// first, being there; results: the own one last, being nobody's need.
+    /// Shards that are cut into pieces at `rank`, in the order of their pieces within a step. Arrivals: the
+    /// own one first, being there; results: the own one last, being nobody's need.
     std::vector<int> shards_of_a_step(int rank) const {
         std::vector<int> shards = transfers_.peers(rank);
         if (hetero_) return shards;
@@ -166,7 +170,8 @@ private:
 
 }  // namespace
 
-TaskGraph build_pieces(const Pair& pair, const Topology& topology, const ScheduleParams& params, PiecePoint point) {
+TaskGraph build_pieces(const Pair& pair, const Topology& topology, const ScheduleParams& params,
+                       PiecePoint point) {
     return PieceGraph(pair, topology, params, point).build();
 }
 

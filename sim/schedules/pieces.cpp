@@ -12,12 +12,13 @@ Pieces::Pieces(const Pair& pair, int ranks, int chunks, CommShape shape)
     other_ = along_k ? gemm.m : collective_first() ? gemm.k : gemm.n;
     const std::string dimension = along_k ? "k" : "m";
     if (sharded_ < ranks)
-        throw UserError("gemm." + dimension + " is " + std::to_string(sharded_) + ", less than one for each of " +
-                        std::to_string(ranks) + " GPUs");
+        throw UserError("gemm." + dimension + " is " + std::to_string(sharded_) +
+                        ", less than one for each of " + std::to_string(ranks) + " GPUs");
     const std::int64_t cut = strided() ? other_ : sharded_ / ranks;
     if (cut < chunks)
-        throw UserError("chunks is " + std::to_string(chunks) + ", but the dimension that is cut has length " +
-                        std::to_string(cut) + " in the smallest shard (allowed: 1 to " + std::to_string(cut) + ")");
+        throw UserError("chunks is " + std::to_string(chunks) +
+                        ", but the dimension that is cut has length " + std::to_string(cut) +
+                        " in the smallest shard (allowed: 1 to " + std::to_string(cut) + ")");
 }
 
 std::int64_t Pieces::sharded_length(int shard, int chunk) const {
@@ -63,9 +64,9 @@ int Pieces::block_of_c(int shard, int chunk) const {
     return row_block * chunks_ + chunk_block;
 }
 
-// 1d, collective first, sharded along M: the rows of C come out in stage order and are put in place. Along K: the
-// rows of B are brought into stage order before. GEMM first: the rows of A are brought into stage order before.
-// 2d: whole rows (or whole slabs) in place, nothing to do, but where the own shard is left out.
+// 1d, collective first, sharded along M: the rows of C come out in stage order and are put in place. Along K:
+// the rows of B are brought into stage order before. GEMM first: the rows of A are brought into stage order
+// before. 2d: whole rows (or whole slabs) in place, nothing to do, but where the own shard is left out.
 LocalCopyWork Pieces::restage(const GemmShape& fused) const {
     const bool along_k = pair_.shard_dim == ShardDim::k;
     if (collective_first() && !along_k) {

@@ -12,8 +12,8 @@ constexpr std::int64_t part_length(std::int64_t total, std::int64_t parts, std::
 }
 
 /// How the communicated operand of a pair is cut into pieces (shard, chunk), and which GEMM a piece makes.
-/// The operand has a sharded dimension (rows of A or C; K with tokens in K) and another one; 1d cuts a shard along
-/// the first, which leaves contiguous pieces, 2d along the second, which leaves strided blocks.
+/// The operand has a sharded dimension (rows of A or C; K with tokens in K) and another one; 1d cuts a shard
+/// along the first, which leaves contiguous pieces, 2d along the second, which leaves strided blocks.
 class Pieces {
 public:
     /// Throws UserError where there are more ranks or chunks than there is length to cut.
@@ -27,12 +27,13 @@ public:
 
     /// What is sent of chunk `chunk` of shard `shard` (chunk −1: the whole shard).
     Payload payload(int shard, int chunk) const;
-    /// The GEMM over that piece of each of `shards` together (chunk −1: whole shards). `accumulate` is left unset.
+    /// The GEMM over that piece of each of `shards` together (chunk −1: whole shards). `accumulate` is left
+    /// unset.
     GemmShape gemm(std::span<const int> shards, int chunk) const;
     /// A number for the block of C that this GEMM adds to; GEMMs with the same number need accumulation.
     int block_of_c(int shard, int chunk) const;
-    /// Bytes to bring together, or to put in place, around a fused GEMM with these dimensions; 0 where the pieces
-    /// of a step lie in place already.
+    /// Bytes to bring together, or to put in place, around a fused GEMM with these dimensions; 0 where the
+    /// pieces of a step lie in place already.
     LocalCopyWork restage(const GemmShape& fused) const;
 
 private:
@@ -51,10 +52,13 @@ private:
 /// The GEMMs of one rank in stream order; knows which of them find C written already.
 class GemmStream {
 public:
-    GemmStream(TaskGraph& graph, const Pieces& pieces, int rank) : graph_(graph), pieces_(pieces), rank_(rank) {}
+    GemmStream(TaskGraph& graph, const Pieces& pieces, int rank)
+        : graph_(graph), pieces_(pieces), rank_(rank) {}
     /// GEMM over chunk `chunk` of `shards` (−1: whole shards), after `after`.
     TaskId add(std::span<const int> shards, int chunk, std::span<const TaskId> after);
-    TaskId add(int shard, int chunk, std::span<const TaskId> after) { return add(std::span(&shard, 1), chunk, after); }
+    TaskId add(int shard, int chunk, std::span<const TaskId> after) {
+        return add(std::span(&shard, 1), chunk, after);
+    }
 
 private:
     TaskGraph& graph_;
@@ -70,8 +74,9 @@ struct PiecePoint {
     Granularity granularity = Granularity::unfused;
 };
 
-/// The task graph of any point of the space, for every form of pair that has an order. With one chunk, hetero and
-/// unfused it is the shard-at-a-time schedule.
-TaskGraph build_pieces(const Pair& pair, const Topology& topology, const ScheduleParams& params, PiecePoint point);
+/// The task graph of any point of the space, for every form of pair that has an order. With one chunk, hetero
+/// and unfused it is the shard-at-a-time schedule.
+TaskGraph build_pieces(const Pair& pair, const Topology& topology, const ScheduleParams& params,
+                       PiecePoint point);
 
 }  // namespace overlap

@@ -5,14 +5,14 @@
 namespace overlap {
 namespace {
 
-// A neighbour ring in P−1 steps; a shard travels in C chunks, each forwarded as soon as it is there. Position i of
-// the ring (Topology::ring) talks to i+1. One transfer stream a GPU.
+// A neighbour ring in P−1 steps; a shard travels in C chunks, each forwarded as soon as it is there. Position
+// i of the ring (Topology::ring) talks to i+1. One transfer stream a GPU.
 class RingGraph {
 public:
     RingGraph(const Pair& pair, const Topology& topology, const ScheduleParams& params)
         : pieces_(pair, topology.gpus(), params.chunks, CommShape::one_d),
           transfers_(graph_, topology, params.transfers),
-          by_chunk_(params.gemm == GemmGrain::chunk) {}
+          by_chunk_(params.gemm == GemmGrain::chunk && topology.gpus() > 1) {}
 
     TaskGraph build() {
         if (pieces_.collective_first()) {
@@ -27,8 +27,8 @@ private:
     /// By position in the ring, then chunk: tasks after which the newest shard there is complete.
     using PositionTasks = std::vector<std::vector<std::vector<TaskId>>>;
 
-    // Step s: position i gets the shard of position i−s from i−1. Each rank multiplies its own shard first (unless
-    // it was summed here: all_reduce gathers results and has no more GEMMs), then each as it arrives.
+    // Step s: position i gets the shard of position i−s from i−1. Each rank multiplies its own shard first
+    // (unless it was summed here: all_reduce gathers results and has no more GEMMs), then each as it arrives.
     void gather(PositionTasks newest) {
         const bool multiplies = pieces_.collective_first();
         std::vector<GemmStream> gemms;
@@ -42,7 +42,8 @@ private:
                 for (std::size_t i = 0; i < ranks(); ++i)
                     arrived[i][chunk] = {forward(i, shard_behind(i, step), chunk, newest)};
             if (multiplies)
-                for (std::size_t i = 0; i < ranks(); ++i) multiply(gemms[i], shard_behind(i, step), arrived[i]);
+                for (std::size_t i = 0; i < ranks(); ++i)
+                    multiply(gemms[i], shard_behind(i, step), arrived[i]);
             newest = std::move(arrived);
         }
     }
@@ -58,8 +59,8 @@ private:
         gemms.add(shard, -1, all);
     }
 
-    // Position i multiplies the shards of positions i−1, i−2, …, i, in that order. Step s: it gets the partial sum
-    // of the shard of position i−s−1 from i−1 and adds its own part.
+    // Position i multiplies the shards of positions i−1, i−2, …, i, in that order. Step s: it gets the
+    // partial sum of the shard of position i−s−1 from i−1 and adds its own part.
     void reduce() {
         PositionTasks partial(ranks(), std::vector<std::vector<TaskId>>(chunks()));
         std::vector<PositionTasks> produced(ranks());  // by position and step: tasks by chunk
@@ -78,7 +79,8 @@ private:
                     parts.push_back(forward(i, shard, chunk, partial));
                     const Bytes bytes = pieces_.payload(shard, static_cast<int>(chunk)).bytes;
                     sums[i][chunk] = {graph_.add(
-                        Task{ReduceWork{bytes, 2}, rank_at(i), local_stream, shard, static_cast<int>(chunk)}, parts)};
+                        Task{ReduceWork{bytes, 2}, rank_at(i), local_stream, shard, static_cast<int>(chunk)},
+                        parts)};
                 }
             partial = std::move(sums);
         }
@@ -103,7 +105,9 @@ private:
     }
 
     /// The shard (owner rank) that is `steps` positions behind position i.
-    int shard_behind(std::size_t i, std::size_t steps) const { return rank_at((i + 2 * ranks() - steps) % ranks()); }
+    int shard_behind(std::size_t i, std::size_t steps) const {
+        return rank_at((i + 2 * ranks() - steps) % ranks());
+    }
     int rank_at(std::size_t position) const { return transfers_.ring()[position]; }
     std::size_t ranks() const { return static_cast<std::size_t>(pieces_.ranks()); }
     std::size_t chunks() const { return static_cast<std::size_t>(pieces_.chunks()); }
@@ -124,6 +128,8 @@ public:
 
 }  // namespace
 
-std::unique_ptr<Schedule> make_ring_chunked() { return std::make_unique<RingChunked>(); }
+std::unique_ptr<Schedule> make_ring_chunked() {
+    return std::make_unique<RingChunked>();
+}
 
 }  // namespace overlap

@@ -11,9 +11,9 @@
 namespace overlap {
 
 /// Turns a workload into a task graph: which tasks, on which streams, after which.
-/// Contract: a pure function of its arguments that never sees time. The tasks together do exactly the FLOPs of the
-/// workload on every rank and move exactly the bytes of its collective. With one GPU it is the GEMM alone.
-/// Throws UserError for a workload or parameters that it can't serve.
+/// Contract: a pure function of its arguments that never sees time. The tasks together do exactly the FLOPs
+/// of the workload on every rank and move exactly the bytes of its collective. With one GPU it is the GEMM
+/// alone. Throws UserError for a workload or parameters that it can't serve.
 class Schedule {
 public:
     virtual ~Schedule() = default;
@@ -23,10 +23,10 @@ public:
 
 struct ScheduleEntry {
     std::string name;
-    std::string summary;                        ///< transfers and GEMMs in one sentence
-    std::vector<std::string> parameters;        ///< accepted names, a subset of schedule_parameters()
-    bool single_stream = false;                 ///< one transfer stream a GPU, not one per peer
-    bool (*handles)(const Workload&) = nullptr; ///< forms of workload it makes sense for
+    std::string summary;                         ///< transfers and GEMMs in one sentence
+    std::vector<std::string> parameters;         ///< accepted names, a subset of schedule_parameters()
+    bool single_stream = false;                  ///< one transfer stream a GPU, not one per peer
+    bool (*handles)(const Workload&) = nullptr;  ///< forms of workload it makes sense for
     std::unique_ptr<Schedule> (*make)() = nullptr;
 };
 

@@ -19,15 +19,17 @@ using enum CommShape;
 using enum Uniformity;
 using enum Granularity;
 
-bool any(const Workload&) { return true; }
+bool any(const Workload&) {
+    return true;
+}
 bool unordered(const Workload& workload) {
     return workload.pair() == nullptr || workload.pair()->order == Order::independent;
 }
 bool dependent_pair(const Workload& workload) {
     return workload.pair() != nullptr && workload.pair()->order != Order::independent;
 }
-// A ring forwards what it received, which an all-to-all has no use for; with tokens in K it would be a ring of
-// K-slabs, the same transfers with accumulating GEMMs.
+// A ring forwards what it received, which an all-to-all has no use for; with tokens in K it would be a ring
+// of K-slabs, the same transfers with accumulating GEMMs.
 bool ringable(const Workload& workload) {
     return dependent_pair(workload) && workload.pair()->collective != CollectiveKind::all_to_all;
 }
@@ -43,34 +45,38 @@ const std::vector<std::string> space{"comm_shape", "uniformity", "granularity", 
 
 std::span<const ScheduleEntry> schedules() {
     static const std::vector<ScheduleEntry> entries{
-        {"serial", "Each operator after the one before it has ended on its GPU; nothing overlaps.", whole, false, any,
-         make_serial},
-        {"concurrent", "Each operator as soon as the data it needs are there; collectives beside computation.", whole,
+        {"serial", "Each operator after the one before it has ended on its GPU; nothing overlaps.", whole,
+         false, any, make_serial},
+        {"concurrent",
+         "Each operator as soon as the data it needs are there; collectives beside computation.", whole,
          false, unordered, make_concurrent},
         {"shard_p2p", "Whole shards, one peer at a time on one stream; a GEMM for each shard.", shards, true,
          dependent_pair, make_shard_p2p},
-        {"ring_chunked", "Neighbour ring, P-1 steps, each shard in C pipelined chunks; a GEMM for each shard or chunk.",
-         ring, true, ringable, make_ring_chunked},
-        {"shard_direct", "Whole shards, all peers at once; a GEMM for each shard.", shards, false, dependent_pair,
-         make_shard_direct},
-        {"uniform_fused_1d", "Chunk c of every shard at step c; one GEMM of M/C rows a step, own chunk included.",
-         pieces, false, dependent_pair, make_ficco_point<one_d, uniform, fused>},
-        {"hetero_fused_1d", "Own shard whole; chunk c of the P-1 others at step c, one GEMM a step.", pieces, false,
-         dependent_pair, make_ficco_point<one_d, hetero, fused>},
-        {"uniform_unfused_1d", "Chunk c of every shard at step c; one GEMM a chunk, own chunks too.", pieces, false,
-         dependent_pair, make_ficco_point<one_d, uniform, unfused>},
-        {"hetero_unfused_1d", "Own shard whole; chunk c of the P-1 others at step c, one GEMM a chunk.", pieces, false,
-         dependent_pair, make_ficco_point<one_d, hetero, unfused>},
-        {"uniform_fused_2d", "Column block c of every shard at step c, strided; one GEMM a step.", pieces, false,
-         dependent_pair, make_ficco_point<two_d, uniform, fused>},
-        {"hetero_fused_2d", "Own shard whole; column block c of the P-1 others at step c, one GEMM a step.", pieces,
-         false, dependent_pair, make_ficco_point<two_d, hetero, fused>},
-        {"uniform_unfused_2d", "Column block c of every shard at step c; one GEMM a block, own blocks too.", pieces,
-         false, dependent_pair, make_ficco_point<two_d, uniform, unfused>},
-        {"hetero_unfused_2d", "Own shard whole; column block c of the P-1 others at step c, one GEMM a block.",
-         pieces, false, dependent_pair, make_ficco_point<two_d, hetero, unfused>},
-        {"ficco", "Any point of the space {1d, 2d} x {uniform, hetero} x {fused, unfused}, by parameters.", space,
-         false, dependent_pair, make_ficco},
+        {"ring_chunked",
+         "Neighbour ring, P-1 steps, each shard in C pipelined chunks; a GEMM for each shard or chunk.", ring,
+         true, ringable, make_ring_chunked},
+        {"shard_direct", "Whole shards, all peers at once; a GEMM for each shard.", shards, false,
+         dependent_pair, make_shard_direct},
+        {"uniform_fused_1d",
+         "Chunk c of every shard at step c; one GEMM of M/C rows a step, own chunk included.", pieces, false,
+         dependent_pair, make_ficco_point<one_d, uniform, fused>},
+        {"hetero_fused_1d", "Own shard whole; chunk c of the P-1 others at step c, one GEMM a step.", pieces,
+         false, dependent_pair, make_ficco_point<one_d, hetero, fused>},
+        {"uniform_unfused_1d", "Chunk c of every shard at step c; one GEMM a chunk, own chunks too.", pieces,
+         false, dependent_pair, make_ficco_point<one_d, uniform, unfused>},
+        {"hetero_unfused_1d", "Own shard whole; chunk c of the P-1 others at step c, one GEMM a chunk.",
+         pieces, false, dependent_pair, make_ficco_point<one_d, hetero, unfused>},
+        {"uniform_fused_2d", "Column block c of every shard at step c, strided; one GEMM a step.", pieces,
+         false, dependent_pair, make_ficco_point<two_d, uniform, fused>},
+        {"hetero_fused_2d", "Own shard whole; column block c of the P-1 others at step c, one GEMM a step.",
+         pieces, false, dependent_pair, make_ficco_point<two_d, hetero, fused>},
+        {"uniform_unfused_2d", "Column block c of every shard at step c; one GEMM a block, own blocks too.",
+         pieces, false, dependent_pair, make_ficco_point<two_d, uniform, unfused>},
+        {"hetero_unfused_2d",
+         "Own shard whole; column block c of the P-1 others at step c, one GEMM a block.", pieces, false,
+         dependent_pair, make_ficco_point<two_d, hetero, unfused>},
+        {"ficco", "Any point of the space {1d, 2d} x {uniform, hetero} x {fused, unfused}, by parameters.",
+         space, false, dependent_pair, make_ficco},
     };
     return entries;
 }

@@ -14,6 +14,8 @@ public:
 
 }  // namespace
 
-std::unique_ptr<Schedule> make_serial() { return std::make_unique<Serial>(); }
+std::unique_ptr<Schedule> make_serial() {
+    return std::make_unique<Serial>();
+}
 
 }  // namespace overlap

@@ -14,6 +14,8 @@ public:
 
 }  // namespace
 
-std::unique_ptr<Schedule> make_shard_p2p() { return std::make_unique<ShardP2p>(); }
+std::unique_ptr<Schedule> make_shard_p2p() {
+    return std::make_unique<ShardP2p>();
+}
 
 }  // namespace overlap

@@ -38,7 +38,8 @@ DeviceSpec read_device(const std::filesystem::path& path) {
     for (const std::string& key : peaks.keys()) {
         const auto named = std::find(dtype_names.begin(), dtype_names.end(), key);
         if (named == dtype_names.end()) peaks.fail(key, "is no data type" + suggestion(key, dtype_names));
-        device.peak[static_cast<DType>(named - dtype_names.begin())] = teraflops(peaks.sourced(key, {0.01, 1e6}));
+        device.peak[static_cast<DType>(named - dtype_names.begin())] =
+            teraflops(peaks.sourced(key, {0.01, 1e6}));
     }
 
     device.hbm_capacity = gigabytes(config.sourced("hbm_capacity_GB", {0.1, 1e5}));
@@ -88,7 +89,8 @@ DeviceSpec read_device(const std::filesystem::path& path) {
     ConfigObject interference = config.object("interference");
     const Range loss{0.0, 0.95};
     device.interference.compute_lost_to_dma = interference.sourced("compute_lost_to_dma", loss);
-    device.interference.compute_lost_to_copy_kernels = interference.sourced("compute_lost_to_copy_kernels", loss);
+    device.interference.compute_lost_to_copy_kernels =
+        interference.sourced("compute_lost_to_copy_kernels", loss);
     device.interference.dma_lost_to_compute = interference.sourced("dma_lost_to_compute", loss);
     interference.finish();
     config.finish();

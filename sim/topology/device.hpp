@@ -9,16 +9,16 @@
 
 namespace overlap {
 
-/// Immutable facts of one GPU, read from configs/devices/<name>.json, where every value has its source beside it.
-/// Fitted GEMM parameters are apart, in configs/calibrations/.
+/// Immutable facts of one GPU, read from configs/devices/<name>.json, where every value has its source beside
+/// it. Fitted GEMM parameters are apart, in configs/calibrations/.
 struct DeviceSpec {
     std::string name;
     std::string description;
-    double compute_units = 0;                     ///< CUs (AMD) or SMs (NVIDIA)
-    std::map<DType, FlopsPerSecond> peak;         ///< datasheet, dense; for reports only
+    double compute_units = 0;              ///< CUs (AMD) or SMs (NVIDIA)
+    std::map<DType, FlopsPerSecond> peak;  ///< datasheet, dense; for reports only
     Bytes hbm_capacity;
-    BytesPerSecond hbm_peak;                      ///< datasheet; for reports only
-    BytesPerSecond hbm;                           ///< achieved by a streaming copy, read + written bytes
+    BytesPerSecond hbm_peak;  ///< datasheet; for reports only
+    BytesPerSecond hbm;       ///< achieved by a streaming copy, read + written bytes
     Bytes last_level_cache;
 
     struct Launch {
@@ -26,13 +26,14 @@ struct DeviceSpec {
         Seconds dependency;  ///< extra delay of a task that waits for an event of another stream
     } launch;
 
-    /// A DMA copy in order: command, schedule (before the engine), start, bytes / rate (on the engine), completion.
+    /// A DMA copy in order: command, schedule (before the engine), start, bytes / rate (on the engine),
+    /// completion.
     struct Dma {
-        int peer_engines = 1;  ///< engines that serve peer copies side by side
-        BytesPerSecond engine; ///< what one engine sustains in total
+        int peer_engines = 1;   ///< engines that serve peer copies side by side
+        BytesPerSecond engine;  ///< what one engine sustains in total
         Seconds command, schedule, start, completion;
-        Bytes ramp;            ///< the first bytes of a copy move at half the rate
-        Bytes strided_run;     ///< run length at which a strided copy reaches half the contiguous rate
+        Bytes ramp;         ///< the first bytes of a copy move at half the rate
+        Bytes strided_run;  ///< run length at which a strided copy reaches half the contiguous rate
     } dma;
 
     struct CopyKernel {
@@ -43,8 +44,8 @@ struct DeviceSpec {
         int default_cus = 1;         ///< compute units a transfer takes when the run does not say
     } copy_kernel;
 
-    /// Collectives of the vendor's library, measured: time = latency + bus bytes / bus rate, where bus bytes are
-    /// (P−1)/P of the operand, twice that for all_reduce (nccl-tests' definition).
+    /// Collectives of the vendor's library, measured: time = latency + bus bytes / bus rate, where bus bytes
+    /// are (P−1)/P of the operand, twice that for all_reduce (nccl-tests' definition).
     struct Library {
         struct Fit {
             Seconds latency;
@@ -56,7 +57,7 @@ struct DeviceSpec {
 
     /// Losses beyond the sharing of compute units, HBM and links; shares of the victim's rate, in [0, 1].
     struct Interference {
-        double compute_lost_to_dma = 0;           ///< GEMM, while DMA moves at the full rate of the GPU's links
+        double compute_lost_to_dma = 0;  ///< GEMM, while DMA moves at the full rate of the GPU's links
         double compute_lost_to_copy_kernels = 0;  ///< the same for copy kernels, besides the units they hold
         double dma_lost_to_compute = 0;           ///< DMA copies, while a GEMM runs on the same GPU
     } interference;

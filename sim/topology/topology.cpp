@@ -24,9 +24,11 @@ Topology::Topology(ConfigObject config, DeviceSpec device) : device_(std::move(d
     config.text("device");
     nodes_ = static_cast<int>(config.integer("nodes", 1, most_gpus));
     gpus_per_node_ = static_cast<int>(config.integer("gpus_per_node", 1, most_gpus));
-    if (gpus() > most_gpus) config.fail("nodes", "gives " + std::to_string(gpus()) + " GPUs, at most 4096 are allowed");
+    if (gpus() > most_gpus)
+        config.fail("nodes", "gives " + std::to_string(gpus()) + " GPUs, at most 4096 are allowed");
 
-    for (int g = 0; g < gpus(); ++g) boost::add_vertex(Vertex{VertexKind::gpu, "gpu" + std::to_string(g)}, graph_);
+    for (int g = 0; g < gpus(); ++g)
+        boost::add_vertex(Vertex{VertexKind::gpu, "gpu" + std::to_string(g)}, graph_);
     for (ConfigObject& group : config.objects("fabric")) {
         try {
             add_group(group);
@@ -102,13 +104,16 @@ void Topology::add_group(ConfigObject& group) {
             const std::string name = group.text("name");
             for (int node = 0; node < nodes_; ++node) {
                 const std::string prefix = nodes_ > 1 ? "node" + std::to_string(node) + "." : "";
-                const VertexId hub = boost::add_vertex(Vertex{VertexKind::fabric_switch, prefix + name}, graph_);
+                const VertexId hub =
+                    boost::add_vertex(Vertex{VertexKind::fabric_switch, prefix + name}, graph_);
                 for (std::size_t a = 0; a < per_node; ++a)
                     add_both_ways(static_cast<std::size_t>(node) * per_node + a, hub, bandwidth, latency / 2);
             }
             break;
         }
-        case GroupType::rails: add_rails(bandwidth, latency); break;
+        case GroupType::rails:
+            add_rails(bandwidth, latency);
+            break;
     }
     for (int node = 0; node < nodes_; ++node)
         for (const auto& [a, b] : pairs) {
@@ -118,8 +123,8 @@ void Topology::add_group(ConfigObject& group) {
     group.finish();
 }
 
-// Each GPU has a NIC of its own; NIC i of every node is on leaf switch i. A route between GPUs of different rails
-// first changes rail inside a node.
+// Each GPU has a NIC of its own; NIC i of every node is on leaf switch i. A route between GPUs of different
+// rails first changes rail inside a node.
 void Topology::add_rails(BytesPerSecond bandwidth, Seconds latency) {
     const auto per_node = static_cast<std::size_t>(gpus_per_node_);
     for (std::size_t rail = 0; rail < per_node; ++rail) {
@@ -127,7 +132,8 @@ void Topology::add_rails(BytesPerSecond bandwidth, Seconds latency) {
             boost::add_vertex(Vertex{VertexKind::fabric_switch, "leaf" + std::to_string(rail)}, graph_);
         for (std::size_t node = 0; node < static_cast<std::size_t>(nodes_); ++node) {
             const VertexId gpu = node * per_node + rail;
-            const VertexId nic = boost::add_vertex(Vertex{VertexKind::nic, "nic" + std::to_string(gpu)}, graph_);
+            const VertexId nic =
+                boost::add_vertex(Vertex{VertexKind::nic, "nic" + std::to_string(gpu)}, graph_);
             add_both_ways(gpu, nic, bandwidth, latency / 4);
             add_both_ways(nic, leaf, bandwidth, latency / 4);
         }
@@ -137,7 +143,8 @@ void Topology::add_rails(BytesPerSecond bandwidth, Seconds latency) {
 void Topology::add_link(VertexId from, VertexId to, BytesPerSecond bandwidth, Seconds latency) {
     const std::string name = graph_[from].name + "->" + graph_[to].name;
     if (from == to) throw std::invalid_argument("joins " + graph_[from].name + " to itself");
-    if (boost::edge(from, to, graph_).second) throw std::invalid_argument("gives the link " + name + " twice");
+    if (boost::edge(from, to, graph_).second)
+        throw std::invalid_argument("gives the link " + name + " twice");
     const Link link{links_.size(), name, bandwidth, latency};
     links_.push_back(link);
     boost::add_edge(from, to, link, graph_);
@@ -156,13 +163,14 @@ void Topology::find_routes() {
 void Topology::find_routes_from(int source) {
     const std::size_t vertices = boost::num_vertices(graph_);
     std::vector<VertexId> previous(vertices);
-    const auto unloaded_time = boost::make_function_property_map<Graph::edge_descriptor>(
-        [this](Graph::edge_descriptor e) {
+    const auto unloaded_time =
+        boost::make_function_property_map<Graph::edge_descriptor>([this](Graph::edge_descriptor e) {
             return (graph_[e].latency + routed_size / graph_[e].bandwidth).si();
         });
     boost::dijkstra_shortest_paths(
         graph_, static_cast<VertexId>(source),
-        boost::predecessor_map(boost::make_iterator_property_map(previous.begin(), get(boost::vertex_index, graph_)))
+        boost::predecessor_map(
+            boost::make_iterator_property_map(previous.begin(), get(boost::vertex_index, graph_)))
             .weight_map(unloaded_time));
     for (int target = 0; target < gpus(); ++target) {
         Route& route = routes_[static_cast<std::size_t>(source * gpus() + target)];
@@ -201,7 +209,8 @@ Topology read_topology(const std::filesystem::path& path, const std::filesystem:
         for (const auto& entry : std::filesystem::directory_iterator(devices))
             known.push_back(entry.path().filename().string());
         std::sort(known.begin(), known.end());
-        config.fail("device", "is '" + device + "', no such file in " + devices.string() + suggestion(device, known));
+        config.fail("device",
+                    "is '" + device + "', no such file in " + devices.string() + suggestion(device, known));
     }
     return {config, read_device(devices / device)};
 }

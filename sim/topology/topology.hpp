@@ -32,7 +32,8 @@ struct Route {
     bool through_nic = false;
 };
 
-/// GPUs, switches and NICs joined by directed links. Immutable once built; ranks are 0 … gpus()−1, node by node.
+/// GPUs, switches and NICs joined by directed links. Immutable once built; ranks are 0 … gpus()−1, node by
+/// node.
 class Topology {
 public:
     /// Contract: `config` is a topology file (configs/schema/topology.schema.json). Throws UserError.
@@ -47,10 +48,11 @@ public:
     const std::vector<Link>& links() const { return links_; }
     /// Sum of the bandwidths of the links that leave (or, being symmetric, enter) a GPU.
     BytesPerSecond egress(int gpu) const;
-    /// The route that moves 1 MiB soonest on idle links (latency + 1 MiB / bandwidth a link; ties by lower vertex
-    /// number). One path a pair, no adaptive routing. Throws UserError where `dst` can't be reached.
+    /// The route that moves 1 MiB soonest on idle links (latency + 1 MiB / bandwidth a link; ties by lower
+    /// vertex number). One path a pair, no adaptive routing. Throws UserError where `dst` can't be reached.
     const Route& route(int src, int dst) const;
-    /// Order of the ranks in ring schedules; neighbours in it are neighbours in the machine where that is possible.
+    /// Order of the ranks in ring schedules; neighbours in it are neighbours in the machine where that is
+    /// possible.
     const std::vector<int>& ring() const { return ring_; }
 
 private:

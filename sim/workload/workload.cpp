@@ -30,14 +30,17 @@ Pair read_pair(ConfigObject& config) {
     gemm.finish();
     pair.order = config.has("order") ? static_cast<Order>(config.choice("order", order_names))
                                      : default_order(pair.collective);
-    if (config.has("shard_dim")) pair.shard_dim = static_cast<ShardDim>(config.choice("shard_dim", shard_dim_names));
+    if (config.has("shard_dim"))
+        pair.shard_dim = static_cast<ShardDim>(config.choice("shard_dim", shard_dim_names));
     const bool reduces =
         pair.collective == CollectiveKind::reduce_scatter || pair.collective == CollectiveKind::all_reduce;
     if (reduces && pair.order == Order::collective_first)
         config.fail("order", "is 'collective_first', but " + name_of(pair.collective) +
                                  " takes what the GEMM produces (allowed: gemm_first, independent)");
     if (pair.collective == CollectiveKind::all_gather && pair.order == Order::gemm_first)
-        config.fail("order", "is 'gemm_first', but all_gather feeds the GEMM (allowed: collective_first, independent)");
+        config.fail(
+            "order",
+            "is 'gemm_first', but all_gather feeds the GEMM (allowed: collective_first, independent)");
     if (pair.shard_dim == ShardDim::k &&
         (pair.collective != CollectiveKind::all_gather || pair.order != Order::collective_first))
         config.fail("shard_dim", "is 'k', which only all_gather before a GEMM has (allowed here: m)");
@@ -54,7 +57,9 @@ Operator read_operator(ConfigObject config, const std::vector<Operator>& earlier
     if (std::any_of(earlier.begin(), earlier.end(), same_name(op.name)))
         config.fail("name", "is '" + op.name + "', which an earlier operator has");
     switch (config.choice("type", types)) {
-        case 0: op.work = read_gemm(config); break;
+        case 0:
+            op.work = read_gemm(config);
+            break;
         case 1: {
             CollectiveWork work;
             work.kind = static_cast<CollectiveKind>(config.choice("collective", collective_names));
@@ -77,7 +82,8 @@ Operator read_operator(ConfigObject config, const std::vector<Operator>& earlier
             if (found == earlier.end()) {
                 std::vector<std::string> names;
                 for (const Operator& other : earlier) names.push_back(other.name);
-                config.fail("needs", "names '" + need + "', which no earlier operator has" + suggestion(need, names));
+                config.fail("needs",
+                            "names '" + need + "', which no earlier operator has" + suggestion(need, names));
             }
             op.needs.push_back(static_cast<std::size_t>(found - earlier.begin()));
         }
@@ -105,9 +111,12 @@ std::string Workload::form() const {
     if (both == nullptr) return "operators";
     const std::string& collective = name_of(both->collective);
     switch (both->order) {
-        case Order::collective_first: return collective + " > gemm";
-        case Order::gemm_first: return "gemm > " + collective;
-        case Order::independent: return "gemm | " + collective;
+        case Order::collective_first:
+            return collective + " > gemm";
+        case Order::gemm_first:
+            return "gemm > " + collective;
+        case Order::independent:
+            return "gemm | " + collective;
     }
     return {};
 }
@@ -120,7 +129,8 @@ Workload read_workload(ConfigObject config) {
     if (config.has("description")) workload.description = config.text("description");
     if (config.has("operators")) {
         std::vector<Operator> operators;
-        for (ConfigObject& entry : config.objects("operators")) operators.push_back(read_operator(entry, operators));
+        for (ConfigObject& entry : config.objects("operators"))
+            operators.push_back(read_operator(entry, operators));
         if (operators.empty()) config.fail("operators", "is empty, expected at least one operator");
         workload.content = std::move(operators);
     } else {

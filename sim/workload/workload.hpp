@@ -21,8 +21,8 @@ inline const std::array<std::string, 2> shard_dim_names{"m", "k"};
 
 /// A collective and a GEMM. `gemm` has the dimensions of one GPU, after the gather. What is communicated:
 /// collective_first: A[M,K], by bands of rows (shard_dim m) or slabs of K (shard_dim k, "tokens in K");
-/// gemm_first: C[M,N], by bands of rows; independent: an operand of the size that collective_first or gemm_first
-/// would send for this collective, of nobody's concern to the GEMM.
+/// gemm_first: C[M,N], by bands of rows; independent: an operand of the size that collective_first or
+/// gemm_first would send for this collective, of nobody's concern to the GEMM.
 struct Pair {
     CollectiveKind collective = CollectiveKind::all_gather;
     GemmShape gemm;
@@ -66,7 +66,8 @@ struct Workload {
     std::string form() const;
 };
 
-/// Contract: `config` is a workload file or the "workload" object of a run config (configs/schema). Throws UserError.
+/// Contract: `config` is a workload file or the "workload" object of a run config (configs/schema). Throws
+/// UserError.
 Workload read_workload(ConfigObject config);
 /// The JSON that read_workload reads back to an equal workload.
 Json to_json(const Workload& workload);

@@ -24,7 +24,8 @@ TEST_CASE("predictions are the approved ones") {
     const Json approved = read_json_file(folder / "approved.json");
     Json now = Json::object();
     for (const auto& item : cases.items())
-        now[item.key()] = numbers_of(run(resolve(read_run_config(item.value(), "tests/golden/cases.json"), configs)));
+        now[item.key()] =
+            numbers_of(run(resolve(read_run_config(item.value(), "tests/golden/cases.json"), configs)));
     write_file_atomically("golden_now.json", now.dump(2) + "\n");
 
     CHECK(approved.size() == now.size());
@@ -34,7 +35,8 @@ TEST_CASE("predictions are the approved ones") {
         REQUIRE(approved.contains(item.key()));
         for (const auto& number : item.value().items()) {
             INFO(number.key());
-            // A millionth of a nanosecond in a millisecond: rounding of another compiler, not another prediction.
+            // A millionth of a nanosecond in a millisecond: rounding of another compiler, not another
+            // prediction.
             CHECK(number.value().get<double>() ==
                   Approx(approved[item.key()][number.key()].get<double>()).epsilon(1e-9).margin(1e-6));
         }
