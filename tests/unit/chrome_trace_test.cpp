@@ -65,3 +65,21 @@ TEST_CASE("the Chrome trace has named, ordered tracks, whole events and counters
         if (track.first == 0) first_gpu.push_back(name);
     CHECK(first_gpu == std::vector<std::string>{"compute", "local", "transfer 2", "transfer 10"});
 }
+
+TEST_CASE("the Chrome trace shows a span only until one that outlasts it begins") {
+    // a: 0 to 10 µs, b inside it, c from 8 to 20: a is shown to 8, b and c whole.
+    const auto span = [](const std::string& name, double start, double end) {
+        return Span{name, TaskKind::copy, 0, "transfer 1", microseconds(start), microseconds(end)};
+    };
+    RunResult run;
+    run.timeline = Timeline({span("c", 8, 20), span("b", 2, 4), span("a", 0, 10)});
+    std::map<std::string, double> durations;
+    const Json trace = Json::parse(to_chrome_trace(run));
+    for (const Json& event : trace["traceEvents"]) {
+        if (event["ph"] != "X") continue;
+        durations[event["name"].get<std::string>()] = event["dur"].get<double>();
+        CHECK(event.contains("args") == (event["name"] == "a"));
+        if (event.contains("args")) CHECK(event["args"]["whole_dur_us"] == 10.0);
+    }
+    CHECK(durations == std::map<std::string, double>{{"a", 8}, {"b", 2}, {"c", 12}});
+}

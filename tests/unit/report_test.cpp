@@ -89,7 +89,7 @@ std::map<std::string, std::string> cells_of(const RunResult& run) {  // for rows
     std::istringstream row(csv_row(run));
     std::map<std::string, std::string> cells;
     for (std::string name, cell; std::getline(header, name, ',');) {
-        REQUIRE(std::getline(row, cell, ','));
+        REQUIRE(std::getline(row, cell, name == "params" ? '\n' : ','));
         cells[name] = cell;
     }
     CHECK(row.eof());

@@ -1,5 +1,5 @@
-// Published figures against predictions. Numbers are typed from the sources named; nothing here was fitted to them
-// unless the case says so.
+// Published figures against predictions. Numbers are typed from the sources named; nothing here was fitted to
+// them unless the case says so.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -11,7 +11,9 @@ using namespace overlap;
 
 namespace {
 
-ConfigFolder configs() { return ConfigFolder(std::filesystem::path(OVERLAP_SOURCE_DIR) / "configs"); }
+ConfigFolder configs() {
+    return ConfigFolder(std::filesystem::path(OVERLAP_SOURCE_DIR) / "configs");
+}
 
 RunConfig config(const std::string& topology, const std::string& schedule) {
     RunConfig result;
@@ -34,23 +36,26 @@ double collective_us(const std::string& topology, const std::string& kind, doubl
                      const std::string& algorithm, const std::string& agent = "dma") {
     RunConfig given = config(topology, "serial");
     given.params = {{"algorithm", algorithm}, {"agent", agent}};
-    given.workload = {{"operators", {{{"name", "c"}, {"type", "collective"}, {"collective", kind}, {"bytes", operand}}}}};
+    given.workload = {
+        {"operators", {{{"name", "c"}, {"type", "collective"}, {"collective", kind}, {"bytes", operand}}}}};
     return to_microseconds(run(resolve(given, configs())).makespan);
 }
 
 constexpr double MiB = 1048576.0;
-const std::vector<std::string> overlapping{
-    "shard_p2p",         "shard_direct",     "ring_chunked",    "uniform_fused_1d",   "hetero_fused_1d",
-    "uniform_unfused_1d", "hetero_unfused_1d", "uniform_fused_2d", "hetero_fused_2d", "uniform_unfused_2d",
-    "hetero_unfused_2d"};
+const std::vector<std::string> overlapping{"shard_p2p",          "shard_direct",     "ring_chunked",
+                                           "uniform_fused_1d",   "hetero_fused_1d",  "uniform_unfused_1d",
+                                           "hetero_unfused_1d",  "uniform_fused_2d", "hetero_fused_2d",
+                                           "uniform_unfused_2d", "hetero_unfused_2d"};
 
 }  // namespace
 
-// FiCCO (arXiv 2512.10236): up to 3.9x slower on a mesh, where one or two of seven links carry data at a time.
+// FiCCO (arXiv 2512.10236): up to 3.9x slower on a mesh, where one or two of seven links carry data at a
+// time.
 TEST_CASE("one peer at a time leaves a mesh idle, but not a switch") {
     const auto ratio = [](const std::string& topology) {
         const std::string workload = "llama3_70b_gate_up_forward";
-        return run_on(topology, "shard_p2p", workload).comm / run_on(topology, "hetero_fused_1d", workload).comm;
+        return run_on(topology, "shard_p2p", workload).comm /
+               run_on(topology, "hetero_fused_1d", workload).comm;
     };
     const double mesh = ratio("mi300x_8");
     CHECK(mesh >= 3.3);
@@ -91,18 +96,18 @@ TEST_CASE("the FiCCO scenarios span the published speed-ups, and DMA wins under 
     CHECK(largest_achieved <= largest_ideal);
 }
 
-// AMDResearch/AMD-DMA-Latte PERFORMANCE.md, shares of one copy in percent; the device's four latencies and its ramp are
-// a fit to this table, so this checks that the model can say what was measured. Tolerance: 3 points.
+// AMDResearch/AMD-DMA-Latte PERFORMANCE.md, shares of one copy in percent; the device's four latencies and
+// its ramp are a fit to this table, so this checks that the model can say what was measured. Tolerance: 3
+// points.
 TEST_CASE("phase shares of a DMA copy on the MI300X") {
     struct Row {
         double bytes, control, schedule, copy, sync;
     };
     const std::vector<Row> table{
-        {1024, 5, 31, 29, 35},         {4096, 5, 30, 30, 36},         {16384, 4, 30, 33, 33},
-        {32768, 4, 28, 36, 32},        {65536, 4, 23, 46, 27},        {131072, 7, 20, 51, 22},
-        {262144, 3, 17, 62, 18},       {524288, 2, 13, 72, 13},       {MiB, 1, 10, 79, 10},
-        {2 * MiB, 1, 5, 89, 5},        {4 * MiB, 1, 3, 93, 3},        {8 * MiB, 0, 1, 97, 1},
-        {16 * MiB, 0, 1, 98, 1},       {32 * MiB, 0, 0, 99, 0},
+        {1024, 5, 31, 29, 35},   {4096, 5, 30, 30, 36},   {16384, 4, 30, 33, 33},  {32768, 4, 28, 36, 32},
+        {65536, 4, 23, 46, 27},  {131072, 7, 20, 51, 22}, {262144, 3, 17, 62, 18}, {524288, 2, 13, 72, 13},
+        {MiB, 1, 10, 79, 10},    {2 * MiB, 1, 5, 89, 5},  {4 * MiB, 1, 3, 93, 3},  {8 * MiB, 0, 1, 97, 1},
+        {16 * MiB, 0, 1, 98, 1}, {32 * MiB, 0, 0, 99, 0},
     };
     const Topology topology = configs().topology("mi300x_8");
     const Machine machine{topology, ResourceTable(topology), {}, {}};
@@ -120,8 +125,8 @@ TEST_CASE("phase shares of a DMA copy on the MI300X") {
     }
 }
 
-// ROCm blog "Understanding RCCL Bandwidth and xGMI Performance on MI300X": 46.5 GB/s a link, 315-326 GB/s a GPU with
-// all 56 links busy.
+// ROCm blog "Understanding RCCL Bandwidth and xGMI Performance on MI300X": 46.5 GB/s a link, 315-326 GB/s a
+// GPU with all 56 links busy.
 TEST_CASE("link and all-to-all rates of the MI300X mesh") {
     const double bytes = 8 * 64 * MiB;  // 64 MiB on each link
     for (const std::string agent : {"dma", "cu"}) {
@@ -134,18 +139,18 @@ TEST_CASE("link and all-to-all rates of the MI300X mesh") {
     }
 }
 
-// ryanswann-amd/rocm-libraries data/rccl_master_sweep.csv. The lines were put through 16 and 256 MiB; 64 MiB and
-// 1 GiB were not used. Tolerance 10 % (as published runs of RCCL differ).
+// ryanswann-amd/rocm-libraries data/rccl_master_sweep.csv. The lines were put through 16 and 256 MiB; 64 MiB
+// and 1 GiB were not used. Tolerance 10 % (as published runs of RCCL differ).
 TEST_CASE("RCCL-like collectives on eight MI300X") {
     struct Row {
         std::string kind;
         double operand, us;
     };
     const std::vector<Row> table{
-        {"all_gather", 8 * 16 * MiB, 561},     {"all_gather", 8 * 64 * MiB, 1890},
-        {"all_gather", 8 * 256 * MiB, 7180},   {"all_gather", 8 * 1024 * MiB, 28400},
-        {"all_reduce", 16 * MiB, 193},         {"all_reduce", 64 * MiB, 476},
-        {"all_reduce", 256 * MiB, 1567},       {"all_reduce", 1024 * MiB, 6000},
+        {"all_gather", 8 * 16 * MiB, 561},   {"all_gather", 8 * 64 * MiB, 1890},
+        {"all_gather", 8 * 256 * MiB, 7180}, {"all_gather", 8 * 1024 * MiB, 28400},
+        {"all_reduce", 16 * MiB, 193},       {"all_reduce", 64 * MiB, 476},
+        {"all_reduce", 256 * MiB, 1567},     {"all_reduce", 1024 * MiB, 6000},
     };
     for (const Row& row : table) {
         INFO(row.kind << " of " << row.operand / MiB << " MiB");
@@ -157,7 +162,9 @@ TEST_CASE("RCCL-like collectives on eight MI300X") {
 TEST_CASE("kernel copies push faster than they pull on the MI300X") {
     const double bytes = 8 * 256 * MiB;
     RunConfig given = config("mi300x_8", "serial");
-    given.workload = {{"operators", {{{"name", "c"}, {"type", "collective"}, {"collective", "all_gather"}, {"bytes", bytes}}}}};
+    given.workload = {
+        {"operators",
+         {{{"name", "c"}, {"type", "collective"}, {"collective", "all_gather"}, {"bytes", bytes}}}}};
     const auto rate = [&](const std::string& transfer) {
         given.params = {{"agent", "cu"}, {"transfer", transfer}};
         return 7.0 / 8.0 * bytes / run(resolve(given, configs())).makespan.si() * 1e-9;

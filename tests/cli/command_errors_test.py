@@ -1,0 +1,121 @@
+"""Mistakes on the command line itself and in what the commands read and write."""
+import json
+import subprocess
+
+from sim_case import PAIR, SMALL, SimTestCase
+
+
+class Flags(SimTestCase):
+    def test_unknown(self):
+        self.assert_refused(["--topologie", "h200_4"], "'--topologie'", "'--topology'")
+        self.assert_refused([*PAIR, "--dryrun"], "'--dryrun'", "'--dry-run'")
+        self.assert_refused(["bacth", "x"], "'bacth'", "'batch'")
+        self.assert_refused(["cost", "--devise", "h200", "--gemm", "8x8x8"], "'--devise'", "'--device'")
+        self.assert_refused([*PAIR, "--no\nsuch"])
+
+    def test_values(self):
+        self.assert_refused([*PAIR, "--format", "yaml"], "--format", "text,json,csv")
+        self.assert_refused([*PAIR, "--trace"], "--trace")
+        for flag in ("--gemm", "--dtype", "--set", "--trace", "--config", "--without"):
+            self.assert_refused([*PAIR, flag, ""], flag, "is empty")
+        self.assert_refused(["list", ""], "kind", "is empty")
+        self.assert_refused([*PAIR, "--topology", "h200_2"], "--topology")
+
+    def test_what_excludes_each_other(self):
+        self.assert_refused([*PAIR, "--dry-run", "--trace", "out.json"], "--dry-run", "--trace")
+
+
+class Writing(SimTestCase):
+    def test_missing_folder(self):
+        for flag in ("--trace", "--graph"):
+            self.assert_refused([*PAIR, flag, "nowhere/out.json"], "nowhere/out.json", "cannot be written")
+
+    def test_a_folder_in_the_way(self):
+        (self.folder / "out.json").mkdir()
+        for flag in ("--trace", "--graph"):
+            self.assert_refused([*PAIR, flag, "out.json"], "out.json", "is a directory")
+
+    def test_a_failed_run_leaves_the_old_file(self):
+        name = self.file("out.json", "old")
+        self.assert_refused([*PAIR, "--gemm", "1x1x1", "--trace", name])
+        self.assertEqual((self.folder / name).read_text(encoding="utf-8"), "old")
+
+    def test_full_standard_output_is_no_success(self):
+        for args in ("list", "--help", "--topology h200_4 --schedule serial"):
+            with self.subTest(args=args):
+                done = subprocess.run(["sh", "-c", f'"$SIM" {args} >/dev/full'], capture_output=True, encoding="utf-8")
+                self.assertEqual(done.returncode, 1)
+                self.assertIn("standard output", done.stderr)
+
+
+class Names(SimTestCase):
+    def test_list_and_explain(self):
+        self.assert_refused(["list", "schedule"], "'schedule'", "'schedules'")
+        self.assert_refused(["explain", "ring_chunkd"], "'ring_chunkd'", "'ring_chunked'")
+        self.assert_refused(["explain", "nonsense!"], "'nonsense!'", "sim list")
+        self.assert_refused(["explain"], "name")
+
+
+class Cost(SimTestCase):
+    def test_what_to_price(self):
+        self.assert_refused(["cost", "--device", "h200"], "--gemm", "--copy", "--from")
+        self.assert_refused(["cost", "--device", "h200", "--gemm", "8x8x8", "--copy", "1MB"], "one of")
+        self.assert_refused(["cost", "--gemm", "8x8x8"], "--device")
+        self.assert_refused(["cost", "--device", "h20", "--gemm", "8x8x8"], "h20", "'h200'")
+        self.assert_refused(["cost", "--device", "h200", "--gemm", "8x8x8", "--dtype", "bf61"], "'bf61'", "'bf16'")
+        self.assert_refused(["cost", "--device", "h200", "--gemm", "8x8x8", "--format", "csv"], "--from")
+
+    def test_sizes(self):
+        for text in ("0x8x8", "8x8", "1e30x1x1", "-5x8x8"):
+            self.assert_refused(["cost", "--device", "h200", "--gemm", text], text, "MxNxK")
+        for text in ("0", "-1MB", "1e30", "nan", "inf", "64XB", "MB", "64 MB"):
+            self.assert_refused(["cost", "--device", "h200", "--copy=" + text], "--copy is '" + text + "'", "64MB")
+
+    def test_compute_units_of_a_copy(self):
+        copy = ["cost", "--device", "mi300x", "--copy", "64MB"]
+        self.assert_refused([*copy, "--cus", "4"], "--agent cu")
+        for count in ("304", "0", "-4", "1.5"):
+            self.assert_refused([*copy, "--agent", "cu", "--cus=" + count], "--cus")
+        self.assert_refused(["cost", "--topology", "mi300x_1", "--copy", "64MB"], "two GPUs")
+
+    def table(self, text, *expected):
+        name = self.file("gemms.csv", text)
+        self.assert_refused(["cost", "--device", "h200", "--from", name, "--format", "csv"], "gemms.csv", *expected)
+
+    def test_tables(self):
+        head, good = "m,n,k,dtype\n", "8,8,8,bf16\n"
+        self.assert_refused(["cost", "--device", "h200", "--from", "nowhere.csv"], "nowhere.csv", "cannot be read")
+        self.table("", "no rows")
+        self.table(head, "no rows")
+        self.table("m,n,k,dtyp\n" + good, "gemms.csv:1", "'dtype'", "missing")
+        for row, expected in {"8,8,8": "has 3 cells", "8,8,8,bf16,9": "has 5 cells", "0,8,8,bf16": "m is '0'",
+                              "8,-8,8,bf16": "n is '-8'", "8,8,8.5,bf16": "k is '8.5'", "8,8,1e30,bf16": "k is '1e30'",
+                              "8,8,,bf16": "k is ''", "8,8,8,bf61": "'bf16'", '8,8,8,"bf16"': "quoted"}.items():
+            self.table(head + good + row + "\n" + good, "gemms.csv:3", expected)
+        self.table("m,n,k,dtype,accumulate\n8,8,8,bf16,yes\n", "gemms.csv:2", "accumulate is 'yes'")
+
+
+class BatchFile(SimTestCase):
+    def test_nothing_to_run(self):
+        self.assert_refused(["batch", "nowhere.jsonl"], "nowhere.jsonl", "cannot be read")
+        (self.folder / "folder").mkdir()
+        self.assert_refused(["batch", "folder"], "folder", "is a directory")
+        for text in ("", "\n", " \r\n\t\n"):
+            self.assert_refused(["batch", self.file("runs.jsonl", text)], "runs.jsonl", "is empty")
+        self.assert_refused(["batch"], "file")
+
+    def test_topology_that_fails_only_when_built(self):
+        machine = {"schema": 1, "name": "apart", "description": "two GPUs, no fabric", "device": "h200.json", "nodes": 1,
+                   "gpus_per_node": 2, "fabric": []}
+        config = dict(SMALL, topology=self.file("apart.json", machine))
+        done = self.sim("batch", self.file("runs.jsonl", json.dumps(config) + "\n" + json.dumps(SMALL) + "\n"))
+        self.assertEqual((done.returncode, len(done.stdout.splitlines())), (2, 2))
+        self.assertIn("no route", json.loads(done.stdout.splitlines()[0])["error"])
+
+
+class Calibrate(SimTestCase):
+    def test_missing_folders(self):
+        self.assert_refused(["calibrate", "--data", "nowhere"], "nowhere", "no such folder")
+        self.assert_refused(["calibrate"], "--data")
+        (self.folder / "data" / "gemm").mkdir(parents=True)
+        self.assert_refused(["calibrate", "--data", "data", "--out", "nowhere"], "nowhere", "no such folder")

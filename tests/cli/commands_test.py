@@ -1,0 +1,119 @@
+"""The other commands: list, explain, cost, batch."""
+import csv
+import io
+import json
+
+from sim_case import ROOT, SMALL, SimTestCase, without_clock
+
+GEMMS = "id,m,n,k,dtype\nlarge,8192,8192,8192,bf16\nsmall,512,512,512,bf16\nmiddle,2048,4096,1024,bf16\n"
+
+
+class List(SimTestCase):
+    def names(self, *kind):
+        lines = self.output("list", *kind).splitlines()
+        return [line.split()[0] for line in lines if line.startswith("  ")]
+
+    def test_has_every_shipped_config(self):
+        for kind in ("topologies", "devices", "workloads"):
+            shipped = sorted(path.stem for path in (ROOT / "configs" / kind).glob("*.json"))
+            self.assertEqual(self.names(kind), shipped)
+            self.assertTrue(shipped)
+
+    def test_everything_listed_can_be_explained(self):
+        names = self.names()
+        self.assertIn("ring_chunked", names)
+        for name in names:
+            with self.subTest(name=name):
+                text = self.output("explain", name)
+                self.assertTrue(text.startswith(name + " ("), text)
+                self.assertGreater(len(text.splitlines()), 1)
+
+    def test_explains_parameters_and_sources(self):
+        text = self.output("explain", "ring_chunked")
+        for word in ("chunks", "agent", "copy_cus", "allowed", "default", "workloads: "):
+            self.assertIn(word, text)
+        self.assertIn("source", self.output("explain", "h200_4.json"))
+
+
+class CostOfOne(SimTestCase):
+    def cost(self, *args):
+        return json.loads(self.output("cost", *args, "--format", "json"))
+
+    def test_gemm(self):
+        cost = self.cost("--device", "h200", "--gemm", "8192x2560x8192", "--dtype", "bf16")
+        self.assertEqual(cost["device"], "h200")
+        self.assertAlmostEqual(cost["time_us"], sum(cost["phases"].values()), places=9)
+        flops = 2 * 8192 * 2560 * 8192
+        self.assertAlmostEqual(cost["TFLOPS"], flops / cost["phases"]["body_us"] / 1e6, places=6)
+        self.assertIn("time_us", self.output("cost", "--device", "h200", "--gemm", "8192x2560x8192"))
+
+    def test_copy_by_each_agent(self):
+        for agent, first in (("dma", "command_us"), ("cu", "launch_us")):
+            cost = self.cost("--device", "mi300x", "--copy", "64MB", "--agent", agent)
+            self.assertIn(first, cost["phases"])
+            self.assertAlmostEqual(cost["GBps"], 64e6 / cost["time_us"] / 1e3, places=6)
+
+    def test_sizes_have_units(self):
+        times = [self.cost("--device", "mi300x", "--copy", size)["time_us"] for size in ("64MB", "64000KB", "64MiB")]
+        self.assertEqual(times[0], times[1])
+        self.assertLess(times[1], times[2])
+
+    def test_more_compute_units_copy_no_slower(self):
+        few, many = (self.cost("--device", "mi300x", "--copy", "64MB", "--agent", "cu", "--cus", cus)["time_us"]
+                     for cus in ("1", "8"))
+        self.assertLess(many, few)
+
+
+class CostOfTable(SimTestCase):
+    def setUp(self):
+        super().setUp()
+        self.table = ["cost", "--device", "h200", "--from", self.file("gemms.csv", GEMMS)]
+
+    def test_csv_is_the_file_with_a_column_more(self):
+        lines = self.output(*self.table, "--format", "csv").splitlines()
+        self.assertEqual([line.rsplit(",", 1)[0] for line in lines], GEMMS.splitlines())
+        self.assertEqual(lines[0].rsplit(",", 1)[1], "predicted_us")
+
+    def test_predicts_the_kernel_alone(self):
+        rows = list(csv.DictReader(io.StringIO(self.output(*self.table, "--format", "csv"))))
+        one = json.loads(self.output("cost", "--device", "h200", "--gemm", "512x512x512", "--format", "json"))
+        self.assertAlmostEqual(float(rows[1]["predicted_us"]), one["time_us"] - one["phases"]["launch_us"], places=9)
+
+    def test_json_agrees_with_csv(self):
+        of_csv = csv.DictReader(io.StringIO(self.output(*self.table, "--format", "csv")))
+        of_json = json.loads(self.output(*self.table, "--format", "json"))
+        self.assertEqual([dict(row, predicted_us=float(row["predicted_us"])) for row in of_csv], of_json)
+        self.assertEqual([row["id"] for row in of_json], ["large", "small", "middle"])
+
+
+class Batch(SimTestCase):
+    def lines(self, text):
+        return [json.loads(line) for line in text.splitlines()]
+
+    def test_answers_in_order(self):
+        schedules = ["serial", "ring_chunked", "shard_p2p"]
+        configs = [{"topology": "h200_4", "schedule": name, "workload": SMALL["workload"]} for name in schedules]
+        text = "\n".join(json.dumps(config) for config in configs) + "\n"
+        results = self.lines(self.output("batch", self.file("runs.jsonl", text)))
+        self.assertEqual([result["config"]["schedule"] for result in results], schedules)
+        for config, result in zip(configs, results):
+            alone = self.result("--config", self.file("one.json", config))
+            self.assertEqual(without_clock(result), without_clock(alone))
+        standard = self.lines(self.output("batch", "-", stdin=text))
+        self.assertEqual([without_clock(r) for r in standard], [without_clock(r) for r in results])
+
+    def test_bad_lines_are_answered_and_counted(self):
+        bad = [dict(SMALL, schedule="ring_chunkd"), "{\"topology\": ", [1], dict(SMALL, params={"chunks": 0})]
+        lines = [json.dumps(SMALL)] + [line if isinstance(line, str) else json.dumps(line) for line in bad]
+        done = self.sim("batch", self.file("runs.jsonl", "\n".join(lines + [json.dumps(SMALL)]) + "\n"))
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, r"\Asim: runs.jsonl: 4 of 6 [^\n]*\n\Z")
+        results = self.lines(done.stdout)
+        self.assertEqual([set(result) == {"schema", "error"} for result in results], [False] + 4 * [True] + [False])
+        self.assertEqual(without_clock(results[0]), without_clock(results[-1]))
+        for result, expected in zip(results[1:], ("ring_chunked", "line 3", "line 4", "/params/chunks")):
+            self.assertIn(expected, result["error"])
+
+    def test_blank_lines_are_skipped_and_the_last_needs_no_end(self):
+        text = "\n" + json.dumps(SMALL) + "\r\n\n" + json.dumps(SMALL)
+        self.assertEqual(len(self.lines(self.output("batch", self.file("runs.jsonl", text)))), 2)

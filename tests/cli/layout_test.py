@@ -1,0 +1,89 @@
+"""The repository keeps its shape: what lies where, who may include whom, and how large a file gets."""
+import re
+import shutil
+import subprocess
+import unittest
+
+from sim_case import ROOT
+
+TOP_LEVEL = {"CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "configs", "models", "scripts", "sim", "tests",
+             "traces"}
+
+# `sim/commands` and the files of sim/ itself see everything.
+MAY_INCLUDE = {
+    "sim/core": ["sim/core/"],
+    "sim/topology": ["sim/core/", "sim/topology/"],
+    "sim/workload": ["sim/core/", "sim/workload/"],
+    "sim/collectives": ["sim/core/", "sim/topology/", "sim/workload/", "sim/collectives/"],
+    "sim/schedules": ["sim/core/", "sim/topology/", "sim/workload/", "sim/collectives/", "sim/schedules/"],
+    "models": ["sim/core/", "sim/topology/", "models/"],
+    "sim/engine": ["sim/core/", "sim/topology/", "models/", "sim/engine/"],
+    "sim/report": ["sim/core/", "models/resources.hpp", "sim/report/"],
+}
+
+
+def sources(*folders):
+    """C++ files below `folders`, by path from the root."""
+    found = {}
+    for folder in folders:
+        for path in sorted((ROOT / folder).rglob("*.[ch]pp")):
+            found[path.relative_to(ROOT).as_posix()] = path.read_text(encoding="utf-8")
+    return found
+
+
+def includes(text):
+    return re.findall(r'^[ \t]*#[ \t]*include[ \t]*([<"][^>"]+)[>"]', text, re.M)
+
+
+class Layout(unittest.TestCase):
+    def tracked(self):
+        if shutil.which("git") is None or not (ROOT / ".git").exists():
+            self.skipTest("not a git checkout")
+        done = subprocess.run(["git", "-c", "safe.directory=*", "ls-files", "-z"], cwd=ROOT, capture_output=True,
+                              encoding="utf-8", check=True)
+        return [name for name in done.stdout.split("\0") if name]
+
+    def test_top_level(self):
+        names = {name.split("/")[0] for name in self.tracked()}
+        self.assertEqual({name for name in names if not name.startswith(".")} - TOP_LEVEL, set())
+        self.assertIn("sim", names)
+
+    def test_scripts_can_be_started(self):
+        for path in [*(ROOT / "scripts").iterdir(), ROOT / ".ci" / "run"]:
+            if path.is_file() and path.read_bytes().startswith(b"#!"):
+                self.assertTrue(path.stat().st_mode & 0o100, path)
+
+    def test_only_the_engine_knows_simgrid(self):
+        users = [name for name, text in sources("sim", "models", "tests").items()
+                 if any(include.startswith("<simgrid/") for include in includes(text))]
+        self.assertEqual(users, ["sim/engine/simgrid_engine.cpp"])
+
+    def test_arrows_go_one_way(self):
+        for folder, allowed in MAY_INCLUDE.items():
+            files = sources(folder)
+            self.assertTrue(files, folder)
+            for name, text in files.items():
+                for include in includes(text):
+                    if include.startswith('"'):
+                        with self.subTest(file=name, include=include):
+                            self.assertTrue(include[1:].startswith(tuple(allowed)))
+
+    def test_every_folder_of_the_program_has_a_rule(self):
+        folders = {"/".join(name.split("/")[:2]) for name in sources("sim") if name.count("/") > 1}
+        self.assertEqual(folders - set(MAY_INCLUDE), {"sim/commands"})
+
+    def test_files_stay_small(self):
+        texts = sources("sim", "models", "tests")
+        for pattern in ("tests/**/*.py", "**/CMakeLists.txt", "scripts/*"):
+            for path in ROOT.glob(pattern):
+                if path.is_file() and "build" not in path.relative_to(ROOT).parts[:1]:
+                    texts[path.relative_to(ROOT).as_posix()] = path.read_text(encoding="utf-8")
+        for name, text in texts.items():
+            self.assertLessEqual(len(text.splitlines()), 400, name)
+
+    def test_one_name_one_file(self):
+        seen = {}
+        for name in sources("sim", "models"):
+            if name.endswith(".cpp"):
+                seen.setdefault(name.rsplit("/", 1)[-1], []).append(name)
+        self.assertEqual([names for names in seen.values() if len(names) > 1], [])

@@ -1,0 +1,219 @@
+"""A run: its three renderings, the files it writes, and how flags, files and defaults become one config."""
+import csv
+import io
+import json
+import re
+
+from sim_case import PAIR, SMALL, SimTestCase, without_clock
+
+RESULT_KEYS = {"schema", "config", "makespan_us", "serial_us", "gemm_us", "comm_us", "ideal_us", "speedup",
+               "overlap_efficiency", "exposed_comm_us", "losses_us", "utilisation", "tasks", "engine", "wall_ms"}
+LOSSES = {"decomposition", "contention", "fill_drain", "launch", "packing", "pattern", "unattributed"}
+
+
+class Help(SimTestCase):
+    def test_help_names_flags_and_commands(self):
+        text = self.output("--help")
+        for word in ("--topology", "--schedule", "--trace", "--dry-run", "list", "explain", "cost", "batch", "calibrate"):
+            self.assertIn(word, text)
+
+    def test_every_command_has_help(self):
+        for command in ("list", "explain", "cost", "batch", "calibrate"):
+            self.assertIn("Usage", self.output(command, "--help"))
+
+    def test_no_arguments_is_help(self):
+        self.assertEqual(self.output(), self.output("--help"))
+
+    def test_version(self):
+        self.assertRegex(self.output("--version"), r"\A\d+\.\d+\.\d+\n\Z")
+
+
+class Text(SimTestCase):
+    def test_fits_a_screen_and_says_what_matters(self):
+        for topology, schedule in (("mi300x_8.json", "ring_chunked"), ("h200_4", "serial"), ("mi300x_16", "shard_p2p")):
+            with self.subTest(topology=topology, schedule=schedule):
+                text = self.output("--topology", topology, "--schedule", schedule)
+                lines = text.splitlines()
+                self.assertLess(len(lines), 40)
+                self.assertLessEqual(max(len(line) for line in lines), 100)
+                for word in ("llama3_70b", schedule, "makespan", "serial", "ideal", "speed-up", "overlap efficiency",
+                             "exposed communication", "where the time was lost", "compute units", "HBM", "links",
+                             "DMA engines", "GPU 0", "--trace"):
+                    self.assertIn(word, text)
+
+    def test_same_but_for_the_clock(self):
+        masked = [re.sub(r"simulated in \S+ \S+", "", self.output(*PAIR)) for _ in range(2)]
+        self.assertEqual(masked[0], masked[1])
+        self.assertNotIn("simulated in", masked[0])
+
+
+class JsonResult(SimTestCase):
+    def test_keys(self):
+        result = self.result(*PAIR)
+        self.assertEqual(set(result), RESULT_KEYS)
+        self.assertEqual(set(result["losses_us"]), LOSSES)
+        self.assertEqual(set(result["utilisation"]), {"cu", "hbm", "link", "dma"})
+        self.assertEqual((result["schema"], result["engine"]), (1, result["config"]["engine"]))
+
+    def test_losses_add_up(self):
+        for schedule in ("ring_chunked", "serial", "uniform_unfused_2d"):
+            with self.subTest(schedule=schedule):
+                result = self.result("--topology", "mi300x_8", "--schedule", schedule)
+                lost = result["makespan_us"] - result["ideal_us"]
+                self.assertAlmostEqual(sum(result["losses_us"].values()), lost, delta=1e-9 * result["makespan_us"])
+
+    def test_ratios_follow_from_the_times(self):
+        result = self.result(*PAIR)
+        speedup = result["serial_us"] / result["makespan_us"]
+        best = result["serial_us"] / result["ideal_us"]
+        self.assertAlmostEqual(result["speedup"], speedup, places=12)
+        self.assertAlmostEqual(result["overlap_efficiency"], (speedup - 1) / (best - 1), places=9)
+        self.assertGreaterEqual(result["makespan_us"], result["gemm_us"])
+        for kind, share in result["utilisation"].items():
+            self.assertTrue(0 < share <= 1, (kind, share))
+
+    def test_same_but_for_the_clock(self):
+        self.assertEqual(without_clock(self.result(*PAIR)), without_clock(self.result(*PAIR)))
+
+    def test_one_line(self):
+        self.assertRegex(self.output(*PAIR, "--format", "json"), r"\A\{[^\n]*\}\n\Z")
+
+
+class Csv(SimTestCase):
+    def test_a_header_and_a_row_with_the_values_of_the_json(self):
+        text = self.output(*PAIR, "--format", "csv")
+        self.assertTrue(text.endswith("\n"))
+        rows = list(csv.DictReader(io.StringIO(text)))
+        self.assertEqual(len(rows), 1)
+        row, result = rows[0], self.result(*PAIR)
+        self.assertEqual((row["topology"], row["schedule"]), ("h200_4.json", "hetero_fused_1d"))
+        for key in ("makespan_us", "serial_us", "ideal_us", "speedup", "exposed_comm_us"):
+            self.assertEqual(float(row[key]), result[key], key)
+        for loss in LOSSES:
+            self.assertEqual(float(row["losses_us." + loss]), result["losses_us"][loss], loss)
+
+
+class Trace(SimTestCase):
+    def test_processes_tracks_spans_and_counters(self):
+        result = self.result(*PAIR, "--trace", "out.json")
+        self.assertEqual(self.files(), ["out.json"])
+        events = json.loads((self.folder / "out.json").read_text(encoding="utf-8"))["traceEvents"]
+        names = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+        self.assertEqual({f"GPU {gpu}" for gpu in range(4)} - set(names.values()), set())
+        tracks = {(event["pid"], event["tid"]): event["args"]["name"]
+                  for event in events if event["name"] == "thread_name"}
+        self.assertIn("compute", tracks.values())
+        self.assertTrue(any(name.startswith("transfer") for name in tracks.values()))
+
+        spans = [event for event in events if event["ph"] == "X"]
+        self.assertEqual(len(spans), result["tasks"])
+        for span in spans:
+            self.assertIn((span["pid"], span["tid"]), tracks)
+            self.assertGreaterEqual(min(span["ts"], span["dur"]), 0)
+        self.assertAlmostEqual(max(span["ts"] + span["dur"] for span in spans), result["makespan_us"], delta=0.002)
+
+        counters = [event for event in events if event["ph"] == "C"]
+        for kind in ("hbm", "link"):
+            self.assertTrue(any(kind in event["name"].lower() for event in counters), kind)
+        self.assertTrue(all(event["args"]["GB/s"] >= 0 for event in counters))
+        self.assertEqual({event["ph"] for event in events}, {"M", "X", "C"})
+
+    def test_is_the_same_again(self):
+        for name in ("one", "two"):
+            self.output(*PAIR, "--trace", name)
+        self.assertEqual((self.folder / "one").read_bytes(), (self.folder / "two").read_bytes())
+
+
+class Graph(SimTestCase):
+    def test_json_has_every_task_and_edge(self):
+        dry = json.loads(self.output(*PAIR, "--graph", "graph.json", "--dry-run"))
+        graph = json.loads((self.folder / "graph.json").read_text(encoding="utf-8"))
+        self.assertEqual([task["id"] for task in graph["tasks"]], list(range(dry["graph"]["tasks"])))
+        edges = [(before, task["id"]) for task in graph["tasks"] for before in task["after"]]
+        self.assertEqual(len(edges), dry["graph"]["edges"])
+        self.assertTrue(all(before < after for before, after in edges))
+        self.assertEqual({task["gpu"] for task in graph["tasks"]}, set(range(4)))
+        self.assertEqual(graph["config"]["schedule"], "hetero_fused_1d")
+
+    def test_dot_has_every_task(self):
+        dry = json.loads(self.output(*PAIR, "--graph", "graph.dot", "--dry-run"))
+        text = (self.folder / "graph.dot").read_text(encoding="utf-8")
+        self.assertRegex(text, r"(?s)\Adigraph tasks \{.*\}\n\Z")
+        self.assertEqual(len(re.findall(r"^ *t\d+ \[label=", text, re.M)), dry["graph"]["tasks"])
+        self.assertIn("->", text)
+
+    def test_beside_a_run(self):
+        self.assertIn("makespan", self.output(*PAIR, "--graph", "graph.json"))
+        self.assertEqual(self.files(), ["graph.json"])
+
+
+class Config(SimTestCase):
+    def test_dry_run_gives_a_config_that_gives_the_same_result(self):
+        text = self.output(*PAIR, "--set", "chunks=2", "--dry-run")
+        dry = json.loads(text)
+        size = dry.pop("graph")
+        self.assertGreater(min(size["tasks"], size["edges"]), 0)
+        expected = self.result(*PAIR, "--set", "chunks=2")
+        self.assertEqual(dry, expected["config"])
+        self.assertEqual(size["tasks"], expected["tasks"])
+        again = self.result("--config", self.file("config.json", text))
+        self.assertEqual(without_clock(again), without_clock(expected))
+
+    def test_file_equals_flags(self):
+        by_flags = self.result(*PAIR, "--set", "chunks=2", "--gemm", "4096x1024x2048", "--dtype", "bf16",
+                               "--collective", "all_gather")
+        by_file = self.result("--config", self.file("config.json", SMALL))
+        by_flags["config"]["workload"].pop("name"), by_file["config"]["workload"].pop("name")
+        self.assertEqual(without_clock(by_flags), without_clock(by_file))
+
+    def test_flags_override_the_file(self):
+        name = self.file("config.json", SMALL)
+        config = self.result("--config", name, "--topology", "h200_2", "--schedule", "ring_chunked", "--set", "chunks=3",
+                             "--set", "gemm=chunk", "--gemm", "2048x512x1024", "--dtype", "fp16")["config"]
+        self.assertEqual((config["topology"], config["schedule"]), ("h200_2.json", "ring_chunked"))
+        self.assertEqual((config["params"]["chunks"], config["params"]["gemm"]), (3, "chunk"))
+        self.assertEqual(config["workload"]["gemm"], {"m": 2048, "n": 512, "k": 1024, "dtype": "fp16"})
+        kept = self.result("--config", name)["config"]
+        self.assertEqual(kept["workload"]["gemm"], SMALL["workload"]["gemm"])
+        self.assertEqual(kept["params"]["chunks"], 2)
+
+    def test_set_takes_numbers_words_and_truth(self):
+        params = self.result(*PAIR, "--set", "chunks=2", "--set", "agent=cu", "--set", "copy_cus=8", "--set",
+                             "scatter=false")["config"]["params"]
+        self.assertEqual((params["chunks"], params["agent"], params["copy_cus"], params["scatter"]), (2, "cu", 8, False))
+
+    def test_collective_and_order(self):
+        machine = ["--topology", "h200_4", "--gemm", "4096x1024x2048"]
+        for collective, order, schedule in (("reduce_scatter", "gemm_first", "ring_chunked"),
+                                            ("all_reduce", "gemm_first", "shard_direct"),
+                                            ("all_to_all", "collective_first", "hetero_fused_1d"),
+                                            ("all_to_all", "gemm_first", "uniform_fused_1d"),
+                                            ("all_gather", "independent", "concurrent")):
+            with self.subTest(collective=collective, order=order):
+                result = self.result(*machine, "--schedule", schedule, "--collective", collective, "--order", order)
+                workload = result["config"]["workload"]
+                self.assertEqual((workload["collective"], workload["order"]), (collective, order))
+                self.assertGreater(result["comm_us"], 0)
+
+    def test_own_files_by_relative_path(self):
+        (self.folder / "own").mkdir()
+        workload = self.file("own/work.json", dict(SMALL["workload"], schema=1, name="mine"))
+        self.assertEqual(self.result(*PAIR, "--workload", workload)["config"]["workload"]["name"], "mine")
+
+    def test_effects_are_switched_off(self):
+        machine = ["--topology", "mi300x_8", "--schedule", "hetero_fused_1d"]
+        every = self.result(*machine)
+        for effect in ("contention", "launch", "packing", "decomposition"):
+            with self.subTest(effect=effect):
+                less = self.result(*machine, "--without", effect)
+                self.assertGreater(every["losses_us"][effect], 0)
+                self.assertEqual(less["losses_us"][effect], 0)
+                self.assertLess(less["makespan_us"], every["makespan_us"])
+                self.assertEqual(less["config"]["without"], [effect])
+        both = self.result(*machine, "--without", "contention,launch")
+        self.assertEqual(both["config"]["without"], ["contention", "launch"])
+
+    def test_another_cost_model(self):
+        roofline = self.result(*PAIR, "--cost-model", "gemm_roofline")
+        self.assertEqual(roofline["config"]["cost_models"], ["gemm_roofline"])
+        self.assertLess(roofline["gemm_us"], self.result(*PAIR)["gemm_us"])

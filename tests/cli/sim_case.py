@@ -1,0 +1,61 @@
+"""What the tests of the command line share: a temporary folder, and the program named by SIM run in it."""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAIR = ["--topology", "h200_4.json", "--schedule", "hetero_fused_1d"]
+SMALL = {"topology": "h200_4.json", "schedule": "hetero_fused_1d", "params": {"chunks": 2},
+         "workload": {"collective": "all_gather", "gemm": {"m": 4096, "n": 1024, "k": 2048, "dtype": "bf16"}}}
+
+
+def without_clock(result):
+    """A result less what differs from run to run."""
+    return {key: value for key, value in result.items() if key != "wall_ms"}
+
+
+class SimTestCase(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def file(self, name, content):
+        """Writes text, or data as JSON, into the temporary folder and returns the name."""
+        text = content if isinstance(content, str) else json.dumps(content)
+        (self.folder / name).write_text(text, encoding="utf-8")
+        return name
+
+    def files(self):
+        return sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*"))
+
+    def sim(self, *args, stdin=None):
+        environment = {key: value for key, value in os.environ.items() if key != "OVERLAP_CONFIGS"}
+        return subprocess.run([os.environ["SIM"], *args], cwd=self.folder, env=environment, input=stdin or "",
+                              capture_output=True, encoding="utf-8", errors="replace", timeout=60)
+
+    def output(self, *args, stdin=None):
+        """Standard output of a run that succeeds and has nothing to say on standard error."""
+        done = self.sim(*args, stdin=stdin)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), args)
+        return done.stdout
+
+    def result(self, *args):
+        return json.loads(self.output(*args, "--format", "json"))
+
+    def assert_refused(self, args, *expected):
+        """Exit code 2, one line on standard error that holds all of `expected`, and nothing else left behind."""
+        before = self.files()
+        done = self.sim(*args)
+        with self.subTest(args=args):
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertEqual(done.stdout, "")
+            self.assertRegex(done.stderr, r"\Asim: [^\n]+\n\Z")
+            for text in expected:
+                self.assertIn(text, done.stderr)
+            self.assertEqual(self.files(), before)

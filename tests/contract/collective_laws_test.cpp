@@ -1,0 +1,132 @@
+// Laws of every registered collective algorithm, for every kind it handles, on every shipped topology of 2 to
+// 16 GPUs.
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "sim/collectives/collective_algorithm.hpp"
+#include "tests/contract/laws.hpp"
+
+using namespace overlap;
+using namespace overlap::test;
+
+namespace {
+
+struct Built {
+    TaskGraph graph;
+    RankTasks ready, done;
+};
+
+constexpr double operand = 1e6;
+
+Built build(const CollectiveAlgorithm& algorithm, CollectiveKind kind, const Topology& topology) {
+    Built built;
+    Transfers transfers(built.graph, topology, TransferOptions{});
+    for (int rank = 0; rank < topology.gpus(); ++rank)
+        built.ready.push_back({built.graph.add(Task{GemmShape{1, 1, 1}, rank, compute_stream})});
+    built.done = algorithm.build({kind, Bytes(operand)}, built.ready, transfers);
+    return built;
+}
+
+/// The ranks whose operands a task has seen: those before it in the graph.
+std::vector<std::set<int>> sources(const TaskGraph& graph) {
+    std::vector<std::set<int>> seen(graph.size());
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        if (graph[id].kind() == TaskKind::gemm) seen[id] = {graph[id].gpu};
+        for (const TaskId before : graph.predecessors(id))
+            seen[id].insert(seen[before].begin(), seen[before].end());
+    }
+    return seen;
+}
+
+bool has_library_kernel(const TaskGraph& graph) {
+    bool found = false;
+    for (TaskId id = 0; id < graph.size(); ++id) found = found || graph[id].kind() == TaskKind::collective;
+    return found;
+}
+
+/// `law(kind, topology, built)` for every algorithm × kind × topology; returns how often.
+template <class Law>
+int for_every_collective(Law&& law) {
+    int cases = 0;
+    for (const std::string& name : shipped.names("topologies")) {
+        const Topology topology = shipped.topology(name);
+        if (topology.gpus() < 2 || topology.gpus() > 16) continue;
+        for (const CollectiveEntry& entry : collective_algorithms()) {
+            for (std::size_t k = 0; k < collective_names.size(); ++k) {
+                const auto kind = static_cast<CollectiveKind>(k);
+                if (!entry.make()->handles(kind)) continue;
+                INFO(entry.name << " | " << name_of(kind) << " | " << name);
+                law(kind, topology, build(*entry.make(), kind, topology));
+                ++cases;
+            }
+        }
+    }
+    return cases;
+}
+
+}  // namespace
+
+TEST_CASE("every rank receives and sends the bytes of the closed form") {
+    const int cases =
+        for_every_collective([](CollectiveKind kind, const Topology& topology, const Built& built) {
+            const auto ranks = static_cast<std::size_t>(topology.gpus());
+            std::vector<double> in(ranks), out(ranks);
+            for (TaskId id = 0; id < built.graph.size(); ++id) {
+                for_each_transfer(built.graph[id], topology.gpus(), [&](int src, int dst, double bytes) {
+                    REQUIRE(src != dst);
+                    in.at(static_cast<std::size_t>(dst)) += bytes;
+                    out.at(static_cast<std::size_t>(src)) += bytes;
+                });
+            }
+            const auto p = static_cast<double>(ranks);
+            const double expected = (kind == CollectiveKind::all_reduce ? 2 : 1) * (p - 1) / p * operand;
+            for (std::size_t rank = 0; rank < ranks; ++rank) {
+                CHECK(in[rank] == Approx(expected));
+                CHECK(out[rank] == Approx(expected));
+            }
+        });
+    CHECK(cases >= 11 * 11);  // topologies · (4 kinds direct and library, 3 ring)
+}
+
+TEST_CASE("what a rank ends with has seen every rank's operand") {
+    const int cases = for_every_collective([](CollectiveKind, const Topology& topology, const Built& built) {
+        const auto seen = sources(built.graph);
+        REQUIRE(built.done.size() == static_cast<std::size_t>(topology.gpus()));
+        for (std::size_t rank = 0; rank < built.done.size(); ++rank) {
+            std::set<int> together{static_cast<int>(rank)};
+            for (const TaskId task : built.done[rank]) together.insert(seen[task].begin(), seen[task].end());
+            REQUIRE(together.size() == built.done.size());
+        }
+    });
+    CHECK(cases >= 11 * 11);
+}
+
+TEST_CASE("every reduction adds as many parts as it waits for, and every rank reduces the same") {
+    const int cases =
+        for_every_collective([](CollectiveKind kind, const Topology& topology, const Built& built) {
+            if (has_library_kernel(built.graph)) return;  // reduces on the way
+            std::vector<double> added(static_cast<std::size_t>(topology.gpus()));
+            for (TaskId id = 0; id < built.graph.size(); ++id) {
+                const auto* sum = std::get_if<ReduceWork>(&built.graph[id].work);
+                if (sum == nullptr) continue;
+                REQUIRE(built.graph.predecessors(id).size() == static_cast<std::size_t>(sum->parts));
+                added[static_cast<std::size_t>(built.graph[id].gpu)] += (sum->parts - 1) * sum->bytes.si();
+            }
+            // A sum of P pieces of operand/P is P−1 additions of a piece, in whatever grouping.
+            const double p = topology.gpus();
+            const bool reduces = kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce;
+            for (const double sum : added)
+                CHECK(sum == Approx(reduces ? (p - 1) / p * operand : 0).margin(1e-9));
+        });
+    CHECK(cases >= 11 * 11);
+}
+
+TEST_CASE("every kind of collective has an algorithm") {
+    for (std::size_t kind = 0; kind < collective_names.size(); ++kind) {
+        int handling = 0;
+        for (const CollectiveEntry& entry : collective_algorithms())
+            handling += entry.make()->handles(static_cast<CollectiveKind>(kind)) ? 1 : 0;
+        INFO(collective_names[kind]);
+        CHECK(handling >= 1);
+    }
+}

@@ -1,0 +1,189 @@
+// Laws of every registered cost model, on every shipped device and data type.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "models/cost_model_registry.hpp"
+#include "tests/test_support.hpp"
+
+using namespace overlap;
+using namespace overlap::test;
+
+namespace {
+
+/// Two GPUs of a shipped device on a 50 GB/s link.
+Machine machine_of_device(const std::string& name) {
+    const DeviceSpec device = read_device(shipped.find("devices", name));
+    Machine machine = machine_of(topology_of(2, group("full_mesh", "", 50), 1, "", device));
+    machine.calibration = shipped.calibration(name);
+    return machine;
+}
+
+Task strided_copy(double bytes, double run) {
+    Task task = copy_task(1, 0, bytes);
+    std::get<CopyWork>(task.work).run = Bytes(run);
+    return task;
+}
+
+/// Families of tasks of growing size, by what they are.
+std::map<std::string, std::vector<Task>> families(const Machine& machine) {
+    std::map<std::string, std::vector<Task>> result;
+    const std::vector<double> sizes{1, 100, 4096, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10};
+    for (const double bytes : sizes) {
+        result["dma"].push_back(copy_task(1, 0, bytes));
+        result["strided"].push_back(strided_copy(bytes, std::min(bytes, 256.0)));
+        for (const Direction direction : {Direction::pull, Direction::push})
+            result["kernel " + direction_names[static_cast<std::size_t>(direction)]].push_back(
+                copy_task(1, 0, bytes, Agent::cu, direction, 8));
+        result["pack"].push_back(Task{LocalCopyWork{Bytes(bytes), Bytes(bytes)}});
+        result["strided pack"].push_back(Task{LocalCopyWork{Bytes(bytes), Bytes(std::min(bytes, 256.0))}});
+        result["reduce"].push_back(Task{ReduceWork{Bytes(bytes), 8}});
+        for (const auto& [kind, fit] : machine.topology.device().library.collectives)
+            result["library " + name_of(kind)].push_back(Task{CollectiveKernelWork{kind, Bytes(bytes)}});
+        result["memory"].push_back(Task{MemoryBoundWork{Bytes(bytes), Bytes(bytes)}});
+    }
+    for (const auto& [dtype, parameters] : machine.calibration.gemm) {
+        if (!machine.topology.device().peak.contains(dtype)) continue;
+        for (const std::int64_t m : {1, 16, 100, 512, 1000, 4096, 20'000, 100'000})
+            result["gemm " + name_of(dtype)].push_back(Task{GemmShape{m, 4096, 2048, dtype}});
+    }
+    return result;
+}
+
+/// `law(model, device, family, machine, tasks)` for every model and every family that it handles.
+template <class Law>
+int for_every_model(Law&& law) {
+    int cases = 0;
+    for (const std::string& device : shipped.names("devices")) {
+        const Machine machine = machine_of_device(device);
+        for (const auto& [family, tasks] : families(machine)) {
+            for (const CostModelEntry& entry : cost_models()) {
+                const auto model = entry.make();
+                if (!model->handles(tasks.front())) continue;
+                INFO(entry.name << " | " << device << " | " << family);
+                law(*model, machine, tasks);
+                ++cases;
+            }
+        }
+    }
+    return cases;
+}
+
+}  // namespace
+
+TEST_CASE("every cost is positive and finite, and names resources that exist") {
+    const int cases = for_every_model([](const CostModel& model, const Machine& machine,
+                                         const std::vector<Task>& tasks) {
+        for (const Task& task : tasks) {
+            const Cost cost = model.cost(task, machine);
+            for (const Seconds time : {cost.launch, cost.setup, cost.body, cost.completion, cost.handoff}) {
+                REQUIRE(std::isfinite(time.si()));
+                REQUIRE(time >= Seconds());
+            }
+            REQUIRE(isolated_body(cost, machine.resources) > Seconds());
+            REQUIRE_FALSE(cost.demands.empty());
+            for (const Demand& demand : cost.demands) {
+                REQUIRE(demand.resource < machine.resources.size());
+                REQUIRE(std::isfinite(demand.amount));
+                REQUIRE(demand.amount > 0);
+            }
+            for (const Hold& hold : cost.holds) {
+                REQUIRE(hold.units >= 1);
+                REQUIRE(hold.units < machine.resources[hold.resource].capacity);
+            }
+            if (cost.queue) REQUIRE(machine.resources[*cost.queue].kind == ResourceKind::dma);
+        }
+    });
+    CHECK(cases >= 6 * 10);  // six devices; eight families of bytes, at least two of GEMMs by two models
+}
+
+TEST_CASE("more of the same never takes less") {
+    const int cases =
+        for_every_model([](const CostModel& model, const Machine& machine, const std::vector<Task>& tasks) {
+            Seconds before;
+            for (const Task& task : tasks) {
+                const Seconds now = isolated_time(model.cost(task, machine), machine.resources);
+                // A GEMM too small to draw the whole memory bandwidth may gain up to 15 % (gemm_model.hpp).
+                const auto* shape = std::get_if<GemmShape>(&task.work);
+                const bool small_gemm = shape != nullptr && shape->m <= 1000;
+                REQUIRE(now >= (small_gemm ? 0.85 : 1.0) * before);
+                before = now;
+            }
+        });
+    CHECK(cases >= 6 * 10);
+}
+
+TEST_CASE("a larger copy is never dearer a byte, its latencies being paid once") {
+    int checked = 0;
+    for (const std::string& device : shipped.names("devices")) {
+        const Machine machine = machine_of_device(device);
+        double before = std::numeric_limits<double>::max();
+        for (double bytes = 1; bytes <= 1e10; bytes *= 10, ++checked) {
+            const Cost cost = CostModels().cost(copy_task(1, 0, bytes), machine);
+            const double per_byte = isolated_time(cost, machine.resources).si() / bytes;
+            REQUIRE(per_byte <= before * (1 + 1e-12));
+            before = per_byte;
+        }
+    }
+    CHECK(checked == 66);  // 6 devices · 11 sizes
+}
+
+TEST_CASE("no GEMM prediction beats the datasheet's roofline") {
+    int checked = 0;
+    for (const std::string& device : shipped.names("devices")) {
+        const Machine machine = machine_of_device(device);
+        const DeviceSpec& spec = machine.topology.device();
+        for (const auto& [dtype, parameters] : machine.calibration.gemm) {
+            const auto peak = spec.peak.find(dtype);
+            if (peak == spec.peak.end()) continue;
+            for (const std::int64_t m : {1, 100, 1024, 8192, 65'536}) {
+                for (const std::int64_t nk : {128, 1000, 4096, 16'384}) {
+                    const GemmShape shape{m, nk, nk, dtype};
+                    INFO(device << " " << name_of(dtype) << " " << m << "x" << nk << "x" << nk);
+                    const Cost cost = CostModels().cost(Task{shape}, machine);
+                    REQUIRE(cost.body >= shape.flops() / peak->second);
+                    // The operands fit the cache where they are small; C at least is written.
+                    REQUIRE(cost.body >= matrix_size(m, nk, output_type(dtype)) / spec.hbm_peak);
+                    ++checked;
+                }
+            }
+        }
+    }
+    CHECK(checked >= 6 * 2 * 20);
+}
+
+TEST_CASE("no copy is faster than its link, its engine or HBM") {
+    int checked = 0;
+    for (const std::string& device : shipped.names("devices")) {
+        const Machine machine = machine_of_device(device);
+        for (const Agent agent : {Agent::dma, Agent::cu}) {
+            for (const double bytes : {1e3, 1e6, 1e9}) {
+                INFO(device << " " << agent_names[static_cast<std::size_t>(agent)] << " " << bytes);
+                const Cost cost =
+                    CostModels().cost(copy_task(1, 0, bytes, agent, Direction::pull, 16), machine);
+                const Seconds body = isolated_body(cost, machine.resources);
+                CHECK(body >= Bytes(bytes) / gigabytes_per_second(50) * (1 - 1e-12));
+                CHECK(body >= Bytes(bytes) / machine.topology.device().hbm * (1 - 1e-12));
+                ++checked;
+            }
+        }
+    }
+    CHECK(checked == 36);
+}
+
+TEST_CASE("every kind of task has a default cost model, and every model a task that it prices") {
+    const Machine machine = machine_of_device("mi300x");
+    std::set<std::string> used;
+    for (const auto& [family, tasks] : families(machine)) {
+        INFO(family);
+        int handling = 0;
+        for (const CostModelEntry& entry : cost_models()) {
+            if (!entry.make()->handles(tasks.front())) continue;
+            used.insert(entry.name);
+            ++handling;
+        }
+        CHECK(handling >= 1);
+    }
+    CHECK(used.size() == cost_models().size());
+}

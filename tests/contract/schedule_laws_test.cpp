@@ -1,0 +1,206 @@
+// Laws of the task graph of every registered schedule, on every form of workload that it handles.
+#include <catch2/catch.hpp>
+
+#include "tests/contract/laws.hpp"
+
+using namespace overlap;
+using namespace overlap::test;
+
+namespace {
+
+struct PerRank {
+    std::vector<double> flops, bytes_in, bytes_out;
+    std::vector<int> tasks;
+};
+
+PerRank totals(const TaskGraph& graph, int ranks) {
+    const auto size = static_cast<std::size_t>(ranks);
+    PerRank sums{std::vector<double>(size), std::vector<double>(size), std::vector<double>(size),
+                 std::vector<int>(size)};
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        const Task& task = graph[id];
+        const auto gpu = static_cast<std::size_t>(task.gpu);
+        ++sums.tasks.at(gpu);
+        if (const auto* shape = std::get_if<GemmShape>(&task.work)) sums.flops[gpu] += shape->flops().si();
+        for_each_transfer(task, ranks, [&](int src, int dst, double bytes) {
+            sums.bytes_in.at(static_cast<std::size_t>(dst)) += bytes;
+            sums.bytes_out.at(static_cast<std::size_t>(src)) += bytes;
+        });
+    }
+    return sums;
+}
+
+/// Operands that the collectives of a workload move, an all-reduce counting twice; of a rank, times (P−1)/P.
+double operand_bytes(const Workload& workload) {
+    const auto passes = [](CollectiveKind kind) { return kind == CollectiveKind::all_reduce ? 2.0 : 1.0; };
+    if (const Pair* pair = workload.pair()) return passes(pair->collective) * pair->operand().si();
+    double sum = 0;
+    for (const Operator& op : std::get<std::vector<Operator>>(workload.content))
+        if (const auto* work = std::get_if<CollectiveWork>(&op.work))
+            sum += passes(work->kind) * work->operand.si();
+    return sum;
+}
+
+double gemm_flops(const Workload& workload) {
+    if (const Pair* pair = workload.pair()) return pair->gemm.flops().si();
+    double sum = 0;
+    for (const Operator& op : std::get<std::vector<Operator>>(workload.content))
+        if (const auto* shape = std::get_if<GemmShape>(&op.work)) sum += shape->flops().si();
+    return sum;
+}
+
+/// Bytes by which the shards of a pair may differ from the mean: a row (a column with tokens in K) for each
+/// rank, of each pass.
+double unevenness(const Workload& workload, int ranks) {
+    const Pair* pair = workload.pair();
+    if (pair == nullptr) return 0;
+    const double longest = static_cast<double>(std::max({pair->gemm.m, pair->gemm.n, pair->gemm.k}));
+    return 2 * ranks * longest * element_size(pair->operand_type()).si();
+}
+
+std::string label(const ScheduleEntry& entry, const Workload& workload, const std::string& machine) {
+    return entry.name + " | " + workload.form() + " | " + machine;
+}
+
+/// Schedules × forms: those for ordered pairs × 6 orders (rings: without all_to_all), serial on all 8,
+/// concurrent on 2.
+int expected_cases() {
+    int cases = 0;
+    for (const ScheduleEntry& entry : schedules())
+        for (const Workload& workload : workload_forms()) cases += entry.handles(workload) ? 1 : 0;
+    return cases;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "every schedule does the FLOPs of the workload on every rank, and moves the bytes of its collective") {
+    int cases = 0;
+    for (const auto& [name, machine] : law_machines()) {
+        const int ranks = machine.topology.gpus();
+        const double peers = ranks - 1;
+        cases += for_every_schedule(
+            [&, &name = name, &machine = machine](const ScheduleEntry& entry, const Workload& workload) {
+                INFO(label(entry, workload, name));
+                const PerRank sums = totals(build(entry, workload, machine.topology), ranks);
+                // Each operand goes to (P−1)/P of the ranks that hold it: P ranks · (P−1)/P · operand in all.
+                double all_in = 0;
+                const double mean = operand_bytes(workload) * peers / ranks;
+                for (int rank = 0; rank < ranks; ++rank) {
+                    const auto r = static_cast<std::size_t>(rank);
+                    CHECK(sums.flops[r] == Approx(gemm_flops(workload)).epsilon(1e-12));
+                    CHECK(std::abs(sums.bytes_in[r] - mean) <= unevenness(workload, ranks) + 1e-6);
+                    CHECK(std::abs(sums.bytes_out[r] - mean) <= unevenness(workload, ranks) + 1e-6);
+                    CHECK(sums.tasks[r] > 0);
+                    all_in += sums.bytes_in[r];
+                }
+                CHECK(all_in == Approx(operand_bytes(workload) * peers).epsilon(1e-12));
+            });
+    }
+    CHECK(cases == 5 * expected_cases());
+    CHECK(expected_cases() >= 14 * 5);
+}
+
+TEST_CASE("where sizes divide evenly, every rank receives and sends exactly its closed form") {
+    const Machine& machine = law_machines().at("h200_4");
+    int cases = 0;
+    for (Workload workload : workload_forms()) {
+        if (workload.pair() == nullptr) continue;
+        std::get<Pair>(workload.content).gemm = {1200, 240, 480};
+        for (const ScheduleEntry& entry : schedules()) {
+            if (!entry.handles(workload)) continue;
+            INFO(label(entry, workload, "h200_4"));
+            const PerRank sums = totals(build(entry, workload, machine.topology), 4);
+            for (std::size_t rank = 0; rank < 4; ++rank) {
+                CHECK(sums.bytes_in[rank] == Approx(0.75 * operand_bytes(workload)).epsilon(1e-12));
+                CHECK(sums.bytes_out[rank] == Approx(0.75 * operand_bytes(workload)).epsilon(1e-12));
+            }
+            ++cases;
+        }
+    }
+    CHECK(cases >= 70);
+}
+
+TEST_CASE("every accepted parameter keeps the bytes and the FLOPs") {
+    const std::vector<Json> variants{{{"agent", "cu"}},
+                                     {{"transfer", "push"}},
+                                     {{"transfer", "pull"}},
+                                     {{"order", "ascending"}},
+                                     {{"scatter", false}},
+                                     {{"gemm", "chunk"}},
+                                     {{"comm_shape", "2d"}},
+                                     {{"uniformity", "uniform"}},
+                                     {{"granularity", "fused"}},
+                                     {{"chunks", 1}},
+                                     {{"chunks", 7}},
+                                     {{"algorithm", "ring"}},
+                                     {{"algorithm", "library"}}};
+    const Machine& machine = law_machines().at("h200_4");
+    int cases = 0;
+    for (const Json& variant : variants) {
+        const std::string key = variant.begin().key();
+        for_every_schedule([&](const ScheduleEntry& entry, const Workload& workload) {
+            if (std::find(entry.parameters.begin(), entry.parameters.end(), key) == entry.parameters.end())
+                return;
+            const Pair* pair = workload.pair();
+            if (variant.value(key, Json()) == "ring" && pair != nullptr &&
+                pair->collective == CollectiveKind::all_to_all)
+                return;
+            INFO(label(entry, workload, variant.dump()));
+            const PerRank sums = totals(build(entry, workload, machine.topology, variant), 4);
+            double all_in = 0;
+            for (std::size_t rank = 0; rank < 4; ++rank) {
+                CHECK(sums.flops[rank] == Approx(gemm_flops(workload)).epsilon(1e-12));
+                all_in += sums.bytes_in[rank];
+            }
+            CHECK(all_in == Approx(3 * operand_bytes(workload)).epsilon(1e-12));
+            ++cases;
+        });
+    }
+    CHECK(cases > 400);
+}
+
+TEST_CASE("on one GPU every schedule is the GEMM alone, whatever the parameters") {
+    const Machine& machine = law_machines().at("mi300x_1");
+    int cases = 0;
+    for (const Json& given : {Json::object(), Json{{"gemm", "chunk"}}, Json{{"uniformity", "uniform"}}}) {
+        for_every_schedule([&](const ScheduleEntry& entry, const Workload& workload) {
+            const auto accepted = [&](const std::string& key) {
+                return std::find(entry.parameters.begin(), entry.parameters.end(), key) !=
+                       entry.parameters.end();
+            };
+            if (workload.pair() == nullptr || (!given.empty() && !accepted(given.begin().key()))) return;
+            INFO(label(entry, workload, given.dump()));
+            const TaskGraph graph = build(entry, workload, machine.topology, given);
+            REQUIRE(graph.size() == 1);
+            CHECK(std::get<GemmShape>(graph[0].work) == workload.pair()->gemm);
+            ++cases;
+        });
+    }
+    CHECK(cases >= 80);
+}
+
+TEST_CASE("a form that a schedule does not handle is an error that names those that do") {
+    int refused = 0;
+    for (const ScheduleEntry& entry : schedules()) {
+        for (const Workload& workload : workload_forms()) {
+            const std::string error = error_of([&] { require_handled(entry, workload); });
+            INFO(label(entry, workload, ""));
+            CHECK(error.empty() == entry.handles(workload));
+            if (error.empty()) continue;
+            CHECK_THAT(error, Catch::Contains("'" + entry.name + "'") && Catch::Contains(workload.form()) &&
+                                  Catch::Contains("schedules that do: serial"));
+            ++refused;
+        }
+    }
+    CHECK(refused >= 10);
+}
+
+TEST_CASE("every form of workload has a schedule beside serial") {
+    for (const Workload& workload : workload_forms()) {
+        int handling = 0;
+        for (const ScheduleEntry& entry : schedules()) handling += entry.handles(workload) ? 1 : 0;
+        INFO(workload.form());
+        CHECK(handling >= 2);
+    }
+}

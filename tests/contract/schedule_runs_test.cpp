@@ -1,0 +1,209 @@
+// Laws of simulated runs of every registered schedule, on every form of workload that it handles.
+#include <catch2/catch.hpp>
+#include <cstring>
+
+#include "tests/contract/laws.hpp"
+
+using namespace overlap;
+using namespace overlap::test;
+
+namespace {
+
+/// The machines to simulate on; the torus has the most tasks, so it is left to fewer laws.
+const std::vector<std::string> simulated{"mi300x_8", "h200_4", "mi250x_8"};
+
+/// When each body could end at the earliest if tasks never got in each other's way: launch, setup, body,
+/// completion and handoff as in Cost, stream order and edges; queues and sharing left out.
+Seconds lower_bound(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources) {
+    const std::vector<TaskId> in_stream = graph.stream_predecessors();
+    std::vector<Seconds> body_end(graph.size()), end(graph.size());
+    Seconds latest;
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        const Cost& cost = costs[id];
+        const Seconds stream_free = in_stream[id] == id ? Seconds() : body_end[in_stream[id]];
+        Seconds ready;
+        for (const TaskId before : graph.predecessors(id)) {
+            const bool same = graph[before].gpu == graph[id].gpu && graph[before].stream == graph[id].stream;
+            ready = std::max(ready, end[before] + (same ? Seconds() : costs[before].handoff));
+        }
+        const Seconds launched = cost.launch + (cost.launch_ahead ? ready : std::max(ready, stream_free));
+        body_end[id] = std::max(launched, stream_free) + cost.setup + isolated_body(cost, resources);
+        end[id] = body_end[id] + cost.completion;
+        latest = std::max(latest, end[id]);
+    }
+    return latest;
+}
+
+std::string label(const ScheduleEntry& entry, const Workload& workload, const std::string& machine) {
+    return entry.name + " | " + workload.form() + " | " + machine;
+}
+
+/// Everything is executed, in an order that edges and streams allow.
+void check_order(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& result,
+                 const ResourceTable& resources) {
+    const std::vector<TaskId> in_stream = graph.stream_predecessors();
+    const auto slack = microseconds(1e-6);
+    bool all_ran = true, edges_kept = true, streams_kept = true, none_faster = true;
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        const TaskTimes& times = result.tasks[id];
+        all_ran = all_ran && times.end > Seconds() && times.start <= times.body && times.body <= times.end;
+        for (const TaskId before : graph.predecessors(id))
+            edges_kept = edges_kept && result.tasks[before].end <= times.start + slack;
+        if (const TaskId before = in_stream[id]; before != id)
+            streams_kept =
+                streams_kept && result.tasks[before].end - costs[before].completion <= times.body + slack;
+        const Seconds body = times.end - costs[id].completion - times.body;
+        none_faster = none_faster && body + slack >= isolated_body(costs[id], resources);
+    }
+    CHECK(all_ran);
+    CHECK(edges_kept);
+    CHECK(streams_kept);
+    CHECK(none_faster);
+}
+
+/// No resource gives more than its capacity over the whole run.
+void check_capacity(std::span<const Cost> costs, const EngineResult& result, const ResourceTable& resources) {
+    std::vector<double> used(resources.size());
+    for (const Cost& cost : costs)
+        for (const Demand& demand : cost.demands) used[demand.resource] += demand.amount;
+    bool within = true;
+    for (ResourceId id = 0; id < resources.size(); ++id)
+        within = within && used[id] <= resources[id].capacity * result.makespan.si() * (1 + 1e-9);
+    CHECK(within);
+}
+
+}  // namespace
+
+TEST_CASE("every run executes every task in order, no faster than each alone, and never beyond a capacity") {
+    int cases = 0;
+    std::vector<std::string> names = simulated;
+    names.push_back("torus_4x4");
+    for (const std::string& name : names) {
+        const Machine& machine = law_machines().at(name);
+        cases += for_every_schedule([&](const ScheduleEntry& entry, const Workload& workload) {
+            INFO(label(entry, workload, name));
+            const TaskGraph graph = build(entry, workload, machine.topology);
+            const std::vector<Cost> costs = costs_of(graph, workload, machine);
+            const EngineResult result = simulate(graph, costs, machine);
+            REQUIRE(result.tasks.size() == graph.size());
+            check_order(graph, costs, result, machine.resources);
+            check_capacity(costs, result, machine.resources);
+            const Seconds bound = lower_bound(graph, costs, machine.resources);
+            CHECK(result.makespan >= bound * (1 - 1e-9));
+            std::vector<Seconds> bodies;
+            for (const Cost& cost : costs) bodies.push_back(isolated_body(cost, machine.resources));
+            CHECK(bound >= graph.critical_path(bodies) * (1 - 1e-12));
+        });
+    }
+    CHECK(cases >= 4 * 70);
+}
+
+TEST_CASE("the same run twice is the same, bit for bit") {
+    int cases = 0;
+    for (const std::string name : {"mi300x_8", "h200_4"}) {
+        const Machine& machine = law_machines().at(name);
+        cases += for_every_schedule([&](const ScheduleEntry& entry, const Workload& workload) {
+            INFO(label(entry, workload, name));
+            const TaskGraph graph = build(entry, workload, machine.topology);
+            const std::vector<Cost> costs = costs_of(graph, workload, machine);
+            const EngineResult once = simulate(graph, costs, machine),
+                               again = simulate(graph, costs, machine);
+            REQUIRE(once.tasks.size() == again.tasks.size());
+            CHECK(std::memcmp(once.tasks.data(), again.tasks.data(), once.tasks.size() * sizeof(TaskTimes)) ==
+                  0);
+        });
+    }
+    CHECK(cases >= 2 * 70);
+}
+
+TEST_CASE("without contention no run is slower, by either agent") {
+    int cases = 0;
+    Effects quiet;
+    quiet.contention = false;
+    for (const std::string agent : {"dma", "cu"}) {
+        for (const std::string name : {"h200_4", "mi250x_8"}) {
+            const Machine& machine = law_machines().at(name);
+            cases += for_every_schedule([&](const ScheduleEntry& entry, const Workload& workload) {
+                INFO(label(entry, workload, name + " " + agent));
+                const TaskGraph graph = build(entry, workload, machine.topology, {{"agent", agent}});
+                const Seconds loud = simulate(graph, costs_of(graph, workload, machine), machine).makespan;
+                CHECK(simulate(graph, costs_of(graph, workload, machine, quiet), machine).makespan <=
+                      loud * (1 + 1e-9));
+            });
+        }
+    }
+    CHECK(cases >= 4 * 70);
+}
+
+TEST_CASE("links of twice the bandwidth never make a run slower when nothing interferes") {
+    int cases = 0;
+    Effects quiet;
+    quiet.contention = false;
+    for (const std::string& name : simulated) {
+        const Machine& machine = law_machines().at(name);
+        const Machine wider = with_links(name, 2);
+        REQUIRE(wider.topology.links().front().bandwidth > machine.topology.links().front().bandwidth);
+        cases += for_every_schedule([&](const ScheduleEntry& entry, const Workload& workload) {
+            INFO(label(entry, workload, name));
+            const TaskGraph graph = build(entry, workload, machine.topology);
+            const Seconds narrow =
+                simulate(graph, costs_of(graph, workload, machine, quiet), machine).makespan;
+            CHECK(simulate(graph, costs_of(graph, workload, wider, quiet), wider).makespan <=
+                  narrow * (1 + 1e-9));
+        });
+    }
+    CHECK(cases >= 3 * 70);
+}
+
+TEST_CASE("on one GPU every run takes what the GEMM takes alone") {
+    const Machine& machine = law_machines().at("mi300x_1");
+    int cases = 0;
+    for_every_schedule([&](const ScheduleEntry& entry, const Workload& workload) {
+        if (workload.pair() == nullptr) return;
+        INFO(label(entry, workload, "mi300x_1"));
+        const TaskGraph graph = build(entry, workload, machine.topology);
+        const std::vector<Cost> costs = costs_of(graph, workload, machine);
+        const Cost alone = CostModels().cost(Task{workload.pair()->gemm}, machine);
+        CHECK(simulate(graph, costs, machine).makespan.si() ==
+              Approx(isolated_time(alone, machine.resources).si()).epsilon(1e-9));
+        ++cases;
+    });
+    CHECK(cases >= 70);
+}
+
+TEST_CASE("serial takes the sum of its two halves when nothing is launched and nothing is shared") {
+    // 4 GPUs on a switch, 385 GB/s a port; each pulls three quarters of A (1001 × 1003 × 2 B) through its
+    // port. All ports are equally loaded, so transfers take bytes / port, and the GEMM follows.
+    Effects bare;
+    bare.contention = bare.launch = false;
+    const Machine& machine = law_machines().at("h200_4");
+    const Workload workload = workload_forms()[0];
+    const TaskGraph graph = build(find_schedule("serial"), workload, machine.topology);
+    const std::vector<Cost> costs = costs_of(graph, workload, machine, bare);
+    const double transfers = 0.75 * 1001 * 1003 * 2 / 385e9;
+    const double gemm = isolated_time(costs.back(), machine.resources).si();
+    REQUIRE(machine.topology.device().dma.engine > gigabytes_per_second(385.0 / 3));
+    CHECK(simulate(graph, costs, machine).makespan.si() == Approx(transfers + gemm).epsilon(1e-9));
+}
+
+TEST_CASE("shard-at-a-time transfers leave the links of a mesh idle, not the ports of a switch") {
+    // Transfers alone, no latency, even shards of 8192 · 1000 · 2 B / P. Mesh, 7 peers: one link at a time
+    // takes 7 shards at 46.5 GB/s, all links at once take one. Switch, 3 peers: a port carries 3 shards at
+    // 385 GB/s either way.
+    Effects bare;
+    bare.contention = bare.launch = bare.computation = false;
+    const Workload workload{
+        "", "", pair_of(CollectiveKind::all_gather, Order::collective_first, GemmShape{8192, 100, 1000})};
+    const auto transfers = [&](const std::string& schedule, const std::string& name) {
+        const Machine& machine = law_machines().at(name);
+        const TaskGraph graph = build(find_schedule(schedule), workload, machine.topology);
+        return simulate(graph, costs_of(graph, workload, machine, bare), machine).makespan.si();
+    };
+    const double on_mesh = 8192 * 1000 * 2 / 8.0 / 46.5e9, on_switch = 8192 * 1000 * 2 / 4.0 / 385e9;
+    CHECK(transfers("shard_p2p", "mi300x_8") == Approx(7 * on_mesh));
+    CHECK(transfers("ring_chunked", "mi300x_8") == Approx(7 * on_mesh).epsilon(1e-3));
+    CHECK(transfers("shard_direct", "mi300x_8") == Approx(on_mesh));
+    CHECK(transfers("hetero_fused_1d", "mi300x_8") == Approx(on_mesh));
+    CHECK(transfers("shard_p2p", "h200_4") == Approx(3 * on_switch));
+    CHECK(transfers("shard_direct", "h200_4") == Approx(3 * on_switch));
+}

@@ -1,0 +1,150 @@
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "sim/collectives/collective_algorithm.hpp"
+#include "tests/test_support.hpp"
+
+using namespace overlap;
+using namespace overlap::test;
+
+namespace {
+
+constexpr int ranks = 4;
+
+struct Built {
+    TaskGraph graph;
+    RankTasks done;
+};
+
+/// `algorithm` on four ranks with 800 B a rank, each rank's operand made by one GEMM.
+Built build(const std::string& algorithm, CollectiveKind kind, int gpus = ranks) {
+    Built built;
+    const Topology topology = topology_of(gpus, gpus > 1 ? group("full_mesh") : "");
+    Transfers transfers(built.graph, topology, TransferOptions{});
+    RankTasks ready(static_cast<std::size_t>(gpus));
+    for (int rank = 0; rank < gpus; ++rank)
+        ready[static_cast<std::size_t>(rank)] = {
+            built.graph.add(Task{GemmShape{1, 1, 1}, rank, compute_stream})};
+    built.done = make_collective_algorithm(algorithm)->build({kind, Bytes(800)}, ready, transfers);
+    return built;
+}
+
+std::map<int, double> bytes_received(const TaskGraph& graph) {
+    std::map<int, double> bytes;
+    for (TaskId id = 0; id < graph.size(); ++id)
+        for_each_transfer(graph[id], ranks, [&](int, int dst, double moved) { bytes[dst] += moved; });
+    return bytes;
+}
+
+std::size_t count(const TaskGraph& graph, TaskKind kind) {
+    std::size_t sum = 0;
+    for (TaskId id = 0; id < graph.size(); ++id) sum += graph[id].kind() == kind ? 1 : 0;
+    return sum;
+}
+
+}  // namespace
+
+TEST_CASE("each rank receives three quarters of the operand, twice that for an all-reduce") {
+    // Pieces of 800 / 4 = 200 B: 3 · 200 for one pass, 6 · 200 for reduce-scatter and gather.
+    using enum CollectiveKind;
+    const std::map<CollectiveKind, double> expected{
+        {all_gather, 600}, {reduce_scatter, 600}, {all_to_all, 600}, {all_reduce, 1200}};
+    int checked = 0;
+    for (const CollectiveEntry& entry : collective_algorithms()) {
+        for (const auto& [kind, bytes] : expected) {
+            if (!entry.make()->handles(kind)) continue;
+            INFO(entry.name << " " << name_of(kind));
+            const auto received = bytes_received(build(entry.name, kind).graph);
+            CHECK(received.size() == ranks);
+            for (const auto& [rank, sum] : received) CHECK(sum == Approx(bytes));
+            ++checked;
+        }
+    }
+    CHECK(checked == 11);  // direct and library all four, ring all but all_to_all
+}
+
+TEST_CASE("direct: one copy from every peer, one sum of all parts") {
+    using enum CollectiveKind;
+    CHECK(count(build("direct", all_gather).graph, TaskKind::copy) == 12);  // 4 · 3
+    const Built scatter = build("direct", reduce_scatter);
+    CHECK(count(scatter.graph, TaskKind::copy) == 12);
+    REQUIRE(scatter.done[0].size() == 1);
+    const auto& sum = std::get<ReduceWork>(scatter.graph[scatter.done[0][0]].work);
+    CHECK(sum.parts == 4);
+    CHECK(sum.bytes.si() == Approx(200));
+    // The sum waits for the own part and three arrivals.
+    CHECK(scatter.graph.predecessors(scatter.done[0][0]).size() == 4);
+    CHECK(count(build("direct", all_reduce).graph, TaskKind::copy) == 24);
+}
+
+TEST_CASE("direct: a copy waits for the rank that has the data") {
+    const Built gather = build("direct", CollectiveKind::all_gather);
+    int copies = 0;
+    for (TaskId id = 0; id < gather.graph.size(); ++id) {
+        const auto* copy = std::get_if<CopyWork>(&gather.graph[id].work);
+        if (copy == nullptr) continue;
+        CHECK(gather.graph.predecessors(id) == std::vector<TaskId>{static_cast<TaskId>(copy->src)});
+        ++copies;
+    }
+    CHECK(copies == 12);
+}
+
+TEST_CASE("ring: neighbours only, each forwarding what it got the step before") {
+    const Built gather = build("ring", CollectiveKind::all_gather);
+    CHECK(count(gather.graph, TaskKind::copy) == 12);  // 4 ranks · 3 steps
+    int forwarded = 0;
+    for (TaskId id = 0; id < gather.graph.size(); ++id) {
+        const auto* copy = std::get_if<CopyWork>(&gather.graph[id].work);
+        if (copy == nullptr) continue;
+        CHECK(copy->dst == (copy->src + 1) % ranks);
+        const auto before = gather.graph.predecessors(id);
+        REQUIRE(before.size() == 1);
+        const Task& source = gather.graph[before[0]];
+        if (source.kind() == TaskKind::gemm) {
+            CHECK(gather.graph[id].shard == copy->src);  // the own shard goes first
+            continue;
+        }
+        CHECK(std::get<CopyWork>(source.work).dst == copy->src);
+        CHECK(source.shard == gather.graph[id].shard);
+        ++forwarded;
+    }
+    CHECK(forwarded == 8);  // steps 2 and 3
+}
+
+TEST_CASE("ring: a rank ends with the sum of its own shard, of two parts a step") {
+    const Built scatter = build("ring", CollectiveKind::reduce_scatter);
+    CHECK(count(scatter.graph, TaskKind::reduce) == 12);
+    for (int rank = 0; rank < ranks; ++rank) {
+        const auto& done = scatter.done[static_cast<std::size_t>(rank)];
+        REQUIRE(done.size() == 1);
+        CHECK(scatter.graph[done[0]].gpu == rank);
+        CHECK(scatter.graph[done[0]].shard == rank);
+        CHECK(std::get<ReduceWork>(scatter.graph[done[0]].work).parts == 2);
+    }
+}
+
+TEST_CASE("library: one kernel a rank, which starts when every rank is ready") {
+    const Built reduce = build("library", CollectiveKind::all_reduce);
+    CHECK(reduce.graph.size() == 8);  // 4 GEMMs, 4 kernels
+    REQUIRE(reduce.done[3].size() == 1);
+    CHECK(reduce.graph[reduce.done[3][0]].gpu == 3);
+    CHECK(reduce.graph.predecessors(reduce.done[3][0]) == std::vector<TaskId>{0, 1, 2, 3});
+}
+
+TEST_CASE("one rank alone has nothing to exchange") {
+    int checked = 0;
+    for (const CollectiveEntry& entry : collective_algorithms()) {
+        for (std::size_t kind = 0; kind < collective_names.size(); ++kind) {
+            if (!entry.make()->handles(static_cast<CollectiveKind>(kind))) continue;
+            const Built alone = build(entry.name, static_cast<CollectiveKind>(kind), 1);
+            CHECK(alone.graph.size() == 1);  // the GEMM that was there
+            CHECK(alone.done == RankTasks{{0}});
+            ++checked;
+        }
+    }
+    CHECK(checked == 11);
+}
+
+TEST_CASE("an unknown algorithm is refused with the nearest name") {
+    CHECK_THAT(error_of([] { make_collective_algorithm("rign"); }), Catch::Contains("did you mean 'ring'"));
+}

@@ -1,0 +1,181 @@
+#include "sim/core/config_reader.hpp"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <functional>
+
+#include "tests/test_support.hpp"
+
+using namespace overlap;
+using namespace overlap::test;
+using Catch::Contains;
+
+namespace {
+
+/// The error of reading `text` as an object with `read`.
+std::string reading(const std::string& text, const std::function<void(ConfigObject&)>& read) {
+    return error_of([&] {
+        const Json json = parse_json(text, "x.json");
+        ConfigObject config(json, "x.json");
+        read(config);
+        config.finish();
+    });
+}
+
+std::string content_of(const std::filesystem::path& path) {
+    std::ifstream in(path);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace
+
+TEST_CASE("a complete object is read without an error") {
+    const std::string text = R"({"a": 1.5, "b": 2, "c": "d", "e": true, "f": {"value": 3, "source": "s"},
+                                 "g": [1, 2], "h": [0.5], "i": ["x"], "j": [{}], "k": null})";
+    CHECK(reading(text, [](ConfigObject& config) {
+              CHECK(config.number("a", positive) == 1.5);
+              CHECK(config.integer("b", 2, 2) == 2);
+              CHECK(config.text("c") == "d");
+              CHECK(config.boolean("e"));
+              CHECK(config.sourced("f", {0, 3}) == 3);
+              CHECK(config.integers("g", 1, 2) == std::vector<std::int64_t>{1, 2});
+              CHECK(config.numbers("h", fraction) == std::vector<double>{0.5});
+              CHECK(config.texts("i") == std::vector<std::string>{"x"});
+              CHECK(config.objects("j").size() == 1);
+              CHECK(config.raw("k").is_null());
+              CHECK(config.has("a"));
+              CHECK_FALSE(config.has("z"));
+              CHECK(config.keys().size() == 10);
+          }) == "");
+}
+
+TEST_CASE("a missing key is named, with the key that was probably meant") {
+    const auto read = [](ConfigObject& config) { config.number("bandwidth", positive); };
+    CHECK_THAT(reading("{}", read), Contains("x.json: /bandwidth: is missing"));
+    CHECK_THAT(reading(R"({"bandwith": 1})", read), Contains("(found 'bandwith')"));
+}
+
+TEST_CASE("an unknown key is named, with the nearest one or all that are allowed") {
+    const auto read = [](ConfigObject& config) { config.number("chunks", positive); };
+    CHECK_THAT(reading(R"({"chunks": 1, "chunk": 2})", read),
+               Contains("x.json: /chunk: is an unknown key (did you mean 'chunks'?)"));
+    CHECK_THAT(reading(R"({"chunks": 1, "colour": 2})", read),
+               Contains("/colour: is an unknown key (allowed: chunks)"));
+    CHECK_THAT(reading(R"({"a": 1})", [](ConfigObject&) {}), Contains("(none is allowed here)"));
+}
+
+TEST_CASE("a value of the wrong type is shown beside the type expected") {
+    using Read = std::function<void(ConfigObject&)>;
+    const std::vector<std::string> names{"one", "two"};
+    const std::vector<std::tuple<std::string, Read, std::string>> cases{
+        {R"("1")", [](ConfigObject& c) { c.number("a", positive); }, R"(is "1", expected a number > 0)"},
+        {"null", [](ConfigObject& c) { c.number("a", non_negative); }, "is null, expected a number >= 0"},
+        {"1.5", [](ConfigObject& c) { c.integer("a", 1, 9); }, "is 1.5, expected a whole number from 1 to 9"},
+        {"1.0", [](ConfigObject& c) { c.integer("a", 1, 9); }, "is 1.0, expected a whole number from 1 to 9"},
+        {"true", [](ConfigObject& c) { c.integer("a", 1, 9); }, "is true, expected a whole number"},
+        {"1", [](ConfigObject& c) { c.text("a"); }, "is 1, expected text"},
+        {"1", [](ConfigObject& c) { c.boolean("a"); }, "is 1, expected true or false"},
+        {"1", [](ConfigObject& c) { c.object("a"); }, "is 1, expected an object"},
+        {"{}", [](ConfigObject& c) { c.objects("a"); }, "is {}, expected an array"},
+        {"[1]", [](ConfigObject& c) { c.objects("a"); }, "/a/0: is 1, expected an object"},
+        {R"([1, "x"])", [](ConfigObject& c) { c.integers("a", 0, 9); },
+         R"(/a/1: is "x", expected a whole number)"},
+        {"[null]", [](ConfigObject& c) { c.numbers("a", positive); }, "/a/0: is null, expected a number"},
+        {"[1]", [](ConfigObject& c) { c.texts("a"); }, "/a/0: is 1, expected text"},
+        {R"("twoo")", [&](ConfigObject& c) { c.choice("a", names); }, "is 'twoo' (did you mean 'two'?)"},
+        {R"("seventeen")", [&](ConfigObject& c) { c.choice("a", names); }, "(allowed: one, two)"},
+        {"5", [](ConfigObject& c) { c.sourced("a", positive); }, "is 5, expected an object"},
+        {R"({"value": 1})", [](ConfigObject& c) { c.sourced("a", positive); }, "/a/source: is missing"},
+        {R"({"value": 1, "source": ""})", [](ConfigObject& c) { c.sourced("a", positive); },
+         "/a/source: is empty"},
+        {R"({"value": 1, "source": "s", "unit": "m"})", [](ConfigObject& c) { c.sourced("a", positive); },
+         "/a/unit: is an unknown key"},
+    };
+    int checked = 0;
+    for (const auto& [value, read, expected] : cases) {
+        const std::string error = reading(R"({"a": )" + value + "}", read);
+        CHECK_THAT(error, Catch::StartsWith("x.json: /a") && Contains(expected));
+        CHECK_THAT(error, !Contains("\n"));
+        ++checked;
+    }
+    CHECK(checked == 19);
+    CHECK_THAT(reading("[1]", [](ConfigObject&) {}), Contains("x.json: /: is [1], expected an object"));
+}
+
+TEST_CASE("a number out of range, or none at all, is refused") {
+    const auto share = [](ConfigObject& config) { config.number("a", fraction); };
+    const auto count = [](ConfigObject& config) { config.integer("a", 1, 1'000'000'000); };
+    CHECK_THAT(reading(R"({"a": -0.1})", share), Contains("/a: is -0.1, expected a number from 0 to 1"));
+    CHECK_THAT(reading(R"({"a": 1.1})", share), Contains("/a: is 1.1"));
+    CHECK_THAT(reading(R"({"a": 0})", [](ConfigObject& c) { c.number("a", positive); }),
+               Contains("a number > 0"));
+    CHECK_THAT(reading(R"({"a": 0})", count),
+               Contains("/a: is 0, expected a whole number from 1 to 1000000000"));
+    CHECK_THAT(reading(R"({"a": -8})", count), Contains("/a: is -8"));
+    // Above the largest signed number: would be negative if it were only cast.
+    CHECK_THAT(reading(R"({"a": 18446744073709551615})", count), Contains("/a: is 18446744073709551615"));
+    CHECK_THAT(reading(R"({"a": 1e300})", count), Contains("/a: is 1e+300, expected a whole number"));
+    // JSON has neither of these; both must be one clear line all the same.
+    CHECK_THAT(reading(R"({"a": 1e999})", share), Contains("x.json: not valid JSON") && Contains("1e999"));
+    CHECK_THAT(reading(R"({"a": NaN})", share), Contains("x.json: not valid JSON"));
+    const Json nan{{"a", std::numeric_limits<double>::quiet_NaN()}};
+    CHECK_THAT(error_of([&] { ConfigObject(nan, "x.json").number("a", non_negative); }),
+               Contains("x.json: /a: is"));
+}
+
+TEST_CASE("a long value is cut in the message") {
+    const std::string error = reading(R"({"a": ")" + std::string(1000, 'x') + R"("})",
+                                      [](ConfigObject& config) { config.number("a", positive); });
+    CHECK(error.size() < 200);
+    CHECK_THAT(error, Contains("..."));
+}
+
+TEST_CASE("broken JSON is one line that says where") {
+    const auto nothing = [](ConfigObject&) {};
+    CHECK_THAT(reading(R"({"a": [1, 2)", nothing), Contains("x.json: not valid JSON") && !Contains("\n"));
+    CHECK_THAT(reading("", nothing), Contains("x.json: not valid JSON"));
+    CHECK_THAT(reading("{}{}", nothing), Contains("x.json: not valid JSON"));
+    CHECK_THAT(reading(R"({"a": 1, "a": 2})", nothing),
+               Contains("x.json: key 'a' is given twice in one object"));
+    // The same key in two objects is no duplicate.
+    CHECK(error_of([] { parse_json(R"({"a": {"b": 1}, "c": {"b": 1}, "d": [{"b": 1}, {"b": 1}]})", "x"); }) ==
+          "");
+}
+
+TEST_CASE("a file that cannot be read says why") {
+    const TemporaryFolder folder;
+    CHECK_THAT(error_of([&] { read_json_file(folder / "none.json"); }),
+               Contains("none.json: cannot be read"));
+    CHECK_THAT(error_of([&] { read_json_file(folder / ""); }),
+               Contains("is a directory, expected a JSON file"));
+    std::ofstream(folder / "cut.json") << R"({"a": )";
+    CHECK_THAT(error_of([&] { read_json_file(folder / "cut.json"); }), Contains("cut.json: not valid JSON"));
+    std::ofstream(folder / "good.json") << R"({"a": 1})";
+    CHECK(read_json_file(folder / "good.json").at("a") == 1);
+}
+
+TEST_CASE("a written file is whole or not there") {
+    const TemporaryFolder folder;
+    const auto files = [&] {
+        return std::distance(std::filesystem::directory_iterator(folder / ""),
+                             std::filesystem::directory_iterator());
+    };
+    write_file_atomically(folder / "out.txt", "first");
+    write_file_atomically(folder / "out.txt", "second");
+    CHECK(content_of(folder / "out.txt") == "second");
+    CHECK(files() == 1);  // no temporary file is left
+    std::filesystem::create_directory(folder / "taken");
+    CHECK_THAT(error_of([&] { write_file_atomically(folder / "taken", "x"); }),
+               Contains("taken: is a directory"));
+    CHECK_THAT(error_of([&] { write_file_atomically(folder / "no/out.txt", "x"); }),
+               Contains("cannot be written"));
+    CHECK(files() == 2);
+}
+
+TEST_CASE("the nearest name is one that could have been meant") {
+    const std::vector<std::string> names{"ring_chunked", "serial", "shard_p2p"};
+    CHECK(nearest_name("ring_chunkd", names) == "ring_chunked");
+    CHECK(nearest_name("seriel", names) == "serial");
+    CHECK(nearest_name("quicksort", names).empty());
+    CHECK(nearest_name("x", {}).empty());
+}

@@ -1,0 +1,159 @@
+#include <catch2/catch.hpp>
+
+#include "models/cost_model_registry.hpp"
+#include "tests/test_support.hpp"
+
+using namespace overlap;
+using namespace overlap::test;
+
+namespace {
+
+/// Two GPUs of round numbers and one 10 GB/s link of 1 µs.
+const Machine& pair_machine() {
+    static const Machine machine = machine_of(topology_of(2, group("full_mesh")));
+    return machine;
+}
+
+Cost cost_of(const Task& task, const Machine& machine = pair_machine(),
+             const std::vector<std::string>& chosen = {}) {
+    return CostModels(chosen).cost(task, machine);
+}
+
+double demand(const Cost& cost, ResourceId resource) {
+    double sum = 0;
+    for (const Demand& demand : cost.demands) sum += demand.resource == resource ? demand.amount : 0;
+    return sum;
+}
+
+double alone_us(const Cost& cost, const Machine& machine = pair_machine()) {
+    return to_microseconds(isolated_time(cost, machine.resources));
+}
+
+double body_us(const Cost& cost) {
+    return to_microseconds(isolated_body(cost, pair_machine().resources));
+}
+
+const ResourceTable& table() {
+    return pair_machine().resources;
+}
+
+}  // namespace
+
+TEST_CASE("a DMA copy is command, schedule, start, bytes at the engine's rate, completion") {
+    const Cost cost = cost_of(copy_task(1, 0, 10'000));
+    CHECK(to_microseconds(cost.launch) == Approx(2));  // command 1 + schedule 1
+    CHECK(cost.launch_ahead);
+    CHECK(to_microseconds(cost.setup) == Approx(2));  // start 1 + latency of the link 1
+    CHECK(to_microseconds(cost.completion) == Approx(1));
+    CHECK(alone_us(cost) == Approx(6));  // 2 + 2 + 10 kB / 10 GB/s = 1 + 1
+    // Pulled: an engine of the receiver. Read from one HBM, written to the other.
+    CHECK(cost.queue == table().dma_engine(0, 1));
+    CHECK(demand(cost, *cost.queue) == Approx(10'000));
+    CHECK(demand(cost, table().hbm(0)) == Approx(10'000));
+    CHECK(demand(cost, table().hbm(1)) == Approx(10'000));
+    CHECK(demand(cost, table().link(1)) == Approx(10'000));  // gpu1->gpu0
+    CHECK(cost.holds.empty());
+    const Cost pushed = cost_of(copy_task(1, 0, 10'000, Agent::dma, Direction::push));
+    CHECK(pushed.queue == table().dma_engine(1, 0));
+}
+
+TEST_CASE("a strided DMA copy keeps its engine longer, not the link") {
+    Task task = copy_task(1, 0, 10'000);
+    std::get<CopyWork>(task.work).run = Bytes(100);
+    const Cost cost = cost_of(task);
+    // Runs of 100 B, and 100 B more are lost a run: twice the engine's time.
+    CHECK(demand(cost, *cost.queue) == Approx(20'000));
+    CHECK(demand(cost, table().link(1)) == Approx(10'000));
+    CHECK(body_us(cost) == Approx(2));
+}
+
+TEST_CASE("the first bytes of a DMA copy take twice their time, before the engine is at its rate") {
+    DeviceSpec device = round_device();
+    device.dma.ramp = Bytes(5'000);
+    const Machine machine = machine_of(topology_of(2, group("full_mesh"), 1, "", device));
+    // 5 kB once more at 10 GB/s: 0.5 µs on top of the 6 µs above; of a copy of 1 kB only that 1 kB: 0.1 µs.
+    CHECK(alone_us(cost_of(copy_task(1, 0, 10'000), machine), machine) == Approx(6.5));
+    CHECK(alone_us(cost_of(copy_task(1, 0, 1'000), machine), machine) == Approx(5.2));
+}
+
+TEST_CASE("a DMA copy over several links takes each, and the narrowest decides") {
+    const Machine machine = machine_of(topology_of(
+        3, group("links", R"(, "pairs": [[0, 1]])") + "," + group("links", R"(, "pairs": [[1, 2]])", 5, 2)));
+    const Cost cost = cost_of(copy_task(0, 2, 10'000), machine);
+    CHECK(to_microseconds(cost.setup) == Approx(4));                              // start 1 + 1 + 2
+    CHECK(to_microseconds(isolated_body(cost, machine.resources)) == Approx(2));  // 10 kB at 5 GB/s
+}
+
+TEST_CASE("a copy between nodes is the NIC's: no engine, no command, the route's latency") {
+    const Machine machine = machine_of(topology_of(1, group("rails", "", 10, 4), 2));
+    const Cost cost = cost_of(copy_task(0, 1, 10'000), machine);
+    CHECK_FALSE(cost.queue.has_value());
+    CHECK(cost.launch == Seconds());
+    CHECK(alone_us(cost, machine) == Approx(5));  // 4 + 10 kB / 10 GB/s
+}
+
+TEST_CASE("a copy kernel saturates with its compute units and holds them") {
+    const auto with = [](int cus, Direction direction = Direction::push) {
+        return cost_of(copy_task(0, 1, 10'000, Agent::cu, direction, cus));
+    };
+    // r = L·ln 2 a unit: 1 − exp(−n·ln 2) = 1/2, 3/4, 7/8 of 10 GB/s.
+    CHECK(body_us(with(1)) == Approx(2));
+    CHECK(body_us(with(2)) == Approx(4.0 / 3));
+    CHECK(body_us(with(3)) == Approx(8.0 / 7));
+    CHECK(alone_us(with(1)) == Approx(5));  // launch 1 + latency 1 + 2 + completion 1
+    const Cost pushed = with(3);
+    REQUIRE(pushed.holds.size() == 1);
+    CHECK(pushed.holds[0].resource == table().compute_units(0));  // a push runs on the sender
+    CHECK(pushed.holds[0].units == 3);
+    CHECK_FALSE(pushed.launch_ahead);
+    CHECK(demand(pushed, table().remote_read(1)) == 0);
+    // A pull runs on the receiver, and its bytes are remote reads of that GPU.
+    const Cost pulled = with(3, Direction::pull);
+    CHECK(pulled.holds[0].resource == table().compute_units(1));
+    CHECK(demand(pulled, table().remote_read(1)) == Approx(10'000));
+    CHECK(table()[table().remote_read(1)].capacity == Approx(15e9));
+}
+
+TEST_CASE("packs, reductions and element-wise operators stream HBM") {
+    // 1000 GB/s of HBM, 10 GB/s a unit: all 100 units.
+    const Cost pack = cost_of(Task{LocalCopyWork{Bytes(1e6), Bytes(1e6)}});
+    CHECK(alone_us(pack) == Approx(3));  // launch 1 + 1 MB read and written at 1 MB/µs
+    CHECK(demand(pack, table().hbm(0)) == Approx(2e6));
+    CHECK(demand(pack, table().compute_units(0)) == Approx(100 * 2e-6));
+    CHECK(to_microseconds(pack.handoff) == Approx(1));
+    // Runs of 100 B with 100 B lost a run take twice the time.
+    CHECK(alone_us(cost_of(Task{LocalCopyWork{Bytes(1e6), Bytes(100)}})) == Approx(5));
+    // Three parts are read and one sum written.
+    CHECK(alone_us(cost_of(Task{ReduceWork{Bytes(1e6), 3}})) == Approx(5));
+    CHECK(alone_us(cost_of(Task{MemoryBoundWork{Bytes(2e6), Bytes(1e6)}})) == Approx(4));
+}
+
+TEST_CASE("the roofline is the larger of FLOPs and bytes over the datasheet rates") {
+    const auto roofline = [](const GemmShape& shape) {
+        return cost_of(Task{shape}, pair_machine(), {"gemm_roofline"});
+    };
+    // 2·1000³ FLOP at 100 TFLOP/s: 20 µs, more than 3 matrices of 2 MB at 1 MB/µs.
+    CHECK(alone_us(roofline({1000, 1000, 1000})) == Approx(21));
+    // 2·1000·1000·10 FLOP: 0.2 µs; 2·10000·2 B + 2 MB of C: 2.04 µs. Accumulating reads C too: 4.04 µs.
+    CHECK(alone_us(roofline({1000, 1000, 10})) == Approx(3.04));
+    CHECK(alone_us(roofline({1000, 1000, 10, DType::bf16, true})) == Approx(5.04));
+    CHECK_THAT(error_of([&] { roofline({1, 1, 1, DType::fp4}); }), Catch::Contains("no peak rate for fp4"));
+}
+
+TEST_CASE("the tiled model is the default, with the kernel gap before it") {
+    // 10 × 10 tiles on 100 units: one wave of 20 µs; launch gap 1 µs.
+    const Cost cost = cost_of(Task{GemmShape{1000, 1000, 1000}});
+    CHECK(alone_us(cost) == Approx(21));
+    CHECK(demand(cost, table().compute_units(0)) == Approx(100 * 20e-6));
+    // 50 tiles keep 50 units busy.
+    CHECK(demand(cost_of(Task{GemmShape{500, 1000, 1000}}), table().compute_units(0)) == Approx(50 * 20e-6));
+    CHECK_THAT(error_of([] {
+                   cost_of(Task{GemmShape{1, 1, 1, DType::fp4}});
+               }),
+               Catch::Contains("no GEMM calibration for fp4") && Catch::Contains("bf16"));
+}
+
+TEST_CASE("an unknown cost model is refused with the nearest name") {
+    CHECK_THAT(error_of([] { CostModels(std::vector<std::string>{"gemm_roofilne"}); }),
+               Catch::Contains("did you mean 'gemm_roofline'"));
+}

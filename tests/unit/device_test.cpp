@@ -1,0 +1,90 @@
+#include "sim/topology/device.hpp"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "tests/test_support.hpp"
+
+using namespace overlap;
+using namespace overlap::test;
+using Catch::Contains;
+
+namespace {
+
+const Json& good() {
+    static const Json json = read_json_file(source_folder / "configs" / "devices" / "mi300x.json");
+    return json;
+}
+
+std::string reading(const Json& json) {
+    const TemporaryFolder folder;
+    std::ofstream(folder / "gpu.json") << json.dump();
+    return error_of([&] { read_device(folder / "gpu.json"); });
+}
+
+Json with(const std::string& pointer, const Json& value) {
+    Json json = good();
+    json[Json::json_pointer(pointer)] = value;
+    return json;
+}
+
+Json lacking(const std::string& group, const std::string& key) {
+    Json json = good();
+    (group.empty() ? json : json.at(group)).erase(key);
+    return json;
+}
+
+}  // namespace
+
+TEST_CASE("a device file is read in the units of its keys") {
+    const DeviceSpec device = read_device(source_folder / "configs" / "devices" / "mi300x.json");
+    CHECK(device.name == "mi300x");
+    CHECK(device.compute_units == 304);
+    CHECK(to_teraflops(device.peak.at(DType::bf16)) == Approx(1307.4));
+    CHECK(to_gigabytes_per_second(device.hbm) == Approx(4130));
+    CHECK(device.last_level_cache.si() == Approx(256e6));
+    CHECK(device.dma.peer_engines == 14);
+    CHECK(to_microseconds(device.launch.kernel) == Approx(good().at("launch").at("kernel_us").at("value")));
+    CHECK(to_microseconds(device.dma.completion) == Approx(good().at("dma").at("completion_us").at("value")));
+}
+
+TEST_CASE("every key of a device file is required, but for the measurements of a library") {
+    REQUIRE(reading(good()) == "");
+    int checked = 0;
+    for (const auto& item : good().items()) {
+        INFO(item.key());
+        if (item.key() == "collective_library") continue;
+        CHECK_THAT(reading(lacking("", item.key())), Contains("/" + item.key() + ": is missing"));
+        ++checked;
+        if (!item.value().is_object() || item.value().contains("value") || item.key() == "peak_TFLOPS")
+            continue;
+        for (const auto& inner : item.value().items()) {
+            INFO(inner.key());
+            CHECK_THAT(reading(lacking(item.key(), inner.key())),
+                       Contains("/" + item.key() + "/" + inner.key() + ": is missing"));
+            ++checked;
+        }
+    }
+    CHECK(checked >= 30);
+}
+
+TEST_CASE("impossible values of a device file are errors with their place") {
+    CHECK_THAT(reading(with("/hbm_GBps/value", 0)), Contains("/hbm_GBps/value: is 0"));
+    CHECK_THAT(reading(with("/hbm_GBps/value", 1e30)), Contains("/hbm_GBps/value: is 1e+30"));
+    CHECK_THAT(reading(with("/hbm_GBps/source", "")), Contains("/hbm_GBps/source: is empty"));
+    CHECK_THAT(reading(with("/compute_units/value", 304.5)),
+               Contains("/compute_units/value: must be a whole number"));
+    CHECK_THAT(reading(with("/compute_units/value", 0)), Contains("/compute_units/value: is 0"));
+    CHECK_THAT(reading(with("/launch/kernel_us/value", -1)), Contains("/launch/kernel_us/value: is -1"));
+    CHECK_THAT(reading(with("/dma/peer_engines/value", 0)), Contains("/dma/peer_engines/value: is 0"));
+    CHECK_THAT(reading(with("/interference/compute_lost_to_dma/value", 1)), Contains("from 0 to 0.95"));
+    CHECK_THAT(reading(with("/peak_TFLOPS/bf17", good().at("peak_TFLOPS").at("bf16"))),
+               Contains("/peak_TFLOPS/bf17: is no data type (did you mean 'bf16'?)"));
+    CHECK_THAT(reading(with("/collective_library/channels/value", 0)),
+               Contains("/collective_library/channels/value"));
+    CHECK_THAT(reading(with("/collective_library/all_gathr", 0)),
+               Contains("/collective_library/all_gathr: is an unknown"));
+    CHECK_THAT(reading(with("/dma/start", 1)), Contains("/dma/start: is an unknown key"));
+    CHECK_THAT(reading(with("/schema", 2)), Contains("/schema: is 2"));
+    CHECK_THAT(reading(Json::array()), Contains("expected an object"));
+}

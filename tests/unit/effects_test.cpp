@@ -1,0 +1,111 @@
+#include "sim/effects.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "tests/test_support.hpp"
+
+using namespace overlap;
+using namespace overlap::test;
+
+namespace {
+
+const Machine& machine() {
+    static const Machine two = [] {
+        DeviceSpec device = round_device();
+        device.interference = {0.1, 0.1, 0.1};
+        return machine_of(topology_of(2, group("full_mesh"), 1, "", device));
+    }();
+    return two;
+}
+
+// The whole: 2 × 1 tiles of 100 rows on 100 units, a wave of 20 µs at K = 1000. A half of it is 1 × 1 tiles
+// and takes as long, so decomposition costs 20 µs in all.
+const GemmShape whole{200, 100, 1000};
+
+/// Half of the GEMM, a copy, a pack, a sum and an element-wise operator.
+Cost price_of(std::size_t task, const Effects& effects) {
+    TaskGraph graph;
+    graph.add(Task{GemmShape{100, 100, 1000}});
+    graph.add(copy_task(1, 0, 10'000));
+    graph.add(Task{LocalCopyWork{Bytes(1e6), Bytes(1e6)}});
+    graph.add(Task{ReduceWork{Bytes(1e6), 3}});
+    graph.add(Task{MemoryBoundWork{Bytes(2e6), Bytes(1e6)}});
+    const Workload workload{"", "", pair_of(CollectiveKind::all_gather, Order::collective_first, whole)};
+    return price(graph, workload, machine(), CostModels(), effects).at(task);
+}
+
+double alone_us(const Cost& cost) {
+    return to_microseconds(isolated_time(cost, machine().resources));
+}
+
+enum { gemm_task, copy, pack, reduction, streaming, all_tasks };
+
+bool uses_contended(const Cost& cost) {
+    for (const Demand& demand : cost.demands) {
+        const ResourceKind kind = machine().resources[demand.resource].kind;
+        if (kind == ResourceKind::compute_units || kind == ResourceKind::hbm) return true;
+    }
+    return !cost.holds.empty();
+}
+
+}  // namespace
+
+TEST_CASE("with every effect a task costs what its model says, and interferes") {
+    const Effects all;
+    CHECK(alone_us(price_of(gemm_task, all)) == Approx(21));
+    CHECK(alone_us(price_of(copy, all)) == Approx(6));
+    for (std::size_t task = 0; task < all_tasks; ++task) CHECK(uses_contended(price_of(task, all)));
+}
+
+TEST_CASE("without decomposition a part of a GEMM costs its share of the whole") {
+    Effects effects;
+    effects.decomposition = false;
+    // Half of 20 µs, and its own launch of 1 µs.
+    CHECK(alone_us(price_of(gemm_task, effects)) == Approx(11));
+    CHECK(alone_us(price_of(copy, effects)) == Approx(6));
+}
+
+TEST_CASE("without launch no task has a latency") {
+    Effects effects;
+    effects.launch = false;
+    for (std::size_t task = 0; task < all_tasks; ++task) {
+        const Cost cost = price_of(task, effects);
+        CHECK(cost.launch + cost.setup + cost.completion + cost.handoff == Seconds());
+    }
+    CHECK(alone_us(price_of(gemm_task, effects)) == Approx(20));
+    CHECK(alone_us(price_of(copy, effects)) == Approx(1));
+}
+
+TEST_CASE("without contention every task keeps its own time and leaves the others alone") {
+    Effects effects;
+    effects.contention = false;
+    for (std::size_t task = 0; task < all_tasks; ++task) {
+        CHECK_FALSE(uses_contended(price_of(task, effects)));
+        CHECK(alone_us(price_of(task, effects)) == Approx(alone_us(price_of(task, Effects()))));
+    }
+    // Its share of the DMA engines is interference too.
+    CHECK(price_of(gemm_task, Effects()).demands.size() == 3);  // units, HBM, the one engine
+    CHECK(price_of(gemm_task, effects).demands.empty());
+}
+
+TEST_CASE("without packing local copies take no time, without computation only transfers and sums do") {
+    Effects effects;
+    effects.packing = false;
+    CHECK(alone_us(price_of(pack, effects)) == 0);
+    CHECK(alone_us(price_of(gemm_task, effects)) == Approx(21));
+    effects = Effects();
+    effects.computation = false;
+    for (const auto task : {gemm_task, pack, streaming}) CHECK(alone_us(price_of(task, effects)) == 0);
+    for (const auto task : {copy, reduction}) CHECK(alone_us(price_of(task, effects)) > 0);
+}
+
+TEST_CASE("effects are switched off by name") {
+    const std::vector<std::string> names{"launch", "packing"};
+    const Effects effects = without(names);
+    CHECK(effects.contention);
+    CHECK_FALSE(effects.launch);
+    CHECK_FALSE(effects.packing);
+    CHECK(effects.decomposition);
+    CHECK_THAT(error_of([] { without(std::vector<std::string>{"contension"}); }),
+               Catch::Contains("did you mean 'contention'"));
+}

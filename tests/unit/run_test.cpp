@@ -1,0 +1,158 @@
+#include "sim/run.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "tests/test_support.hpp"
+
+using namespace overlap;
+using namespace overlap::test;
+using Catch::Contains;
+
+namespace {
+
+Json config_of(const std::string& topology, const std::string& schedule, const Json& workload,
+               const Json& more = Json::object()) {
+    Json json{{"topology", topology}, {"schedule", schedule}, {"workload", workload}};
+    json.update(more);
+    return json;
+}
+
+Json pair_json(const std::string& collective) {
+    return {{"collective", collective}, {"gemm", {{"m", 4096}, {"n", 1024}, {"k", 2048}, {"dtype", "bf16"}}}};
+}
+
+Scenario scenario(const Json& json) {
+    return resolve(read_run_config(json, "x.json"), shipped);
+}
+RunResult run_of(const Json& json) {
+    return run(scenario(json));
+}
+std::string resolving(const Json& json) {
+    return error_of([&] { scenario(json); });
+}
+
+/// A few runs that between them lose time in every way.
+const std::vector<Json>& samples() {
+    static const Json cu{{"params", {{"agent", "cu"}, {"chunks", 3}}}};
+    static const std::vector<Json> configs{
+        config_of("h200_4", "hetero_fused_1d", pair_json("all_gather")),
+        config_of("h200_4", "uniform_fused_2d", pair_json("all_reduce"), cu),
+        config_of("mi300x_8", "shard_p2p", pair_json("all_to_all")),
+        config_of("mi250x_8", "ring_chunked", pair_json("reduce_scatter"), cu),
+        config_of("h200_2", "concurrent", "llama3_70b_independent"),
+        config_of("h200_2", "concurrent", "llama3_70b_mlp_layer"),
+    };
+    return configs;
+}
+
+}  // namespace
+
+TEST_CASE("the losses add up to makespan less ideal, exactly") {
+    int checked = 0;
+    for (const Json& config : samples()) {
+        INFO(config.dump());
+        const RunResult result = run_of(config);
+        const Losses& l = result.losses;
+        const Seconds sum =
+            l.contention + l.launch + l.packing + l.decomposition + l.pattern + l.fill_drain + l.unattributed;
+        const double difference = (sum - (result.makespan - result.ideal)).si();
+        CHECK(std::abs(difference) <= 1e-12 * result.makespan.si());
+        CHECK(result.makespan > Seconds());
+        CHECK(result.makespan >= result.gemm);
+        CHECK(result.ideal >= result.gemm);
+        CHECK(result.speedup == Approx(result.serial / result.makespan));
+        CHECK(result.makespan == result.timeline.end());
+        CHECK(result.timeline.spans().size() == result.tasks);
+        for (const double share : {result.utilisation.cu, result.utilisation.hbm, result.utilisation.link,
+                                   result.utilisation.dma}) {
+            CHECK(share >= 0);
+            CHECK(share <= 1 + 1e-9);
+        }
+        ++checked;
+    }
+    CHECK(checked == 6);
+}
+
+TEST_CASE("without any one effect, or all of them, a run is never slower") {
+    int checked = 0;
+    for (const Json& config : samples()) {
+        const Seconds with_all = run_of(config).makespan;
+        std::vector<Json> lists{Json(effect_names)};
+        for (const std::string& name : effect_names) lists.push_back(Json::array({name}));
+        for (const Json& list : lists) {
+            Json fewer = config;
+            fewer["without"] = list;
+            INFO(fewer.dump());
+            CHECK(run_of(fewer).makespan <= with_all * (1 + 1e-9));
+            ++checked;
+        }
+    }
+    CHECK(checked == 30);  // 6 · 5
+}
+
+TEST_CASE("on one GPU every pair is its GEMM alone, with nothing to gain") {
+    int checked = 0;
+    for (const std::string schedule : {"serial", "shard_direct", "ring_chunked", "hetero_fused_1d"}) {
+        for (const std::string collective : {"all_gather", "reduce_scatter"}) {
+            INFO(schedule << " " << collective);
+            const RunResult result = run_of(config_of("mi300x_1", schedule, pair_json(collective)));
+            CHECK(result.tasks == 1);
+            CHECK(result.makespan.si() == Approx(result.gemm.si()).epsilon(1e-9));
+            CHECK(result.comm == Seconds());
+            CHECK(result.exposed_comm == Seconds());
+            CHECK_FALSE(result.overlap_efficiency.has_value());
+            ++checked;
+        }
+    }
+    CHECK(checked == 8);
+}
+
+TEST_CASE("the resolved config gives the same scenario again") {
+    int checked = 0;
+    for (const Json& config : samples()) {
+        const Json resolved = scenario(config).config();
+        CHECK(scenario(resolved).config() == resolved);
+        ++checked;
+    }
+    CHECK(checked == 6);
+    const Json resolved = scenario(samples()[0]).config();
+    CHECK(resolved.at("params").at("chunks") == 4);
+    CHECK(resolved.at("engine") == default_engine);
+    CHECK(resolved.at("workload").at("order") == "collective_first");
+}
+
+TEST_CASE("an ideal pair of independent operators takes the longer of the two") {
+    // Nothing shared and no latency: the makespan is the larger of GEMM and transfers, and serial is their
+    // sum.
+    Json config = config_of("h200_4", "concurrent", pair_json("all_gather"));
+    config["workload"]["order"] = "independent";
+    config["without"] = {"contention", "launch"};
+    const RunResult result = run_of(config);
+    CHECK(result.makespan.si() == Approx(std::max(result.gemm, result.comm).si()));
+    CHECK(result.serial.si() == Approx((result.gemm + result.comm).si()));
+    CHECK(result.overlap_efficiency.value() == Approx(1));
+}
+
+TEST_CASE("mistakes in a run config are errors that say what is allowed") {
+    const Json good = samples()[0];
+    const auto with = [&](const std::string& key, const Json& value) {
+        Json json = good;
+        json[key] = value;
+        return resolving(json);
+    };
+    REQUIRE(resolving(good) == "");
+    CHECK_THAT(with("topology", ""), Contains("x.json: /topology: is missing"));
+    CHECK_THAT(with("topology", "h200_44"),
+               Contains("h200_44: no such file") && Contains("did you mean 'h200_4'"));
+    CHECK_THAT(with("schedule", ""), Contains("x.json: /schedule: is missing"));
+    CHECK_THAT(with("schedule", "hetero_fused_3d"), Contains("did you mean 'hetero_fused_"));
+    CHECK_THAT(with("schedule", "concurrent"), Contains("does not serve a workload 'all_gather > gemm'"));
+    CHECK_THAT(with("params", 3), Contains("x.json: /params: is 3, expected an object"));
+    CHECK_THAT(with("workload", 3), Contains("x.json: /workload: is 3, expected a file name or an object"));
+    CHECK_THAT(with("workload", "llama3_70b_gate_up"), Contains("did you mean 'llama3_70b_gate_up_"));
+    CHECK_THAT(with("engine", "simgird"), Contains("did you mean 'simgrid'"));
+    CHECK_THAT(with("cost_models", {"roofline"}), Contains("cost model 'roofline' is not known"));
+    CHECK_THAT(with("without", {"noise"}), Contains("without: 'noise' is no effect"));
+    CHECK_THAT(with("colour", 1), Contains("x.json: /colour: is an unknown key"));
+    CHECK_THAT(with("schema", 2), Contains("x.json: /schema: is 2"));
+}

@@ -1,0 +1,165 @@
+// Are the schedules those of ARCHITECTURE section 6? P = 4 ranks and C = 2 chunks; M = 80, N = 30, K = 60.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "sim/schedules/schedule.hpp"
+#include "tests/test_support.hpp"
+
+using namespace overlap;
+using namespace overlap::test;
+
+namespace {
+
+/// What rank 0 does.
+struct Rank0 {
+    std::map<int, int> copies_by_stream;
+    std::map<double, int> copies_by_bytes;
+    std::vector<GemmShape> gemms;         ///< in stream order
+    std::vector<std::size_t> gemm_waits;  ///< edges into each
+    std::vector<double> local_bytes;
+    std::vector<int> reductions;  ///< parts of each
+};
+
+Rank0 rank0(const std::string& name, const Pair& pair, const std::string& given = R"({"chunks": 2})") {
+    const Topology topology = topology_of(4, group("full_mesh"));
+    const ScheduleEntry& entry = find_schedule(name);
+    const Json json = parse_json(given, "params");
+    const ScheduleParams params = read_parameters(
+        {json, "params"}, entry.parameters, pair.order != Order::gemm_first, entry.single_stream, topology);
+    const TaskGraph graph = entry.make()->build({"", "", pair}, topology, params);
+    Rank0 seen;
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        const Task& task = graph[id];
+        if (task.gpu != 0) continue;
+        if (const auto* copy = std::get_if<CopyWork>(&task.work)) {
+            ++seen.copies_by_stream[task.stream];
+            ++seen.copies_by_bytes[copy->bytes.si()];
+        } else if (const auto* shape = std::get_if<GemmShape>(&task.work)) {
+            CHECK(task.stream == compute_stream);
+            seen.gemms.push_back(*shape);
+            seen.gemm_waits.push_back(graph.predecessors(id).size());
+        } else if (const auto* local = std::get_if<LocalCopyWork>(&task.work)) {
+            seen.local_bytes.push_back(local->bytes.si());
+        } else {
+            seen.reductions.push_back(std::get<ReduceWork>(task.work).parts);
+        }
+    }
+    return seen;
+}
+
+using Shapes = std::vector<GemmShape>;
+using Waits = std::vector<std::size_t>;
+using Counts = std::map<double, int>;
+
+const GemmShape whole{80, 30, 60};
+const Pair gather = pair_of(CollectiveKind::all_gather, Order::collective_first, whole);
+const Pair scatter = pair_of(CollectiveKind::reduce_scatter, Order::gemm_first, whole);
+GemmShape rows(std::int64_t m) {
+    return {m, 30, 60};
+}
+GemmShape depth(std::int64_t m, std::int64_t k, bool accumulate) {
+    return {m, 30, k, DType::bf16, accumulate};
+}
+
+// A shard is 20 rows of A, 20 · 60 · 2 B = 2400 B.
+constexpr double shard_bytes = 2400;
+
+}  // namespace
+
+TEST_CASE("serial: whole shards from all peers at once, then one GEMM") {
+    const Rank0 seen = rank0("serial", gather, "{}");
+    CHECK(seen.copies_by_stream.size() == 3);
+    CHECK(seen.copies_by_bytes == Counts{{shard_bytes, 3}});
+    CHECK(seen.gemms == Shapes{whole});
+    CHECK(seen.gemm_waits == Waits{3});
+}
+
+TEST_CASE("shard_p2p and shard_direct: own shard at once, then a GEMM for each arrival") {
+    for (const std::string name : {"shard_p2p", "shard_direct"}) {
+        INFO(name);
+        const Rank0 seen = rank0(name, gather, "{}");
+        CHECK(seen.copies_by_stream.size() == (name == "shard_p2p" ? 1 : 3));
+        CHECK(seen.copies_by_bytes == Counts{{shard_bytes, 3}});
+        CHECK(seen.gemms == Shapes{rows(20), rows(20), rows(20), rows(20)});
+        CHECK(seen.gemm_waits == Waits{0, 1, 1, 1});
+    }
+}
+
+TEST_CASE("ring_chunked: three steps of two chunks from one neighbour, GEMMs by shard or by chunk") {
+    const Rank0 by_shard = rank0("ring_chunked", gather);
+    CHECK(by_shard.copies_by_stream.size() == 1);
+    CHECK(by_shard.copies_by_bytes == Counts{{shard_bytes / 2, 6}});
+    CHECK(by_shard.gemms == Shapes{rows(20), rows(20), rows(20), rows(20)});
+    CHECK(by_shard.gemm_waits == Waits{0, 2, 2, 2});
+    const Rank0 by_chunk = rank0("ring_chunked", gather, R"({"chunks": 2, "gemm": "chunk"})");
+    CHECK(by_chunk.gemms == Shapes{rows(20), rows(10), rows(10), rows(10), rows(10), rows(10), rows(10)});
+}
+
+TEST_CASE("uniform 1d: every step takes a chunk of every shard, the own one too") {
+    const Rank0 fused = rank0("uniform_fused_1d", gather);
+    CHECK(fused.copies_by_bytes == Counts{{shard_bytes / 2, 6}});
+    CHECK(fused.gemms == Shapes{rows(40), rows(40)});  // M/C
+    // Each step waits for three peers and its own chunk's local copy.
+    CHECK(fused.gemm_waits == Waits{4, 4});
+    // Local: own chunk 1200 B into the stage, 40 rows of C of 60 B put in place, a step.
+    std::vector<double> local = fused.local_bytes;
+    std::sort(local.begin(), local.end());
+    CHECK(local == std::vector<double>{1200, 1200, 2400, 2400});
+    const Rank0 in_stage = rank0("uniform_fused_1d", gather, R"({"chunks": 2, "scatter": false})");
+    CHECK(in_stage.local_bytes.empty());
+    const Rank0 unfused = rank0("uniform_unfused_1d", gather);
+    CHECK(unfused.gemms == Shapes(8, rows(10)));  // M/(P·C)
+    CHECK(unfused.gemm_waits == Waits{0, 1, 1, 1, 0, 1, 1, 1});
+    CHECK(unfused.local_bytes.empty());
+}
+
+TEST_CASE("hetero 1d: the own shard whole, then chunks of the three others") {
+    const Rank0 fused = rank0("hetero_fused_1d", gather);
+    CHECK(fused.gemms == Shapes{rows(20), rows(30), rows(30)});  // (P−1)·M/(P·C)
+    CHECK(fused.gemm_waits == Waits{0, 3, 3});
+    CHECK(fused.local_bytes == std::vector<double>{1800, 1800});  // 30 rows of C of 60 B
+    const Rank0 unfused = rank0("hetero_unfused_1d", gather);
+    CHECK(unfused.gemms == Shapes{rows(20), rows(10), rows(10), rows(10), rows(10), rows(10), rows(10)});
+    CHECK(unfused.gemm_waits == Waits{0, 1, 1, 1, 1, 1, 1});
+}
+
+TEST_CASE("2d: blocks of K, the later ones accumulating") {
+    const Rank0 fused = rank0("uniform_fused_2d", gather);
+    CHECK(fused.copies_by_bytes == Counts{{shard_bytes / 2, 6}});
+    CHECK(fused.gemms == Shapes{depth(80, 30, false), depth(80, 30, true)});  // M×N×(K/C)
+    CHECK(fused.gemm_waits == Waits{3, 3});
+    const Rank0 hetero = rank0("hetero_fused_2d", gather);
+    CHECK(hetero.gemms == Shapes{rows(20), depth(60, 30, false), depth(60, 30, true)});
+    const Rank0 unfused = rank0("uniform_unfused_2d", gather);
+    CHECK(unfused.gemms.size() == 8);
+    CHECK(unfused.gemms[3] == depth(20, 30, false));
+    CHECK(unfused.gemms[4] == depth(20, 30, true));
+}
+
+TEST_CASE("mirrored: chunks are computed for their owners, sent, and summed there") {
+    const Rank0 fused = rank0("hetero_fused_1d", scatter);
+    CHECK(fused.gemms == Shapes{rows(30), rows(30), rows(20)});  // the own shard last
+    CHECK(fused.reductions == std::vector<int>{4, 4});           // a sum of four parts a chunk
+    // A chunk is 10 rows of C, 10 · 30 · 2 B = 600 B; three owners, two chunks.
+    CHECK(fused.copies_by_bytes == Counts{{600, 6}});
+    const Pair reduce = pair_of(CollectiveKind::all_reduce, Order::gemm_first, whole);
+    CHECK(rank0("hetero_fused_1d", reduce).copies_by_bytes == Counts{{600, 12}});
+    const Pair exchange = pair_of(CollectiveKind::all_to_all, Order::gemm_first, whole);
+    CHECK(rank0("hetero_fused_1d", exchange).reductions.empty());
+    CHECK(rank0("ring_chunked", scatter).reductions == std::vector<int>(6, 2));
+}
+
+TEST_CASE("ficco with the axes of a named point is that point") {
+    const Rank0 named = rank0("uniform_unfused_2d", gather);
+    const Rank0 by_axes = rank0("ficco", gather, R"({"chunks": 2, "comm_shape": "2d", "uniformity": "uniform",
+                                                     "granularity": "unfused"})");
+    CHECK(named.gemms == by_axes.gemms);
+    CHECK(named.copies_by_bytes == by_axes.copies_by_bytes);
+    CHECK(named.gemm_waits == by_axes.gemm_waits);
+}
+
+TEST_CASE("an unknown schedule is refused with the nearest name") {
+    CHECK_THAT(error_of([] { find_schedule("ring_chunkd"); }),
+               Catch::Contains("did you mean 'ring_chunked'"));
+}
