@@ -14,10 +14,10 @@ public:
     Cost cost(const Task& task, const Machine& machine) const override {
         const auto& work = std::get<CollectiveKernelWork>(task.work);
         const DeviceSpec& device = machine.topology.device();
-        const auto fit = device.library.collectives.find(work.kind);
-        if (fit == device.library.collectives.end()) {
+        const auto fit = device.collective_library.collectives.find(work.kind);
+        if (fit == device.collective_library.collectives.end()) {
             std::vector<std::string> known;
-            for (const auto& [kind, line] : device.library.collectives) known.push_back(name_of(kind));
+            for (const auto& [kind, line] : device.collective_library.collectives) known.push_back(name_of(kind));
             throw UserError("device " + device.name + " has no library measurement of " + name_of(work.kind) +
                             suggestion("", known));
         }
@@ -36,7 +36,7 @@ public:
             cost.demands.push_back({machine.resources.hbm(peer), to_each_peer.si()});
             cost.demands.push_back({machine.resources.hbm(task.gpu), to_each_peer.si()});
         }
-        cost.holds.push_back({machine.resources.compute_units(task.gpu), device.library.channels});
+        cost.holds.push_back({machine.resources.compute_units(task.gpu), device.collective_library.channels});
         return cost;
     }
 };

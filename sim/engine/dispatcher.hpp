@@ -1,7 +1,6 @@
 #pragma once
 
-#include <deque>
-#include <map>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -11,7 +10,8 @@
 namespace overlap {
 
 /// Which task may do what next: dependencies, in-order streams, FIFO queues. It knows order, not time: an
-/// engine reports what has happened and carries out what is returned. Phases as in `Cost`.
+/// engine reports what has happened and carries out what is returned, which is valid until the next call.
+/// Phases as in `Cost`.
 class Dispatcher {
 public:
     /// What the engine is to begin now.
@@ -23,35 +23,44 @@ public:
     Dispatcher(const TaskGraph& graph, std::span<const Cost> costs);
 
     /// At time zero.
-    Next begin();
+    const Next& begin();
     /// The launch of `task` is over.
-    Next launched(TaskId task);
+    const Next& launched(TaskId task);
     /// The body of `task` is over: its queue and its stream are free.
-    Next body_done(TaskId task);
+    const Next& body_done(TaskId task);
     /// `task` has ended: successors on its own stream need not wait for a handoff.
-    Next ended(TaskId task) { return release(task, true); }
+    const Next& ended(TaskId task) { return release(task, true); }
     /// The handoff of `task` is over: successors on other streams may go.
-    Next handed_over(TaskId task) { return release(task, false); }
+    const Next& handed_over(TaskId task) { return release(task, false); }
 
 private:
     struct State {
-        std::size_t waits_for = 0;  ///< predecessors that have not let it go
-        bool has_stream = false;    ///< it is first on its stream
+        std::uint32_t waits_for = 0;  ///< predecessors that have not let it go
+        bool has_stream = false;      ///< it is first on its stream
         bool launch_begun = false;
         bool launch_over = false;
     };
+    struct Successor {
+        TaskId task;
+        bool same_stream;
+    };
+    /// First come first served; `waiting` is read from `first` on.
     struct Queue {
         bool busy = false;
-        std::deque<TaskId> waiting;
+        std::size_t first = 0;
+        std::vector<TaskId> waiting;
     };
-    Next release(TaskId task, bool same_stream);
-    void advance(TaskId task, Next& next);
+    void clear();
+    const Next& release(TaskId task, bool same_stream);
+    void advance(TaskId task);
 
-    const TaskGraph& graph_;
     std::span<const Cost> costs_;
     std::vector<State> states_;
-    std::vector<TaskId> next_in_stream_;  ///< own number where last
-    std::map<ResourceId, Queue> queues_;
+    std::vector<Successor> successors_;         ///< of all tasks, task by task
+    std::vector<std::size_t> first_successor_;  ///< by task, and one past the last
+    std::vector<TaskId> next_in_stream_;        ///< own number where last
+    std::vector<Queue> queues_;                 ///< by resource
+    Next next_;
 };
 
 }  // namespace overlap

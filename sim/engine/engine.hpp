@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,6 +26,16 @@ struct EngineResult {
     double wall_ms = 0;            ///< host time inside the engine
     std::string approximation;     ///< where the engine could not keep to the contract: how; else empty
 };
+
+/// The result of a simulation that ran since `begin`.
+inline EngineResult finished(std::vector<TaskTimes> tasks, std::chrono::steady_clock::time_point begin) {
+    EngineResult result;
+    for (const TaskTimes& times : tasks) result.makespan = std::max(result.makespan, times.end);
+    result.tasks = std::move(tasks);
+    const std::chrono::duration<double, std::milli> wall = std::chrono::steady_clock::now() - begin;
+    result.wall_ms = wall.count();
+    return result;
+}
 
 /// Runs a task graph on shared resources.
 /// Contract: `costs[t]` belongs to task t. Rates are constant between events and follow the rule in

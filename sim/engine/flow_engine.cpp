@@ -65,12 +65,7 @@ public:
             round_ = 0;
             update_rates();
         }
-        EngineResult result;
-        for (const TaskTimes& times : times_) result.makespan = std::max(result.makespan, times.end);
-        result.tasks = std::move(times_);
-        const std::chrono::duration<double, std::milli> wall = std::chrono::steady_clock::now() - begin;
-        result.wall_ms = wall.count();
-        return result;
+        return finished(std::move(times_), begin);
     }
 
 private:

@@ -42,12 +42,7 @@ public:
         s4u::Exec::on_completion_cb([this](const s4u::Activity& activity) { completed(activity); });
         carry_out(dispatcher_.begin());
         s4u::Engine::get_instance()->run();
-        EngineResult result;
-        for (const TaskTimes& times : times_) result.makespan = std::max(result.makespan, times.end);
-        result.tasks = std::move(times_);
-        const std::chrono::duration<double, std::milli> wall = std::chrono::steady_clock::now() - begin;
-        result.wall_ms = wall.count();
-        return result;
+        return finished(std::move(times_), begin);
     }
 
 private:
@@ -221,7 +216,8 @@ private:
     std::map<std::pair<int, int>, Seconds> stream_free_;  ///< when the last body on it was over
     std::map<double, std::multimap<TaskId, std::function<void()>>> agenda_;  ///< by date, then task
     bool at_work_ = false;
-    double date_ = 0;  ///< while at work: the date that is due, from which SimGrid's clock may be a rounding away
+    double date_ =
+        0;  ///< while at work: the date that is due, from which SimGrid's clock may be a rounding away
     std::unordered_map<const s4u::Activity*, TaskId> task_of_;
     std::vector<s4u::ExecPtr> started_;  // kept: SimGrid still uses an activity after its completion signal
 };

@@ -75,11 +75,11 @@ DeviceSpec read_device(const std::filesystem::path& path) {
     if (config.has("collective_library")) {
         ConfigObject library = config.object("collective_library");
         library.text("name");
-        device.library.channels = count(library, "channels", 1024);
+        device.collective_library.channels = count(library, "channels", 1024);
         for (std::size_t kind = 0; kind < collective_names.size(); ++kind) {
             if (!library.has(collective_names[kind])) continue;
             ConfigObject fit = library.object(collective_names[kind]);
-            device.library.collectives[static_cast<CollectiveKind>(kind)] = {time(fit, "latency_us"),
+            device.collective_library.collectives[static_cast<CollectiveKind>(kind)] = {time(fit, "latency_us"),
                                                                              rate(fit, "bus_GBps")};
             fit.finish();
         }

@@ -53,7 +53,7 @@ struct DeviceSpec {
         };
         double channels = 0;  ///< compute units that its kernel holds
         std::map<CollectiveKind, Fit> collectives;
-    } library;
+    } collective_library;
 
     /// Losses beyond the sharing of compute units, HBM and links; shares of the victim's rate, in [0, 1].
     struct Interference {

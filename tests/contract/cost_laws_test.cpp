@@ -39,7 +39,7 @@ std::map<std::string, std::vector<Task>> families(const Machine& machine) {
         result["pack"].push_back(Task{LocalCopyWork{Bytes(bytes), Bytes(bytes)}});
         result["strided pack"].push_back(Task{LocalCopyWork{Bytes(bytes), Bytes(std::min(bytes, 256.0))}});
         result["reduce"].push_back(Task{ReduceWork{Bytes(bytes), 8}});
-        for (const auto& [kind, fit] : machine.topology.device().library.collectives)
+        for (const auto& [kind, fit] : machine.topology.device().collective_library.collectives)
             result["library " + name_of(kind)].push_back(Task{CollectiveKernelWork{kind, Bytes(bytes)}});
         result["memory"].push_back(Task{MemoryBoundWork{Bytes(bytes), Bytes(bytes)}});
     }
