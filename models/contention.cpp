@@ -4,24 +4,80 @@
 
 namespace overlap {
 
+namespace {
+
+TaskClass class_of(const Task& task) {
+    switch (task.kind()) {
+        case TaskKind::gemm:
+            return TaskClass::gemm;
+        case TaskKind::copy:
+            return std::get<CopyWork>(task.work).agent == Agent::dma ? TaskClass::copy_dma
+                                                                     : TaskClass::copy_cu;
+        case TaskKind::collective:
+            return TaskClass::collective;
+        case TaskKind::local_copy:
+        case TaskKind::reduce:
+        case TaskKind::memory_bound:
+            break;
+    }
+    return TaskClass::stream;
+}
+
+void disturb_gemms(const CopyWork& copy, const Machine& machine, Cost& cost) {
+    const DeviceSpec& device = machine.topology.device();
+    const DeviceSpec::Interference& losses = device.interference;
+    const bool dma = copy.agent == Agent::dma;
+    const double lost = dma ? losses.compute_lost_to_dma : losses.compute_lost_to_copy_kernels;
+    const double slowed = dma ? losses.gemm_slowed_beside_dma : losses.gemm_slowed_beside_copy_kernels;
+    for (const int gpu : {copy.src, copy.dst}) {
+        if (slowed > 0) cost.holds.push_back({machine.resources.clock(gpu), slowed, false});
+        if (lost == 0) continue;
+        const Seconds at_full_rate = copy.bytes / (2.0 * machine.topology.egress(gpu));
+        cost.demands.push_back(
+            {machine.resources.compute_units(gpu), lost * device.compute_units * at_full_rate.si()});
+    }
+}
+
+void disturb_copies(int gpu, const Machine& machine, Cost& cost) {
+    const DeviceSpec::Interference& losses = machine.topology.device().interference;
+    const ResourceTable& resources = machine.resources;
+    if (losses.gemm_slowed_beside_dma > 0 || losses.gemm_slowed_beside_copy_kernels > 0)
+        cost.demands.push_back({resources.clock(gpu), cost.body.si()});
+    if (losses.dma_lost_to_compute == 0) return;
+    for (int turn = 0; turn < resources.dma_engines_in_use(); ++turn) {
+        const ResourceId engine = resources.dma_engine(gpu, gpu + 1 + turn);
+        cost.demands.push_back(
+            {engine, losses.dma_lost_to_compute * resources[engine].capacity * cost.body.si()});
+    }
+}
+
+/// A kernel that holds units needs just these; one that shares them starts with any.
+void claim_compute_units(int gpu, const Machine& machine, Cost& cost) {
+    const ResourceId units = machine.resources.compute_units(gpu);
+    const bool yields = machine.topology.device().launch.residency == Residency::tiled;
+    for (const Hold& hold : cost.holds)
+        if (hold.resource == units)
+            cost.claim = {units, static_cast<int>(hold.units), static_cast<int>(hold.units), false};
+    for (const Demand& demand : cost.demands)
+        if (demand.resource == units && !cost.claim)
+            cost.claim = {units, 1, machine.resources[units].units, yields};
+}
+
+}  // namespace
+
 void add_interference(const Task& task, const Machine& machine, Cost& cost) {
     const DeviceSpec& device = machine.topology.device();
-    const ResourceTable& resources = machine.resources;
-    if (const auto* copy = std::get_if<CopyWork>(&task.work)) {
-        const double lost = copy->agent == Agent::dma ? device.interference.compute_lost_to_dma
-                                                      : device.interference.compute_lost_to_copy_kernels;
-        if (lost == 0) return;
-        for (const int gpu : {copy->src, copy->dst}) {
-            const Seconds at_full_rate = copy->bytes / (2.0 * machine.topology.egress(gpu));
-            cost.demands.push_back(
-                {resources.compute_units(gpu), lost * device.compute_units * at_full_rate.si()});
-        }
-    } else if (task.kind() == TaskKind::gemm && device.interference.dma_lost_to_compute > 0) {
-        const double share = device.interference.dma_lost_to_compute;
-        for (int turn = 0; turn < resources.dma_engines_in_use(); ++turn) {
-            const ResourceId engine = resources.dma_engine(task.gpu, task.gpu + 1 + turn);
-            cost.demands.push_back({engine, share * resources[engine].capacity * cost.body.si()});
-        }
+    const auto* copy = std::get_if<CopyWork>(&task.work);
+    const bool kernel = copy == nullptr || copy->agent == Agent::cu;
+    if (kernel && device.launch.residency != Residency::shared) claim_compute_units(task.gpu, machine, cost);
+    if (copy != nullptr) disturb_gemms(*copy, machine, cost);
+    if (task.kind() == TaskKind::gemm) disturb_copies(task.gpu, machine, cost);
+    if (device.interference.weights.empty()) return;
+    for (Demand& demand : cost.demands) {
+        const auto kind = static_cast<std::size_t>(machine.resources[demand.resource].kind);
+        const auto weights = device.interference.weights.find(resource_kind_names[kind]);
+        if (weights != device.interference.weights.end())
+            demand.weight = weights->second[static_cast<std::size_t>(class_of(task))];
     }
 }
 
@@ -29,8 +85,11 @@ void remove_contention(const Machine& machine, Cost& cost) {
     cost.body = isolated_body(cost, machine.resources);
     const auto shared_by_both = [&](const Demand& demand) {
         const ResourceKind kind = machine.resources[demand.resource].kind;
-        return kind == ResourceKind::compute_units || kind == ResourceKind::hbm;
+        return kind == ResourceKind::compute_units || kind == ResourceKind::hbm ||
+               kind == ResourceKind::clock;
     };
+    if (cost.claim && machine.resources[cost.claim->resource].kind == ResourceKind::compute_units)
+        cost.claim.reset();
     std::erase_if(cost.demands, shared_by_both);
     cost.holds.clear();
 }

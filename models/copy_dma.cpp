@@ -37,8 +37,10 @@ public:
             cost.setup += dma.start;
             cost.completion = dma.completion;
             const int peer = task.gpu == copy.dst ? copy.src : copy.dst;
-            cost.queue = resources.dma_engine(task.gpu, peer);
-            cost.demands.push_back({*cost.queue, moved});
+            const ResourceId engine = resources.dma_engine(task.gpu, peer);
+            cost.claim = {engine};
+            cost.demands.push_back({engine, moved});
+            cost.body = Bytes(moved) / dma.engine;
         }
         for (const std::size_t link : route.links) {
             cost.demands.push_back({resources.link(link), copy.bytes.si()});

@@ -12,22 +12,34 @@
 namespace overlap {
 
 /// `amount` of a resource that a task uses over its whole body: CU·seconds of compute units, bytes of the
-/// rest.
+/// rest. Where the resource is short, users get shares in proportion to their weights.
 struct Demand {
     ResourceId resource = 0;
     double amount = 0;
+    double weight = 1;
 };
 
 /// `units` of a resource taken away from everybody else for as long as the body runs, used or not.
 struct Hold {
     ResourceId resource = 0;
     double units = 0;
+    /// Of the holds of one resource that aren't added up, only the largest counts.
+    bool adds_up = true;
 };
 
-/// What one task costs alone. In order: launch, its turn on its stream and, with `queue`, on a DMA engine,
-/// setup (the engine is taken), body, completion. The stream and the engine are free again after the body;
-/// the task has ended after the completion. `handoff` is what successors on other streams wait beyond the
-/// end.
+/// What a task must be given of a resource's units before its setup, and keeps until its body is over: its
+/// turn on a DMA engine, the compute units that its thread blocks wait for.
+struct Claim {
+    ResourceId resource = 0;
+    int least = 1;        ///< it starts with so many …
+    int most = 1;         ///< … takes more as they come free, up to so many …
+    bool yields = false;  ///< … and leaves them to tasks of higher priority
+};
+
+/// What one task costs alone. In order: launch, its turn on its stream, its `claim`, setup, body, completion.
+/// The stream and what it claimed are free again after the body; the task has ended after the completion.
+/// Successors wait beyond that, by kind of edge: on its own stream not at all, `handoff` on another stream,
+/// `remote_handoff` on another GPU, and `flag` over a progress edge, from when the flag is set.
 struct Cost {
     Seconds launch;
     bool launch_ahead = false;  ///< launched while the stream is still busy with the task before
@@ -35,7 +47,9 @@ struct Cost {
     Seconds body;  ///< at the top rate; demands may make it longer
     Seconds completion;
     Seconds handoff;
-    std::optional<ResourceId> queue;
+    Seconds remote_handoff;
+    Seconds flag;
+    std::optional<Claim> claim;
     std::vector<Demand> demands;
     std::vector<Hold> holds;
 };

@@ -25,6 +25,8 @@ public:
         cost.launch = device.launch.kernel;
         cost.body = std::max(shape.flops() / peak->second, hbm / device.hbm);
         cost.handoff = device.launch.dependency;
+        cost.remote_handoff = device.launch.remote_dependency;
+        cost.flag = device.launch.flag;
         cost.demands.push_back(
             {machine.resources.compute_units(task.gpu), device.compute_units * cost.body.si()});
         cost.demands.push_back({machine.resources.hbm(task.gpu), hbm.si()});

@@ -20,6 +20,8 @@ public:
         cost.launch = device.launch.kernel;
         cost.body = estimate.launch + estimate.body;
         cost.handoff = device.launch.dependency;
+        cost.remote_handoff = device.launch.remote_dependency;
+        cost.flag = device.launch.flag;
         const ResourceTable& resources = machine.resources;
         cost.demands.push_back(
             {resources.compute_units(task.gpu), estimate.compute_units_busy * estimate.body.si()});

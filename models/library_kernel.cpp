@@ -17,7 +17,8 @@ public:
         const auto fit = device.collective_library.collectives.find(work.kind);
         if (fit == device.collective_library.collectives.end()) {
             std::vector<std::string> known;
-            for (const auto& [kind, line] : device.collective_library.collectives) known.push_back(name_of(kind));
+            for (const auto& [kind, line] : device.collective_library.collectives)
+                known.push_back(name_of(kind));
             throw UserError("device " + device.name + " has no library measurement of " + name_of(work.kind) +
                             suggestion("", known));
         }
@@ -29,6 +30,8 @@ public:
         cost.launch = fit->second.latency;
         cost.body = static_cast<double>(ranks - 1) * to_each_peer / fit->second.bus;
         cost.handoff = device.launch.dependency;
+        cost.remote_handoff = device.launch.remote_dependency;
+        cost.flag = device.launch.flag;
         for (int peer = 0; peer < ranks; ++peer) {
             if (peer == task.gpu) continue;
             for (const std::size_t link : machine.topology.route(task.gpu, peer).links)

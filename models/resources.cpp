@@ -6,19 +6,29 @@ namespace overlap {
 
 ResourceTable::ResourceTable(const Topology& topology) : gpus_(topology.gpus()) {
     const DeviceSpec& device = topology.device();
-    engines_ = std::min(device.dma.peer_engines, std::max(gpus_ - 1, 1));
-    stride_ = 3 + static_cast<std::size_t>(engines_);
+    const bool by_peer = device.dma.queues == DmaQueues::by_peer;
+    const int engines = std::min(device.dma.peer_engines, std::max(gpus_ - 1, 1));
+    engines_ = by_peer ? engines : 1;
+    const int servers = by_peer ? 1 : engines;
+    stride_ = 4 + static_cast<std::size_t>(engines_);
     first_link_ = stride_ * static_cast<std::size_t>(gpus_);
     for (int gpu = 0; gpu < gpus_; ++gpu) {
-        const auto own = [&](ResourceKind kind, const std::string& suffix, double capacity) {
+        const auto own = [&](ResourceKind kind, const std::string& suffix, double capacity) -> Resource& {
             const std::string& word = resource_kind_names[static_cast<std::size_t>(kind)];
-            resources_.push_back({kind, gpu, word + "[" + std::to_string(gpu) + "]" + suffix, capacity});
+            return resources_.emplace_back(
+                Resource{kind, gpu, word + "[" + std::to_string(gpu) + "]" + suffix, capacity});
         };
-        own(ResourceKind::compute_units, "", device.compute_units);
+        own(ResourceKind::compute_units, "", device.compute_units).units =
+            static_cast<int>(device.compute_units);
         own(ResourceKind::hbm, "", device.hbm.si());
         own(ResourceKind::remote_read, "", device.copy_kernel.remote_read.si());
-        for (int engine = 0; engine < engines_; ++engine)
-            own(ResourceKind::dma, "[" + std::to_string(engine) + "]", device.dma.engine.si());
+        own(ResourceKind::clock, "", 1).limits_each = true;
+        for (int engine = 0; engine < engines_; ++engine) {
+            Resource& dma =
+                own(ResourceKind::dma, "[" + std::to_string(engine) + "]", device.dma.engine.si() * servers);
+            dma.units = servers;
+            dma.order = device.dma.order;
+        }
     }
     for (const Link& link : topology.links())
         resources_.push_back({ResourceKind::link, -1, "link[" + link.name + "]", link.bandwidth.si()});
@@ -26,7 +36,7 @@ ResourceTable::ResourceTable(const Topology& topology) : gpus_(topology.gpus()) 
 
 ResourceId ResourceTable::dma_engine(int gpu, int peer) const {
     const int turn = (peer - gpu - 1 + gpus_) % gpus_;
-    return per_gpu(gpu) + 3 + static_cast<std::size_t>(turn % engines_);
+    return per_gpu(gpu) + 4 + static_cast<std::size_t>(turn % engines_);
 }
 
 }  // namespace overlap

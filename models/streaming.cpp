@@ -44,6 +44,8 @@ public:
         cost.launch = device.launch.kernel;
         cost.body = bytes.paid / std::min(device.hbm, units * device.copy_kernel.cu);
         cost.handoff = device.launch.dependency;
+        cost.remote_handoff = device.launch.remote_dependency;
+        cost.flag = device.launch.flag;
         cost.demands.push_back({machine.resources.compute_units(task.gpu), units * cost.body.si()});
         cost.demands.push_back({machine.resources.hbm(task.gpu), bytes.moved.si()});
         return cost;

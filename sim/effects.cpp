@@ -20,7 +20,8 @@ Cost scaled(Cost cost, double share) {
 }
 
 void remove_latencies(Cost& cost) {
-    cost.launch = cost.setup = cost.completion = cost.handoff = Seconds();
+    cost.launch = cost.setup = cost.completion = Seconds();
+    cost.handoff = cost.remote_handoff = cost.flag = Seconds();
 }
 
 class Pricer {

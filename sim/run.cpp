@@ -9,6 +9,13 @@
 namespace overlap {
 namespace {
 
+/// The nearest-rank quantile of sorted values.
+template <class Value>
+const Value& quantile(const std::vector<Value>& sorted, double share) {
+    const auto rank = std::ceil(share * static_cast<double>(sorted.size()));
+    return sorted[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];
+}
+
 /// One graph under one set of effects; the parts that the counterfactual runs share.
 class Experiment {
 public:
@@ -21,10 +28,19 @@ public:
     std::vector<Cost> price(const Effects& effects) const {
         return overlap::price(graph_, scenario_.workload, scenario_.machine, models_, effects);
     }
-    EngineResult run(std::span<const Cost> costs) const {
-        return engine_->run(graph_, costs, scenario_.machine.resources);
+    EngineResult run(std::span<const Cost> costs, std::uint64_t seed) const {
+        return engine_->run(graph_, costs, scenario_.machine.resources, seed);
     }
-    Seconds makespan(const Effects& effects) const { return run(price(effects)).makespan; }
+    /// Makespans with their seeds, the shortest first.
+    std::vector<std::pair<Seconds, std::uint64_t>> makespans(std::span<const Cost> costs) const {
+        std::vector<std::pair<Seconds, std::uint64_t>> result;
+        const int seeds = has_unspecified_order(costs) ? scenario_.seeds : 1;
+        for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(seeds); ++seed)
+            result.emplace_back(run(costs, seed).makespan, seed);
+        std::sort(result.begin(), result.end());
+        return result;
+    }
+    Seconds makespan(const Effects& effects) const { return quantile(makespans(price(effects)), 0.5).first; }
     /// Transfers and reductions alone.
     Seconds communication(Effects effects) const {
         effects.computation = false;
@@ -44,6 +60,13 @@ public:
     }
 
 private:
+    bool has_unspecified_order(std::span<const Cost> costs) const {
+        const ResourceTable& resources = scenario_.machine.resources;
+        return std::any_of(costs.begin(), costs.end(), [&](const Cost& cost) {
+            return cost.claim && resources[cost.claim->resource].order == QueueOrder::unspecified;
+        });
+    }
+
     const Scenario& scenario_;
     const TaskGraph& graph_;
     CostModels models_;
@@ -142,6 +165,7 @@ RunConfig read_run_config(const Json& json, const std::string& origin) {
             config.fail("workload", "is " + result.workload.dump() + ", expected a file name or an object");
     }
     if (config.has("engine")) result.engine = config.text("engine");
+    if (config.has("seeds")) result.seeds = static_cast<int>(config.integer("seeds", 1, most_seeds));
     if (config.has("cost_models")) result.cost_models = config.texts("cost_models");
     if (config.has("without")) result.without = config.texts("without");
     config.finish();
@@ -178,11 +202,14 @@ Scenario resolve(const RunConfig& config, const ConfigFolder& folder) {
     CostModels{config.cost_models};
     without(config.without);
     const Seconds sustained = multiplying_time(workload, calibration);
+    const bool one_order = topology.device().dma.order != QueueOrder::unspecified;
+    const int seeds = config.seeds.value_or(one_order ? 1 : default_seeds);
     return {{std::move(topology), std::move(resources), std::move(calibration), sustained},
             std::move(workload),
             &schedule,
             std::move(params),
             config.engine,
+            seeds,
             config.cost_models,
             config.without};
 }
@@ -194,6 +221,7 @@ Json Scenario::config() const {
             {"params", to_json(params, schedule->parameters)},
             {"workload", to_json(workload)},
             {"engine", engine},
+            {"seeds", seeds},
             {"cost_models", cost_models},
             {"without", without}};
 }
@@ -210,11 +238,15 @@ RunResult run(const Scenario& scenario) {
     const Experiment serial(scenario, baseline);
 
     const std::vector<Cost> costs = own.price(effects);
-    const EngineResult simulated = own.run(costs);
+    const auto makespans = own.makespans(costs);
+    const EngineResult simulated = own.run(costs, quantile(makespans, 0.5).second);
     RunResult result;
     result.config = scenario.config();
     result.scenario = scenario_line(scenario);
     result.makespan = simulated.makespan;
+    result.makespan_p10 = quantile(makespans, 0.1).first;
+    result.makespan_p90 = quantile(makespans, 0.9).first;
+    result.seeds = makespans.size();
     result.serial = serial.makespan(effects);
     result.gemm = serial.computation(effects);
     result.comm = own.communication(effects);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,9 @@ namespace overlap {
 
 inline const std::string default_workload = "llama3_70b_gate_up_forward";
 inline const std::string default_engine = "flow";
+/// Of a machine that leaves an order unspecified; 1 elsewhere.
+inline constexpr int default_seeds = 15;
+inline constexpr int most_seeds = 100'000;
 
 /// A run config as given (ARCHITECTURE section 7): a file, a line of a batch, or flags. Where it came from is
 /// kept for errors.
@@ -24,6 +28,7 @@ struct RunConfig {
     Json params = Json::object();
     Json workload = default_workload;  ///< file name, or a workload object
     std::string engine = default_engine;
+    std::optional<int> seeds;
     std::vector<std::string> cost_models;
     std::vector<std::string> without;
 };
@@ -38,6 +43,7 @@ struct Scenario {
     const ScheduleEntry* schedule = nullptr;
     ScheduleParams params;
     std::string engine;
+    int seeds = 1;  ///< simulations of what the machine leaves unspecified, with seeds 0 … seeds − 1
     std::vector<std::string> cost_models;
     std::vector<std::string> without;
 
@@ -49,7 +55,8 @@ struct Scenario {
 /// Throws UserError with the first thing that is wrong.
 Scenario resolve(const RunConfig& config, const ConfigFolder& folder);
 
-/// Runs the schedule and, for the baseline and the losses, `serial` and the counterfactuals.
+/// Runs the schedule and, for the baseline and the losses, `serial` and the counterfactuals. Every time is
+/// the median over the seeds; the timeline is that of a median run.
 RunResult run(const Scenario& scenario);
 
 }  // namespace overlap

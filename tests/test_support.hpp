@@ -59,7 +59,8 @@ inline DeviceSpec round_device() {
     device.hbm_peak = device.hbm = gigabytes_per_second(1000);
     device.last_level_cache = megabytes(1);
     const Seconds one = microseconds(1);
-    device.launch = {one, one};
+    device.launch.kernel = device.launch.dependency = one;
+    device.launch.remote_dependency = device.launch.flag = one;
     device.dma.peer_engines = 1;
     device.dma.engine = gigabytes_per_second(10);
     device.dma.command = device.dma.schedule = device.dma.start = device.dma.completion = one;

@@ -21,6 +21,7 @@ TaskId Transfers::copy(int src, int dst, const Payload& payload, std::span<const
     task.stream = transfer_stream(options_.single_stream ? task.gpu : pull ? src : dst);
     task.shard = payload.shard;
     task.chunk = payload.chunk;
+    task.priority = options_.priority == Priority::high ? 1 : 0;
     return graph_.add(task, after);
 }
 

@@ -14,11 +14,16 @@ enum class PeerOrder {
 };
 inline const std::array<std::string, 2> peer_order_names{"rotation", "ascending"};
 
+/// Of a stream, as kernels are queued; among others of the same GPU.
+enum class Priority { normal, high };
+inline const std::array<std::string, 2> priority_names{"normal", "high"};
+
 /// How the transfers of a schedule are carried out.
 struct TransferOptions {
     Agent agent = Agent::dma;
     Direction direction = Direction::pull;
     int cus = 0;  ///< compute units a copy kernel holds; 0 with DMA
+    Priority priority = Priority::normal;
     PeerOrder order = PeerOrder::rotation;
     bool single_stream = false;  ///< one transfer stream a GPU instead of one per peer
 };

@@ -54,7 +54,12 @@ Json to_json(const TaskGraph& graph, const Json& config) {
                    {"shard", task.shard},
                    {"chunk", task.chunk}};
         entry.update(details(task.work));
-        entry["after"] = graph.predecessors(id);
+        if (task.priority != 0) entry["priority"] = task.priority;
+        entry["after"] = Json::array();
+        graph.for_each_edge_into(id, [&](const Edge& edge) {
+            if (!edge.of_progress()) return entry["after"].push_back(edge.predecessor);
+            entry["gates"].push_back({{"task", edge.predecessor}, {"from", edge.from}, {"to", edge.to}});
+        });
         json["tasks"].push_back(std::move(entry));
     }
     return json;
@@ -70,10 +75,15 @@ std::string to_dot(const TaskGraph& graph) {
                 out << "    t" << id << " [label=" << boost::escape_dot_string(graph[id].name()) << "];\n";
         out << "  }\n";
     }
-    const std::vector<TaskId> before = graph.stream_predecessors();
     for (TaskId id = 0; id < graph.size(); ++id) {
-        for (const TaskId source : graph.predecessors(id)) out << "  t" << source << " -> t" << id << ";\n";
-        if (before[id] != id) out << "  t" << before[id] << " -> t" << id << " [style=dotted];\n";
+        graph.for_each_edge_into(id, [&](const Edge& edge) {
+            out << "  t" << edge.predecessor << " -> t" << id;
+            if (edge.of_progress())
+                out << " [label=\"" << edge.from << " > " << edge.to << "\", style=dashed]";
+            out << ";\n";
+        });
+        if (const TaskId before = graph.stream_predecessor(id); before != id)
+            out << "  t" << before << " -> t" << id << " [style=dotted];\n";
     }
     out << "}\n";
     return out.str();

@@ -19,6 +19,7 @@ struct RunFlags {
     std::vector<std::string> params, cost_models, without;
     std::string format = "text";
     std::string trace, graph;
+    std::optional<int> seeds;
     bool dry_run = false;
 };
 
@@ -75,6 +76,7 @@ RunConfig config_from(const RunFlags& flags, const ConfigFolder& folder) {
     replace(config.topology, flags.topology);
     replace(config.schedule, flags.schedule);
     replace(config.engine, flags.engine);
+    if (flags.seeds) config.seeds = flags.seeds;
     if (!flags.workload.empty()) config.workload = flags.workload;
     const bool changes =
         !(flags.gemm + flags.dtype + flags.collective + flags.order + flags.shard_dim).empty();
@@ -128,6 +130,11 @@ void add_run_command(CLI::App& app) {
     app.add_option("--shard-dim", flags->shard_dim, "m, or k where the tokens are in K");
     app.add_option("--config", flags->config, "Run config (JSON file); flags override it");
     app.add_option("--engine", flags->engine, "Simulation engine; default " + default_engine);
+    app.add_option(
+           "--seeds", flags->seeds,
+           "Simulations with orders that the machine leaves unspecified: median, p10 and p90; default " +
+               std::to_string(default_seeds) + " on such a machine")
+        ->check(CLI::Range(1, most_seeds));
     app.add_option("--cost-model", flags->cost_models,
                    "Cost model instead of the default for its kind; repeatable")
         ->take_all();

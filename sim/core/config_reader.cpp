@@ -100,10 +100,21 @@ std::size_t ConfigObject::choice(const std::string& key, std::span<const std::st
 double ConfigObject::sourced(const std::string& key, Range range) {
     ConfigObject parameter = object(key);
     const double value = parameter.number("value", range);
+    require_source(parameter);
+    return value;
+}
+
+std::size_t ConfigObject::sourced_choice(const std::string& key, std::span<const std::string> names) {
+    ConfigObject parameter = object(key);
+    const std::size_t value = parameter.choice("value", names);
+    require_source(parameter);
+    return value;
+}
+
+void ConfigObject::require_source(ConfigObject& parameter) const {
     if (parameter.text("source").empty())
         parameter.fail("source", "is empty, expected where the value is from");
     parameter.finish();
-    return value;
 }
 
 ConfigObject ConfigObject::object(const std::string& key) {

@@ -39,6 +39,8 @@ public:
     std::size_t choice(const std::string& key, std::span<const std::string> names);
     /// A physical number with its origin: {"value": …, "source": "…"}; the source must not be empty.
     double sourced(const std::string& key, Range range);
+    /// The same with one of `names` as its value; returns its index.
+    std::size_t sourced_choice(const std::string& key, std::span<const std::string> names);
     ConfigObject object(const std::string& key);
     std::vector<ConfigObject> objects(const std::string& key);
     std::vector<std::int64_t> integers(const std::string& key, std::int64_t low, std::int64_t high);
@@ -57,6 +59,7 @@ public:
 
 private:
     const Json& at(const std::string& key);
+    void require_source(ConfigObject& parameter) const;
     double checked(const Json& value, const std::string& key, Range range) const;
     std::int64_t checked_integer(const Json& value, const std::string& key, std::int64_t low,
                                  std::int64_t high) const;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <map>
 
 namespace overlap {
 
@@ -25,11 +24,35 @@ std::string Task::name() const {
 // construction.
 TaskId TaskGraph::add(Task task, std::span<const TaskId> after) {
     const TaskId id = boost::add_vertex(std::move(task), graph_);
-    for (const TaskId before : after) {
-        assert(before < id);
-        boost::add_edge(before, id, graph_);
-    }
+    put_on_stream(id);
+    for (const TaskId before : after) add_edge({before, id});
     return id;
+}
+
+void TaskGraph::put_on_stream(TaskId id) {
+    const auto gpu = static_cast<std::size_t>(graph_[id].gpu);
+    const auto stream = static_cast<std::size_t>(graph_[id].stream);
+    if (numbers_.size() <= gpu) numbers_.resize(gpu + 1);
+    if (numbers_[gpu].size() <= stream) numbers_[gpu].resize(stream + 1, not_seen);
+    std::uint32_t& number = numbers_[gpu][stream];
+    if (number == not_seen) {
+        number = static_cast<std::uint32_t>(last_in_stream_.size());
+        last_in_stream_.push_back(id);
+    }
+    stream_numbers_.push_back(number);
+    stream_predecessors_.push_back(last_in_stream_[number]);
+    last_in_stream_[number] = id;
+}
+
+void TaskGraph::add_edge(const Edge& edge) {
+    assert(edge.predecessor < edge.successor && edge.successor < size());
+    assert(edge.from > 0 && edge.from <= 1 && edge.to >= 0 && edge.to < 1);
+    boost::add_edge(edge.predecessor, edge.successor, Progress{edge.from, edge.to}, graph_);
+}
+
+Edge TaskGraph::edge_of(Graph::edge_descriptor edge) const {
+    const Progress& progress = graph_[edge];
+    return {boost::source(edge, graph_), boost::target(edge, graph_), progress.from, progress.to};
 }
 
 std::vector<TaskId> TaskGraph::predecessors(TaskId id) const {
@@ -46,18 +69,6 @@ std::vector<TaskId> TaskGraph::successors(TaskId id) const {
     return result;
 }
 
-std::vector<TaskId> TaskGraph::stream_predecessors() const {
-    std::vector<TaskId> result(size());
-    std::map<std::pair<int, int>, TaskId> last;
-    for (TaskId id = 0; id < size(); ++id) {
-        const auto [entry, first] = last.try_emplace({graph_[id].gpu, graph_[id].stream}, id);
-        result[id] = entry->second;
-        entry->second = id;
-        (void)first;
-    }
-    return result;
-}
-
 int TaskGraph::gpus() const {
     int highest = -1;
     for (TaskId id = 0; id < size(); ++id) highest = std::max(highest, graph_[id].gpu);
@@ -65,14 +76,33 @@ int TaskGraph::gpus() const {
 }
 
 Seconds TaskGraph::critical_path(std::span<const Seconds> durations) const {
-    const std::vector<TaskId> in_stream = stream_predecessors();
-    std::vector<Seconds> finish(size());
+    struct Gate {
+        double to;
+        Seconds opens;
+    };
+    struct Path {
+        Seconds start;
+        std::vector<Gate> gates;  ///< of progress edges
+    };
+    std::vector<Path> paths(size());
+    const auto reached = [&](TaskId id, double share) {
+        Seconds time = paths[id].start + share * durations[id];
+        for (const Gate& gate : paths[id].gates)
+            if (gate.to < share) time = std::max(time, gate.opens + (share - gate.to) * durations[id]);
+        return time;
+    };
     Seconds longest;
     for (TaskId id = 0; id < size(); ++id) {
-        Seconds start = in_stream[id] == id ? Seconds() : finish[in_stream[id]];
-        for (const TaskId before : predecessors(id)) start = std::max(start, finish[before]);
-        finish[id] = start + durations[id];
-        longest = std::max(longest, finish[id]);
+        Path& path = paths[id];
+        if (const TaskId before = stream_predecessor(id); before != id) path.start = reached(before, 1);
+        for_each_edge_into(id, [&](const Edge& edge) {
+            const Seconds opens = reached(edge.predecessor, edge.from);
+            if (edge.to > 0)
+                path.gates.push_back({edge.to, opens});
+            else
+                path.start = std::max(path.start, opens);
+        });
+        longest = std::max(longest, reached(id, 1));
     }
     return longest;
 }

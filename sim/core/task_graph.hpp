@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/graph/adjacency_list.hpp>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <variant>
@@ -71,10 +72,11 @@ std::string stream_name(int stream);
 
 struct Task {
     Work work;
-    int gpu = 0;     ///< where it executes
-    int stream = 0;  ///< in-order queue of that GPU; tasks of one stream run in the order they were added
-    int shard = -1;  ///< which shard (owner rank) it works on; −1: all
-    int chunk = -1;  ///< which chunk of that shard; −1: all
+    int gpu = 0;       ///< where it executes
+    int stream = 0;    ///< in-order queue of that GPU; tasks of one stream run in the order they were added
+    int shard = -1;    ///< which shard (owner rank) it works on; −1: all
+    int chunk = -1;    ///< which chunk of that shard; −1: all
+    int priority = 0;  ///< of its stream: where tasks wait for the same thing, the higher goes first
 
     TaskKind kind() const { return static_cast<TaskKind>(work.index()); }
     /// For people: "gemm s3 c1", "copy 3>0 s3 c1".
@@ -83,8 +85,20 @@ struct Task {
 
 using TaskId = std::size_t;
 
-/// A directed acyclic graph of tasks: an edge a → b says that b starts after a has finished. Beside the
-/// edges, the tasks of one (gpu, stream) run one after another in the order of their numbers.
+/// The body of `successor` goes beyond the share `to` of itself only once `predecessor` has done the share
+/// `from` of its own. 1 and 0 are the ordinary edge: start after the end. Anything else is a progress edge,
+/// as between fused or flag-gated kernels: the predecessor sets a flag on the way, the successor polls it.
+struct Edge {
+    TaskId predecessor = 0;
+    TaskId successor = 0;
+    double from = 1;  ///< in (0, 1]
+    double to = 0;    ///< in [0, 1)
+
+    bool of_progress() const { return from < 1 || to > 0; }
+};
+
+/// A directed acyclic graph of tasks. Beside the edges, the tasks of one (gpu, stream) run one after another
+/// in the order of their numbers.
 class TaskGraph {
 public:
     TaskId add(Task task, std::span<const TaskId> after = {});
@@ -92,21 +106,48 @@ public:
         return add(std::move(task), std::span(after.begin(), after.size()));
     }
 
+    /// Its predecessor has the lower number, so that the graph stays acyclic.
+    void add_edge(const Edge& edge);
+
     std::size_t size() const { return boost::num_vertices(graph_); }
     const Task& operator[](TaskId id) const { return graph_[id]; }
     std::vector<TaskId> predecessors(TaskId id) const;
     std::vector<TaskId> successors(TaskId id) const;
+    /// Calls `visit(edge)` for each edge, in the order in which they were added.
+    template <class Visit>
+    void for_each_edge_into(TaskId id, Visit&& visit) const {
+        for (auto [edge, end] = boost::in_edges(id, graph_); edge != end; ++edge) visit(edge_of(*edge));
+    }
+    template <class Visit>
+    void for_each_edge_from(TaskId id, Visit&& visit) const {
+        for (auto [edge, end] = boost::out_edges(id, graph_); edge != end; ++edge) visit(edge_of(*edge));
+    }
     std::size_t edge_count() const { return boost::num_edges(graph_); }
-    /// For each task the one before it on its stream, or its own number where it is the first.
-    std::vector<TaskId> stream_predecessors() const;
+    /// Streams are numbered 0 … streams() − 1 in the order of their first tasks.
+    std::size_t streams() const { return last_in_stream_.size(); }
+    std::size_t stream_number(TaskId id) const { return stream_numbers_[id]; }
+    /// The task before it on its stream, or its own number where it is the first.
+    TaskId stream_predecessor(TaskId id) const { return stream_predecessors_[id]; }
     int gpus() const;
 
-    /// Longest path over edges and stream order, given each task's duration.
+    /// Longest path over edges and stream order, given each task's duration, of which it does an even share a
+    /// second.
     Seconds critical_path(std::span<const Seconds> durations) const;
 
 private:
-    using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, Task>;
+    static constexpr std::uint32_t not_seen = UINT32_MAX;
+    void put_on_stream(TaskId id);
+    struct Progress {
+        double from = 1, to = 0;
+    };
+    using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, Task, Progress>;
+    Edge edge_of(Graph::edge_descriptor edge) const;
+
     Graph graph_;
+    std::vector<std::uint32_t> stream_numbers_;
+    std::vector<TaskId> stream_predecessors_;
+    std::vector<std::vector<std::uint32_t>> numbers_;  ///< by GPU and stream; not_seen where it has no task
+    std::vector<TaskId> last_in_stream_;
 };
 
 }  // namespace overlap

@@ -1,32 +1,81 @@
 #include "sim/engine/dispatcher.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 namespace overlap {
+namespace {
 
-Dispatcher::Dispatcher(const TaskGraph& graph, std::span<const Cost> costs)
-    : costs_(costs), states_(graph.size()), next_in_stream_(graph.size()) {
-    const std::vector<TaskId> previous = graph.stream_predecessors();
-    std::size_t queues = 0;
+Handoff handoff(const TaskGraph& graph, const Edge& edge) {
+    const Task &a = graph[edge.predecessor], &b = graph[edge.successor];
+    if (edge.of_progress()) return Handoff::flag;
+    if (a.gpu != b.gpu) return Handoff::other_gpu;
+    return a.stream == b.stream ? Handoff::same_stream : Handoff::other_stream;
+}
+
+}  // namespace
+
+Dispatcher::Dispatcher(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
+                       std::uint64_t seed)
+    : costs_(costs),
+      states_(graph.size()),
+      hands_over_(graph.size()),
+      next_in_stream_(graph.size()),
+      pools_(graph, costs, resources, seed) {
+    add_stops(graph);
+    first_successor_.reserve(graph.size() + 1);
+    successors_.reserve(graph.edge_count());
     for (TaskId id = 0; id < graph.size(); ++id) {
-        next_in_stream_[id] = id;
-        if (previous[id] != id) next_in_stream_[previous[id]] = id;
-        states_[id].has_stream = previous[id] == id;
-        if (costs[id].queue) queues = std::max(queues, *costs[id].queue + 1);
+        next_in_stream_[id] = static_cast<std::uint32_t>(id);
+        const TaskId previous = graph.stream_predecessor(id);
+        if (previous != id) next_in_stream_[previous] = static_cast<std::uint32_t>(id);
+        states_[id].has_stream = previous == id;
         first_successor_.push_back(successors_.size());
-        for (const TaskId successor : graph.successors(id)) {
-            const Task &a = graph[id], &b = graph[successor];
-            successors_.push_back({successor, a.gpu == b.gpu && a.stream == b.stream});
-            ++states_[successor].waits_for;
-        }
+        graph.for_each_edge_from(id, [&](const Edge& edge) {
+            const Handoff kind = handoff(graph, edge);
+            const std::uint32_t to = edge.to > 0 ? stop_at(edge.successor, edge.to) : none;
+            const std::uint32_t from = edge.from < 1 ? stop_at(id, edge.from) : none;
+            successors_.push_back({static_cast<std::uint32_t>(edge.successor), to, from, kind});
+            ++(to == none ? states_[edge.successor].waits_for : stops_[to].waits_for);
+            if (from == none)
+                hands_over_[id] |= static_cast<std::uint8_t>(1U << static_cast<unsigned>(kind));
+            else
+                stops_[from].flags = true;
+        });
     }
     first_successor_.push_back(successors_.size());
-    queues_.resize(queues);
+}
+
+void Dispatcher::add_stops(const TaskGraph& graph) {
+    std::vector<double> shares;
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        shares.clear();
+        graph.for_each_edge_from(id, [&](const Edge& edge) {
+            if (edge.from < 1) shares.push_back(edge.from);
+        });
+        graph.for_each_edge_into(id, [&](const Edge& edge) {
+            if (edge.to > 0) shares.push_back(edge.to);
+        });
+        std::sort(shares.begin(), shares.end());
+        shares.erase(std::unique(shares.begin(), shares.end()), shares.end());
+        states_[id].stop = static_cast<std::uint32_t>(stops_.size());
+        for (const double share : shares) stops_.push_back({share});
+        states_[id].last_stop = static_cast<std::uint32_t>(stops_.size());
+    }
+}
+
+std::uint32_t Dispatcher::stop_at(TaskId task, double share) const {
+    const auto begin = stops_.begin() + states_[task].stop, end = stops_.begin() + states_[task].last_stop;
+    const auto found =
+        std::lower_bound(begin, end, share, [](const Stop& stop, double at) { return stop.at < at; });
+    assert(found != end && found->at == share);
+    return static_cast<std::uint32_t>(found - stops_.begin());
 }
 
 void Dispatcher::clear() {
     next_.launch.clear();
     next_.set_up.clear();
+    next_.resume.clear();
 }
 
 const Dispatcher::Next& Dispatcher::begin() {
@@ -42,13 +91,25 @@ const Dispatcher::Next& Dispatcher::launched(TaskId task) {
     return next_;
 }
 
+double Dispatcher::next_stop(TaskId task) const {
+    const State& state = states_[task];
+    return state.stop == state.last_stop ? 1.0 : stops_[state.stop].at;
+}
+
+const Dispatcher::Next& Dispatcher::reached(TaskId task) {
+    clear();
+    State& state = states_[task];
+    state.stalled = stops_[state.stop].waits_for > 0;
+    if (!state.stalled) {
+        ++state.stop;
+        next_.resume.push_back(task);
+    }
+    return next_;
+}
+
 const Dispatcher::Next& Dispatcher::body_done(TaskId task) {
     clear();
-    if (costs_[task].queue) {
-        Queue& queue = queues_[*costs_[task].queue];
-        queue.busy = queue.first < queue.waiting.size();
-        if (queue.busy) next_.set_up.push_back(queue.waiting[queue.first++]);
-    }
+    if (costs_[task].claim) pools_.release(task);
     if (const TaskId follower = next_in_stream_[task]; follower != task) {
         states_[follower].has_stream = true;
         advance(follower);
@@ -56,13 +117,39 @@ const Dispatcher::Next& Dispatcher::body_done(TaskId task) {
     return next_;
 }
 
-const Dispatcher::Next& Dispatcher::release(TaskId task, bool same_stream) {
+bool Dispatcher::hands_over(TaskId task, Handoff kind) const {
+    return (hands_over_[task] >> static_cast<unsigned>(kind) & 1U) != 0;
+}
+
+template <class Chosen>
+const Dispatcher::Next& Dispatcher::release(TaskId task, Chosen&& chosen) {
     clear();
-    for (std::size_t i = first_successor_[task]; i < first_successor_[task + 1]; ++i) {
-        if (successors_[i].same_stream != same_stream) continue;
-        --states_[successors_[i].task].waits_for;
-        advance(successors_[i].task);
+    for (const Successor& successor : successors(task)) {
+        if (!chosen(successor)) continue;
+        State& state = states_[successor.task];
+        if (successor.stop == none) {
+            --state.waits_for;
+            advance(successor.task);
+        } else if (--stops_[successor.stop].waits_for == 0 && state.stalled && state.stop == successor.stop) {
+            state.stalled = false;
+            ++state.stop;
+            next_.resume.push_back(successor.task);
+        }
     }
+    return next_;
+}
+
+const Dispatcher::Next& Dispatcher::handed_over(TaskId task, Handoff kind) {
+    return release(task, [kind](const Successor& s) { return s.kind == kind && s.from == none; });
+}
+
+const Dispatcher::Next& Dispatcher::flagged(TaskId task, std::size_t stop) {
+    return release(task, [stop](const Successor& s) { return s.from == stop; });
+}
+
+const Dispatcher::Next& Dispatcher::settle() {
+    clear();
+    pools_.settle(next_.set_up);
     return next_;
 }
 
@@ -78,17 +165,10 @@ void Dispatcher::advance(TaskId task) {
         return;
     }
     if (!state.launch_over || !state.has_stream) return;
-    if (!costs_[task].queue) {
+    if (costs_[task].claim)
+        pools_.request(task);
+    else
         next_.set_up.push_back(task);
-        return;
-    }
-    Queue& queue = queues_[*costs_[task].queue];
-    if (queue.busy) {
-        queue.waiting.push_back(task);
-    } else {
-        queue.busy = true;
-        next_.set_up.push_back(task);
-    }
 }
 
 }  // namespace overlap

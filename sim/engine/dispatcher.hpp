@@ -1,65 +1,110 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "models/cost_model.hpp"
 #include "sim/core/task_graph.hpp"
+#include "sim/engine/unit_pool.hpp"
 
 namespace overlap {
 
-/// Which task may do what next: dependencies, in-order streams, FIFO queues. It knows order, not time: an
+/// What lies between a task and the successor that it lets go; each has a latency of its own.
+enum class Handoff : std::uint8_t {
+    same_stream,   ///< none
+    other_stream,  ///< Cost::handoff
+    other_gpu,     ///< Cost::remote_handoff
+    flag,          ///< Cost::flag: a progress edge
+};
+inline constexpr std::array handoffs_with_latency{Handoff::other_stream, Handoff::other_gpu, Handoff::flag};
+inline Seconds latency(const Cost& cost, Handoff kind) {
+    const std::array latencies{Seconds(), cost.handoff, cost.remote_handoff, cost.flag};
+    return latencies[static_cast<std::size_t>(kind)];
+}
+
+/// Which task may do what next: dependencies, in-order streams, claims on units. It knows order, not time: an
 /// engine reports what has happened and carries out what is returned, which is valid until the next call.
-/// Phases as in `Cost`.
+/// Phases as in `Cost`. A body goes from stop to stop: the shares of it at which progress edges leave or
+/// arrive.
 class Dispatcher {
 public:
     /// What the engine is to begin now.
     struct Next {
         std::vector<TaskId> launch;
         std::vector<TaskId> set_up;
+        std::vector<TaskId> resume;  ///< the body goes on from its stop
     };
 
-    Dispatcher(const TaskGraph& graph, std::span<const Cost> costs);
+    /// `seed` decides what the machine leaves unspecified.
+    Dispatcher(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
+               std::uint64_t seed);
 
     /// At time zero.
     const Next& begin();
     /// The launch of `task` is over.
     const Next& launched(TaskId task);
-    /// The body of `task` is over: its queue and its stream are free.
+    /// The share of its body at which `task` stops next; 1 is its end.
+    double next_stop(TaskId task) const;
+    /// A number for the stop that `task` has come to, of all tasks.
+    std::size_t stop_number(TaskId task) const { return states_[task].stop; }
+    /// The body of `task` has come to `next_stop`, below 1. It goes on if `resume` says so, now or later.
+    const Next& reached(TaskId task);
+    /// The body of `task` is over: its claim and its stream are free.
     const Next& body_done(TaskId task);
-    /// `task` has ended: successors on its own stream need not wait for a handoff.
-    const Next& ended(TaskId task) { return release(task, true); }
-    /// The handoff of `task` is over: successors on other streams may go.
-    const Next& handed_over(TaskId task) { return release(task, false); }
+    /// Whether anybody waits for this; if not, there is no need to report it.
+    bool hands_over(TaskId task, Handoff kind) const;
+    bool flags(std::size_t stop) const { return stops_[stop].flags; }
+    /// `task` has ended, and the latency of `kind` is over.
+    const Next& handed_over(TaskId task, Handoff kind);
+    /// The latency of a flag set at a stop of `task` is over.
+    const Next& flagged(TaskId task, std::size_t stop);
+    /// All that falls on this instant has been reported: units are given to the tasks that wait for them.
+    const Next& settle();
 
 private:
+    static constexpr std::uint32_t none = UINT32_MAX;
     struct State {
-        std::uint32_t waits_for = 0;  ///< predecessors that have not let it go
+        std::uint32_t waits_for = 0;  ///< predecessors that have not let it start
+        std::uint32_t stop = 0;       ///< next one
+        std::uint32_t last_stop = 0;  ///< one past its last
         bool has_stream = false;      ///< it is first on its stream
         bool launch_begun = false;
         bool launch_over = false;
+        bool stalled = false;  ///< at `stop`
+    };
+    struct Stop {
+        double at = 0;
+        std::uint32_t waits_for = 0;  ///< predecessors that have not let the body beyond
+        bool flags = false;           ///< successors wait for it
     };
     struct Successor {
-        TaskId task;
-        bool same_stream;
+        std::uint32_t task;
+        std::uint32_t stop;  ///< of the successor; none: its start
+        std::uint32_t from;  ///< stop of the predecessor; none: its end
+        Handoff kind;
     };
-    /// First come first served; `waiting` is read from `first` on.
-    struct Queue {
-        bool busy = false;
-        std::size_t first = 0;
-        std::vector<TaskId> waiting;
-    };
+
+    void add_stops(const TaskGraph& graph);
+    std::uint32_t stop_at(TaskId task, double share) const;
     void clear();
-    const Next& release(TaskId task, bool same_stream);
+    template <class Chosen>
+    const Next& release(TaskId task, Chosen&& chosen);
     void advance(TaskId task);
+    std::span<const Successor> successors(TaskId task) const {
+        return std::span(successors_)
+            .subspan(first_successor_[task], first_successor_[task + 1] - first_successor_[task]);
+    }
 
     std::span<const Cost> costs_;
     std::vector<State> states_;
-    std::vector<Successor> successors_;         ///< of all tasks, task by task
-    std::vector<std::size_t> first_successor_;  ///< by task, and one past the last
-    std::vector<TaskId> next_in_stream_;        ///< own number where last
-    std::vector<Queue> queues_;                 ///< by resource
+    std::vector<Stop> stops_;                    ///< of all tasks, task by task
+    std::vector<Successor> successors_;          ///< likewise
+    std::vector<std::size_t> first_successor_;   ///< by task, and one past the last
+    std::vector<std::uint8_t> hands_over_;       ///< by task: a bit a Handoff
+    std::vector<std::uint32_t> next_in_stream_;  ///< own number where last
+    UnitPools pools_;
     Next next_;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,7 +17,9 @@ namespace overlap {
 struct TaskTimes {
     Seconds start;
     Seconds body;
-    Seconds end;
+    Seconds end = never;
+
+    static constexpr Seconds never{-1};  ///< not ended
 };
 
 struct EngineResult {
@@ -27,26 +29,22 @@ struct EngineResult {
     std::string approximation;     ///< where the engine could not keep to the contract: how; else empty
 };
 
-/// The result of a simulation that ran since `begin`.
-inline EngineResult finished(std::vector<TaskTimes> tasks, std::chrono::steady_clock::time_point begin) {
-    EngineResult result;
-    for (const TaskTimes& times : tasks) result.makespan = std::max(result.makespan, times.end);
-    result.tasks = std::move(tasks);
-    const std::chrono::duration<double, std::milli> wall = std::chrono::steady_clock::now() - begin;
-    result.wall_ms = wall.count();
-    return result;
-}
+/// The result of a simulation that ran since `begin`. Throws UserError where a task has no end, having waited
+/// for ever.
+EngineResult finished(const TaskGraph& graph, std::vector<TaskTimes> tasks,
+                      std::chrono::steady_clock::time_point begin);
 
 /// Runs a task graph on shared resources.
 /// Contract: `costs[t]` belongs to task t. Rates are constant between events and follow the rule in
 /// models/contention.hpp; no resource is used above its capacity; a body moves on while it has any share.
-/// In-order streams, FIFO queues by time of arrival and, at equal times, by task number. Same input, same
-/// output, bit for bit.
+/// Order is the Dispatcher's: in-order streams, claims, progress edges; what happens at one instant counts in
+/// the order of task numbers, and units are given away at its end. Same input and seed, same output, bit for
+/// bit.
 class Engine {
 public:
     virtual ~Engine() = default;
     virtual EngineResult run(const TaskGraph& graph, std::span<const Cost> costs,
-                             const ResourceTable& resources) const = 0;
+                             const ResourceTable& resources, std::uint64_t seed = 0) const = 0;
 };
 
 struct EngineEntry {

@@ -9,15 +9,15 @@
 
 namespace overlap {
 
-/// Rates of the tasks that run, at one instant, by bottleneck max-fairness: each task runs at its top rate,
-/// or has a bottleneck: a saturated resource on which no other task has a larger share (Bonald, Roberts,
-/// "Multi-resource fairness", SIGMETRICS 2015).
+/// Rates of the tasks that run, at one instant, by weighted bottleneck max-fairness: each task runs at its
+/// top rate, or has a bottleneck: a saturated resource on which no other task has a larger share for its
+/// weight (Bonald, Roberts, "Multi-resource fairness", SIGMETRICS 2015).
 ///
-/// With a level f(r) for every saturated resource, that is rate(i) = min(top(i), min over r of f(r) /
-/// amount(i, r)). The levels are kept from one instant to the next. A resource that a change has touched is
-/// filled again, given the limits that the others set on its users; if its level moves by more than 1e-13 of
-/// itself, so are the other resources of its users, until nothing moves. Only resources that could saturate,
-/// by what their users may draw at most, take part. Allocates nothing once warm.
+/// With a level f(r) for every saturated resource, that is rate(i) = min(top(i), min over r of f(r) *
+/// weight(i, r) / amount(i, r)). The levels are kept from one instant to the next. A resource that a change
+/// has touched is filled again, given the limits that the others set on its users; if its level moves by more
+/// than 1e-13 of itself, so are the other resources of its users, until nothing moves. Only resources that
+/// could saturate, by what their users may draw at most, take part. Allocates nothing once warm.
 class FairShare {
 public:
     using Index = std::uint32_t;
@@ -26,8 +26,10 @@ public:
 
     void start(Index task);
     void stop(Index task);
-    /// Takes `units` of a resource away (or gives them back, negative); at least one unit stays.
-    void hold(Index resource, double units);
+    /// A task takes units of a resource away, or gives them back. At least one unit stays, or a hundredth of
+    /// what has less than a hundred.
+    void hold(const Hold& hold);
+    void give_back(const Hold& hold);
     /// Solves what has changed; returns the tasks whose rate is new, in no particular order.
     std::span<const Index> resolve();
     /// Share of the body done a second; 0 for a task that does not run.
@@ -39,6 +41,7 @@ private:
     static constexpr double unlimited = std::numeric_limits<double>::infinity();
     struct Use {
         Index resource;
+        double pull;  ///< amount / weight: what one of it costs at level 1
         double amount;
     };
     struct Task {
@@ -49,21 +52,31 @@ private:
         bool changed = false;
     };
     struct Pool {
-        double capacity = 0, nominal = 0, held = 0;
+        double capacity = 0, nominal = 0;
         double level = unlimited;  ///< f(r); unlimited where not saturated
         std::vector<Index> users;  ///< running tasks, in the order they started
-        std::vector<double> amounts;
+        std::vector<Use> uses;     ///< theirs
+        double held = 0;
+        std::vector<double> largest_holds;  ///< of those that don't add up
+        int fills = 0;                      ///< in this resolve
+        bool limits_each = false;
         bool contended = false;  ///< its users could draw more than it has
         bool waits = false;      ///< to be filled again
+    };
+    struct Wanted {
+        double level;  ///< at which the user has all that it can use
+        double amount, weight;
     };
 
     std::span<const Use> uses(const Task& task) const {
         return std::span(uses_).subspan(task.first_use, task.last_use - task.first_use);
     }
+    void update_capacity(Index resource);
     void refill_later(Index resource);
     void update_contended(Index resource);
     void mark_changed(Index task);
     double limit_without(const Task& task, Index resource) const;
+    double water_level(Index resource, double& open);
     bool fill(Index resource);
 
     std::vector<Task> tasks_;
@@ -72,7 +85,7 @@ private:
     std::vector<Index> waiting_;  ///< resources to fill again, first come first served
     std::vector<Index> changed_;  ///< tasks whose rate may be new
     std::vector<Index> result_;   ///< what resolve has returned
-    std::vector<double> wanted_;  ///< scratch of fill
+    std::vector<Wanted> wanted_;  ///< scratch of fill
 };
 
 }  // namespace overlap

@@ -1,11 +1,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <map>
 
 #include "sim/engine/dispatcher.hpp"
-#include "sim/engine/engine.hpp"
 #include "sim/engine/fair_share.hpp"
+#include "sim/engine/flow_engine.hpp"
 
 namespace overlap {
 namespace {
@@ -22,7 +21,7 @@ Seconds to_seconds(Femtoseconds time) {
     return Seconds(static_cast<double>(time) / per_second);
 }
 
-enum class Phase : std::uint8_t { launch, setup, body, completion, handoff };
+enum class Phase : std::uint8_t { launch, setup, body, completion, handoff, flag };
 
 /// The end of a phase of a task. Of one instant, events go by round (what an event brings about at once is of
 /// the next), then by task number.
@@ -30,7 +29,8 @@ struct Event {
     Femtoseconds date;
     std::uint32_t round;
     std::uint32_t task;
-    std::uint32_t version;  ///< of the body's rate; an older one is void
+    std::uint32_t
+        detail;  ///< body: version of its rate, an older one is void; handoff: its kind; flag: its stop
     Phase phase;
 
     friend bool operator>(const Event& a, const Event& b) {
@@ -40,20 +40,17 @@ struct Event {
 
 class Simulation {
 public:
-    Simulation(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources)
-        : graph_(graph),
+    Simulation(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
+               std::uint64_t seed, RateObserver* observer)
+        : observer_(observer),
+          graph_(graph),
           costs_(costs),
-          dispatcher_(graph, costs),
+          dispatcher_(graph, costs, resources, seed),
           shares_(costs, resources),
-          states_(graph.size()) {
-        times_.resize(graph.size());
+          states_(graph.size()),
+          times_(graph.size()),
+          stream_free_(graph.streams()) {
         events_.reserve(2 * graph.size());
-        std::map<std::pair<int, int>, std::uint32_t> streams;
-        for (TaskId id = 0; id < graph.size(); ++id) {
-            const auto next = static_cast<std::uint32_t>(streams.size());
-            states_[id].stream = streams.try_emplace({graph[id].gpu, graph[id].stream}, next).first->second;
-        }
-        stream_free_.resize(streams.size());
     }
 
     EngineResult run() {
@@ -61,26 +58,29 @@ public:
         carry_out(dispatcher_.begin());
         while (!events_.empty()) {
             now_ = events_.front().date;
-            while (!events_.empty() && events_.front().date == now_) happen(pop());
+            while (!events_.empty() && events_.front().date == now_) {
+                happen(pop());
+                if (events_.empty() || events_.front().date > now_) carry_out(dispatcher_.settle());
+            }
             round_ = 0;
             update_rates();
         }
-        return finished(std::move(times_), begin);
+        return finished(graph_, std::move(times_), begin);
     }
 
 private:
     struct State {
-        std::uint32_t stream = 0;
         std::uint32_t version = 0;
-        double left = 1.0;  ///< share of the body that is not done at `since`
+        double done = 0;  ///< share of the body at `since`
+        double goal = 1;  ///< the share to stop at
         Femtoseconds since = 0;
         double rate = 0;  ///< since then
     };
 
-    void push(Femtoseconds delay, TaskId task, Phase phase) {
+    void push(Femtoseconds delay, TaskId task, Phase phase, std::size_t detail = 0) {
         const std::uint32_t round = delay == 0 ? round_ + 1 : 0;
-        events_.push_back(
-            {now_ + delay, round, static_cast<std::uint32_t>(task), states_[task].version, phase});
+        events_.push_back({now_ + delay, round, static_cast<std::uint32_t>(task),
+                           static_cast<std::uint32_t>(detail), phase});
         std::push_heap(events_.begin(), events_.end(), std::greater<>());
     }
 
@@ -92,6 +92,7 @@ private:
     }
 
     void carry_out(const Dispatcher::Next& next) {
+        for (const TaskId task : next.resume) resume_body(task);
         for (const TaskId task : next.set_up) set_up(task);
         for (const TaskId task : next.launch) {
             times_[task].start = to_seconds(now_);
@@ -103,13 +104,13 @@ private:
         // A launch that ran ahead is hidden behind the task before; the span begins where that one left the
         // stream.
         if (costs_[task].launch_ahead)
-            times_[task].start = std::max(times_[task].start, stream_free_[states_[task].stream]);
+            times_[task].start = std::max(times_[task].start, stream_free_[graph_.stream_number(task)]);
         push(to_femtoseconds(costs_[task].setup), task, Phase::setup);
     }
 
     void happen(const Event& event) {
         const TaskId task = event.task;
-        if (event.phase == Phase::body && event.version != states_[task].version) return;
+        if (event.phase == Phase::body && event.detail != states_[task].version) return;
         round_ = event.round;
         switch (event.phase) {
             case Phase::launch:
@@ -117,53 +118,82 @@ private:
             case Phase::setup:
                 return start_body(task);
             case Phase::body:
-                return end_body(task);
+                return states_[task].goal < 1 ? stop_body(task) : end_body(task);
             case Phase::completion:
-                times_[task].end = to_seconds(now_);
-                push(to_femtoseconds(costs_[task].handoff), task, Phase::handoff);
-                return carry_out(dispatcher_.ended(task));
+                return end(task);
             case Phase::handoff:
-                return carry_out(dispatcher_.handed_over(task));
+                return carry_out(dispatcher_.handed_over(task, static_cast<Handoff>(event.detail)));
+            case Phase::flag:
+                return carry_out(dispatcher_.flagged(task, event.detail));
         }
     }
 
     void start_body(TaskId task) {
         times_[task].body = to_seconds(now_);
-        if (!shares_.takes_time(index(task))) return push(0, task, Phase::body);
-        states_[task].since = now_;
+        for (const Hold& hold : costs_[task].holds) shares_.hold(hold);
+        resume_body(task);
+    }
+
+    // Stops are far between, so a body that need not wait at one is taken off and put back all the same.
+    void resume_body(TaskId task) {
+        State& state = states_[task];
+        state.goal = dispatcher_.next_stop(task);
+        if (!shares_.takes_time(index(task))) return push(0, task, Phase::body, state.version);
+        state.since = now_;
         shares_.start(index(task));
-        hold(task, +1);
+    }
+
+    void leave(TaskId task) {
+        State& state = states_[task];
+        ++state.version;
+        state.done = state.goal;
+        state.rate = 0;
+        if (!shares_.takes_time(index(task))) return;
+        shares_.stop(index(task));
+        if (observer_ != nullptr) observer_->rate(to_seconds(now_), task, 0);
+    }
+
+    void stop_body(TaskId task) {
+        leave(task);
+        const std::size_t stop = dispatcher_.stop_number(task);
+        if (dispatcher_.flags(stop)) push(to_femtoseconds(costs_[task].flag), task, Phase::flag, stop);
+        carry_out(dispatcher_.reached(task));
     }
 
     void end_body(TaskId task) {
-        if (shares_.takes_time(index(task))) {
-            shares_.stop(index(task));
-            hold(task, -1);
-        }
-        stream_free_[states_[task].stream] = to_seconds(now_);
+        leave(task);
+        for (const Hold& hold : costs_[task].holds) shares_.give_back(hold);
+        stream_free_[graph_.stream_number(task)] = to_seconds(now_);
         push(to_femtoseconds(costs_[task].completion), task, Phase::completion);
         carry_out(dispatcher_.body_done(task));
     }
 
-    void hold(TaskId task, double sign) {
-        for (const Hold& hold : costs_[task].holds)
-            shares_.hold(static_cast<FairShare::Index>(hold.resource), sign * hold.units);
+    void end(TaskId task) {
+        times_[task].end = to_seconds(now_);
+        for (const Handoff kind : handoffs_with_latency)
+            if (dispatcher_.hands_over(task, kind))
+                push(to_femtoseconds(latency(costs_[task], kind)), task, Phase::handoff,
+                     static_cast<std::size_t>(kind));
+        carry_out(dispatcher_.handed_over(task, Handoff::same_stream));
     }
 
     void update_rates() {
         for (const FairShare::Index task : shares_.resolve()) {
             State& state = states_[task];
-            state.left -= state.rate * static_cast<double>(now_ - state.since) / per_second;
+            state.done += state.rate * static_cast<double>(now_ - state.since) / per_second;
             state.since = now_;
             state.rate = shares_.rate(task);
+            if (observer_ != nullptr) observer_->rate(to_seconds(now_), task, state.rate);
             ++state.version;
-            const double seconds = std::max(state.left, 0.0) / state.rate;
-            push(std::max<Femtoseconds>(to_femtoseconds(Seconds(seconds)), 1), task, Phase::body);
+            const double seconds = std::max(state.goal - state.done, 0.0) / state.rate;
+            push(std::max<Femtoseconds>(to_femtoseconds(Seconds(seconds)), 1), task, Phase::body,
+                 state.version);
         }
     }
 
     static FairShare::Index index(TaskId task) { return static_cast<FairShare::Index>(task); }
 
+    RateObserver* observer_;
     const TaskGraph& graph_;
     std::span<const Cost> costs_;
     Dispatcher dispatcher_;
@@ -178,13 +208,18 @@ private:
 
 class FlowEngine final : public Engine {
 public:
-    EngineResult run(const TaskGraph& graph, std::span<const Cost> costs,
-                     const ResourceTable& resources) const override {
-        return Simulation(graph, costs, resources).run();
+    EngineResult run(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
+                     std::uint64_t seed) const override {
+        return run_flow(graph, costs, resources, seed);
     }
 };
 
 }  // namespace
+
+EngineResult run_flow(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
+                      std::uint64_t seed, RateObserver* observer) {
+    return Simulation(graph, costs, resources, seed, observer).run();
+}
 
 std::unique_ptr<Engine> make_flow_engine() {
     return std::make_unique<FlowEngine>();

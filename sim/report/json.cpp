@@ -24,6 +24,9 @@ Json to_json(const RunResult& result) {
     json["schema"] = 1;
     json["config"] = result.config;
     json["makespan_us"] = to_microseconds(result.makespan);
+    json["makespan_p10_us"] = to_microseconds(result.makespan_p10);
+    json["makespan_p90_us"] = to_microseconds(result.makespan_p90);
+    json["seeds"] = result.seeds;
     json["serial_us"] = to_microseconds(result.serial);
     json["gemm_us"] = to_microseconds(result.gemm);
     json["comm_us"] = to_microseconds(result.comm);

@@ -49,7 +49,9 @@ struct RunResult {
     Json config;           ///< resolved: every default filled in
     std::string scenario;  ///< one line for people: "gemm 32768x7168x8192 bf16, all_gather first, 8 x mi300x"
     Seconds makespan, serial, gemm, comm, ideal, exposed_comm;
-    double speedup = 0;  ///< serial / makespan
+    Seconds makespan_p10, makespan_p90;  ///< over the seeds; makespan is their median
+    std::size_t seeds = 1;               ///< simulated, 1 where nothing is left unspecified
+    double speedup = 0;                  ///< serial / makespan
     std::optional<double>
         overlap_efficiency;  ///< (speedup − 1) / (serial/ideal − 1); none where serial = ideal
     Losses losses;

@@ -102,6 +102,11 @@ Lines times(const RunResult& result, const TimeScale& scale) {
                 line("transfers alone", result.comm),
                 line("exposed communication", result.exposed_comm)};
     append(lines, verdict(result));
+    if (result.seeds > 1)
+        lines.push_back(left("orders of DMA copies", name_width) +
+                        right(std::to_string(result.seeds), number_width) + "     drawn: makespan p10 " +
+                        scale.format(result.makespan_p10) + ", median " + scale.format(result.makespan) +
+                        ", p90 " + scale.format(result.makespan_p90) + " " + scale.unit());
     return lines;
 }
 

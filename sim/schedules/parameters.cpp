@@ -21,7 +21,7 @@ int default_cus(const Topology& topology, int streams) {
 }  // namespace
 
 std::span<const ParameterInfo> schedule_parameters() {
-    static const std::array<ParameterInfo, 11> table{{
+    static const std::array<ParameterInfo, 12> table{{
         {"chunks", "1 to the length of the dimension that is cut", "number of GPUs",
          "pieces a shard is cut into"},
         {"agent", "dma, cu", "dma", "who moves transfers: a DMA engine, or a kernel on compute units"},
@@ -29,6 +29,8 @@ std::span<const ParameterInfo> schedule_parameters() {
          "which end executes a transfer"},
         {"copy_cus", "1 to compute units / transfer streams", "the device's default_cus",
          "compute units held by each transfer (agent cu only)"},
+        {"copy_priority", "normal, high", "normal",
+         "priority of the streams of copy kernels (agent cu only)"},
         {"order", "rotation, ascending", "rotation", "order of peers: r+1, r+2, ... mod P, or 0, 1, ..."},
         {"scatter", "true, false", "true",
          "charge the copies that pack stages and put fused rows in their place"},
@@ -76,9 +78,11 @@ ScheduleParams read_parameters(ConfigObject given, std::span<const std::string> 
             given.fail("agent", "is 'cu', but " + std::to_string(streams) + " transfers at once leave " +
                                     topology.device().name + " no compute unit for GEMMs (allowed: dma)");
         if (given.has("copy_cus")) transfers.cus = static_cast<int>(given.integer("copy_cus", 1, most_cus));
-    } else if (given.has("copy_cus")) {
-        given.fail("copy_cus", "needs agent 'cu' (DMA engines take no compute units)");
+        choice("copy_priority", transfers.priority, priority_names);
     }
+    for (const std::string key : {"copy_cus", "copy_priority"})
+        if (transfers.agent == Agent::dma && given.has(key))
+            given.fail(key, "needs agent 'cu' (DMA engines take no compute units)");
 
     if (given.has("scatter")) params.scatter = given.boolean("scatter");
     choice("gemm", params.gemm, gemm_grain_names);
@@ -101,6 +105,8 @@ Json to_json(const ScheduleParams& params, std::span<const std::string> accepted
         if (name == "agent") json[name] = named(params.transfers.agent, agent_names);
         if (name == "transfer") json[name] = named(params.transfers.direction, direction_names);
         if (name == "copy_cus" && params.transfers.agent == Agent::cu) json[name] = params.transfers.cus;
+        if (name == "copy_priority" && params.transfers.agent == Agent::cu)
+            json[name] = named(params.transfers.priority, priority_names);
         if (name == "order") json[name] = named(params.transfers.order, peer_order_names);
         if (name == "scatter") json[name] = params.scatter;
         if (name == "gemm") json[name] = named(params.gemm, gemm_grain_names);

@@ -131,17 +131,11 @@ private:
         for (int chunk = 0; chunk < pieces_.chunks(); ++chunk) produced.at(rank, rank, chunk) = own;
     }
 
-    /// Sum of the partial results at each owner, and for all_reduce its way to everybody.
     void finish_chunk(int chunk, TaskCube& produced, TaskCube& partial) {
-        const bool gathers = pieces_.pair().collective == CollectiveKind::all_reduce;
         for (int owner = 0; owner < pieces_.ranks(); ++owner) {
             std::vector<TaskId> parts{produced.at(owner, owner, chunk)};
             for (const int peer : transfers_.peers(owner)) parts.push_back(partial.at(owner, peer, chunk));
-            const Payload piece = pieces_.payload(owner, chunk);
-            const std::array<TaskId, 1> sum{graph_.add(
-                Task{ReduceWork{piece.bytes, pieces_.ranks()}, owner, local_stream, owner, chunk}, parts)};
-            if (!gathers) continue;
-            for (const int peer : transfers_.peers(owner)) transfers_.copy(owner, peer, piece, sum);
+            add_reduction(pieces_, transfers_, owner, chunk, parts);
         }
     }
 

@@ -1,5 +1,7 @@
 #include "sim/schedules/pieces.hpp"
 
+#include <array>
+
 #include <cassert>
 
 namespace overlap {
@@ -88,6 +90,15 @@ TaskId GemmStream::add(std::span<const int> shards, int chunk, std::span<const T
         for (int c = first; c <= last; ++c) written_.insert(pieces_.block_of_c(shard, c));
     const int label = shards.size() == 1 ? shards[0] : -1;
     return graph_.add(Task{shape, rank_, compute_stream, label, chunk}, after);
+}
+
+void add_reduction(const Pieces& pieces, Transfers& transfers, int owner, int chunk,
+                   std::span<const TaskId> parts) {
+    const Payload piece = pieces.payload(owner, chunk);
+    const std::array<TaskId, 1> sum{transfers.graph().add(
+        Task{ReduceWork{piece.bytes, pieces.ranks()}, owner, local_stream, owner, chunk}, parts)};
+    if (pieces.pair().collective != CollectiveKind::all_reduce) return;
+    for (const int peer : transfers.peers(owner)) transfers.copy(owner, peer, piece, sum);
 }
 
 }  // namespace overlap

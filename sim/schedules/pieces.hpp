@@ -67,6 +67,11 @@ private:
     std::set<int> written_;  ///< blocks of C
 };
 
+/// The sum of the partial results of a piece at its owner, after `parts`, and for all_reduce the way of the
+/// sum to everybody.
+void add_reduction(const Pieces& pieces, Transfers& transfers, int owner, int chunk,
+                   std::span<const TaskId> parts);
+
 /// Where a schedule of pieces stands in the space of ARCHITECTURE's FiCCO schedules.
 struct PiecePoint {
     CommShape shape = CommShape::one_d;

@@ -10,6 +10,7 @@ std::unique_ptr<Schedule> make_shard_p2p();
 std::unique_ptr<Schedule> make_shard_direct();
 std::unique_ptr<Schedule> make_ring_chunked();
 std::unique_ptr<Schedule> make_ficco();
+std::unique_ptr<Schedule> make_flag_gated();
 template <CommShape shape, Uniformity uniformity, Granularity granularity>
 std::unique_ptr<Schedule> make_ficco_point();
 
@@ -28,18 +29,24 @@ bool unordered(const Workload& workload) {
 bool dependent_pair(const Workload& workload) {
     return workload.pair() != nullptr && workload.pair()->order != Order::independent;
 }
+// With tokens in K every tile of the GEMM needs every shard.
+bool gateable(const Workload& workload) {
+    return dependent_pair(workload) && workload.pair()->shard_dim == ShardDim::m;
+}
 // A ring forwards what it received, which an all-to-all has no use for; with tokens in K it would be a ring
 // of K-slabs, the same transfers with accumulating GEMMs.
 bool ringable(const Workload& workload) {
     return dependent_pair(workload) && workload.pair()->collective != CollectiveKind::all_to_all;
 }
 
-const std::vector<std::string> whole{"agent", "transfer", "copy_cus", "order", "algorithm"};
-const std::vector<std::string> shards{"agent", "transfer", "copy_cus", "order"};
-const std::vector<std::string> ring{"chunks", "agent", "transfer", "copy_cus", "gemm"};
-const std::vector<std::string> pieces{"chunks", "agent", "transfer", "copy_cus", "order", "scatter"};
-const std::vector<std::string> space{"comm_shape", "uniformity", "granularity", "chunks", "agent",
-                                     "transfer",   "copy_cus",   "order",       "scatter"};
+const std::vector<std::string> whole{"agent", "transfer", "copy_cus", "copy_priority", "order", "algorithm"};
+const std::vector<std::string> shards{"agent", "transfer", "copy_cus", "copy_priority", "order"};
+const std::vector<std::string> ring{"chunks", "agent", "transfer", "copy_cus", "copy_priority", "gemm"};
+const std::vector<std::string> gated{"chunks", "agent", "transfer", "copy_cus", "copy_priority", "order"};
+const std::vector<std::string> pieces{"chunks",        "agent", "transfer", "copy_cus",
+                                      "copy_priority", "order", "scatter"};
+const std::vector<std::string> space{"comm_shape", "uniformity", "granularity",   "chunks", "agent",
+                                     "transfer",   "copy_cus",   "copy_priority", "order",  "scatter"};
 
 }  // namespace
 
@@ -77,6 +84,9 @@ std::span<const ScheduleEntry> schedules() {
          dependent_pair, make_ficco_point<two_d, hetero, unfused>},
         {"ficco", "Any point of the space {1d, 2d} x {uniform, hetero} x {fused, unfused}, by parameters.",
          space, false, dependent_pair, make_ficco},
+        {"flag_gated",
+         "One GEMM a GPU, whose thread blocks poll a flag for each piece, or set one (fused kernels).", gated,
+         false, gateable, make_flag_gated},
     };
     return entries;
 }

@@ -22,6 +22,14 @@ int count(ConfigObject& config, const std::string& key, int high) {
     return static_cast<int>(value);
 }
 
+/// A choice that may be left out.
+template <class Enum, class Names>
+void choose(ConfigObject& config, const std::string& key, const Names& names, Enum& value) {
+    if (config.has(key)) value = static_cast<Enum>(config.sourced_choice(key, names));
+}
+
+const std::array<std::string, 5> weighted_resources{"cu", "hbm", "dma", "remote_read", "link"};
+
 }  // namespace
 
 DeviceSpec read_device(const std::filesystem::path& path) {
@@ -49,11 +57,19 @@ DeviceSpec read_device(const std::filesystem::path& path) {
     config.sourced("board_power_W", {1, 1e5});
 
     ConfigObject launch = config.object("launch");
-    device.launch = {time(launch, "kernel_us"), time(launch, "dependency_us")};
+    device.launch.kernel = time(launch, "kernel_us");
+    device.launch.dependency = device.launch.remote_dependency = device.launch.flag =
+        time(launch, "dependency_us");
+    if (launch.has("remote_dependency_us"))
+        device.launch.remote_dependency = time(launch, "remote_dependency_us");
+    if (launch.has("flag_us")) device.launch.flag = time(launch, "flag_us");
+    choose(launch, "residency", residency_names, device.launch.residency);
     launch.finish();
 
     ConfigObject dma = config.object("dma");
     device.dma.peer_engines = count(dma, "peer_engines", 1024);
+    choose(dma, "queues", dma_queues_names, device.dma.queues);
+    choose(dma, "order", queue_order_names, device.dma.order);
     device.dma.engine = rate(dma, "engine_GBps");
     device.dma.command = time(dma, "command_us");
     device.dma.schedule = time(dma, "schedule_us");
@@ -79,8 +95,8 @@ DeviceSpec read_device(const std::filesystem::path& path) {
         for (std::size_t kind = 0; kind < collective_names.size(); ++kind) {
             if (!library.has(collective_names[kind])) continue;
             ConfigObject fit = library.object(collective_names[kind]);
-            device.collective_library.collectives[static_cast<CollectiveKind>(kind)] = {time(fit, "latency_us"),
-                                                                             rate(fit, "bus_GBps")};
+            device.collective_library.collectives[static_cast<CollectiveKind>(kind)] = {
+                time(fit, "latency_us"), rate(fit, "bus_GBps")};
             fit.finish();
         }
         library.finish();
@@ -92,6 +108,27 @@ DeviceSpec read_device(const std::filesystem::path& path) {
     device.interference.compute_lost_to_copy_kernels =
         interference.sourced("compute_lost_to_copy_kernels", loss);
     device.interference.dma_lost_to_compute = interference.sourced("dma_lost_to_compute", loss);
+    const auto optional_loss = [&](const std::string& key, double& value) {
+        if (interference.has(key)) value = interference.sourced(key, loss);
+    };
+    optional_loss("gemm_slowed_beside_dma", device.interference.gemm_slowed_beside_dma);
+    optional_loss("gemm_slowed_beside_copy_kernels", device.interference.gemm_slowed_beside_copy_kernels);
+    if (interference.has("weights")) {
+        ConfigObject weights = interference.object("weights");
+        for (const std::string& resource : weights.keys()) {
+            if (std::find(weighted_resources.begin(), weighted_resources.end(), resource) ==
+                weighted_resources.end())
+                weights.fail(resource,
+                             "is no resource that has weights" + suggestion(resource, weighted_resources));
+            ConfigObject given = weights.object(resource);
+            auto& by_class = device.interference.weights[resource];
+            by_class.fill(1.0);
+            for (std::size_t kind = 0; kind < task_class_names.size(); ++kind)
+                if (given.has(task_class_names[kind]))
+                    by_class[kind] = given.sourced(task_class_names[kind], {1e-3, 1e3});
+            given.finish();
+        }
+    }
     interference.finish();
     config.finish();
     return device;

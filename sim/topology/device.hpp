@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -8,6 +9,26 @@
 #include "sim/core/units.hpp"
 
 namespace overlap {
+
+/// Which of several waiting tasks is served next. unspecified: none that can be told beforehand; each
+/// simulation draws one from its seed.
+enum class QueueOrder { fifo, round_robin, unspecified };
+inline const std::array<std::string, 3> queue_order_names{"fifo", "round_robin", "unspecified"};
+
+/// Where copies wait for DMA engines: a queue for each engine, which serves certain peers, or one for all.
+enum class DmaQueues { by_peer, shared };
+inline const std::array<std::string, 2> dma_queues_names{"by_peer", "shared"};
+
+/// What becomes of a kernel that is launched while a GEMM runs on the same GPU. shared: it finds compute
+/// units at once; tiled: it gets those that tiles of the GEMM leave, if its priority is higher, else waits
+/// for the GEMM's end; persistent: it waits for the end, since the GEMM's thread blocks stay for all of it.
+enum class Residency { shared, tiled, persistent };
+inline const std::array<std::string, 3> residency_names{"shared", "tiled", "persistent"};
+
+/// Kinds of work that can have weights of their own (stream: local copies, reductions, element-wise).
+enum class TaskClass { gemm, copy_dma, copy_cu, stream, collective };
+inline const std::array<std::string, 5> task_class_names{"gemm", "copy_dma", "copy_cu", "stream",
+                                                         "collective"};
 
 /// Immutable facts of one GPU, read from configs/devices/<name>.json, where every value has its source beside
 /// it. Fitted GEMM parameters are apart, in configs/calibrations/.
@@ -22,14 +43,19 @@ struct DeviceSpec {
     Bytes last_level_cache;
 
     struct Launch {
-        Seconds kernel;      ///< gap between two kernels queued back to back on one stream
-        Seconds dependency;  ///< extra delay of a task that waits for an event of another stream
+        Seconds kernel;             ///< gap between two kernels queued back to back on one stream
+        Seconds dependency;         ///< extra delay of a task that waits for an event of another stream
+        Seconds remote_dependency;  ///< the same where the event is another GPU's
+        Seconds flag;               ///< from a write of a flag in memory until a polling kernel has seen it
+        Residency residency = Residency::shared;
     } launch;
 
     /// A DMA copy in order: command, schedule (before the engine), start, bytes / rate (on the engine),
     /// completion.
     struct Dma {
-        int peer_engines = 1;   ///< engines that serve peer copies side by side
+        int peer_engines = 1;  ///< engines that serve peer copies side by side
+        DmaQueues queues = DmaQueues::by_peer;
+        QueueOrder order = QueueOrder::fifo;
         BytesPerSecond engine;  ///< what one engine sustains in total
         Seconds command, schedule, start, completion;
         Bytes ramp;         ///< the first bytes of a copy move at half the rate
@@ -60,6 +86,13 @@ struct DeviceSpec {
         double compute_lost_to_dma = 0;  ///< GEMM, while DMA moves at the full rate of the GPU's links
         double compute_lost_to_copy_kernels = 0;  ///< the same for copy kernels, besides the units they hold
         double dma_lost_to_compute = 0;           ///< DMA copies, while a GEMM runs on the same GPU
+        /// GEMM, while any copy runs from or to its GPU, whatever the rate of it; the larger of the two
+        /// counts.
+        double gemm_slowed_beside_dma = 0;
+        double gemm_slowed_beside_copy_kernels = 0;
+        /// Of a resource that is short ("hbm", "link", …, as in ResourceTable), the share of a class of tasks
+        /// goes with its weight; 1 where not given.
+        std::map<std::string, std::array<double, 5>> weights;  ///< by resource, then by task class
     } interference;
 };
 

@@ -45,6 +45,8 @@ class Parameters(SimTestCase):
 
     def test_compute_units_of_copies(self):
         self.assert_refused([*PAIR, "--set", "copy_cus=8"], "/params/copy_cus", "agent 'cu'")
+        self.assert_refused([*PAIR, "--set", "copy_priority=high"], "/params/copy_priority", "agent 'cu'")
+        self.assert_refused([*PAIR, "--seeds", "0"], "--seeds", "1")
         self.assert_refused([*MESH, "--set", "agent=cu", "--set", "copy_cus=44"], "/params/copy_cus", "from 1 to 43")
         self.assert_refused([*MESH, "--set", "agent=cu", "--set", "copy_cus=0"], "/params/copy_cus", "from 1 to 43")
 

@@ -6,8 +6,9 @@ import re
 
 from sim_case import PAIR, SMALL, SimTestCase, without_clock
 
-RESULT_KEYS = {"schema", "config", "makespan_us", "serial_us", "gemm_us", "comm_us", "ideal_us", "speedup",
-               "overlap_efficiency", "exposed_comm_us", "losses_us", "utilisation", "tasks", "engine", "wall_ms"}
+RESULT_KEYS = {"schema", "config", "makespan_us", "makespan_p10_us", "makespan_p90_us", "seeds", "serial_us",
+               "gemm_us", "comm_us", "ideal_us", "speedup", "overlap_efficiency",
+               "exposed_comm_us", "losses_us", "utilisation", "tasks", "engine", "wall_ms"}
 LOSSES = {"decomposition", "contention", "fill_drain", "launch", "packing", "pattern", "unattributed"}
 
 
@@ -54,6 +55,22 @@ class JsonResult(SimTestCase):
         self.assertEqual(set(result["losses_us"]), LOSSES)
         self.assertEqual(set(result["utilisation"]), {"cu", "hbm", "link", "dma"})
         self.assertEqual((result["schema"], result["engine"]), (1, result["config"]["engine"]))
+
+    def test_unspecified_orders_give_a_distribution(self):
+        run = ("--topology", "h200_4", "--schedule", "hetero_fused_1d")
+        by_default, many = self.result(*run), self.result(*run, "--seeds", "40")
+        self.assertEqual((by_default["seeds"], by_default["config"]["seeds"]), (15, 15))
+        self.assertEqual(many["seeds"], 40)
+        self.assertLess(many["makespan_p10_us"], many["makespan_p90_us"])
+        for result in (by_default, many):
+            self.assertLessEqual(result["makespan_p10_us"], result["makespan_us"])
+            self.assertLessEqual(result["makespan_us"], result["makespan_p90_us"])
+        self.assertIn("p90", self.output(*run))
+        # First come, first served: one order, one simulation.
+        certain = self.result("--topology", "mi300x_8", "--schedule", "shard_direct", "--seeds", "40")
+        self.assertEqual(certain["seeds"], 1)
+        self.assertEqual(certain["makespan_p10_us"], certain["makespan_p90_us"])
+        self.assertNotIn("p90", self.output("--topology", "mi300x_8", "--schedule", "shard_direct"))
 
     def test_losses_add_up(self):
         for schedule in ("ring_chunked", "serial", "uniform_unfused_2d"):

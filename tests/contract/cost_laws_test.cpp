@@ -92,7 +92,7 @@ TEST_CASE("every cost is positive and finite, and names resources that exist") {
                 REQUIRE(hold.units >= 1);
                 REQUIRE(hold.units < machine.resources[hold.resource].capacity);
             }
-            if (cost.queue) REQUIRE(machine.resources[*cost.queue].kind == ResourceKind::dma);
+            if (cost.claim) REQUIRE(machine.resources[cost.claim->resource].kind == ResourceKind::dma);
         }
     });
     CHECK(cases >= 6 * 10);  // six devices; eight families of bytes, at least two of GEMMs by two models

@@ -81,6 +81,16 @@ inline std::vector<Cost> costs_of(const TaskGraph& graph, const Workload& worklo
     return price(graph, workload, machine, CostModels(), effects);
 }
 
+/// A shipped machine whose DMA engines serve first come, first served.
+inline Machine in_order(const std::string& name) {
+    const Json json = read_json_file(shipped.find("topologies", name));
+    DeviceSpec device = shipped_machine(name).topology.device();
+    device.dma.order = QueueOrder::fifo;
+    Machine machine = machine_of({ConfigObject(json, name), device});
+    machine.calibration = shipped_machine(name).calibration;
+    return machine;
+}
+
 /// The same machine with other fabric: every bandwidth of a link times `factor`.
 inline Machine with_links(const std::string& name, double factor) {
     Json json = read_json_file(shipped.find("topologies", name));

@@ -15,23 +15,39 @@ const std::vector<std::string> simulated{"mi300x_8", "h200_4", "mi250x_8"};
 /// When each body could end at the earliest if tasks never got in each other's way: launch, setup, body,
 /// completion and handoff as in Cost, stream order and edges; queues and sharing left out.
 Seconds lower_bound(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources) {
-    const std::vector<TaskId> in_stream = graph.stream_predecessors();
     std::vector<Seconds> body_end(graph.size()), end(graph.size());
     Seconds latest;
     for (TaskId id = 0; id < graph.size(); ++id) {
         const Cost& cost = costs[id];
-        const Seconds stream_free = in_stream[id] == id ? Seconds() : body_end[in_stream[id]];
-        Seconds ready;
-        for (const TaskId before : graph.predecessors(id)) {
-            const bool same = graph[before].gpu == graph[id].gpu && graph[before].stream == graph[id].stream;
-            ready = std::max(ready, end[before] + (same ? Seconds() : costs[before].handoff));
-        }
+        const Seconds stream_free =
+            graph.stream_predecessor(id) == id ? Seconds() : body_end[graph.stream_predecessor(id)];
+        Seconds ready, gated;
+        graph.for_each_edge_into(id, [&](const Edge& edge) {
+            const TaskId before = edge.predecessor;
+            const bool same = graph.stream_number(before) == graph.stream_number(id);
+            const Seconds body = isolated_body(costs[before], resources);
+            if (!edge.of_progress())
+                ready = std::max(ready, end[before] + (same ? Seconds() : costs[before].handoff));
+            else if (edge.to > 0)
+                gated = std::max(gated, end[before] + (1 - edge.to) * isolated_body(cost, resources));
+            else
+                ready = std::max(ready, body_end[before] - (1 - edge.from) * body);
+        });
         const Seconds launched = cost.launch + (cost.launch_ahead ? ready : std::max(ready, stream_free));
         body_end[id] = std::max(launched, stream_free) + cost.setup + isolated_body(cost, resources);
+        body_end[id] = std::max(body_end[id], gated);
         end[id] = body_end[id] + cost.completion;
         latest = std::max(latest, end[id]);
     }
     return latest;
+}
+
+/// Kernels that would open the gates of a GEMM which leaves them no compute units.
+bool gates_starve(const TaskGraph& graph, const Machine& machine, const std::string& agent) {
+    bool gated = false;
+    for (TaskId id = 0; id < graph.size(); ++id)
+        graph.for_each_edge_into(id, [&](const Edge& edge) { gated = gated || edge.to > 0; });
+    return gated && agent == "cu" && machine.topology.device().launch.residency == Residency::persistent;
 }
 
 std::string label(const ScheduleEntry& entry, const Workload& workload, const std::string& machine) {
@@ -41,15 +57,19 @@ std::string label(const ScheduleEntry& entry, const Workload& workload, const st
 /// Everything is executed, in an order that edges and streams allow.
 void check_order(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& result,
                  const ResourceTable& resources) {
-    const std::vector<TaskId> in_stream = graph.stream_predecessors();
     const auto slack = microseconds(1e-6);
     bool all_ran = true, edges_kept = true, streams_kept = true, none_faster = true;
     for (TaskId id = 0; id < graph.size(); ++id) {
         const TaskTimes& times = result.tasks[id];
         all_ran = all_ran && times.end > Seconds() && times.start <= times.body && times.body <= times.end;
-        for (const TaskId before : graph.predecessors(id))
-            edges_kept = edges_kept && result.tasks[before].end <= times.start + slack;
-        if (const TaskId before = in_stream[id]; before != id)
+        graph.for_each_edge_into(id, [&](const Edge& edge) {
+            const TaskTimes& before = result.tasks[edge.predecessor];
+            const bool kept = edge.from < 1 ? before.body < times.start
+                              : edge.to > 0 ? before.end < times.end
+                                            : before.end <= times.start + slack;
+            edges_kept = edges_kept && kept;
+        });
+        if (const TaskId before = graph.stream_predecessor(id); before != id)
             streams_kept =
                 streams_kept && result.tasks[before].end - costs[before].completion <= times.body + slack;
         const Seconds body = times.end - costs[id].completion - times.body;
@@ -126,9 +146,18 @@ TEST_CASE("without contention no run is slower, by either agent") {
             cases += for_every_schedule([&](const ScheduleEntry& entry, const Workload& workload) {
                 INFO(label(entry, workload, name + " " + agent));
                 const TaskGraph graph = build(entry, workload, machine.topology, {{"agent", agent}});
-                const Seconds loud = simulate(graph, costs_of(graph, workload, machine), machine).makespan;
+                const std::vector<Cost> with = costs_of(graph, workload, machine);
+                if (gates_starve(graph, machine, agent)) {
+                    CHECK_THAT(error_of([&] { simulate(graph, with, machine); }),
+                               Catch::Contains("deadlocks"));
+                    return;
+                }
+                // Pieces that are sent on the way may come to an engine in another order, and orders are not
+                // ranked.
+                const double slack = entry.name == "flag_gated" ? 1e-3 : 1e-9;
+                const Seconds loud = simulate(graph, with, machine).makespan;
                 CHECK(simulate(graph, costs_of(graph, workload, machine, quiet), machine).makespan <=
-                      loud * (1 + 1e-9));
+                      loud * (1 + slack));
             });
         }
     }
@@ -176,7 +205,7 @@ TEST_CASE("serial takes the sum of its two halves when nothing is launched and n
     // port. All ports are equally loaded, so transfers take bytes / port, and the GEMM follows.
     Effects bare;
     bare.contention = bare.launch = false;
-    const Machine& machine = law_machines().at("h200_4");
+    const Machine machine = in_order("h200_4");
     const Workload workload = workload_forms()[0];
     const TaskGraph graph = build(find_schedule("serial"), workload, machine.topology);
     const std::vector<Cost> costs = costs_of(graph, workload, machine, bare);
@@ -195,7 +224,7 @@ TEST_CASE("shard-at-a-time transfers leave the links of a mesh idle, not the por
     const Workload workload{
         "", "", pair_of(CollectiveKind::all_gather, Order::collective_first, GemmShape{8192, 100, 1000})};
     const auto transfers = [&](const std::string& schedule, const std::string& name) {
-        const Machine& machine = law_machines().at(name);
+        const Machine machine = in_order(name);
         const TaskGraph graph = build(find_schedule(schedule), workload, machine.topology);
         return simulate(graph, costs_of(graph, workload, machine, bare), machine).makespan.si();
     };

@@ -47,14 +47,16 @@ TEST_CASE("a DMA copy is command, schedule, start, bytes at the engine's rate, c
     CHECK(to_microseconds(cost.completion) == Approx(1));
     CHECK(alone_us(cost) == Approx(6));  // 2 + 2 + 10 kB / 10 GB/s = 1 + 1
     // Pulled: an engine of the receiver. Read from one HBM, written to the other.
-    CHECK(cost.queue == table().dma_engine(0, 1));
-    CHECK(demand(cost, *cost.queue) == Approx(10'000));
+    REQUIRE(cost.claim.has_value());
+    CHECK(cost.claim->resource == table().dma_engine(0, 1));
+    CHECK(demand(cost, cost.claim->resource) == Approx(10'000));
     CHECK(demand(cost, table().hbm(0)) == Approx(10'000));
     CHECK(demand(cost, table().hbm(1)) == Approx(10'000));
     CHECK(demand(cost, table().link(1)) == Approx(10'000));  // gpu1->gpu0
     CHECK(cost.holds.empty());
     const Cost pushed = cost_of(copy_task(1, 0, 10'000, Agent::dma, Direction::push));
-    CHECK(pushed.queue == table().dma_engine(1, 0));
+    REQUIRE(pushed.claim.has_value());
+    CHECK(pushed.claim->resource == table().dma_engine(1, 0));
 }
 
 TEST_CASE("a strided DMA copy keeps its engine longer, not the link") {
@@ -62,7 +64,7 @@ TEST_CASE("a strided DMA copy keeps its engine longer, not the link") {
     std::get<CopyWork>(task.work).run = Bytes(100);
     const Cost cost = cost_of(task);
     // Runs of 100 B, and 100 B more are lost a run: twice the engine's time.
-    CHECK(demand(cost, *cost.queue) == Approx(20'000));
+    CHECK(demand(cost, cost.claim->resource) == Approx(20'000));
     CHECK(demand(cost, table().link(1)) == Approx(10'000));
     CHECK(body_us(cost) == Approx(2));
 }
@@ -87,7 +89,7 @@ TEST_CASE("a DMA copy over several links takes each, and the narrowest decides")
 TEST_CASE("a copy between nodes is the NIC's: no engine, no command, the route's latency") {
     const Machine machine = machine_of(topology_of(1, group("rails", "", 10, 4), 2));
     const Cost cost = cost_of(copy_task(0, 1, 10'000), machine);
-    CHECK_FALSE(cost.queue.has_value());
+    CHECK_FALSE(cost.claim.has_value());
     CHECK(cost.launch == Seconds());
     CHECK(alone_us(cost, machine) == Approx(5));  // 4 + 10 kB / 10 GB/s
 }

@@ -88,3 +88,31 @@ TEST_CASE("impossible values of a device file are errors with their place") {
     CHECK_THAT(reading(with("/schema", 2)), Contains("/schema: is 2"));
     CHECK_THAT(reading(Json::array()), Contains("expected an object"));
 }
+
+TEST_CASE("orders, queues, residency, clock terms and weights may be given") {
+    Json json = good();
+    const auto sourced = [](const Json& value) { return Json{{"value", value}, {"source", "test"}}; };
+    json["launch"]["residency"] = sourced("tiled");
+    json["launch"]["flag_us"] = sourced(0.5);
+    json["dma"]["order"] = sourced("round_robin");
+    json["dma"]["queues"] = sourced("shared");
+    json["interference"]["gemm_slowed_beside_dma"] = sourced(0.03);
+    json["interference"]["weights"]["hbm"]["copy_dma"] = sourced(2);
+    const TemporaryFolder folder;
+    std::ofstream(folder / "gpu.json") << json.dump();
+    const DeviceSpec device = read_device(folder / "gpu.json");
+    CHECK(device.launch.residency == Residency::tiled);
+    CHECK(to_microseconds(device.launch.flag) == Approx(0.5));
+    CHECK(device.launch.remote_dependency == device.launch.dependency);
+    CHECK(device.dma.order == QueueOrder::round_robin);
+    CHECK(device.dma.queues == DmaQueues::shared);
+    CHECK(device.interference.gemm_slowed_beside_dma == 0.03);
+    CHECK(device.interference.weights.at("hbm") == std::array<double, 5>{1, 2, 1, 1, 1});
+
+    CHECK_THAT(reading(with("/dma/order", sourced("random"))), Contains("/dma/order/value: is 'random'"));
+    CHECK_THAT(reading(with("/interference/weights", {{"hmb", Json::object()}})),
+               Contains("/interference/weights/hmb: is no resource that has weights") &&
+                   Contains("did you mean 'hbm'"));
+    CHECK_THAT(reading(with("/interference/weights", {{"hbm", {{"gem", sourced(1)}}}})),
+               Contains("/interference/weights/hbm/gem"));
+}

@@ -12,7 +12,8 @@ namespace {
 const Machine& machine() {
     static const Machine two = [] {
         DeviceSpec device = round_device();
-        device.interference = {0.1, 0.1, 0.1};
+        device.interference.compute_lost_to_dma = device.interference.compute_lost_to_copy_kernels = 0.1;
+        device.interference.dma_lost_to_compute = 0.1;
         return machine_of(topology_of(2, group("full_mesh"), 1, "", device));
     }();
     return two;

@@ -32,12 +32,13 @@ struct Case {
     std::vector<Cost> costs;
     int streams = 0;
 
-    TaskId add(const Cost& cost, std::initializer_list<TaskId> after = {}, int stream = -1) {
+    TaskId add(const Cost& cost, std::initializer_list<TaskId> after = {}, int stream = -1, int gpu = 0) {
         costs.push_back(cost);
-        return graph.add(Task{GemmShape{1, 1, 1}, 0, stream >= 0 ? stream : 100 + streams++}, after);
+        return graph.add(Task{GemmShape{1, 1, 1}, gpu, stream >= 0 ? stream : 100 + streams++}, after);
     }
-    EngineResult run(const std::string& engine) const {
-        return make_engine(engine)->run(graph, costs, row());
+    EngineResult run(const std::string& engine, std::uint64_t seed = 0,
+                     const ResourceTable& table = row()) const {
+        return make_engine(engine)->run(graph, costs, table, seed);
     }
 };
 
@@ -201,7 +202,7 @@ TEST_CASE("a queue is taken from setup to the end of the body, first come first 
     Case three;
     for (int i = 0; i < 3; ++i) {
         Cost cost = phases_us(i == 1 ? 1 : 2, 3, 10, 4);
-        cost.queue = row().dma_engine(0, 1);
+        cost.claim = Claim{row().dma_engine(0, 1)};
         three.add(cost);
     }
     const EngineResult result = three.run(any_engine());
@@ -232,7 +233,7 @@ TEST_CASE("the same input twice gives the same result, bit for bit") {
                          0.001 * (1 + i * 7 % 11));
         cost.launch = microseconds(i % 3);
         if (i % 5 == 0) cost.holds.push_back({row().compute_units(0), 3});
-        if (i % 4 == 0) cost.queue = row().dma_engine(0, 1);
+        if (i % 4 == 0) cost.claim = Claim{row().dma_engine(0, 1)};
         const std::vector<TaskId> after(i < 8 ? 0 : 1, static_cast<TaskId>(i - 8 < 0 ? 0 : i - 8));
         many.costs.push_back(cost);
         many.graph.add(Task{GemmShape{1, 1, 1}, 0, i % 12}, after);

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <random>
 
+#include "tests/allocation_laws.hpp"
 #include "tests/test_support.hpp"
 
 using namespace overlap;
@@ -82,17 +83,56 @@ TEST_CASE("thousands of equal flows get equal shares") {
 TEST_CASE("held units are taken from the others and given back") {
     Running one({cost({{a, 100}})});
     CHECK(one.shares.rate(0) == Approx(1.0));
-    one.shares.hold(a, 25);
+    one.shares.hold({a, 25});
     CHECK(one.shares.resolve().size() == 1);
     CHECK(one.shares.rate(0) == Approx(0.75));
-    one.shares.hold(a, -25);
+    one.shares.give_back({a, 25});
     one.shares.resolve();
     CHECK(one.shares.rate(0) == Approx(1.0));
 }
 
+TEST_CASE("holds that do not add up count by their largest") {
+    Running one({cost({{a, 100}})});
+    const auto rate = [&] {
+        one.shares.resolve();
+        return one.shares.rate(0);
+    };
+    one.shares.hold({a, 10, false});
+    CHECK(rate() == Approx(0.9));
+    one.shares.hold({a, 30, false});
+    CHECK(rate() == Approx(0.7));
+    one.shares.hold({a, 20});  // adds up with the largest of the others
+    CHECK(rate() == Approx(0.5));
+    one.shares.give_back({a, 30, false});
+    CHECK(rate() == Approx(0.7));
+}
+
+TEST_CASE("shares go with the weights") {
+    // 100 units, weights 3 and 1: 75 and 25.
+    const Running two({cost({{a, 100, 3}}), cost({{a, 100, 1}})});
+    CHECK(two.shares.rate(0) == Approx(0.75));
+    CHECK(two.shares.rate(1) == Approx(0.25));
+    // The first draws 60 at most, less than its 75; the rest, 40, goes by 1 to 3.
+    const Running three({cost({{a, 60, 12}}, 1), cost({{a, 100, 1}}), cost({{a, 100, 3}})});
+    CHECK(three.shares.rate(0) == Approx(1));
+    CHECK(three.shares.rate(1) == Approx(0.1));
+    CHECK(three.shares.rate(2) == Approx(0.3));
+}
+
+TEST_CASE("a resource that limits each user is not shared") {
+    const FairShare::Index clock = static_cast<FairShare::Index>(pair().clock(0));
+    Running two({cost({{clock, 2}}, 2), cost({{clock, 4}}, 4)});
+    CHECK(two.shares.rate(0) == Approx(0.5));
+    CHECK(two.shares.rate(1) == Approx(0.25));
+    two.shares.hold({clock, 0.2, false});
+    two.shares.resolve();
+    CHECK(two.shares.rate(0) == Approx(0.4));  // each at 80 % of its top rate
+    CHECK(two.shares.rate(1) == Approx(0.2));
+}
+
 TEST_CASE("only tasks that a change reaches are solved again") {
     Running both({cost({{a, 100}}), cost({{b, 100}})});
-    both.shares.hold(a, 50);
+    both.shares.hold({a, 50});
     const auto changed = both.shares.resolve();
     REQUIRE(changed.size() == 1);
     CHECK(changed[0] == 0);
@@ -106,47 +146,27 @@ TEST_CASE("any allocation keeps capacities, and every task is at its top rate or
         std::mt19937 random(seed);
         const auto below = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
         std::vector<Cost> costs(2 + below(30));
-        for (Cost& task : costs) {
+        for (std::size_t i = 0; i < costs.size(); ++i) {
             const unsigned demands = 1 + below(5);
             for (unsigned d = 0; d < demands; ++d) {
                 const ResourceId id = below(static_cast<unsigned>(resources.size()));
-                task.demands.push_back({id, resources[id].capacity * (0.05 + 0.01 * below(200))});
+                // Half of the instances with weights; a task that names a resource twice has one weight on
+                // it.
+                const double weight = seed % 2 == 0 ? 1 : 0.5 + 0.75 * static_cast<double>((i + id) % 4);
+                costs[i].demands.push_back({id, resources[id].capacity * (0.05 + 0.01 * below(200)), weight});
             }
-            task.body = Seconds(0.01 * below(300));
+            costs[i].body = Seconds(0.01 * below(300));
         }
         FairShare shares(costs, resources);
         for (FairShare::Index i = 0; i < costs.size(); ++i) shares.start(i);
         shares.resolve();
 
-        std::vector<std::vector<double>> share(resources.size(), std::vector<double>(costs.size()));
-        std::vector<double> used(resources.size());
-        for (FairShare::Index i = 0; i < costs.size(); ++i)
-            for (const Demand& demand : costs[i].demands) {
-                share[demand.resource][i] += demand.amount * shares.rate(i);
-                used[demand.resource] += demand.amount * shares.rate(i);
-            }
+        std::vector<double> rates;
+        for (FairShare::Index i = 0; i < costs.size(); ++i) rates.push_back(shares.rate(i));
+        std::vector<double> capacities;
+        for (ResourceId id = 0; id < resources.size(); ++id) capacities.push_back(resources[id].capacity);
         INFO("seed " << seed);
-        for (ResourceId id = 0; id < resources.size(); ++id)
-            REQUIRE(used[id] <= resources[id].capacity * (1 + 1e-9));
-        for (FairShare::Index i = 0; i < costs.size(); ++i) {
-            REQUIRE(shares.rate(i) > 0);
-            // A task may name a resource twice: its demands on it add up.
-            double slowest = costs[i].body.si();
-            for (const Demand& demand : costs[i].demands)
-                slowest = std::max(slowest, share[demand.resource][i] / shares.rate(i) /
-                                                resources[demand.resource].capacity);
-            if (shares.rate(i) * slowest >= 1 - 1e-9) continue;
-            bool has_bottleneck = false;
-            for (const Demand& demand : costs[i].demands) {
-                const auto& on = share[demand.resource];
-                const bool saturated =
-                    used[demand.resource] >= resources[demand.resource].capacity * (1 - 1e-9);
-                const double largest = *std::max_element(on.begin(), on.end());
-                has_bottleneck = has_bottleneck || (saturated && on[i] >= largest * (1 - 1e-9));
-            }
-            REQUIRE(has_bottleneck);
-            ++bound;
-        }
+        bound += check_allocation(costs, rates, capacities, resources);
         ++instances;
     }
     CHECK(instances == 2000);

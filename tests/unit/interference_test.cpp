@@ -12,7 +12,9 @@ namespace {
 Machine machine_with(double to_dma, double to_kernels, double dma_to_compute) {
     DeviceSpec device = round_device();
     device.dma.peer_engines = 2;
-    device.interference = {to_dma, to_kernels, dma_to_compute};
+    device.interference.compute_lost_to_dma = to_dma;
+    device.interference.compute_lost_to_copy_kernels = to_kernels;
+    device.interference.dma_lost_to_compute = dma_to_compute;
     return machine_of(topology_of(3, group("full_mesh"), 1, "", device));
 }
 
@@ -87,8 +89,86 @@ TEST_CASE("engines are dealt to peers in turn") {
     // With one engine all peers share it.
     const Machine one = machine_of(topology_of(3, group("full_mesh")));
     CHECK(one.resources.dma_engine(2, 0) == one.resources.dma_engine(2, 1));
-    // 3 GPUs: units, HBM, remote reads and 2 engines each, and 6 links.
-    CHECK(table.size() == 21);
+    // 3 GPUs: units, HBM, remote reads, clock and 2 engines each, and 6 links.
+    CHECK(table.size() == 24);
     CHECK(table[table.link(5)].kind == ResourceKind::link);
     CHECK(table[table.hbm(2)].name == "hbm[2]");
+}
+
+TEST_CASE("engines with one queue are one resource that serves as many copies as there are") {
+    DeviceSpec device = round_device();
+    device.dma.peer_engines = 2;
+    device.dma.queues = DmaQueues::shared;
+    device.dma.order = QueueOrder::round_robin;
+    const Machine machine = machine_of(topology_of(3, group("full_mesh"), 1, "", device));
+    const ResourceId engines = machine.resources.dma_engine(2, 0);
+    CHECK(machine.resources.dma_engine(2, 1) == engines);
+    CHECK(machine.resources[engines].units == 2);
+    CHECK(machine.resources[engines].capacity == Approx(20e9));  // 2 x 10 GB/s
+    CHECK(machine.resources[engines].order == QueueOrder::round_robin);
+}
+
+TEST_CASE("copies slow the clock of GEMMs on both of their GPUs") {
+    DeviceSpec device = round_device();
+    device.interference.gemm_slowed_beside_dma = 0.03;
+    const Machine machine = machine_of(topology_of(3, group("full_mesh"), 1, "", device));
+    Cost copy;
+    add_interference(copy_task(1, 0, 1e9), machine, copy);
+    REQUIRE(copy.holds.size() == 2);
+    for (const Hold& hold : copy.holds) {
+        CHECK(hold.units == 0.03);
+        CHECK_FALSE(hold.adds_up);
+    }
+    CHECK(copy.holds[0].resource == machine.resources.clock(1));
+    CHECK(copy.holds[1].resource == machine.resources.clock(0));
+    Cost gemm;
+    gemm.body = Seconds(2);
+    add_interference(Task{GemmShape{1, 1, 1}, 1}, machine, gemm);
+    CHECK(demand(gemm, machine.resources.clock(1)) == Approx(2));
+    remove_contention(machine, gemm);
+    CHECK(gemm.demands.empty());
+}
+
+TEST_CASE("weights are those of the resource and the class of the task") {
+    DeviceSpec device = round_device();
+    device.interference.weights["hbm"] = {4, 1, 2, 1, 1};  // gemm 4, copy_dma 1, copy_cu 2
+    const Machine machine = machine_of(topology_of(3, group("full_mesh"), 1, "", device));
+    const ResourceTable& table = machine.resources;
+    const auto weight_on = [&](ResourceId resource, const Task& task) {
+        Cost cost;
+        cost.demands = {{resource, 1.0}};
+        add_interference(task, machine, cost);
+        return cost.demands[0].weight;
+    };
+    CHECK(weight_on(table.hbm(0), Task{GemmShape{1, 1, 1}}) == 4);
+    CHECK(weight_on(table.hbm(0), copy_task(1, 0, 1e9)) == 1);
+    CHECK(weight_on(table.hbm(0), copy_task(1, 0, 1e9, Agent::cu, Direction::pull, 4)) == 2);
+    CHECK(weight_on(table.link(0), Task{GemmShape{1, 1, 1}}) == 1);
+}
+
+TEST_CASE("where GEMMs keep their compute units, kernels claim theirs") {
+    DeviceSpec device = round_device();
+    const Task gemm{GemmShape{1, 1, 1}};
+    const Task kernel = copy_task(1, 0, 1e9, Agent::cu, Direction::pull, 4);
+    const auto claim = [&](const Task& task, const Cost& base) {
+        const Machine machine = machine_of(topology_of(3, group("full_mesh"), 1, "", device));
+        Cost cost = base;
+        add_interference(task, machine, cost);
+        return cost.claim;
+    };
+    Cost sharing, holding;
+    sharing.demands = {{0, 10.0}};  // cu[0]
+    holding.holds = {{0, 4}};
+    CHECK_FALSE(claim(gemm, sharing).has_value());  // shared, the default
+    for (const Residency residency : {Residency::tiled, Residency::persistent}) {
+        device.launch.residency = residency;
+        const auto some = claim(gemm, sharing), exactly = claim(kernel, holding);
+        REQUIRE((some && exactly));
+        CHECK(some->least == 1);
+        CHECK(some->most == 100);
+        CHECK(some->yields == (residency == Residency::tiled));
+        CHECK(exactly->least == 4);
+        CHECK(exactly->most == 4);
+    }
+    CHECK_FALSE(claim(copy_task(1, 0, 1e9), Cost()).has_value());  // DMA: no compute units
 }

@@ -60,6 +60,8 @@ TEST_CASE("a copy kernel takes the device's units, but all of a GPU together at 
     CHECK(read(R"({"agent": "cu"})", true, false, 30).transfers.cus == 1);
     CHECK(read(R"({"agent": "cu"})", true, true, 30).transfers.cus == 4);  // one stream
     CHECK(read(R"({"agent": "cu", "copy_cus": 24})").transfers.cus == 24);
+    CHECK(read(R"({"agent": "cu", "copy_priority": "high"})").transfers.priority == Priority::high);
+    CHECK_THAT(reading(R"({"copy_priority": "high"})"), Contains("/params/copy_priority: needs agent 'cu'"));
     // 4 streams · 25 would be all 100 units; at most 99 / 4 = 24.
     CHECK_THAT(reading(R"({"agent": "cu", "copy_cus": 25})"),
                Contains("x.json: /params/copy_cus: is 25, expected a whole number from 1 to 24"));

@@ -124,7 +124,7 @@ TEST_CASE("text, JSON and CSV give the same numbers") {
         CHECK(std::stod(cells.at(name)) == value.get<double>());
         ++numbers;
     }
-    CHECK(numbers == 8 + 7 + 4 + 2);  // times and ratios, losses, utilisation, tasks and wall time
+    CHECK(numbers == 11 + 7 + 4 + 2);  // times and ratios, losses, utilisation, tasks and wall time
     const std::map<std::string, std::string> rows{{"makespan", "/makespan_us"},
                                                   {"serial", "/serial_us"},
                                                   {"GEMM alone", "/gemm_us"},

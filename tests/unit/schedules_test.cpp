@@ -163,3 +163,39 @@ TEST_CASE("an unknown schedule is refused with the nearest name") {
     CHECK_THAT(error_of([] { find_schedule("ring_chunkd"); }),
                Catch::Contains("did you mean 'ring_chunked'"));
 }
+
+TEST_CASE("a flag-gated GEMM takes its own shard first, then pieces in the order of their copies") {
+    // 2 GPUs, 2 chunks, 100 rows: 50 own, then 25 and 25. Gates at 0.5 and 0.75.
+    const Workload gather{
+        "", "", pair_of(CollectiveKind::all_gather, Order::collective_first, GemmShape{100, 10, 10})};
+    const Topology topology = topology_of(2, group("full_mesh"));
+    ScheduleParams params;
+    params.chunks = 2;
+    const TaskGraph graph = find_schedule("flag_gated").make()->build(gather, topology, params);
+    REQUIRE(graph.size() == 2 * 3);
+    std::vector<double> gates;
+    for (TaskId id = 0; id < graph.size(); ++id)
+        graph.for_each_edge_into(id, [&](const Edge& edge) {
+            CHECK(graph[edge.predecessor].chunk == static_cast<int>(gates.size() % 2));
+            CHECK(graph[id].kind() == TaskKind::gemm);
+            CHECK(edge.from == 1);
+            gates.push_back(edge.to);
+        });
+    CHECK(gates == std::vector<double>{0.5, 0.75, 0.5, 0.75});
+}
+
+TEST_CASE("before a reduction a flag-gated GEMM sends pieces on its way, the own shard last") {
+    // The same mirrored: the peer's 25 rows are done at 0.25, the next at 0.5.
+    const Workload scatter{
+        "", "", pair_of(CollectiveKind::reduce_scatter, Order::gemm_first, GemmShape{100, 10, 10})};
+    ScheduleParams params;
+    params.chunks = 2;
+    const TaskGraph graph =
+        find_schedule("flag_gated").make()->build(scatter, topology_of(2, group("full_mesh")), params);
+    REQUIRE(graph.size() == 2 * (1 + 2 + 2));  // GEMM, copies, sums
+    std::vector<double> sent;
+    for (TaskId id = 0; id < graph.size(); ++id)
+        if (graph[id].kind() == TaskKind::copy)
+            graph.for_each_edge_into(id, [&](const Edge& edge) { sent.push_back(edge.from); });
+    CHECK(sent == std::vector<double>{0.25, 0.5, 0.25, 0.5});
+}

@@ -34,7 +34,14 @@ TEST_CASE("tasks of one stream of one GPU are in the order of their numbers") {
     graph.add(on(1, 0));  // 2: another GPU
     graph.add(on(0, 0));  // 3: after 0
     graph.add(on(0, 0));  // 4: after 3
-    CHECK(graph.stream_predecessors() == std::vector<TaskId>{0, 1, 2, 0, 3});
+    const std::vector<TaskId> before{0, 1, 2, 0, 3};
+    const std::vector<std::size_t> numbers{0, 1, 2, 0, 0};
+    REQUIRE(graph.size() == before.size());
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        CHECK(graph.stream_predecessor(id) == before[id]);
+        CHECK(graph.stream_number(id) == numbers[id]);
+    }
+    CHECK(graph.streams() == 3);
 }
 
 TEST_CASE("the critical path follows edges and stream order") {

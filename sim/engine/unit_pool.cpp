@@ -1,0 +1,138 @@
+#include "sim/engine/unit_pool.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <tuple>
+#include <utility>
+
+namespace overlap {
+namespace {
+
+/// splitmix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+std::uint64_t mixed(std::uint64_t x) {
+    x += 0x9e3779b97f4a7c15U;
+    x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
+    x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
+    return x ^ (x >> 31U);
+}
+
+}  // namespace
+
+UnitPools::UnitPools(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
+                     std::uint64_t seed)
+    : costs_(costs), seed_(mixed(seed)) {
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        if (!costs[id].claim) continue;
+        if (places_.empty()) {
+            places_.resize(graph.size());
+            pool_by_resource_.assign(resources.size(), UINT32_MAX);
+        }
+        places_[id] = {graph[id].priority, static_cast<std::uint32_t>(graph.stream_number(id))};
+        const Claim& claim = *costs[id].claim;
+        assert(claim.least >= 1 && claim.least <= claim.most);
+        assert(claim.least <= resources[claim.resource].units);
+        std::uint32_t& pool = pool_by_resource_[claim.resource];
+        if (pool != UINT32_MAX) continue;
+        pool = static_cast<std::uint32_t>(pools_.size());
+        pools_.emplace_back().free = resources[claim.resource].units;
+        pools_.back().order = resources[claim.resource].order;
+    }
+}
+
+UnitPools::Pool& UnitPools::pool_of(TaskId task) {
+    const std::uint32_t number = pool_by_resource_[costs_[task].claim->resource];
+    if (!std::exchange(pools_[number].touched, true)) touched_.push_back(number);
+    return pools_[number];
+}
+
+void UnitPools::request(TaskId task) {
+    requests_.push_back(task);
+}
+
+void UnitPools::release(TaskId task) {
+    Pool& pool = pool_of(task);
+    const auto holder = std::find_if(pool.holders.begin(), pool.holders.end(),
+                                     [&](const Holder& h) { return h.task == task; });
+    assert(holder != pool.holders.end());
+    pool.free += holder->given;
+    pool.holders.erase(holder);
+}
+
+void UnitPools::settle(std::vector<TaskId>& served) {
+    std::sort(requests_.begin(), requests_.end());
+    for (const TaskId task : requests_) {
+        Pool& pool = pool_of(task);
+        std::uint64_t rank = pool.arrivals++;
+        if (pool.order == QueueOrder::unspecified) rank = mixed(seed_ ^ mixed(task));
+        if (pool.order == QueueOrder::round_robin) rank = places_[task].stream;
+        pool.waiting.push_back({static_cast<std::uint32_t>(task), places_[task].priority, rank});
+    }
+    requests_.clear();
+    for (const std::uint32_t number : touched_) {
+        pools_[number].touched = false;
+        settle(pools_[number], served);
+    }
+    touched_.clear();
+}
+
+void UnitPools::settle(Pool& pool, std::vector<TaskId>& served) {
+    while (!pool.waiting.empty()) {
+        const std::size_t next = next_waiter(pool);
+        const Waiter waiter = pool.waiting[next];
+        const Claim& claim = *costs_[waiter.task].claim;
+        grow_holders(pool, waiter.priority);
+        const int within_reach = pool.free + reclaimable(pool, waiter.priority);
+        if (within_reach < claim.least) return;
+        const int given = std::min(claim.most, within_reach);
+        reclaim(pool, waiter.priority, std::max(given - pool.free, 0));
+        pool.free -= given;
+        pool.holders.push_back({waiter.task, waiter.priority, given});
+        pool.last_stream = places_[waiter.task].stream;
+        pool.waiting.erase(pool.waiting.begin() + static_cast<std::ptrdiff_t>(next));
+        served.push_back(waiter.task);
+    }
+    grow_holders(pool, INT32_MIN);
+}
+
+std::size_t UnitPools::next_waiter(const Pool& pool) const {
+    const auto before = [&](const Waiter& a, const Waiter& b) {
+        const bool round_robin = pool.order == QueueOrder::round_robin;
+        const auto turn = [&](const Waiter& w) {
+            return round_robin ? w.rank - pool.last_stream - 1 : w.rank;
+        };
+        return std::tuple(-a.priority, turn(a), a.task) < std::tuple(-b.priority, turn(b), b.task);
+    };
+    return static_cast<std::size_t>(std::min_element(pool.waiting.begin(), pool.waiting.end(), before) -
+                                    pool.waiting.begin());
+}
+
+// Holders of at least this priority take what they can still use: their thread blocks were queued before.
+void UnitPools::grow_holders(Pool& pool, int at_least) {
+    for (Holder& holder : pool.holders) {
+        if (pool.free == 0) return;
+        if (holder.priority < at_least) continue;
+        const int more = std::min(costs_[holder.task].claim->most - holder.given, pool.free);
+        holder.given += more;
+        pool.free -= more;
+    }
+}
+
+// One unit stays with each.
+int UnitPools::reclaimable(const Pool& pool, int priority) const {
+    int units = 0;
+    for (const Holder& holder : pool.holders)
+        if (holder.priority < priority && costs_[holder.task].claim->yields) units += holder.given - 1;
+    return units;
+}
+
+void UnitPools::reclaim(Pool& pool, int priority, int units) {
+    for (Holder& holder : pool.holders) {
+        if (holder.priority >= priority || !costs_[holder.task].claim->yields) continue;
+        const int taken = std::min(units, holder.given - 1);
+        holder.given -= taken;
+        pool.free += taken;
+        units -= taken;
+    }
+}
+
+}  // namespace overlap

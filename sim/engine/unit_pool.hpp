@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/cost_model.hpp"
+#include "sim/core/task_graph.hpp"
+
+namespace overlap {
+
+/// Units of the resources that tasks claim: DMA engines, compute units. At the end of an instant, `settle`
+/// gives free units away: by priority, then to tasks that run and can use more, then to those that wait, in
+/// the order of the resource. A task that can't be given its least yet keeps the ones behind it waiting.
+///
+/// round_robin goes on with the stream after the one served last, by TaskGraph::stream_number.
+/// unspecified gives each task a rank drawn from the seed and its number, and serves the lowest: every order
+/// of tasks that wait together is as likely as any other.
+class UnitPools {
+public:
+    UnitPools(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
+              std::uint64_t seed);
+
+    /// The task waits from now on. Of one instant, requests count in the order of task numbers.
+    void request(TaskId task);
+    void release(TaskId task);
+    /// Appends to `served` the tasks that have been given their units.
+    void settle(std::vector<TaskId>& served);
+
+private:
+    struct Place {
+        int priority = 0;
+        std::uint32_t stream = 0;
+    };
+    struct Waiter {
+        std::uint32_t task;
+        int priority;
+        std::uint64_t rank;  ///< the lower first; round_robin: number of the stream
+    };
+    struct Holder {
+        std::uint32_t task;
+        int priority;
+        int given;
+    };
+    struct Pool {
+        int free = 0;
+        QueueOrder order = QueueOrder::fifo;
+        std::uint64_t last_stream = UINT64_MAX;
+        std::uint64_t arrivals = 0;
+        bool touched = false;
+        std::vector<Waiter> waiting;
+        std::vector<Holder> holders;  ///< in the order they were served
+    };
+
+    Pool& pool_of(TaskId task);
+    void settle(Pool& pool, std::vector<TaskId>& served);
+    std::size_t next_waiter(const Pool& pool) const;
+    void grow_holders(Pool& pool, int at_least);
+    int reclaimable(const Pool& pool, int priority) const;
+    void reclaim(Pool& pool, int priority, int units);
+
+    std::span<const Cost> costs_;
+    std::uint64_t seed_;
+    std::vector<Place> places_;  ///< by task; empty where nothing is claimed
+    std::vector<std::uint32_t> pool_by_resource_;
+    std::vector<Pool> pools_;
+    std::vector<std::uint32_t> touched_;
+    std::vector<TaskId> requests_;  ///< of this instant
+};
+
+}  // namespace overlap
