@@ -4,12 +4,13 @@
 
 namespace overlap {
 
-ResourceTable::ResourceTable(const Topology& topology) : gpus_(topology.gpus()) {
+ResourceTable::ResourceTable(const Topology& topology) : gpus_per_node_(topology.gpus_per_node()) {
     const DeviceSpec& device = topology.device();
-    engines_ = std::min(device.dma.peer_engines, std::max(gpus_ - 1, 1));
+    engines_ = std::min(device.dma.peer_engines, std::max(gpus_per_node_ - 1, 1));
     stride_ = 3 + static_cast<std::size_t>(engines_);
-    first_link_ = stride_ * static_cast<std::size_t>(gpus_);
-    for (int gpu = 0; gpu < gpus_; ++gpu) {
+    first_link_ = stride_ * static_cast<std::size_t>(topology.gpus());
+    resources_.reserve(first_link_ + topology.links().size());
+    for (int gpu = 0; gpu < topology.gpus(); ++gpu) {
         const auto own = [&](ResourceKind kind, const std::string& suffix, double capacity) {
             const std::string& word = resource_kind_names[static_cast<std::size_t>(kind)];
             resources_.push_back({kind, gpu, word + "[" + std::to_string(gpu) + "]" + suffix, capacity});
@@ -25,7 +26,7 @@ ResourceTable::ResourceTable(const Topology& topology) : gpus_(topology.gpus()) 
 }
 
 ResourceId ResourceTable::dma_engine(int gpu, int peer) const {
-    const int turn = (peer - gpu - 1 + gpus_) % gpus_;
+    const int turn = ((peer - gpu - 1) % gpus_per_node_ + gpus_per_node_) % gpus_per_node_;
     return per_gpu(gpu) + 3 + static_cast<std::size_t>(turn % engines_);
 }
 

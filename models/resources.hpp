@@ -31,8 +31,9 @@ public:
     ResourceId compute_units(int gpu) const { return per_gpu(gpu); }
     ResourceId hbm(int gpu) const { return per_gpu(gpu) + 1; }
     ResourceId remote_read(int gpu) const { return per_gpu(gpu) + 2; }
-    /// The engine of `gpu` that serves copies from and to `peer`: peers are dealt to engines round robin, so
-    /// with as many engines as peers each has its own (as amdkfd's recommended map of the MI300X has).
+    /// The engine of `gpu` that serves copies from and to `peer`, a GPU of the same node: peers are dealt to
+    /// engines round robin, so with as many engines as peers each has its own (as amdkfd's recommended map of
+    /// the MI300X has). Between nodes NICs move the data.
     ResourceId dma_engine(int gpu, int peer) const;
     ResourceId link(std::size_t link) const { return first_link_ + link; }
     int dma_engines_in_use() const { return engines_; }
@@ -41,7 +42,7 @@ private:
     ResourceId per_gpu(int gpu) const { return static_cast<std::size_t>(gpu) * stride_; }
 
     std::vector<Resource> resources_;
-    int gpus_ = 0;
+    int gpus_per_node_ = 1;
     int engines_ = 0;
     std::size_t stride_ = 0;
     std::size_t first_link_ = 0;
