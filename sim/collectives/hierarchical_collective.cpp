@@ -13,12 +13,12 @@ namespace {
 /// latency of the network again.
 constexpr std::size_t most_waves = 4;
 
-// N nodes of L ranks; a rank's rail are the ranks that have its number in the other nodes. Bytes between nodes
-// go over the NIC of their source to the same rail only, and no byte of a gathered or reduced operand crosses
-// the network twice: all_gather and reduce_scatter move N−1 pieces of the P = N·L through each NIC, where
-// direct moves P−L. all_to_all first brings together, at the rank of the destination's rail, what its node has
-// for other nodes (as NCCL's PXN does): a NIC sends N−1 messages of L pieces instead of P−L single ones, and a
-// rank 2P−N−L pieces in all instead of P−1.
+// N nodes of L ranks; a rank's rail are the ranks that have its number in the other nodes. Bytes between
+// nodes go over the NIC of their source to the same rail only, and no byte of a gathered or reduced operand
+// crosses the network twice: all_gather and reduce_scatter move N−1 pieces of the P = N·L through each NIC,
+// where direct moves P−L. all_to_all first brings together, at the rank of the destination's rail, what its
+// node has for other nodes (as NCCL's PXN does): a NIC sends N−1 messages of L pieces instead of P−L single
+// ones, and a rank 2P−N−L pieces in all instead of P−1.
 class HierarchicalCollective final : public CollectiveAlgorithm {
 public:
     bool handles(CollectiveKind) const override { return true; }
@@ -52,16 +52,19 @@ private:
         return {edge(wave), edge(wave + 1)};
     }
 
-    // The own shard goes to the node at once. Shards of the rail arrive wave by wave, and those of a wave go on
-    // to the node together.
+    // The own shard goes to the node at once. Shards of the rail arrive wave by wave, and those of a wave go
+    // on to the node together.
     static RankTasks gather(Bytes piece, const RankTasks& ready, Transfers& transfers) {
         RankTasks done = ready;
-        const auto tasks_of = [](auto& tasks, int rank) -> auto& { return tasks[static_cast<std::size_t>(rank)]; };
+        const auto tasks_of = [](auto& tasks, int rank) -> auto& {
+            return tasks[static_cast<std::size_t>(rank)];
+        };
         const auto spread = [&](Bytes bytes, const RankTasks& held) {
             for (int rank = 0; rank < transfers.ranks(); ++rank)
                 for (const int peer : transfers.node_peers(rank))
-                    tasks_of(done, rank).push_back(
-                        transfers.copy(peer, rank, {bytes, bytes, peer, -1}, tasks_of(held, peer)));
+                    tasks_of(done, rank)
+                        .push_back(
+                            transfers.copy(peer, rank, {bytes, bytes, peer, -1}, tasks_of(held, peer)));
         };
         spread(piece, ready);
         RankTasks before;  // arrivals of the last wave
@@ -74,8 +77,8 @@ private:
                         const auto& last = tasks_of(before, rank);
                         after.push_back(last[std::min(tasks_of(arrived, rank).size(), last.size() - 1)]);
                     }
-                    tasks_of(arrived, rank).push_back(
-                        transfers.copy(peer, rank, {piece, piece, peer, -1}, after));
+                    tasks_of(arrived, rank)
+                        .push_back(transfers.copy(peer, rank, {piece, piece, peer, -1}, after));
                 }
             spread(static_cast<double>(arrived[0].size()) * piece, arrived);
             for (std::size_t rank = 0; rank < done.size(); ++rank)
@@ -85,13 +88,15 @@ private:
         return done;
     }
 
-    // Wave by wave, what the ranks of a node have for the ranks of a rail in other nodes is brought to the rank
-    // of that rail, is summed there where it `reduces`, and goes over its NIC. What is for the own node comes
-    // last.
+    // Wave by wave, what the ranks of a node have for the ranks of a rail in other nodes is brought to the
+    // rank of that rail, is summed there where it `reduces`, and goes over its NIC. What is for the own node
+    // comes last.
     static RankTasks distribute(Bytes piece, bool reduces, const RankTasks& ready, Transfers& transfers) {
         const int per_node = transfers.ranks_per_node();
         RankTasks arrived(ready.size());
-        const auto at = [](auto& tasks, int rank) -> auto& { return tasks[static_cast<std::size_t>(rank)]; };
+        const auto at = [](auto& tasks, int rank) -> auto& {
+            return tasks[static_cast<std::size_t>(rank)];
+        };
         const auto collect = [&](int rank, Bytes bytes, std::vector<TaskId>& into) {
             for (const int peer : transfers.node_peers(rank))
                 into.push_back(transfers.copy(peer, rank, {bytes, bytes}, at(ready, peer)));

@@ -3,13 +3,13 @@
 namespace overlap {
 namespace {
 
-// Routers with `router_ports` NICs each, in groups of `group_routers` that are all joined to one another. Each
-// router has `global_links` to as many other groups, and the links of a group are dealt evenly to the other groups:
-// port q of group g (on its router q / global_links) leads to group g + 1 + q mod (groups − 1). Kim, Dally,
-// Scott, Abts, "Technology-Driven, Highly-Scalable Dragonfly Topology", ISCA 2008.
-// A route is minimal in groups: at most a local link, one global link, a local link. Of parallel global links
-// a pair takes number (src + dst) mod how many there are, the same one both ways. Real ones route adaptively
-// and detour through a third group where the direct links are full; that is left out.
+// Routers with `router_ports` NICs each, in groups of `group_routers` that are all joined to one another.
+// Each router has `global_links` to as many other groups, and the links of a group are dealt evenly to the
+// other groups: port q of group g (on its router q / global_links) leads to group g + 1 + q mod (groups − 1).
+// Kim, Dally, Scott, Abts, "Technology-Driven, Highly-Scalable Dragonfly Topology", ISCA 2008. A route is
+// minimal in groups: at most a local link, one global link, a local link. Of parallel global links a pair
+// takes number (src + dst) mod how many there are, the same one both ways. Real ones route adaptively and
+// detour through a third group where the direct links are full; that is left out.
 class Dragonfly final : public Network {
 public:
     Dragonfly(ConfigObject& config, const ClusterSize& size, Wiring& wiring)
@@ -70,7 +70,9 @@ private:
     std::size_t global_index(int from, int to, int i) const {
         return static_cast<std::size_t>(from * routers_ * global_links_ + port(from, to, i));
     }
-    std::size_t local_index(int a, int b) const { return static_cast<std::size_t>(a * routers_ + b % routers_); }
+    std::size_t local_index(int a, int b) const {
+        return static_cast<std::size_t>(a * routers_ + b % routers_);
+    }
 
     bool append_switches(int from, int to, int src, int dst, LinkIds& links) const override {
         const auto within = [&](int a, int b) {
@@ -89,7 +91,7 @@ private:
     }
 
     int router_ports_;
-    int routers_;  ///< of a group
+    int routers_;           ///< of a group
     int global_links_ = 0;  ///< of a router
     int groups_ = 0;
     int parallel_ = 0;  ///< links between two groups

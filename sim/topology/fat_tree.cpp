@@ -8,10 +8,10 @@ enum class Leaves { nodes, rails };
 
 // Leaf switches with `leaf_ports` NICs each, every leaf joined to every spine. Leaves take the NICs of whole
 // nodes one after another ("nodes"), or NIC i of `leaf_ports` nodes ("rails": a rail-optimised network whose
-// rails have a spine). A route goes up to the spine that its destination names, number mod spines in the order
-// of the leaves (D-mod-k): all routes to a GPU come down the same way, and where `spines` divides `leaf_ports`
-// every uplink of a leaf carries as many routes. Oversubscription is leaf_ports · bandwidth_GBps against
-// spines · spine_GBps.
+// rails have a spine). A route goes up to the spine that its destination names, number mod spines in the
+// order of the leaves (D-mod-k): all routes to a GPU come down the same way, and where `spines` divides
+// `leaf_ports` every uplink of a leaf carries as many routes. Oversubscription is leaf_ports · bandwidth_GBps
+// against spines · spine_GBps.
 class FatTree final : public Network {
 public:
     FatTree(ConfigObject& config, const ClusterSize& size, Wiring& wiring)
@@ -34,7 +34,8 @@ public:
             const VertexId vertex = wiring.add_vertex("leaf" + std::to_string(leaf));
             for (int port = 0; port < leaf_ports_; ++port)
                 attach(gpu_at(leaf * leaf_ports_ + port), vertex, leaf, wiring);
-            for (const VertexId spine : spines) uplinks_.push_back(wiring.join(vertex, spine, bandwidth, hop));
+            for (const VertexId spine : spines)
+                uplinks_.push_back(wiring.join(vertex, spine, bandwidth, hop));
         }
     }
 

@@ -25,8 +25,9 @@ public:
     virtual ~Network() = default;
 
     /// Appends the links from GPU `src` by its NIC and the switches to GPU `dst`. One path a pair, no
-    /// adaptive routing; where several are equally short, pairs are dealt evenly to them, as static routing of
-    /// such networks does. Returns false, and appends nothing, where no switches lead from one to the other.
+    /// adaptive routing; where several are equally short, pairs are dealt evenly to them, as static routing
+    /// of such networks does. Returns false, and appends nothing, where no switches lead from one to the
+    /// other.
     bool append_route(int src, int dst, LinkIds& links) const;
     bool on_one_switch(int a, int b) const;
 

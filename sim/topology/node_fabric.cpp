@@ -81,10 +81,18 @@ void NodeFabric::add_group(std::size_t type, ConfigObject& group, Wiring& wiring
     reading.bandwidth = gigabytes_per_second(group.sourced("bandwidth_GBps", {1e-3, 1e6}));
     reading.latency = microseconds(group.sourced("latency_us", {0, 1e6}));
     switch (static_cast<GroupType>(type)) {
-        case GroupType::full_mesh: reading.pairs = mesh_pairs(gpus); break;
-        case GroupType::ring: reading.pairs = ring_pairs(gpus); break;
-        case GroupType::torus: reading.pairs = torus_pairs(group, gpus); break;
-        case GroupType::links: reading.pairs = listed_pairs(group, gpus); break;
+        case GroupType::full_mesh:
+            reading.pairs = mesh_pairs(gpus);
+            break;
+        case GroupType::ring:
+            reading.pairs = ring_pairs(gpus);
+            break;
+        case GroupType::torus:
+            reading.pairs = torus_pairs(group, gpus);
+            break;
+        case GroupType::links:
+            reading.pairs = listed_pairs(group, gpus);
+            break;
         case GroupType::fabric_switch:
             reading.latency = reading.latency / 2;
             add_switch(reading, group.text("name"), wiring);
@@ -127,7 +135,8 @@ void NodeFabric::record(std::size_t a, std::size_t b, std::size_t first, std::si
 
 void NodeFabric::find_routes() {
     using Edge = boost::property<boost::edge_weight_t, double>;
-    boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, Edge> graph(vertices_);
+    boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, Edge> graph(
+        vertices_);
     std::unordered_map<std::uint64_t, std::uint32_t> link_of;  // by both ends
     const auto key = [](std::size_t from, std::size_t to) { return std::uint64_t{from} << 32 | to; };
     for (std::size_t i = 0; i < links_.size(); ++i) {
@@ -136,10 +145,9 @@ void NodeFabric::find_routes() {
     }
     std::vector<std::size_t> previous(vertices_);
     for (std::size_t source = 0; source < static_cast<std::size_t>(gpus_); ++source) {
-        boost::dijkstra_shortest_paths(
-            graph, source,
-            boost::predecessor_map(
-                boost::make_iterator_property_map(previous.begin(), get(boost::vertex_index, graph))));
+        boost::dijkstra_shortest_paths(graph, source,
+                                       boost::predecessor_map(boost::make_iterator_property_map(
+                                           previous.begin(), get(boost::vertex_index, graph))));
         for (std::size_t at = 0; at < vertices_; ++at)
             arrival_.push_back(previous[at] == at ? none : link_of.at(key(previous[at], at)));
     }

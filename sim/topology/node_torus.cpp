@@ -55,7 +55,9 @@ private:
         const int at = place(node, d);
         return node + ((at + step + dims_[d]) % dims_[d] - at) * stride(d);
     }
-    std::size_t index(int node, std::size_t d) const { return static_cast<std::size_t>(node) * dims_.size() + d; }
+    std::size_t index(int node, std::size_t d) const {
+        return static_cast<std::size_t>(node) * dims_.size() + d;
+    }
 
     bool append_switches(int from, int to, int, int, LinkIds& links) const override {
         int at = from;
@@ -71,12 +73,14 @@ private:
     }
 
     std::vector<int> dims_;
-    std::vector<std::size_t> up_, down_;  ///< links to the next and the previous router, by router and dimension
+    std::vector<std::size_t> up_,
+        down_;  ///< links to the next and the previous router, by router and dimension
 };
 
 }  // namespace
 
-std::shared_ptr<const Network> make_node_torus(ConfigObject& config, const ClusterSize& size, Wiring& wiring) {
+std::shared_ptr<const Network> make_node_torus(ConfigObject& config, const ClusterSize& size,
+                                               Wiring& wiring) {
     return std::make_shared<NodeTorus>(config, size, wiring);
 }
 

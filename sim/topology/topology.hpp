@@ -42,8 +42,8 @@ public:
     /// has it from NIC to NIC. Where the NIC in the destination's node that has the source's number in the
     /// node (its rail) is on the source's own switch, and that way moves 1 MiB sooner on idle links or is the
     /// only one, the route arrives there and goes on inside the node. It is put together from a table of a
-    /// node and rules of the network each time; nothing is kept for a pair. Throws UserError where `dst` can't
-    /// be reached.
+    /// node and rules of the network each time; nothing is kept for a pair. Throws UserError where `dst`
+    /// can't be reached.
     Route route(int src, int dst) const;
     /// Order of the ranks in ring schedules; neighbours in it are neighbours in the machine where that is
     /// possible.

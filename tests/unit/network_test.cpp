@@ -138,7 +138,8 @@ TEST_CASE("dragonfly: at most local, global, local, and all links of a kind equa
     // Port 0 of group 0, on router 0, leads to group 1, whose port 1 (group 1 + 1 + 1 mod 2 = group 0) is on
     // router 3.
     CHECK(route_text(three, 1, 2) ==
-          "gpu1->nic1 nic1->router1 router1->router0 router0->router3 router3->router2 router2->nic2 nic2->gpu2 ");
+          "gpu1->nic1 nic1->router1 router1->router0 router0->router3 router3->router2 router2->nic2 "
+          "nic2->gpu2 ");
     CHECK(three.route(0, 3).links.size() == 5);
     CHECK(to_microseconds(three.route(1, 2).latency) == Approx(4 + 3 * 0.5));
     // 2 · 2 pairs from group to group cross the one link between them.
@@ -166,8 +167,8 @@ TEST_CASE("node torus: the short way in each dimension, links of a ring equally 
 
     const Topology torus = topology_of(2, group("full_mesh") + "," + node_torus("[4, 2]"), 8);
     CHECK(torus.links().size() == 2 * (8 * 1 + 2 * 16 + 8 + 4));  // node, ports, rings of 4, rungs
-    CHECK(torus.route(0, 14).links.size() == 4 + 2);               // node 7 is at (3, 1)
-    CHECK(torus.route(0, 12).links.size() == 4 + 3);               // node 6 at (2, 1)
+    CHECK(torus.route(0, 14).links.size() == 4 + 2);              // node 7 is at (3, 1)
+    CHECK(torus.route(0, 12).links.size() == 4 + 3);              // node 6 at (2, 1)
     CHECK(route_text(torus, 2, 3) == "gpu2->gpu3 ");
     // Bisection of a ring of 8 with one GPU a node: 4 · 4 routes from half to half over the 2 links cut.
     const Topology eight = topology_of(1, node_torus("[8]"), 8);
