@@ -207,3 +207,21 @@ TEST_CASE("shard-at-a-time transfers leave the links of a mesh idle, not the por
     CHECK(transfers("shard_p2p", "h200_4") == Approx(3 * on_switch));
     CHECK(transfers("shard_direct", "h200_4") == Approx(3 * on_switch));
 }
+
+TEST_CASE("hierarchical_chunked on 1,024 GPUs: every transfer is simulated, and takes what its links take") {
+    // N = 128 nodes of L = 8. With one chunk, transfers alone and no latency: 127 shards of 4096 · 2048 · 2 B /
+    // 1024 over each NIC at 49.6 GB/s; then the 127 that a GPU got go to each neighbour at 46.5 GB/s. The own
+    // shard went before.
+    Effects bare;
+    bare.contention = bare.launch = bare.computation = false;
+    const Workload workload{
+        "", "", pair_of(CollectiveKind::all_gather, Order::collective_first, GemmShape{4096, 100, 2048})};
+    const Machine machine = shipped_machine("mi300x_1024_rail");
+    const TaskGraph graph =
+        build(find_schedule("hierarchical_chunked"), workload, machine.topology, {{"chunks", 1}});
+    // Over NICs, inside nodes, own GEMM and one more with its copy of rows to their place.
+    CHECK(graph.size() == 1024 * (127 + 2 * 7 + 3));
+    const double shard = 4096 * 2048 * 2 / 1024.0;
+    const EngineResult result = simulate(graph, costs_of(graph, workload, machine, bare), machine);
+    CHECK(result.makespan.si() == Approx(127 * shard / 49.6e9 + 127 * shard / 46.5e9).epsilon(1e-6));
+}
