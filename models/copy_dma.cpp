@@ -21,7 +21,7 @@ public:
         const auto& copy = std::get<CopyWork>(task.work);
         const DeviceSpec::Dma& dma = machine.topology.device().dma;
         const ResourceTable& resources = machine.resources;
-        const Route& route = machine.topology.route(copy.src, copy.dst);
+        const Route route = machine.topology.route(copy.src, copy.dst);
 
         Cost cost;
         cost.setup = route.latency;

@@ -22,7 +22,7 @@ public:
         const auto& copy = std::get<CopyWork>(task.work);
         const DeviceSpec::CopyKernel& kernel = machine.topology.device().copy_kernel;
         const ResourceTable& resources = machine.resources;
-        const Route& route = machine.topology.route(copy.src, copy.dst);
+        const Route route = machine.topology.route(copy.src, copy.dst);
 
         Cost cost;
         cost.launch = kernel.launch;

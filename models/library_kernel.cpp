@@ -34,7 +34,8 @@ public:
         cost.flag = device.launch.flag;
         for (int peer = 0; peer < ranks; ++peer) {
             if (peer == task.gpu) continue;
-            for (const std::size_t link : machine.topology.route(task.gpu, peer).links)
+            const Route route = machine.topology.route(task.gpu, peer);
+            for (const std::size_t link : route.links)
                 cost.demands.push_back({machine.resources.link(link), to_each_peer.si()});
             cost.demands.push_back({machine.resources.hbm(peer), to_each_peer.si()});
             cost.demands.push_back({machine.resources.hbm(task.gpu), to_each_peer.si()});

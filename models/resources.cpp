@@ -4,15 +4,16 @@
 
 namespace overlap {
 
-ResourceTable::ResourceTable(const Topology& topology) : gpus_(topology.gpus()) {
+ResourceTable::ResourceTable(const Topology& topology) : gpus_per_node_(topology.gpus_per_node()) {
     const DeviceSpec& device = topology.device();
     const bool by_peer = device.dma.queues == DmaQueues::by_peer;
-    const int engines = std::min(device.dma.peer_engines, std::max(gpus_ - 1, 1));
+    const int engines = std::min(device.dma.peer_engines, std::max(gpus_per_node_ - 1, 1));
     engines_ = by_peer ? engines : 1;
     const int servers = by_peer ? 1 : engines;
     stride_ = 4 + static_cast<std::size_t>(engines_);
-    first_link_ = stride_ * static_cast<std::size_t>(gpus_);
-    for (int gpu = 0; gpu < gpus_; ++gpu) {
+    first_link_ = stride_ * static_cast<std::size_t>(topology.gpus());
+    resources_.reserve(first_link_ + topology.links().size());
+    for (int gpu = 0; gpu < topology.gpus(); ++gpu) {
         const auto own = [&](ResourceKind kind, const std::string& suffix, double capacity) -> Resource& {
             const std::string& word = resource_kind_names[static_cast<std::size_t>(kind)];
             return resources_.emplace_back(
@@ -35,7 +36,7 @@ ResourceTable::ResourceTable(const Topology& topology) : gpus_(topology.gpus()) 
 }
 
 ResourceId ResourceTable::dma_engine(int gpu, int peer) const {
-    const int turn = (peer - gpu - 1 + gpus_) % gpus_;
+    const int turn = ((peer - gpu - 1) % gpus_per_node_ + gpus_per_node_) % gpus_per_node_;
     return per_gpu(gpu) + 4 + static_cast<std::size_t>(turn % engines_);
 }
 

@@ -44,7 +44,8 @@ public:
     ResourceId remote_read(int gpu) const { return per_gpu(gpu) + 2; }
     /// Speed at which the GEMMs of `gpu` run, 1 but for holds.
     ResourceId clock(int gpu) const { return per_gpu(gpu) + 3; }
-    /// The engine of `gpu` that serves copies from and to `peer`. Engines that are told to
+    /// The engine of `gpu` that serves copies from and to `peer`, a GPU of the same node (between
+    /// nodes NICs move the data). Engines that are told to
     /// (DmaQueues::by_peer) take peers round robin, so with as many engines as peers each has its own (as
     /// amdkfd's recommended map of the MI300X has); else all engines are one resource, which serves as many
     /// copies at once.
@@ -56,7 +57,7 @@ private:
     ResourceId per_gpu(int gpu) const { return static_cast<std::size_t>(gpu) * stride_; }
 
     std::vector<Resource> resources_;
-    int gpus_ = 0;
+    int gpus_per_node_ = 1;
     int engines_ = 0;
     std::size_t stride_ = 0;
     std::size_t first_link_ = 0;

@@ -7,16 +7,20 @@ namespace overlap {
 
 std::unique_ptr<CollectiveAlgorithm> make_direct_collective();
 std::unique_ptr<CollectiveAlgorithm> make_ring_collective();
+std::unique_ptr<CollectiveAlgorithm> make_hierarchical_collective();
 std::unique_ptr<CollectiveAlgorithm> make_library_collective();
 
 std::span<const CollectiveEntry> collective_algorithms() {
-    static const std::array<CollectiveEntry, 3> entries{{
+    static const std::array<CollectiveEntry, 4> entries{{
         {"direct",
          "Each rank exchanges its piece with every peer at once; reductions once all parts are there.",
          make_direct_collective},
         {"ring",
          "P-1 steps between ring neighbours, each rank forwarding what it received (not for all_to_all).",
          make_ring_collective},
+        {"hierarchical",
+         "Inside nodes by the fabric, between nodes by each GPU's own NIC to its rail; one node: as direct.",
+         make_hierarchical_collective},
         {"library",
          "The vendor library's kernel (RCCL, NCCL) on compute units, at its measured latency and rate.",
          make_library_collective},

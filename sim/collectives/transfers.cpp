@@ -2,12 +2,22 @@
 
 namespace overlap {
 
-std::vector<int> Transfers::peers(int rank) const {
+std::vector<int> Transfers::others(int self, int first, int count) const {
     std::vector<int> result;
-    for (int i = 0; i < ranks_; ++i) {
-        const int peer = options_.order == PeerOrder::rotation ? (rank + i) % ranks_ : i;
-        if (peer != rank) result.push_back(peer);
+    for (int i = 0; i < count; ++i) {
+        const int other = options_.order == PeerOrder::rotation ? first + (self - first + i) % count : first + i;
+        if (other != self) result.push_back(other);
     }
+    return result;
+}
+
+std::vector<int> Transfers::node_peers(int rank) const {
+    return others(rank, rank / per_node_ * per_node_, per_node_);
+}
+
+std::vector<int> Transfers::rail_peers(int rank) const {
+    std::vector<int> result = others(rank / per_node_, 0, nodes());
+    for (int& peer : result) peer = peer * per_node_ + rank % per_node_;
     return result;
 }
 

@@ -40,19 +40,32 @@ struct Payload {
 class Transfers {
 public:
     Transfers(TaskGraph& graph, const Topology& topology, TransferOptions options)
-        : graph_(graph), ranks_(topology.gpus()), ring_(topology.ring()), options_(options) {}
+        : graph_(graph),
+          ranks_(topology.gpus()),
+          per_node_(topology.gpus_per_node()),
+          ring_(topology.ring()),
+          options_(options) {}
 
     TaskGraph& graph() { return graph_; }
     int ranks() const { return ranks_; }
+    int nodes() const { return ranks_ / per_node_; }
+    int ranks_per_node() const { return per_node_; }
     /// Ranks in ring order (Topology::ring).
     const std::vector<int>& ring() const { return ring_; }
     /// The peers of `rank` in the order of the options.
-    std::vector<int> peers(int rank) const;
+    std::vector<int> peers(int rank) const { return others(rank, 0, ranks_); }
+    /// The other ranks of its node, and the ranks that have its number in the other nodes (its rail).
+    std::vector<int> node_peers(int rank) const;
+    std::vector<int> rail_peers(int rank) const;
     TaskId copy(int src, int dst, const Payload& payload, std::span<const TaskId> after = {});
 
 private:
+    /// first … first + count − 1 without `self`, in the order of the options.
+    std::vector<int> others(int self, int first, int count) const;
+
     TaskGraph& graph_;
     int ranks_;
+    int per_node_;
     const std::vector<int>& ring_;
     TransferOptions options_;
 };

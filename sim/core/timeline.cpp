@@ -8,11 +8,12 @@ namespace {
 
 using Interval = std::pair<Seconds, Seconds>;
 
-std::vector<Interval> union_of(const std::vector<Span>& spans, int gpu, std::span<const TaskKind> kinds) {
-    std::vector<Interval> intervals;
-    for (const Span& span : spans)
-        if (span.gpu == gpu && std::find(kinds.begin(), kinds.end(), span.kind) != kinds.end())
-            intervals.emplace_back(span.start, span.end);
+bool is_one_of(TaskKind kind, std::span<const TaskKind> kinds) {
+    return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+}
+
+/// Time that at least one of the intervals covers.
+Seconds covered(std::vector<Interval> intervals) {
     std::sort(intervals.begin(), intervals.end());
     std::vector<Interval> merged;
     for (const Interval& next : intervals) {
@@ -21,12 +22,8 @@ std::vector<Interval> union_of(const std::vector<Span>& spans, int gpu, std::spa
         else
             merged.push_back(next);
     }
-    return merged;
-}
-
-Seconds length(const std::vector<Interval>& intervals) {
     Seconds sum;
-    for (const auto& [start, end] : intervals) sum += end - start;
+    for (const auto& [start, end] : merged) sum += end - start;
     return sum;
 }
 
@@ -49,12 +46,25 @@ Seconds Timeline::end() const {
 }
 
 Seconds Timeline::busy(int gpu, std::span<const TaskKind> kinds) const {
-    return length(union_of(spans_, gpu, kinds));
+    std::vector<Interval> intervals;
+    for (const Span& span : spans_)
+        if (span.gpu == gpu && is_one_of(span.kind, kinds)) intervals.emplace_back(span.start, span.end);
+    return covered(std::move(intervals));
 }
 
 Seconds Timeline::exposed_communication() const {
+    struct OfGpu {
+        std::vector<Interval> computation, both;
+    };
+    std::vector<OfGpu> by_gpu(static_cast<std::size_t>(gpus()));
+    for (const Span& span : spans_) {
+        OfGpu& own = by_gpu[static_cast<std::size_t>(span.gpu)];
+        if (is_one_of(span.kind, computation)) own.computation.emplace_back(span.start, span.end);
+        if (is_one_of(span.kind, both)) own.both.emplace_back(span.start, span.end);
+    }
     Seconds most;
-    for (int gpu = 0; gpu < gpus(); ++gpu) most = std::max(most, busy(gpu, both) - busy(gpu, computation));
+    for (OfGpu& own : by_gpu)
+        most = std::max(most, covered(std::move(own.both)) - covered(std::move(own.computation)));
     return most;
 }
 

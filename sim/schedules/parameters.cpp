@@ -22,7 +22,7 @@ int default_cus(const Topology& topology, int streams) {
 
 std::span<const ParameterInfo> schedule_parameters() {
     static const std::array<ParameterInfo, 12> table{{
-        {"chunks", "1 to the length of the dimension that is cut", "number of GPUs",
+        {"chunks", "1 to the length of the dimension that is cut", "number of GPUs in a node",
          "pieces a shard is cut into"},
         {"agent", "dma, cu", "dma", "who moves transfers: a DMA engine, or a kernel on compute units"},
         {"transfer", "pull, push", "pull by dma that feeds a GEMM, else push",
@@ -39,7 +39,8 @@ std::span<const ParameterInfo> schedule_parameters() {
          "cut shards along the sharded dimension, or along the other one (strided)"},
         {"uniformity", "uniform, hetero", "hetero", "cut the own shard like the others, or take it whole"},
         {"granularity", "fused, unfused", "fused", "one GEMM a step, or one a piece"},
-        {"algorithm", "direct, ring, library", "direct", "algorithm of a collective that is not cut"},
+        {"algorithm", "direct, ring, hierarchical, library", "hierarchical where NICs join nodes, else direct",
+         "algorithm of a collective that is not cut"},
     }};
     return table;
 }
@@ -59,7 +60,7 @@ ScheduleParams read_parameters(ConfigObject given, std::span<const std::string> 
         using Enum = std::remove_reference_t<decltype(value)>;
         if (given.has(key)) value = static_cast<Enum>(given.choice(key, names));
     };
-    params.chunks = is_accepted("chunks") ? ranks : 1;
+    params.chunks = is_accepted("chunks") ? topology.gpus_per_node() : 1;
     if (given.has("chunks")) params.chunks = static_cast<int>(given.integer("chunks", 1, most_chunks));
 
     TransferOptions& transfers = params.transfers;
@@ -89,6 +90,7 @@ ScheduleParams read_parameters(ConfigObject given, std::span<const std::string> 
     choice("comm_shape", params.comm_shape, comm_shape_names);
     choice("uniformity", params.uniformity, uniformity_names);
     choice("granularity", params.granularity, granularity_names);
+    params.algorithm = topology.nodes() > 1 && topology.has_network() ? "hierarchical" : "direct";
     if (given.has("algorithm")) {
         const std::vector<std::string> names = collective_algorithm_names();
         params.algorithm = names[given.choice("algorithm", names)];

@@ -9,6 +9,7 @@ std::unique_ptr<Schedule> make_concurrent();
 std::unique_ptr<Schedule> make_shard_p2p();
 std::unique_ptr<Schedule> make_shard_direct();
 std::unique_ptr<Schedule> make_ring_chunked();
+std::unique_ptr<Schedule> make_hierarchical_chunked();
 std::unique_ptr<Schedule> make_ficco();
 std::unique_ptr<Schedule> make_flag_gated();
 template <CommShape shape, Uniformity uniformity, Granularity granularity>
@@ -33,9 +34,9 @@ bool dependent_pair(const Workload& workload) {
 bool gateable(const Workload& workload) {
     return dependent_pair(workload) && workload.pair()->shard_dim == ShardDim::m;
 }
-// A ring forwards what it received, which an all-to-all has no use for; with tokens in K it would be a ring
-// of K-slabs, the same transfers with accumulating GEMMs.
-bool ringable(const Workload& workload) {
+// Rings and hierarchies forward what they received, which an all-to-all has no use for; with tokens in K a
+// ring is one of K-slabs, the same transfers with accumulating GEMMs.
+bool forwards(const Workload& workload) {
     return dependent_pair(workload) && workload.pair()->collective != CollectiveKind::all_to_all;
 }
 
@@ -61,7 +62,10 @@ std::span<const ScheduleEntry> schedules() {
          dependent_pair, make_shard_p2p},
         {"ring_chunked",
          "Neighbour ring, P-1 steps, each shard in C pipelined chunks; a GEMM for each shard or chunk.", ring,
-         true, ringable, make_ring_chunked},
+         true, forwards, make_ring_chunked},
+        {"hierarchical_chunked",
+         "Chunk c over NICs to the own rail, then on inside the node; own shard, then one GEMM a step.", pieces,
+         false, forwards, make_hierarchical_chunked},
         {"shard_direct", "Whole shards, all peers at once; a GEMM for each shard.", shards, false,
          dependent_pair, make_shard_direct},
         {"uniform_fused_1d",

@@ -1,33 +1,20 @@
 #pragma once
 
-#include <boost/graph/adjacency_list.hpp>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "sim/core/config_reader.hpp"
 #include "sim/topology/device.hpp"
+#include "sim/topology/network.hpp"
+#include "sim/topology/node_fabric.hpp"
 
 namespace overlap {
 
-enum class VertexKind { gpu, nic, fabric_switch };
-
-struct Vertex {
-    VertexKind kind = VertexKind::gpu;
-    std::string name;
-};
-
-/// One direction of a physical connection. Bandwidth is what transfers achieve, not the raw signalling rate.
-struct Link {
-    std::size_t id = 0;
-    std::string name;
-    BytesPerSecond bandwidth;
-    Seconds latency;
-};
-
 /// The links from one GPU to another, in order, and the sum of their latencies.
 struct Route {
-    std::vector<std::size_t> links;
+    LinkIds links;
     Seconds latency;
     bool through_nic = false;
 };
@@ -42,38 +29,40 @@ public:
     const std::string& name() const { return name_; }
     const std::string& description() const { return description_; }
     const DeviceSpec& device() const { return device_; }
-    int gpus() const { return nodes_ * gpus_per_node_; }
-    int gpus_per_node() const { return gpus_per_node_; }
-    int node_of(int gpu) const { return gpu / gpus_per_node_; }
+    int gpus() const { return size_.gpus(); }
+    int gpus_per_node() const { return size_.gpus_per_node; }
+    int nodes() const { return size_.nodes; }
+    int node_of(int gpu) const { return gpu / size_.gpus_per_node; }
+    /// Whether the GPUs have NICs, by which nodes are joined.
+    bool has_network() const { return network_ != nullptr; }
     const std::vector<Link>& links() const { return links_; }
     /// Sum of the bandwidths of the links that leave (or, being symmetric, enter) a GPU.
-    BytesPerSecond egress(int gpu) const;
-    /// The route that moves 1 MiB soonest on idle links (latency + 1 MiB / bandwidth a link; ties by lower
-    /// vertex number). One path a pair, no adaptive routing. Throws UserError where `dst` can't be reached.
-    const Route& route(int src, int dst) const;
+    BytesPerSecond egress(int gpu) const { return egress_[static_cast<std::size_t>(gpu)]; }
+    /// One path a pair, no adaptive routing. Inside a node as NodeFabric finds it; between nodes as Network
+    /// has it from NIC to NIC. Where the NIC in the destination's node that has the source's number in the
+    /// node (its rail) is on the source's own switch, and that way moves 1 MiB sooner on idle links or is the
+    /// only one, the route arrives there and goes on inside the node. It is put together from a table of a
+    /// node and rules of the network each time; nothing is kept for a pair. Throws UserError where `dst`
+    /// can't be reached.
+    Route route(int src, int dst) const;
     /// Order of the ranks in ring schedules; neighbours in it are neighbours in the machine where that is
     /// possible.
     const std::vector<int>& ring() const { return ring_; }
 
 private:
-    using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, Vertex, Link>;
-    using VertexId = Graph::vertex_descriptor;
-
-    void add_group(ConfigObject& group);
-    void add_rails(BytesPerSecond bandwidth, Seconds latency);
-    void add_link(VertexId from, VertexId to, BytesPerSecond bandwidth, Seconds latency);
-    void add_both_ways(VertexId a, VertexId b, BytesPerSecond bandwidth, Seconds latency);
-    void find_routes();
-    void find_routes_from(int source);
+    void add_group(ConfigObject& group, NodeFabric& fabric, Wiring& wiring);
+    std::vector<int> read_ring(ConfigObject& config) const;
+    /// Time of 1 MiB over links of which each forwards when it has all; the measure of routes.
+    double unloaded_time(const LinkIds& links) const;
 
     std::string name_;
     std::string description_;
     DeviceSpec device_;
-    int nodes_ = 1;
-    int gpus_per_node_ = 1;
-    Graph graph_;
+    ClusterSize size_;
     std::vector<Link> links_;
-    std::vector<Route> routes_;
+    std::vector<BytesPerSecond> egress_;
+    std::shared_ptr<const NodeFabric> node_;
+    std::shared_ptr<const Network> network_;  ///< null where the GPUs have no NICs
     std::vector<int> ring_;
 };
 

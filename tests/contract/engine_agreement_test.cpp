@@ -228,7 +228,7 @@ TEST_CASE("the engines agree on random task graphs") {
 
 TEST_CASE("the engines agree on shipped machines, schedules and workloads") {
     unsigned decided = 0, undecided = 0;
-    const std::vector<std::string> machines{"mi300x_8", "mi250x_8", "h200_4", "ring_8"};
+    const std::vector<std::string> machines{"mi300x_8", "mi250x_8", "h200_4", "ring_8", "mi300x_16"};
     for (const std::string& topology : machines)
         for (const ScheduleEntry& entry : schedules())
             for (const std::string workload :

@@ -32,11 +32,11 @@ inline std::vector<Workload> workload_forms() {
             pair(all_gather, independent),      {"list", "", std::move(list)}};
 }
 
-/// Single GPU, full mesh, switch, unequal links with multi-hop routes, torus.
+/// Single GPU, full mesh, switch, unequal links with multi-hop routes, torus, two nodes.
 inline const std::map<std::string, Machine>& law_machines() {
     static const std::map<std::string, Machine> machines = [] {
         std::map<std::string, Machine> result;
-        for (const std::string name : {"mi300x_1", "mi300x_8", "h200_4", "mi250x_8", "torus_4x4"})
+        for (const std::string name : {"mi300x_1", "mi300x_8", "h200_4", "mi250x_8", "torus_4x4", "mi300x_16"})
             result.emplace(name, shipped_machine(name));
         return result;
     }();

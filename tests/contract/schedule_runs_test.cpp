@@ -9,7 +9,7 @@ using namespace overlap::test;
 
 namespace {
 
-/// The machines to simulate on; the torus has the most tasks, so it is left to fewer laws.
+/// The machines to simulate on; the torus and the two nodes have the most tasks, so they are left to fewer laws.
 const std::vector<std::string> simulated{"mi300x_8", "h200_4", "mi250x_8"};
 
 /// When each body could end at the earliest if tasks never got in each other's way: launch, setup, body,
@@ -97,7 +97,7 @@ void check_capacity(std::span<const Cost> costs, const EngineResult& result, con
 TEST_CASE("every run executes every task in order, no faster than each alone, and never beyond a capacity") {
     int cases = 0;
     std::vector<std::string> names = simulated;
-    names.push_back("torus_4x4");
+    names.insert(names.end(), {"torus_4x4", "mi300x_16"});
     for (const std::string& name : names) {
         const Machine& machine = law_machines().at(name);
         cases += for_every_schedule([&](const ScheduleEntry& entry, const Workload& workload) {
@@ -235,4 +235,22 @@ TEST_CASE("shard-at-a-time transfers leave the links of a mesh idle, not the por
     CHECK(transfers("hetero_fused_1d", "mi300x_8") == Approx(on_mesh));
     CHECK(transfers("shard_p2p", "h200_4") == Approx(3 * on_switch));
     CHECK(transfers("shard_direct", "h200_4") == Approx(3 * on_switch));
+}
+
+TEST_CASE("hierarchical_chunked on 1,024 GPUs: every transfer is simulated, and takes what its links take") {
+    // N = 128 nodes of L = 8. With one chunk, transfers alone and no latency: 127 shards of 4096 · 2048 · 2 B /
+    // 1024 over each NIC at 49.6 GB/s; then the 127 that a GPU got go to each neighbour at 46.5 GB/s. The own
+    // shard went before.
+    Effects bare;
+    bare.contention = bare.launch = bare.computation = false;
+    const Workload workload{
+        "", "", pair_of(CollectiveKind::all_gather, Order::collective_first, GemmShape{4096, 100, 2048})};
+    const Machine machine = shipped_machine("mi300x_1024_rail");
+    const TaskGraph graph =
+        build(find_schedule("hierarchical_chunked"), workload, machine.topology, {{"chunks", 1}});
+    // Over NICs, inside nodes, own GEMM and one more with its copy of rows to their place.
+    CHECK(graph.size() == 1024 * (127 + 2 * 7 + 3));
+    const double shard = 4096 * 2048 * 2 / 1024.0;
+    const EngineResult result = simulate(graph, costs_of(graph, workload, machine, bare), machine);
+    CHECK(result.makespan.si() == Approx(127 * shard / 49.6e9 + 127 * shard / 46.5e9).epsilon(1e-6));
 }

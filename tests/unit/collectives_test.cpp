@@ -60,7 +60,7 @@ TEST_CASE("each rank receives three quarters of the operand, twice that for an a
             ++checked;
         }
     }
-    CHECK(checked == 11);  // direct and library all four, ring all but all_to_all
+    CHECK(checked == 15);  // direct, hierarchical and library all four, ring all but all_to_all
 }
 
 TEST_CASE("direct: one copy from every peer, one sum of all parts") {
@@ -142,9 +142,64 @@ TEST_CASE("one rank alone has nothing to exchange") {
             ++checked;
         }
     }
-    CHECK(checked == 11);
+    CHECK(checked == 15);
 }
 
 TEST_CASE("an unknown algorithm is refused with the nearest name") {
     CHECK_THAT(error_of([] { make_collective_algorithm("rign"); }), Catch::Contains("did you mean 'ring'"));
+}
+
+TEST_CASE("hierarchical: on one node it is direct") {
+    int checked = 0;
+    for (std::size_t k = 0; k < collective_names.size(); ++k) {
+        const auto kind = static_cast<CollectiveKind>(k);
+        const Built direct = build("direct", kind), hierarchical = build("hierarchical", kind);
+        REQUIRE(direct.graph.size() == hierarchical.graph.size());
+        CHECK(direct.done == hierarchical.done);
+        for (TaskId id = 0; id < direct.graph.size(); ++id, ++checked) {
+            CHECK(direct.graph[id].name() == hierarchical.graph[id].name());
+            CHECK(direct.graph.predecessors(id) == hierarchical.graph.predecessors(id));
+        }
+    }
+    CHECK(checked >= 4 * (4 + 12));  // GEMMs and copies, with the sums of two kinds
+}
+
+TEST_CASE("hierarchical: tasks and bytes on 3 nodes of 2") {
+    // Pieces of 600 / 6 = 100 B; N = 3 nodes, L = 2 ranks a node, min(4, N−1) = 2 waves of one peer.
+    const Topology nodes = topology_of(2, group("full_mesh") + "," + group("rails"), 3);
+    const auto built_on_nodes = [&](CollectiveKind kind) {
+        Built built;
+        Transfers transfers(built.graph, nodes, TransferOptions{});
+        built.done =
+            make_collective_algorithm("hierarchical")->build({kind, Bytes(600)}, RankTasks(6), transfers);
+        return built;
+    };
+    const auto sizes = [&](const TaskGraph& graph, int from, int to) {
+        std::vector<double> result;
+        for (TaskId id = 0; id < graph.size(); ++id)
+            if (const auto* copy = std::get_if<CopyWork>(&graph[id].work);
+                copy != nullptr && copy->src == from && copy->dst == to)
+                result.push_back(copy->bytes.si());
+        return result;
+    };
+    using enum CollectiveKind;
+    using Sizes = std::vector<double>;
+    const Built gather = built_on_nodes(all_gather);
+    CHECK(count(gather.graph, TaskKind::copy) == 6 * (2 + 3));  // rail, and in the node own + a wave each
+    CHECK(sizes(gather.graph, 0, 2) == Sizes{100});
+    CHECK(sizes(gather.graph, 0, 1) == Sizes{100, 100, 100});
+    CHECK(sizes(gather.graph, 0, 3).empty());
+
+    const Built scatter = built_on_nodes(reduce_scatter);
+    CHECK(count(scatter.graph, TaskKind::copy) == 6 * (2 + 3));
+    CHECK(count(scatter.graph, TaskKind::reduce) == 6 * (2 + 1));  // a wave each, and the whole
+    CHECK(sizes(scatter.graph, 5, 1) == Sizes{100});
+    CHECK(sizes(scatter.graph, 5, 4) == Sizes{100, 100, 100});
+    const auto& last = std::get<ReduceWork>(scatter.graph[scatter.done[0][0]].work);
+    CHECK(last.parts == 4);  // own, the neighbour's, and a sum from each of two nodes
+
+    const Built exchange = built_on_nodes(all_to_all);
+    CHECK(sizes(exchange.graph, 0, 4) == Sizes{200});  // of both ranks of node 0
+    CHECK(sizes(exchange.graph, 0, 1) == Sizes{100, 100, 100});
+    CHECK(sizes(exchange.graph, 0, 5).empty());
 }

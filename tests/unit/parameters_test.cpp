@@ -46,6 +46,14 @@ TEST_CASE("defaults: one chunk a GPU, DMA, rotation, packing charged") {
     CHECK(params.algorithm == "direct");
 }
 
+TEST_CASE("defaults on several nodes: one chunk a GPU of a node, collectives that keep to their rail") {
+    const Topology nodes = topology_of(2, group("full_mesh") + "," + group("rails"), 3);
+    const Json json = Json::object();
+    const ScheduleParams params = read_parameters(ConfigObject(json, "x"), every_name(), true, false, nodes);
+    CHECK(params.chunks == 2);
+    CHECK(params.algorithm == "hierarchical");
+}
+
 TEST_CASE("transfers are pulled by DMA engines that feed a GEMM, and pushed otherwise") {
     CHECK(read("{}", true).transfers.direction == Direction::pull);
     CHECK(read("{}", false).transfers.direction == Direction::push);

@@ -122,6 +122,10 @@ TEST_CASE("the configs that the documentation names are there", "[configs]") {
                                                "topologies/mi300x_1",
                                                "topologies/mi300x_8",
                                                "topologies/mi300x_16",
+                                               "topologies/mi300x_1024_rail",
+                                               "topologies/mi300x_64_fat_tree",
+                                               "topologies/mi300x_64_dragonfly",
+                                               "topologies/mi300x_64_torus",
                                                "topologies/mi325x_8",
                                                "topologies/mi355x_8",
                                                "topologies/mi250x_8",
@@ -155,10 +159,13 @@ TEST_CASE("every topology fits its device and itself", "[configs]") {
         const int gpus = topology.at("gpus_per_node");
         CHECK(fs::is_regular_file(kConfigs / "devices" / topology.at("device").get<std::string>()));
         for (const json& group : topology.at("fabric")) {
-            if (group.at("type") == "rails") CHECK(topology.at("nodes").get<int>() > 1);
+            const std::string type = group.at("type");
+            const int nodes = topology.at("nodes");
+            const bool network = type == "rails" || type == "fat_tree" || type == "dragonfly" || type == "node_torus";
+            if (network) CHECK(nodes > 1);
             if (group.contains("dims")) {
                 const auto dims = group.at("dims").get<std::vector<int>>();
-                CHECK(std::accumulate(dims.begin(), dims.end(), 1, std::multiplies<>()) == gpus);
+                CHECK(std::accumulate(dims.begin(), dims.end(), 1, std::multiplies<>()) == (network ? nodes : gpus));
             }
             if (group.contains("pairs"))
                 for (const json& pair : group.at("pairs"))
@@ -232,6 +239,10 @@ TEST_CASE("the schemas reject broken devices, topologies and calibrations", "[co
     require_rejected(topology, broken(node, "/fabric/0/type", "full_mess"), "/fabric/0");
     require_rejected(topology, broken(node, "/nodes", 0), "/nodes");
     require_rejected(topology, broken(node, "/gpus", 8), "");
+    const json tree = load(kConfigs / "topologies" / "mi300x_64_fat_tree.json");
+    REQUIRE(topology.errors(tree, "sample") == "");
+    require_rejected(topology, broken(tree, "/fabric/1/leaves", "rail"), "/fabric/1");
+    require_rejected(topology, broken(tree, "/fabric/1/spine_GBps", 49.6), "/fabric/1");
 
     const std::string launch = "/gemm/" + fit.at("gemm").begin().key() + "/launch_us";
     require_rejected(calibration, broken(fit, launch, 3.0), launch);

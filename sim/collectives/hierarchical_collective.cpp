@@ -1,0 +1,135 @@
+#include <algorithm>
+
+#include "sim/collectives/collective_algorithm.hpp"
+
+namespace overlap {
+
+std::unique_ptr<CollectiveAlgorithm> make_direct_collective();
+
+namespace {
+
+/// Peers of a rail are taken in so many waves, so that one wave is on the network while another is inside the
+/// nodes. Estimate: more hide little (a quarter of one of the two phases is left to hide), and each pays the
+/// latency of the network again.
+constexpr std::size_t most_waves = 4;
+
+// N nodes of L ranks; a rank's rail are the ranks that have its number in the other nodes. Bytes between
+// nodes go over the NIC of their source to the same rail only, and no byte of a gathered or reduced operand
+// crosses the network twice: all_gather and reduce_scatter move N−1 pieces of the P = N·L through each NIC,
+// where direct moves P−L. all_to_all first brings together, at the rank of the destination's rail, what its
+// node has for other nodes (as NCCL's PXN does): a NIC sends N−1 messages of L pieces instead of P−L single
+// ones, and a rank 2P−N−L pieces in all instead of P−1.
+class HierarchicalCollective final : public CollectiveAlgorithm {
+public:
+    bool handles(CollectiveKind) const override { return true; }
+
+    RankTasks build(const CollectiveWork& work, const RankTasks& ready, Transfers& transfers) const override {
+        if (transfers.nodes() == 1) return make_direct_collective()->build(work, ready, transfers);
+        const Bytes piece = work.operand / transfers.ranks();
+        switch (work.kind) {
+            case CollectiveKind::all_gather:
+                return gather(piece, ready, transfers);
+            case CollectiveKind::reduce_scatter:
+            case CollectiveKind::all_to_all:
+                return distribute(piece, work.kind == CollectiveKind::reduce_scatter, ready, transfers);
+            case CollectiveKind::all_reduce:
+                return gather(piece, distribute(piece, true, ready, transfers), transfers);
+        }
+        return ready;
+    }
+
+private:
+    static std::size_t waves(const Transfers& transfers) {
+        return std::min(most_waves, static_cast<std::size_t>(transfers.nodes() - 1));
+    }
+
+    /// Peers of the rail that are in a wave.
+    static std::vector<int> wave_of(int rank, std::size_t wave, const Transfers& transfers) {
+        const std::vector<int> rail = transfers.rail_peers(rank);
+        const auto edge = [&](std::size_t w) {
+            return rail.begin() + static_cast<std::ptrdiff_t>(rail.size() * w / waves(transfers));
+        };
+        return {edge(wave), edge(wave + 1)};
+    }
+
+    // The own shard goes to the node at once. Shards of the rail arrive wave by wave, and those of a wave go
+    // on to the node together.
+    static RankTasks gather(Bytes piece, const RankTasks& ready, Transfers& transfers) {
+        RankTasks done = ready;
+        const auto tasks_of = [](auto& tasks, int rank) -> auto& {
+            return tasks[static_cast<std::size_t>(rank)];
+        };
+        const auto spread = [&](Bytes bytes, const RankTasks& held) {
+            for (int rank = 0; rank < transfers.ranks(); ++rank)
+                for (const int peer : transfers.node_peers(rank))
+                    tasks_of(done, rank)
+                        .push_back(
+                            transfers.copy(peer, rank, {bytes, bytes, peer, -1}, tasks_of(held, peer)));
+        };
+        spread(piece, ready);
+        RankTasks before;  // arrivals of the last wave
+        for (std::size_t wave = 0; wave < waves(transfers); ++wave) {
+            RankTasks arrived(ready.size());
+            for (int rank = 0; rank < transfers.ranks(); ++rank)
+                for (const int peer : wave_of(rank, wave, transfers)) {
+                    std::vector<TaskId> after = tasks_of(ready, peer);
+                    if (wave > 0) {
+                        const auto& last = tasks_of(before, rank);
+                        after.push_back(last[std::min(tasks_of(arrived, rank).size(), last.size() - 1)]);
+                    }
+                    tasks_of(arrived, rank)
+                        .push_back(transfers.copy(peer, rank, {piece, piece, peer, -1}, after));
+                }
+            spread(static_cast<double>(arrived[0].size()) * piece, arrived);
+            for (std::size_t rank = 0; rank < done.size(); ++rank)
+                done[rank].insert(done[rank].end(), arrived[rank].begin(), arrived[rank].end());
+            before = std::move(arrived);
+        }
+        return done;
+    }
+
+    // Wave by wave, what the ranks of a node have for the ranks of a rail in other nodes is brought to the
+    // rank of that rail, is summed there where it `reduces`, and goes over its NIC. What is for the own node
+    // comes last.
+    static RankTasks distribute(Bytes piece, bool reduces, const RankTasks& ready, Transfers& transfers) {
+        const int per_node = transfers.ranks_per_node();
+        RankTasks arrived(ready.size());
+        const auto at = [](auto& tasks, int rank) -> auto& {
+            return tasks[static_cast<std::size_t>(rank)];
+        };
+        const auto collect = [&](int rank, Bytes bytes, std::vector<TaskId>& into) {
+            for (const int peer : transfers.node_peers(rank))
+                into.push_back(transfers.copy(peer, rank, {bytes, bytes}, at(ready, peer)));
+        };
+        const auto sum = [&](int rank, Bytes bytes, int parts, std::vector<TaskId>& of) {
+            of = {transfers.graph().add(Task{ReduceWork{bytes, parts}, rank, local_stream}, of)};
+        };
+        for (std::size_t wave = 0; wave < waves(transfers); ++wave)
+            for (int rank = 0; rank < transfers.ranks(); ++rank) {
+                const std::vector<int> peers = wave_of(rank, wave, transfers);
+                const Bytes collected = static_cast<double>(peers.size()) * piece;
+                std::vector<TaskId> held = at(ready, rank);
+                collect(rank, collected, held);
+                if (reduces && per_node > 1) sum(rank, collected, per_node, held);
+                const Bytes sent = (reduces ? 1.0 : per_node) * piece;
+                for (const int peer : peers)
+                    at(arrived, peer).push_back(transfers.copy(rank, peer, {sent, sent, peer, -1}, held));
+            }
+        RankTasks done = ready;
+        for (int rank = 0; rank < transfers.ranks(); ++rank) {
+            auto& all = at(done, rank);
+            collect(rank, piece, all);
+            all.insert(all.end(), at(arrived, rank).begin(), at(arrived, rank).end());
+            if (reduces) sum(rank, piece, per_node + transfers.nodes() - 1, all);
+        }
+        return done;
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<CollectiveAlgorithm> make_hierarchical_collective() {
+    return std::make_unique<HierarchicalCollective>();
+}
+
+}  // namespace overlap

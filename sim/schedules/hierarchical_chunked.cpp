@@ -1,0 +1,199 @@
+#include <array>
+
+#include "sim/schedules/pieces.hpp"
+
+namespace overlap {
+namespace {
+
+/// Tasks of each (rank, chunk).
+class ChunkTasks {
+public:
+    ChunkTasks(int ranks, int chunks)
+        : chunks_(static_cast<std::size_t>(chunks)), tasks_(static_cast<std::size_t>(ranks) * chunks_) {}
+    std::vector<TaskId>& at(int rank, int chunk) {
+        return tasks_[static_cast<std::size_t>(rank) * chunks_ + static_cast<std::size_t>(chunk)];
+    }
+
+private:
+    std::size_t chunks_;
+    std::vector<std::vector<TaskId>> tasks_;
+};
+
+// Each shard in C chunks; chunk c goes over the NIC to the rank's rail in the other nodes, and what a rank
+// has got of chunk c from its rail goes on to its node in one copy a peer. Own chunks go to the node at once.
+// GEMMs as in hetero_fused_1d: the own shard, then one over chunk c of the P−1 others a step. Mirrored for
+// GEMM → reduce-scatter: partial results are summed in the node by the rank of the owner's rail, and the sums
+// go over its NIC. With N nodes of L GPUs a chunk takes P·(N−1) transfers between nodes, 2·P·(L−1) inside
+// them and P GEMMs. On one node it is hetero_fused_1d.
+class HierarchicalGraph {
+public:
+    HierarchicalGraph(const Pair& pair, const Topology& topology, const ScheduleParams& params)
+        : pieces_(pair, topology.gpus(), params.chunks, CommShape::one_d),
+          transfers_(graph_, topology, params.transfers),
+          scatter_(params.scatter) {
+        for (int rank = 0; rank < pieces_.ranks(); ++rank) {
+            node_peers_.push_back(transfers_.node_peers(rank));
+            rail_peers_.push_back(transfers_.rail_peers(rank));
+        }
+    }
+
+    TaskGraph build() {
+        if (pieces_.collective_first())
+            multiply_arrivals(gather(no_tasks()));
+        else
+            multiply_then_reduce();
+        return std::move(graph_);
+    }
+
+private:
+    /// `held`: after which tasks a rank has a chunk of its own shard. Returns after which it has that chunk
+    /// of all the others.
+    ChunkTasks gather(ChunkTasks held) {
+        ChunkTasks from_rail = no_tasks(), arrived = no_tasks();
+        const auto forward = [&](int chunk) {
+            for_each_pair(node_peers_, [&](int src, int dst) {
+                const TaskId copy = transfers_.copy(src, dst, for_rail(src, chunk), from_rail.at(src, chunk));
+                arrived.at(dst, chunk).push_back(copy);
+            });
+        };
+        const bool several_nodes = transfers_.nodes() > 1;
+        for (int chunk = 0; chunk < pieces_.chunks(); ++chunk) {
+            for (const auto& [peers, into] :
+                 {std::pair(&rail_peers_, &from_rail), std::pair(&node_peers_, &arrived)})
+                for_each_pair(*peers, [&, to = into](int src, int dst) {
+                    const TaskId copy =
+                        transfers_.copy(src, dst, pieces_.payload(src, chunk), held.at(src, chunk));
+                    to->at(dst, chunk).push_back(copy);
+                });
+            // Behind the next own chunk, which need not wait for the network.
+            if (several_nodes && chunk > 0) forward(chunk - 1);
+        }
+        if (several_nodes) forward(pieces_.chunks() - 1);
+        for_each_rank_and_chunk([&](int rank, int chunk) {
+            const auto& rail = from_rail.at(rank, chunk);
+            arrived.at(rank, chunk).insert(arrived.at(rank, chunk).end(), rail.begin(), rail.end());
+        });
+        return arrived;
+    }
+
+    void multiply_arrivals(ChunkTasks arrived) {
+        for (int rank = 0; rank < pieces_.ranks(); ++rank) {
+            GemmStream gemms(graph_, pieces_, rank);
+            gemms.add(rank, -1, {});
+            const std::vector<int> peers = transfers_.peers(rank);
+            for (int chunk = 0; chunk < pieces_.chunks() && !peers.empty(); ++chunk) {
+                std::vector<TaskId>& after = arrived.at(rank, chunk);
+                // Tokens in K: rows of B into stage order before; else rows of C into place afterwards.
+                if (scatter_ && tokens_in_k()) after.push_back(restage(rank, peers, chunk, {}));
+                const std::array<TaskId, 1> gemm{gemms.add(peers, chunk, after)};
+                if (scatter_ && !tokens_in_k()) restage(rank, peers, chunk, gemm);
+            }
+        }
+    }
+
+    void multiply_then_reduce() {
+        ChunkTasks produced = no_tasks(), parts = no_tasks();  // for others; of the own shard
+        for (int rank = 0; rank < pieces_.ranks(); ++rank) {
+            GemmStream gemms(graph_, pieces_, rank);
+            const std::vector<int> peers = transfers_.peers(rank);
+            for (int chunk = 0; chunk < pieces_.chunks() && !peers.empty(); ++chunk) {
+                std::vector<TaskId> after;
+                if (scatter_) after.push_back(restage(rank, peers, chunk, {}));
+                produced.at(rank, chunk) = {gemms.add(peers, chunk, after)};
+            }
+            const TaskId own = gemms.add(rank, -1, {});
+            for (int chunk = 0; chunk < pieces_.chunks(); ++chunk) parts.at(rank, chunk) = {own};
+        }
+        if (pieces_.ranks() == 1) return;
+        for (int chunk = 0; chunk < pieces_.chunks(); ++chunk) {
+            if (transfers_.nodes() > 1) send_to_rails(chunk, produced, parts);
+            for_each_pair(node_peers_, [&](int src, int dst) {
+                const TaskId copy =
+                    transfers_.copy(src, dst, pieces_.payload(dst, chunk), produced.at(src, chunk));
+                parts.at(dst, chunk).push_back(copy);
+            });
+        }
+        ChunkTasks sums = no_tasks();
+        const int count = transfers_.ranks_per_node() + transfers_.nodes() - 1;
+        for_each_rank_and_chunk([&](int rank, int chunk) {
+            sums.at(rank, chunk) = {
+                add_sum(rank, rank, chunk, pieces_.payload(rank, chunk).bytes, count, parts.at(rank, chunk))};
+        });
+        if (pieces_.pair().collective == CollectiveKind::all_reduce) gather(std::move(sums));
+    }
+
+    /// What the ranks of a node have of chunk `chunk` for a rail in other nodes, summed there and sent.
+    void send_to_rails(int chunk, ChunkTasks& produced, ChunkTasks& parts) {
+        std::vector<std::vector<TaskId>> collected(node_peers_.size());  // by rank
+        for_each_pair(node_peers_, [&](int src, int dst) {
+            const TaskId copy = transfers_.copy(src, dst, for_rail(dst, chunk), produced.at(src, chunk));
+            collected[static_cast<std::size_t>(dst)].push_back(copy);
+        });
+        for (int rank = 0; rank < pieces_.ranks(); ++rank) {
+            std::vector<TaskId> held = produced.at(rank, chunk);
+            const std::vector<TaskId>& more = collected[static_cast<std::size_t>(rank)];
+            held.insert(held.end(), more.begin(), more.end());
+            if (transfers_.ranks_per_node() > 1)
+                held = {
+                    add_sum(rank, -1, chunk, for_rail(rank, chunk).bytes, transfers_.ranks_per_node(), held)};
+            for (const int owner : rail_peers_[static_cast<std::size_t>(rank)])
+                parts.at(owner, chunk)
+                    .push_back(transfers_.copy(rank, owner, pieces_.payload(owner, chunk), held));
+        }
+    }
+
+    /// Chunk `chunk` of the shards of a rank's rail in the other nodes, together.
+    Payload for_rail(int rank, int chunk) const {
+        Bytes bytes;
+        for (const int peer : rail_peers_[static_cast<std::size_t>(rank)])
+            bytes += pieces_.payload(peer, chunk).bytes;
+        return {bytes, bytes, -1, chunk};
+    }
+
+    TaskId add_sum(int rank, int shard, int chunk, Bytes bytes, int count, std::span<const TaskId> parts) {
+        return graph_.add(Task{ReduceWork{bytes, count}, rank, local_stream, shard, chunk}, parts);
+    }
+    TaskId restage(int rank, std::span<const int> shards, int chunk, std::span<const TaskId> after) {
+        const LocalCopyWork work = pieces_.restage(pieces_.gemm(shards, chunk));
+        return graph_.add(Task{work, rank, local_stream, -1, chunk}, after);
+    }
+
+    /// Calls `visit(src, dst)`: each receiver in turn with its peers, or each sender where results are sent.
+    template <class Visit>
+    void for_each_pair(const std::vector<std::vector<int>>& peers, Visit&& visit) {
+        const bool by_receiver = pieces_.collective_first();
+        for (int rank = 0; rank < pieces_.ranks(); ++rank)
+            for (const int peer : peers[static_cast<std::size_t>(rank)])
+                visit(by_receiver ? peer : rank, by_receiver ? rank : peer);
+    }
+    template <class Visit>
+    void for_each_rank_and_chunk(Visit&& visit) {
+        for (int chunk = 0; chunk < pieces_.chunks(); ++chunk)
+            for (int rank = 0; rank < pieces_.ranks(); ++rank) visit(rank, chunk);
+    }
+
+    ChunkTasks no_tasks() const { return {pieces_.ranks(), pieces_.chunks()}; }
+    bool tokens_in_k() const { return pieces_.pair().shard_dim == ShardDim::k; }
+
+    TaskGraph graph_;
+    Pieces pieces_;
+    Transfers transfers_;
+    bool scatter_;
+    std::vector<std::vector<int>> node_peers_, rail_peers_;  ///< by rank
+};
+
+class HierarchicalChunked final : public Schedule {
+public:
+    TaskGraph build(const Workload& workload, const Topology& topology,
+                    const ScheduleParams& params) const override {
+        return HierarchicalGraph(*workload.pair(), topology, params).build();
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<Schedule> make_hierarchical_chunked() {
+    return std::make_unique<HierarchicalChunked>();
+}
+
+}  // namespace overlap

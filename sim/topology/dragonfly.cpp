@@ -1,0 +1,107 @@
+#include "sim/topology/network.hpp"
+
+namespace overlap {
+namespace {
+
+// Routers with `router_ports` NICs each, in groups of `group_routers` that are all joined to one another.
+// Each router has `global_links` to as many other groups, and the links of a group are dealt evenly to the
+// other groups: port q of group g (on its router q / global_links) leads to group g + 1 + q mod (groups − 1).
+// Kim, Dally, Scott, Abts, "Technology-Driven, Highly-Scalable Dragonfly Topology", ISCA 2008. A route is
+// minimal in groups: at most a local link, one global link, a local link. Of parallel global links a pair
+// takes number (src + dst) mod how many there are, the same one both ways. Real ones route adaptively and
+// detour through a third group where the direct links are full; that is left out.
+class Dragonfly final : public Network {
+public:
+    Dragonfly(ConfigObject& config, const ClusterSize& size, Wiring& wiring)
+        : Network(config, size),
+          router_ports_(static_cast<int>(config.integer("router_ports", 1, size.gpus()))),
+          routers_(static_cast<int>(config.integer("group_routers", 1, size.gpus()))) {
+        const int group_size = router_ports_ * routers_;
+        groups_ = size.gpus() / group_size;
+        if (size.gpus() % group_size != 0 || groups_ < 2)
+            config.fail("group_routers", "gives groups of " + std::to_string(group_size) +
+                                             " NICs, but 2 or more whole groups must share " +
+                                             std::to_string(size.gpus()));
+        global_links_ = static_cast<int>(config.integer("global_links", 1, groups_ - 1));
+        if (routers_ * global_links_ % (groups_ - 1) != 0)
+            config.fail("global_links", "gives a group " + std::to_string(routers_ * global_links_) +
+                                            " links, which must be dealt evenly to " +
+                                            std::to_string(groups_ - 1) + " other groups");
+        parallel_ = routers_ * global_links_ / (groups_ - 1);
+        wire(config, wiring);
+    }
+
+private:
+    void wire(ConfigObject& config, Wiring& wiring) {
+        const BytesPerSecond local = read_bandwidth(config, "local_GBps");
+        const BytesPerSecond global = read_bandwidth(config, "global_GBps");
+        const Seconds hop = read_hop_latency(config);
+        std::vector<VertexId> vertices;
+        for (int router = 0; router < groups_ * routers_; ++router) {
+            vertices.push_back(wiring.add_vertex("router" + std::to_string(router)));
+            for (int port = 0; port < router_ports_; ++port)
+                attach(router * router_ports_ + port, vertices.back(), router, wiring);
+        }
+        const auto vertex = [&](int router) { return vertices[static_cast<std::size_t>(router)]; };
+        local_.resize(vertices.size() * static_cast<std::size_t>(routers_));
+        for (int a = 0; a < groups_ * routers_; ++a)
+            for (int b = a + 1; b / routers_ == a / routers_ && b < groups_ * routers_; ++b) {
+                const std::size_t link = wiring.join(vertex(a), vertex(b), local, hop);
+                local_[local_index(a, b)] = link;
+                local_[local_index(b, a)] = link + 1;
+            }
+        global_.resize(vertices.size() * static_cast<std::size_t>(global_links_));
+        for (int a = 0; a < groups_; ++a)
+            for (int b = a + 1; b < groups_; ++b)
+                for (int i = 0; i < parallel_; ++i) {
+                    const std::size_t link =
+                        wiring.join(vertex(exit(a, b, i)), vertex(exit(b, a, i)), global, hop);
+                    global_[global_index(a, b, i)] = link;
+                    global_[global_index(b, a, i)] = link + 1;
+                }
+    }
+
+    /// Port of group `from` for the i-th link to group `to`.
+    int port(int from, int to, int i) const {
+        return i * (groups_ - 1) + (to - from + groups_) % groups_ - 1;
+    }
+    /// The router that port is on.
+    int exit(int from, int to, int i) const { return from * routers_ + port(from, to, i) / global_links_; }
+    std::size_t global_index(int from, int to, int i) const {
+        return static_cast<std::size_t>(from * routers_ * global_links_ + port(from, to, i));
+    }
+    std::size_t local_index(int a, int b) const {
+        return static_cast<std::size_t>(a * routers_ + b % routers_);
+    }
+
+    bool append_switches(int from, int to, int src, int dst, LinkIds& links) const override {
+        const auto within = [&](int a, int b) {
+            if (a != b) links.push_back(local_[local_index(a, b)]);
+        };
+        const int out = from / routers_, in = to / routers_;
+        if (out == in) {
+            within(from, to);
+            return true;
+        }
+        const int i = (src + dst) % parallel_;
+        within(from, exit(out, in, i));
+        links.push_back(global_[global_index(out, in, i)]);
+        within(exit(in, out, i), to);
+        return true;
+    }
+
+    int router_ports_;
+    int routers_;           ///< of a group
+    int global_links_ = 0;  ///< of a router
+    int groups_ = 0;
+    int parallel_ = 0;  ///< links between two groups
+    std::vector<std::size_t> local_, global_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Network> make_dragonfly(ConfigObject& config, const ClusterSize& size, Wiring& wiring) {
+    return std::make_shared<Dragonfly>(config, size, wiring);
+}
+
+}  // namespace overlap

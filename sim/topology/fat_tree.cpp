@@ -1,0 +1,71 @@
+#include "sim/topology/network.hpp"
+
+namespace overlap {
+namespace {
+
+const std::array<std::string, 2> leaf_names{"nodes", "rails"};
+enum class Leaves { nodes, rails };
+
+// Leaf switches with `leaf_ports` NICs each, every leaf joined to every spine. Leaves take the NICs of whole
+// nodes one after another ("nodes"), or NIC i of `leaf_ports` nodes ("rails": a rail-optimised network whose
+// rails have a spine). A route goes up to the spine that its destination names, number mod spines in the
+// order of the leaves (D-mod-k): all routes to a GPU come down the same way, and where `spines` divides
+// `leaf_ports` every uplink of a leaf carries as many routes. Oversubscription is leaf_ports · bandwidth_GBps
+// against spines · spine_GBps.
+class FatTree final : public Network {
+public:
+    FatTree(ConfigObject& config, const ClusterSize& size, Wiring& wiring)
+        : Network(config, size),
+          by_rail_(static_cast<Leaves>(config.choice("leaves", leaf_names)) == Leaves::rails),
+          size_(size),
+          leaf_ports_(static_cast<int>(config.integer("leaf_ports", 1, size.gpus()))),
+          spines_(static_cast<int>(config.integer("spines", 1, size.gpus()))) {
+        const int dealt = by_rail_ ? size.nodes : size.gpus();
+        if (dealt % leaf_ports_ != 0)
+            config.fail("leaf_ports", "is " + std::to_string(leaf_ports_) + ", must divide the " +
+                                          std::to_string(dealt) + (by_rail_ ? " NICs of a rail" : " NICs"));
+        const BytesPerSecond bandwidth = read_bandwidth(config, "spine_GBps");
+        const Seconds hop = read_hop_latency(config);
+
+        std::vector<VertexId> spines;
+        for (int spine = 0; spine < spines_; ++spine)
+            spines.push_back(wiring.add_vertex("spine" + std::to_string(spine)));
+        for (int leaf = 0; leaf * leaf_ports_ < size.gpus(); ++leaf) {
+            const VertexId vertex = wiring.add_vertex("leaf" + std::to_string(leaf));
+            for (int port = 0; port < leaf_ports_; ++port)
+                attach(gpu_at(leaf * leaf_ports_ + port), vertex, leaf, wiring);
+            for (const VertexId spine : spines)
+                uplinks_.push_back(wiring.join(vertex, spine, bandwidth, hop));
+        }
+    }
+
+private:
+    /// NICs are numbered in the order of the leaves.
+    int gpu_at(int nic) const {
+        return by_rail_ ? nic % size_.nodes * size_.gpus_per_node + nic / size_.nodes : nic;
+    }
+    int nic_of(int gpu) const {
+        return by_rail_ ? gpu % size_.gpus_per_node * size_.nodes + gpu / size_.gpus_per_node : gpu;
+    }
+
+    bool append_switches(int from, int to, int, int dst, LinkIds& links) const override {
+        const int spine = nic_of(dst) % spines_;
+        links.push_back(uplinks_[static_cast<std::size_t>(from * spines_ + spine)]);
+        links.push_back(uplinks_[static_cast<std::size_t>(to * spines_ + spine)] + 1);
+        return true;
+    }
+
+    bool by_rail_;
+    ClusterSize size_;
+    int leaf_ports_;
+    int spines_;
+    std::vector<std::size_t> uplinks_;  ///< by leaf and spine; the way down is the next number
+};
+
+}  // namespace
+
+std::shared_ptr<const Network> make_fat_tree(ConfigObject& config, const ClusterSize& size, Wiring& wiring) {
+    return std::make_shared<FatTree>(config, size, wiring);
+}
+
+}  // namespace overlap

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <boost/container/small_vector.hpp>
+#include <cstdint>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "sim/core/units.hpp"
+
+namespace overlap {
+
+/// One direction of a physical connection. Bandwidth is what transfers achieve, not the raw signalling rate.
+struct Link {
+    std::size_t id = 0;
+    std::string name;
+    BytesPerSecond bandwidth;
+    Seconds latency;
+};
+
+/// Links in the order in which they are crossed; short ones need no allocation.
+using LinkIds = boost::container::small_vector<std::size_t, 12>;
+
+using VertexId = std::size_t;
+
+/// GPUs, NICs and switches and the links between them, while a topology is being built.
+class Wiring {
+public:
+    VertexId add_vertex(std::string name);
+    /// Joins two vertices both ways; returns the link a → b, the one back has the next number. Throws
+    /// std::invalid_argument for a link to itself and for one that is there already.
+    std::size_t join(VertexId a, VertexId b, BytesPerSecond bandwidth, Seconds latency);
+
+    std::vector<Link> links;
+    /// By vertex: sum of the bandwidths of the links that leave it.
+    std::vector<BytesPerSecond> egress;
+
+private:
+    void add_link(VertexId from, VertexId to, BytesPerSecond bandwidth, Seconds latency);
+
+    std::vector<std::string> names_;
+    std::unordered_set<std::uint64_t> joined_;
+};
+
+}  // namespace overlap

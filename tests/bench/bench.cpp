@@ -1,0 +1,83 @@
+// How fast the simulator is: the cases of the README's table. scripts/bench runs it.
+#include <benchmark/benchmark.h>
+
+#include "sim/run.hpp"
+#include "tests/test_support.hpp"
+
+namespace overlap::test {
+namespace {
+
+Scenario scenario_of(const std::string& topology, const std::string& schedule, const Json& params,
+                     const Json& workload = default_workload) {
+    RunConfig config;
+    config.origin = "bench";
+    config.topology = topology;
+    config.schedule = schedule;
+    config.params = params;
+    config.workload = workload;
+    return resolve(config, shipped);
+}
+
+/// All-to-all before a GEMM of 16 tokens a chunk and peer: as many chunks as rows allow.
+Json long_pipeline(int chunks) {
+    return {{"collective", "all_to_all"},
+            {"order", "collective_first"},
+            {"gemm", {{"m", 8 * chunks * 16}, {"n", 2048}, {"k", 7168}, {"dtype", "bf16"}}}};
+}
+
+/// Task graph, costs, and one simulation of them.
+void simulate(benchmark::State& state, const Scenario& scenario, const std::string& engine) {
+    const CostModels models;
+    std::size_t tasks = 0;
+    for (auto _ : state) {
+        const TaskGraph graph = scenario.graph();
+        const std::vector<Cost> costs =
+            price(graph, scenario.workload, scenario.machine, models, Effects());
+        benchmark::DoNotOptimize(make_engine(engine)->run(graph, costs, scenario.machine.resources));
+        tasks = graph.size();
+    }
+    state.counters["tasks"] = static_cast<double>(tasks);
+    state.counters["time_a_task"] =
+        benchmark::Counter(static_cast<double>(tasks), benchmark::Counter::kIsIterationInvariantRate |
+                                                           benchmark::Counter::kInvert);
+}
+
+/// With baseline, losses and observations, as `sim` and `sim batch` do.
+void whole_run(benchmark::State& state, const Scenario& scenario) {
+    for (auto _ : state) benchmark::DoNotOptimize(run(scenario));
+    state.counters["tasks"] = static_cast<double>(scenario.graph().size());
+}
+
+const Scenario& eight_by_eight() {
+    static const Scenario scenario = scenario_of("mi300x_8", "hetero_fused_1d", {{"chunks", 8}});
+    return scenario;
+}
+
+void simulate_8x8_flow(benchmark::State& state) {
+    simulate(state, eight_by_eight(), "flow");
+}
+void simulate_8x8_simgrid(benchmark::State& state) {
+    simulate(state, eight_by_eight(), "simgrid");
+}
+void whole_run_8x8(benchmark::State& state) {
+    whole_run(state, eight_by_eight());
+}
+void simulate_all_to_all_pipeline(benchmark::State& state) {
+    const auto chunks = static_cast<int>(state.range(0));
+    simulate(state,
+             scenario_of("mi300x_8", "uniform_fused_1d", {{"chunks", chunks}}, long_pipeline(chunks)), "flow");
+}
+void simulate_64x8_full_mesh(benchmark::State& state) {
+    simulate(state, scenario_of("mesh_64", "hetero_fused_1d", {{"chunks", 8}}), "flow");
+}
+
+BENCHMARK(simulate_8x8_flow)->Unit(benchmark::kMicrosecond);
+BENCHMARK(simulate_8x8_simgrid)->Unit(benchmark::kMicrosecond);
+BENCHMARK(whole_run_8x8)->Unit(benchmark::kMicrosecond);
+BENCHMARK(simulate_all_to_all_pipeline)->RangeMultiplier(4)->Range(16, 4096)->Unit(benchmark::kMillisecond);
+BENCHMARK(simulate_64x8_full_mesh)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace overlap::test
+
+BENCHMARK_MAIN();
