@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Writes the lists of cases beside this file: gemm, local, two_gpus, four_gpus. Usage: generate.py"""
+
+from pathlib import Path
+
+# Operators: N local to a GPU and K, of C[M,N] = A[M,K] B[K,N]. Widths from the models' papers; TP = tensor parallel.
+FAMILIES = [
+    ("Llama 3 8B, TP 4: QKV, out, gate and up, down", [(1536, 4096), (4096, 1024), (7168, 4096), (4096, 3584)]),
+    ("Llama 3 8B, TP 8: gate and up, down", [(3584, 4096), (4096, 1792)]),
+    ("Llama 3 70B, TP 4: QKV, out, gate and up, down", [(2560, 8192), (8192, 2048), (14336, 8192), (8192, 7168)]),
+    ("Llama 3 70B, TP 8: QKV, out, gate and up, down", [(1280, 8192), (8192, 1024), (7168, 8192), (8192, 3584)]),
+    ("Llama 3 405B, TP 8: QKV, out, gate and up, down", [(2304, 16384), (16384, 2048), (13312, 16384), (16384, 6656)]),
+    ("GPT-3 175B, TP 8: QKV, out, first and second FFN", [(4608, 12288), (12288, 1536), (6144, 12288), (12288, 6144)]),
+    ("DeepSeek-V3 expert, Qwen3-235B expert: gate and up, down", [(4096, 7168), (7168, 2048), (3072, 4096), (4096, 1536)]),
+    ("no operator: square, thin, wide, odd", [(5120, 5120), (640, 12288), (9984, 3072), (3328, 2880)]),
+]
+GATHERED = [1024 << i for i in range(6)]  # M, rows after the gather: 1024 ... 32768
+SIZES = "4KiB,16KiB,64KiB,256KiB,1MiB,4MiB,16MiB,64MiB,256MiB,1GiB"
+BLOCKS = "4,8,16,32"
+BESIDE = ["1024 n=2560 k=8192", "4096 n=2560 k=8192", "8192 n=7168 k=8192", "8192 n=8192 k=1024", "16384 n=2304 k=16384"]
+ROWS = [("1KiB", "8KiB"), ("2KiB", "16KiB"), ("4KiB", "16KiB"), ("8KiB", "32KiB")]
+
+
+def commas(numbers):
+    return ",".join(str(n) for n in sorted(set(numbers)))
+
+
+def gemm():
+    # Parts of M rows on P = 2 and 4 GPUs: M/2, M/P, M/2P, M/P^2 (powers of two again) and (P-1)M/P^2 (3M/16);
+    # K/P with accumulation.
+    parts = [m // d for m in GATHERED for d in (1, 2, 4, 8, 16)]
+    yield "# Library GEMMs: operators, and the parts that schedules cut them into. A few M that are no power of two."
+    for name, shapes in FAMILIES:
+        yield f"# {name}"
+        for n, k in shapes:
+            yield f"gemm n={n} k={k} m={commas(parts)}"
+            yield f"gemm n={n} k={k} m={commas(3 * m // 16 for m in GATHERED)}"
+            yield f"gemm n={n} k={k} m=1536,5120,12288"
+            yield f"gemm n={n} k={k // 2},{k // 4} m={commas(GATHERED)} beta=1"
+    yield "# Other types."
+    for n, k in [(2560, 8192), (7168, 8192), (8192, 3584), (4096, 7168), (5120, 5120)]:
+        yield f"gemm n={n} k={k} m=256,1024,1536,4096,8192,16384 dtype=fp16,fp8"
+    yield "# Weights that are not in the cache, fewer compute units, another GPU."
+    for n, k in [(2560, 8192), (7168, 4096), (8192, 3584), (1536, 4096)]:
+        yield f"gemm n={n} k={k} m=64,256,1024,4096 weights=cold"
+    for shape in BESIDE:
+        yield f"gemm m={shape} units=0,128,124,116,100,66"
+        yield f"gemm m={shape} gpu=1"
+
+
+def local():
+    yield "# Within one GPU."
+    yield f"local_copy agent=dma size={SIZES}"
+    yield f"local_copy agent=cu blocks={BLOCKS},64,132 size={SIZES}"
+    for row, pitch in ROWS:
+        strided = f"row={row} pitch={pitch} operation=pack,scatter size=256KiB,1MiB,4MiB,16MiB,64MiB,256MiB"
+        yield f"local_copy agent=dma {strided}"
+        yield f"local_copy agent=cu blocks=16,132 {strided}"
+    yield "memory operation=read,write,triad blocks=1,2,4,8,16,24,32,48,64,96,132 size=1GiB"
+    yield "memory operation=read,write,triad blocks=16,132 size=4MiB,16MiB,64MiB,256MiB"
+    yield "memory operation=reduce parts=2,4,8 blocks=8,16,32,64,132 size=1MiB,16MiB,256MiB"
+    yield "matrix blocks=1,33,66,132"
+    yield "latency what=events,kernels,kernels_marked,stream_hop,host_launch"
+    for shape in ["8192 n=8192 k=8192", "8192 n=2560 k=8192", "2048 n=7168 k=8192", "16384 n=2304 k=16384"]:
+        yield f"sustained m={shape} duration_ms=1000"
+        yield f"sustained m={shape} duration_ms=600 idle_ms=5,20,100"
+    for shape in BESIDE:
+        yield f"interference m={shape} beside=local_dma,local_dma_rows"
+        yield f"interference m={shape} beside=local_cu blocks=8,16,32"
+    for shape in BESIDE[1:3]:
+        yield f"late_copy m={shape} beside=local_dma,local_dma_rows size=1MiB,16MiB"
+        yield f"late_copy m={shape} beside=local_cu blocks=8,32 size=1MiB,16MiB priority=normal,high"
+
+
+def two_gpus():
+    yield "# Copies between two GPUs."
+    yield f"peer_copy agent=dma transfer=pull,push pattern=pair,both_ways size={SIZES}"
+    yield f"peer_copy agent=cu blocks={BLOCKS} transfer=pull,push pattern=pair,both_ways size={SIZES}"
+    yield "peer_copy agent=cu blocks=1,2,64,132 transfer=pull,push pattern=pair size=1MiB,64MiB"
+    yield "peer_copy agent=dma transfer=pull,push pattern=pair,both_ways chunks=2,4,8 size=64KiB,1MiB,4MiB,16MiB"
+    yield "peer_copy agent=cu blocks=16 transfer=pull,push pattern=pair chunks=2,4,8 size=64KiB,1MiB,4MiB,16MiB"
+    for row, pitch in ROWS:
+        strided = f"row={row} pitch={pitch} to=packed,strided transfer=pull,push size=256KiB,1MiB,4MiB,16MiB,64MiB,256MiB"
+        yield f"peer_copy agent=dma {strided}"
+        yield f"peer_copy agent=cu blocks=16 {strided}"
+    yield f"peer_copy agent=dma call=memcpy transfer=pull,push pattern=pair size={SIZES}"
+    yield "peer_copy agent=dma transfer=pull pattern=pair,both_ways n_samples=64 detail=0,1 size=4KiB,1MiB,64MiB"
+    yield "latency what=gpu_hop,dma,dma_kernel_hop,kernel_dma_stream,flag_hop,host_dma"
+    yield "sustained m=8192 n=8192 k=8192 gpus=2 duration_ms=1000"
+    yield "# Beside GEMMs."
+    for shape in BESIDE:
+        yield f"interference m={shape} beside=dma_in,dma_in_memcpy,dma_out,dma_push"
+        yield f"interference m={shape} beside=cu_in,cu_out,cu_push blocks=8,16,32"
+        yield f"interference m={shape} beside=dma_in everywhere=1"
+        yield f"interference m={shape} beside=cu_in blocks=16 everywhere=1"
+    for shape in BESIDE[1:3]:
+        yield f"interference m={shape} beside=dma_in,dma_push size=1MiB,4MiB,16MiB,256MiB"
+        yield f"interference m={shape} beside=cu_in blocks=16 size=4MiB,16MiB,256MiB"
+        yield f"interference m={shape} beside=dma_in first=copy,gemm"
+        yield f"interference m={shape} beside=cu_in,cu_push blocks=16 first=both,copy,gemm priority=normal,high"
+        yield f"interference m={shape} units=116 beside=cu_in,cu_push blocks=8,16"
+        yield f"interference m={shape} units=100 beside=cu_in,cu_push blocks=16,32"
+        yield f"late_copy m={shape} beside=dma_in,dma_push size=4KiB,1MiB,16MiB"
+        yield f"late_copy m={shape} beside=cu_in,cu_push blocks=8,32 size=4KiB,1MiB,16MiB priority=normal,high"
+        yield f"late_copy m={shape} units=116 beside=cu_in blocks=8,16 size=1MiB,16MiB priority=normal,high"
+    yield "interference work=local_copy m=0 n=0 k=0 beside=dma_in,dma_out,dma_push"
+    yield "interference work=local_copy m=0 n=0 k=0 beside=cu_in,cu_out,cu_push blocks=8,16,32"
+
+
+def four_gpus():
+    patterns = "one_with_all,all_with_one,ring,all_at_once,rotation"
+    yield "# All GPUs from all peers at once by DMA: modes, so every sample and every copy's end."
+    yield "peer_copy gpus=4 pattern=all_at_once transfer=pull,push n_samples=64 detail=1 size=1MiB,4MiB,16MiB,64MiB,256MiB"
+    yield "peer_copy gpus=4 pattern=all_at_once transfer=pull,push n_samples=64 detail=0 size=16MiB,64MiB"
+    yield "# The same by other calls and enqueued in other orders."
+    yield "peer_copy gpus=4 pattern=all_at_once call=memcpy transfer=pull,push n_samples=64 detail=1 size=16MiB,64MiB,256MiB"
+    yield "peer_copy gpus=4 pattern=all_at_once enqueue=steps,threads transfer=pull,push n_samples=64 detail=1 size=16MiB,64MiB"
+    yield "peer_copy gpus=4 pattern=rotation call=peer,memcpy enqueue=lanes,steps,threads transfer=pull,push n_samples=24 detail=1 size=16MiB,64MiB"
+    yield "peer_copy gpus=4 pattern=all_at_once,rotation row=4KiB pitch=16KiB transfer=pull n_samples=24 detail=1 size=16MiB,64MiB"
+    yield "peer_copy gpus=4 pattern=all_at_once n_samples=64 detail=1 chunks=4 size=4MiB,16MiB,64MiB"
+    yield "peer_copy gpus=4 pattern=all_at_once n_samples=64 detail=1 gemms=6 size=16MiB,64MiB"
+    yield "peer_copy gpus=4 pattern=one_with_all,all_with_one transfer=pull,push n_samples=64 detail=1 size=16MiB,64MiB"
+    yield "peer_copy gpus=3 pattern=all_at_once n_samples=64 detail=1 size=64MiB"
+    yield "# The others."
+    yield f"peer_copy gpus=4 agent=dma transfer=pull,push pattern={patterns} size={SIZES}"
+    yield f"peer_copy gpus=4 agent=cu blocks={BLOCKS} transfer=pull,push pattern={patterns} size={SIZES}"
+    for row, pitch in ROWS[1:3]:
+        yield f"peer_copy gpus=4 pattern=all_at_once,rotation row={row} pitch={pitch} size=1MiB,4MiB,16MiB,64MiB"
+    yield "sustained m=8192 n=8192 k=8192 gpus=4 duration_ms=1000"
+    yield "# Beside GEMMs."
+    for shape in BESIDE:
+        yield f"interference m={shape} peers=3 beside=dma_in,dma_in_memcpy,dma_out,dma_push"
+        yield f"interference m={shape} peers=3 beside=cu_in,cu_out,cu_push blocks=8,16,32"
+        yield f"interference m={shape} peers=3 beside=dma_in,dma_push everywhere=1"
+        yield f"interference m={shape} peers=3 beside=cu_in blocks=8,16 everywhere=1"
+    for shape in BESIDE[1:3]:
+        yield f"interference m={shape} peers=3 beside=dma_in size=1MiB,4MiB,16MiB"
+        yield f"interference m={shape} peers=3 units=100 beside=cu_in,cu_push blocks=8"
+    yield "interference work=local_copy m=0 n=0 k=0 peers=3 beside=dma_in,dma_out,dma_push"
+    yield "interference work=local_copy m=0 n=0 k=0 peers=3 beside=cu_in,cu_out,cu_push blocks=8"
+
+
+def main():
+    for make in (gemm, local, two_gpus, four_gpus):
+        path = Path(__file__).with_name(make.__name__ + ".cases")
+        path.write_text("# Written by generate.py; the format is described in ../README.md.\n" + "\n".join(make()) + "\n")
+
+
+if __name__ == "__main__":
+    main()

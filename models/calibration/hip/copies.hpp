@@ -1,0 +1,35 @@
+#pragma once
+
+#include "models/calibration/hip/data.hpp"
+#include "models/calibration/hip/lanes.hpp"
+
+namespace overlap::hip {
+
+/// Who moves the bytes: a DMA engine, or a kernel of so many blocks.
+struct Agent {
+    bool dma = true;
+    int blocks = 0;
+    bool peer_call = true;  ///< contiguous DMA between GPUs: hipMemcpyPeerAsync, else hipMemcpyAsync
+};
+
+/// `from` and `to` have the same rows and row length; their pitches may differ.
+struct Copy {
+    const void* source = nullptr;
+    int source_gpu = 0;
+    Rows from;
+    void* destination = nullptr;
+    int destination_gpu = 0;
+    Rows to;
+};
+
+/// A block of contiguous bytes as rows.
+inline Rows contiguous(std::size_t bytes) {
+    return {1, bytes, bytes};
+}
+
+/// Strided copies by DMA are hipMemcpy2DAsync. Which GPU's engine serves a copy is the driver's choice.
+/// Kernels move 16 bytes a load, eight loads in flight a thread, 512 threads a block: about what 16 blocks
+/// need to fill a link of 400 GB/s over 1.5 µs of latency.
+Operation copy_operation(const Copy& copy, Agent agent);
+
+}  // namespace overlap::hip

@@ -1,0 +1,77 @@
+// How long does a library GEMM take alone?
+//
+// Samples: from the end of the one before (or the release) to its own end, by events, µs; runs released
+// together fill about a millisecond, and before each release the GPU rests until it runs at its peak clock: a
+// GEMM in a short step, not in a long run (that is `sustained`). A and C come from other memory each time; B
+// is the same, as for the parts of one operator, unless weights=cold. More fields: chain_us, time a GEMM of
+// runs with no event between; clock_MHz just after the runs; algorithm, as the library names it. Before: one
+// run into poisoned memory, its entries compared with a plain kernel's.
+//
+// Build, from the top of the repository:
+//   nvcc -std=c++20 -O2 -arch=sm_90 -I. -x cu models/calibration/hip/*.cpp -lcublasLt -o microbench
+//   hipcc -std=c++20 -O2 --offload-arch=gfx942 -I. -x hip models/calibration/hip/*.cpp -ldl -o microbench
+
+#include <algorithm>
+
+#include "models/calibration/hip/clock.hpp"
+#include "models/calibration/hip/gemm_case.hpp"
+#include "models/calibration/hip/lanes.hpp"
+#include "models/calibration/hip/question.hpp"
+
+namespace overlap::hip {
+namespace {
+
+Result run(Machine& machine, const Case& c) {
+    const GemmShape shape = gemm_shape(c);
+    const int gpu = static_cast<int>(c.count("gpu"));
+    need_gpus(machine, gpu + 1);
+    check(hipSetDevice(gpu));
+    const auto gemm = make_gemm(shape);
+    const GemmOperands operands(machine, gpu, shape);
+    operands.check_result(*gemm);
+
+    const bool cold = c.word("weights") == "cold";
+    std::int64_t next = 0;
+    const Operation one = [&](hipStream_t stream) { operands.run(*gemm, next++, stream, cold); };
+    double* clock = take_clocks(machine, gpu, 1);
+    const auto release = [&](std::int64_t count, bool mark_each) {
+        rest(machine, gpu, clock);
+        Lane lane{gpu, std::vector<Operation>(count, one), false, mark_each};
+        if (mark_each) lane.operations.push_back([&](hipStream_t stream) { count_clock(clock, stream); });
+        return run_lanes(machine, {lane})[0];
+    };
+    const double about = release(2, true).duration(1);
+    const auto per_release = std::clamp<std::int64_t>(static_cast<std::int64_t>(1000 / about), 1, 20);
+
+    Result result;
+    std::vector<double> clocks;
+    while (static_cast<std::int64_t>(result.samples.size()) < c.count("n_samples")) {
+        const LaneTimes times = release(per_release + (per_release > 1), true);
+        // The first of several also waits for the machinery that the gate has let go.
+        for (std::size_t i = per_release > 1; i + 1 < times.ends.size(); ++i)
+            result.samples.push_back(times.duration(i));
+        clocks.emplace_back();
+        check(hipMemcpy(&clocks.back(), clock, sizeof(double), hipMemcpyDeviceToHost));
+    }
+    std::vector<double> chains;
+    for (int i = 0; i < 5; ++i) {
+        const LaneTimes times = release(per_release, false);
+        chains.push_back((times.end() - times.start) / static_cast<double>(per_release));
+    }
+    result.more.add("chain_us", median(chains))
+        .add("clock_MHz", median(clocks))
+        .add("chain_length", per_release)
+        .add("algorithm", gemm->algorithm());
+    return result;
+}
+
+}  // namespace
+
+Question gemm_alone() {
+    return {{"gemm", gemm_keys({{"weights", Type::word, "warm", {"warm", "cold"}},
+                                {"gpu", Type::count, "0"},
+                                {"n_samples", Type::count, "12"}})},
+            run};
+}
+
+}  // namespace overlap::hip

@@ -1,0 +1,189 @@
+// How much do a GPU's work and copies slow each other when both run all the time?
+//
+// Work on GPU 0, or with everywhere=1 on each of the peers + 1 GPUs: GEMM after GEMM (work=gemm), or kernel
+// copies of 256 MiB within the GPU by one block a compute unit (work=local_copy; m, n, k do not matter).
+// Beside it: streams of copies of `size` (beside.hpp), for about as long. Both for window_us or four GEMMs,
+// the longer. first=copy or gemm starts that one 100 µs before the other. What follows is about GPU 0:
+//
+// Of each repeat, the window in which both sides were busy counts, and in it whole operations alone:
+//   samples            time of a GEMM (or local copy) beside, every one of every repeat, µs
+//   alone_us           the same lane without copies, measured by turns
+//   copy_us            interval between ends of copies of one stream beside; copy_alone_us: without work
+//   copies_in_window   copies that ended while the work ran, of copies_sent; 0: they starved until then
+//   work_total_us, copies_total_us, both_total_us   medians from release to last end: alone, and both
+// Copies' destinations are poisoned before and compared after.
+//
+// Build, from the top of the repository:
+//   nvcc -std=c++20 -O2 -arch=sm_90 -I. -x cu models/calibration/hip/*.cpp -lcublasLt -o microbench
+//   hipcc -std=c++20 -O2 --offload-arch=gfx942 -I. -x hip models/calibration/hip/*.cpp -ldl -o microbench
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/calibration/hip/beside.hpp"
+#include "models/calibration/hip/gemm_case.hpp"
+#include "models/calibration/hip/question.hpp"
+
+namespace overlap::hip {
+namespace {
+
+constexpr std::size_t local_bytes = std::size_t{256} << 20;
+constexpr int most_operations = 150;  // a lane; the launch queue must not fill up behind the gate
+constexpr double head_start_us = 100;
+
+/// The work on GPU 0, one run of it at a time.
+class Work {
+public:
+    Work(Machine& machine, const Case& c, int gpu) : gpu_(gpu) {
+        check(hipSetDevice(gpu));
+        if (c.word("work") == "gemm") {
+            const GemmShape shape = gemm_shape(c);
+            gemm_ = make_gemm(shape);
+            operands_ = std::make_unique<GemmOperands>(machine, gpu, shape);
+            operands_->check_result(*gemm_);
+        } else {
+            void* source = machine.take(gpu, local_bytes);
+            fill_words(source, local_bytes, 9);
+            local_ = copy_operation({source, gpu, contiguous(local_bytes), machine.take(gpu, local_bytes),
+                                     gpu, contiguous(local_bytes)},
+                                    Agent{false, machine.compute_units(gpu)});
+        }
+    }
+    Lane lane(int count) {
+        const Operation one = [this](hipStream_t stream) { operands_->run(*gemm_, next_++, stream); };
+        return {gpu_, std::vector<Operation>(count, local_ ? local_ : one)};
+    }
+
+private:
+    int gpu_;
+    std::unique_ptr<Gemm> gemm_;
+    std::unique_ptr<GemmOperands> operands_;
+    Operation local_;
+    std::int64_t next_ = 0;
+};
+
+/// Median time an operation of lanes that run alone.
+double typical(const std::vector<LaneTimes>& times) {
+    std::vector<double> durations;
+    for (const LaneTimes& lane : times)
+        for (std::size_t i = lane.ends.size() > 1; i < lane.ends.size(); ++i)
+            durations.push_back(lane.duration(i));
+    return median(durations);
+}
+
+int operations_for(double window, double each) {
+    return std::clamp(static_cast<int>(std::ceil(window / each)), 3, most_operations);
+}
+
+/// Durations of operations that began and ended in the window and were not the first of their lane.
+void whole_ones(const LaneTimes& lane, double from, double to, std::vector<double>& durations) {
+    for (std::size_t i = 1; i < lane.ends.size(); ++i)
+        if (lane.ends[i - 1] >= from && lane.ends[i] <= to) durations.push_back(lane.duration(i));
+}
+
+struct Collected {
+    std::vector<double> work, work_alone, copy, copy_alone, in_window, window;
+    std::vector<double> work_total, copies_total, both_total;
+};
+
+/// `streams` lanes of copies follow the work of GPU 0.
+void add_beside(const std::vector<LaneTimes>& times, std::size_t streams, Collected& all) {
+    const LaneTimes& work = times[0];
+    double from = work.start, to = work.end();
+    for (std::size_t i = 1; i <= streams; ++i) {
+        from = std::max(from, times[i].start);
+        to = std::min(to, times[i].end());
+    }
+    whole_ones(work, from, to, all.work);
+    double ended = 0;
+    for (std::size_t i = 1; i <= streams; ++i) {
+        whole_ones(times[i], from, to, all.copy);
+        ended += static_cast<double>(std::count_if(times[i].ends.begin(), times[i].ends.end(),
+                                                   [&](double e) { return e <= work.end(); }));
+    }
+    all.in_window.push_back(ended);
+    all.window.push_back(to - from);
+    all.both_total.push_back(makespan(times));
+}
+
+/// The first `lanes` are GPU 0's.
+void add_alone(const std::vector<LaneTimes>& times, std::size_t lanes, std::vector<double>& durations,
+               std::vector<double>& totals) {
+    for (std::size_t i = 0; i < lanes; ++i) whole_ones(times[i], times[i].start, times[i].end(), durations);
+    totals.push_back(makespan(times));
+}
+
+Result run(Machine& machine, const Case& c) {
+    const int peers = static_cast<int>(c.count("peers")), blocks = static_cast<int>(c.count("blocks"));
+    const std::string &kind = c.word("beside"), &first = c.word("first");
+    const bool high = c.word("priority") == "high";
+    if (peers == 0) throw UserError("peers is at least 1");
+    need_gpus(machine, peers + 1);
+    std::vector<std::unique_ptr<Work>> works;
+    std::vector<Beside> besides;
+    for (int gpu = 0; gpu <= (c.word("everywhere") == "1" ? peers : 0); ++gpu) {
+        works.push_back(std::make_unique<Work>(machine, c, gpu));
+        besides.emplace_back(machine, kind, gpu, peers, blocks, c.bytes("size"));
+    }
+
+    const double work_us = typical(run_lanes(machine, {works[0]->lane(4)}));
+    const double copy_us = typical(run_lanes(machine, besides[0].lanes(4, high)));
+    const double window = std::max(static_cast<double>(c.count("window_us")), 4 * work_us);
+    const int work_runs = operations_for(window, work_us), copy_runs = operations_for(window, copy_us);
+    std::vector<Lane> workers, copiers, both;
+    for (std::size_t gpu = 0; gpu < works.size(); ++gpu) {
+        workers.push_back(works[gpu]->lane(work_runs));
+        const auto lanes = besides[gpu].lanes(copy_runs, high);
+        copiers.insert(copiers.end(), lanes.begin(), lanes.end());
+        both.push_back(workers.back());
+        both.back().delay_us = first == "copy" ? head_start_us : 0;
+        both.insert(both.end(), lanes.begin(), lanes.end());
+        for (std::size_t i = 0; i < lanes.size(); ++i)
+            both[both.size() - 1 - i].delay_us = first == "gemm" ? head_start_us : 0;
+    }
+    const std::size_t streams = copiers.size() / works.size();
+
+    run_lanes(machine, both);
+    Collected all;
+    for (std::int64_t repeat = 0; repeat < c.count("n_samples"); ++repeat) {
+        add_alone(run_lanes(machine, workers), 1, all.work_alone, all.work_total);
+        add_alone(run_lanes(machine, copiers), streams, all.copy_alone, all.copies_total);
+        add_beside(run_lanes(machine, both), streams, all);
+    }
+    for (const Beside& beside : besides) beside.expect();
+
+    Result result;
+    result.samples = all.work;
+    result.more.add("alone_us", median(all.work_alone))
+        .add("alone_p90_us", percentile_90(all.work_alone))
+        .add("copy_us", median(all.copy))
+        .add("copy_p90_us", percentile_90(all.copy))
+        .add("copy_alone_us", median(all.copy_alone))
+        .add("copy_streams", static_cast<std::int64_t>(streams))
+        .add("copies_in_window", median(all.in_window))
+        .add("copies_sent", static_cast<std::int64_t>(streams) * copy_runs)
+        .add("window_measured_us", median(all.window))
+        .add("work_runs", work_runs)
+        .add("work_total_us", median(all.work_total))
+        .add("copies_total_us", median(all.copies_total))
+        .add("both_total_us", median(all.both_total));
+    return result;
+}
+
+}  // namespace
+
+Question interference() {
+    return {{"interference", gemm_keys({{"work", Type::word, "gemm", {"gemm", "local_copy"}},
+                                        {"beside", Type::word, "", beside_words},
+                                        {"peers", Type::count, "1"},
+                                        {"blocks", Type::count, "0"},
+                                        {"size", Type::bytes, "64MiB"},
+                                        {"priority", Type::word, "normal", {"normal", "high"}},
+                                        {"first", Type::word, "both", {"both", "copy", "gemm"}},
+                                        {"everywhere", Type::word, "0", {"0", "1"}},
+                                        {"window_us", Type::count, "5000"},
+                                        {"n_samples", Type::count, "9"}})},
+            run};
+}
+
+}  // namespace overlap::hip

@@ -1,0 +1,146 @@
+// Releases all GPUs together and times each stream by events. Built with the rest: see microbench.cpp.
+
+#include "models/calibration/hip/lanes.hpp"
+
+#include <algorithm>
+#include <future>
+#include <map>
+
+namespace overlap::hip {
+namespace {
+
+/// Delays are part of the gate: a kernel launched later might find no room beside a GEMM and delay for too
+/// long.
+__global__ void spin_until(const int* word, int round, long long delay) {
+    while (load_system(word) < round) {
+    }
+    const long long released = nanoseconds();
+    while (delay && nanoseconds() - released < delay) {
+    }
+}
+
+double microseconds_between(hipEvent_t from, hipEvent_t to) {
+    float milliseconds = 0;
+    check(hipEventElapsedTime(&milliseconds, from, to));
+    return milliseconds * 1e3;
+}
+
+/// A lane's stream and the events on it.
+struct Marked {
+    const Lane* lane;
+    hipStream_t stream;
+    hipEvent_t start;
+    std::vector<hipEvent_t> ends;  ///< one an operation, or the last only
+
+    void begin() const {
+        check(hipSetDevice(lane->gpu));
+        gate().hold(stream, lane->delay_us);
+        check(hipEventRecord(start, stream));
+    }
+    void enqueue(std::size_t operation) const {
+        check(hipSetDevice(lane->gpu));
+        lane->operations[operation](stream);
+        if (lane->mark_each) check(hipEventRecord(ends[operation], stream));
+        if (!lane->mark_each && operation + 1 == lane->operations.size())
+            check(hipEventRecord(ends[0], stream));
+    }
+    void enqueue_all() const {
+        for (std::size_t operation = 0; operation < lane->operations.size(); ++operation) enqueue(operation);
+    }
+};
+
+std::vector<Marked> mark(Machine& machine, const std::vector<Lane>& lanes) {
+    std::vector<Marked> marked;
+    std::map<int, std::size_t> next_event;
+    std::map<int, int> next_stream;
+    for (const Lane& lane : lanes) {
+        const auto event = [&] { return machine.event(lane.gpu, next_event[lane.gpu]++); };
+        marked.push_back(
+            {&lane, machine.stream(lane.gpu, next_stream[lane.gpu]++, lane.high_priority), event(), {}});
+        for (std::size_t i = 0; i < (lane.mark_each ? lane.operations.size() : 1); ++i)
+            marked.back().ends.push_back(event());
+    }
+    return marked;
+}
+
+void enqueue(const Machine& machine, const std::vector<Marked>& lanes, Enqueue order) {
+    for (const Marked& lane : lanes) lane.begin();
+    if (order == Enqueue::lanes)
+        for (const Marked& lane : lanes) lane.enqueue_all();
+    if (order == Enqueue::steps) {
+        std::size_t longest = 0;
+        for (const Marked& lane : lanes) longest = std::max(longest, lane.lane->operations.size());
+        for (std::size_t step = 0; step < longest; ++step)
+            for (const Marked& lane : lanes)
+                if (step < lane.lane->operations.size()) lane.enqueue(step);
+    }
+    if (order == Enqueue::threads) {
+        std::vector<std::future<void>> threads;
+        for (int gpu = 0; gpu < machine.gpus(); ++gpu)
+            threads.push_back(std::async(std::launch::async, [&lanes, gpu] {
+                for (const Marked& lane : lanes)
+                    if (lane.lane->gpu == gpu) lane.enqueue_all();
+            }));
+        for (auto& thread : threads) thread.get();
+    }
+}
+
+}  // namespace
+
+Gate::Gate() {
+    void* memory = nullptr;
+    check(hipHostMalloc(&memory, sizeof(int), hipHostMallocMapped | hipHostMallocPortable));
+    host_word_ = static_cast<int*>(memory);
+    device_word_ = host_word_;  // one address on host and GPUs: unified addressing, both platforms
+    *host_word_ = 0;
+}
+
+void Gate::hold(hipStream_t stream, double delay_us) {
+    spin_until<<<1, 1, 0, stream>>>(device_word_, round_ + 1, static_cast<long long>(delay_us * 1e3));
+    check_launch();
+}
+
+void Gate::open() {
+    __atomic_store_n(host_word_, ++round_, __ATOMIC_RELEASE);
+}
+
+Gate& gate() {
+    static Gate only;
+    return only;
+}
+
+double LaneTimes::duration(std::size_t operation) const {
+    return ends[operation] - (operation == 0 ? start : ends[operation - 1]);
+}
+
+std::vector<LaneTimes> run_lanes(Machine& machine, const std::vector<Lane>& lanes, Enqueue order) {
+    const std::vector<Marked> events = mark(machine, lanes);
+    enqueue(machine, events, order);
+    gate().open();
+    machine.synchronize();
+
+    // Times on one GPU are all taken from one event there, then shifted to the first lane that was let go.
+    std::map<int, hipEvent_t> origin;
+    std::map<int, double> release;
+    std::vector<LaneTimes> times(lanes.size());
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+        const hipEvent_t zero = origin.try_emplace(lanes[i].gpu, events[i].start).first->second;
+        times[i].start = microseconds_between(zero, events[i].start);
+        for (const hipEvent_t end : events[i].ends) times[i].ends.push_back(microseconds_between(zero, end));
+        double& first = release.try_emplace(lanes[i].gpu, times[i].start).first->second;
+        first = std::min(first, times[i].start);
+    }
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+        times[i].start -= release[lanes[i].gpu];
+        for (double& end : times[i].ends) end -= release[lanes[i].gpu];
+    }
+    return times;
+}
+
+double makespan(const std::vector<LaneTimes>& times) {
+    double latest = 0;
+    for (const LaneTimes& lane : times) latest = std::max(latest, lane.end());
+    return latest;
+}
+
+}  // namespace overlap::hip

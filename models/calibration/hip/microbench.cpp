@@ -1,0 +1,244 @@
+// Runs a list of cases on the GPUs of this machine and writes JSON Lines: facts of the machine, then a line a
+// case (README.md says what is in them).
+//
+// Usage: microbench CASES [--out FILE] [--passes N] [--arena-GiB N] [--only KIND]
+//   --out FILE      instead of standard output; FILE.part until all is done
+//   --passes N      the list N times over, to see noise (1)
+//   --arena-GiB N   memory a GPU for the cases (24)
+//   --only KIND     only cases of that kind
+// Exit: 0 done, 1 ours (a GPU call failed or a result is wrong: that case has an `error`), 2 yours (no GPU,
+// bad list, bad argument).
+//
+// Build, from the top of the repository:
+//   nvcc -std=c++20 -O2 -arch=sm_90 -I. -x cu models/calibration/hip/*.cpp -lcublasLt -o microbench
+//   hipcc -std=c++20 -O2 --offload-arch=gfx942 -I. -x hip models/calibration/hip/*.cpp -ldl -o microbench
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include "models/calibration/hip/gemm.hpp"
+#include "models/calibration/hip/question.hpp"
+#include "models/calibration/hip/telemetry.hpp"
+
+namespace overlap::hip {
+namespace {
+
+struct Arguments {
+    std::string cases, out, only;
+    int passes = 1;
+    std::size_t arena_GiB = 24;
+};
+
+const char* const usage = "usage: microbench CASES [--out FILE] [--passes N] [--arena-GiB N] [--only KIND]";
+
+int positive(const std::string& name, const std::string& text) {
+    const int value = std::atoi(text.c_str());
+    if (value < 1 || std::to_string(value) != text)
+        throw UserError(name + " " + text + ": allowed: 1, 2, 3, …");
+    return value;
+}
+
+Arguments read_arguments(const std::vector<std::string>& given) {
+    Arguments arguments;
+    for (std::size_t i = 0; i < given.size(); ++i) {
+        const auto value = [&] {
+            if (i + 1 == given.size()) throw UserError(given[i] + " needs a value; " + usage);
+            return given[++i];
+        };
+        if (given[i] == "--out")
+            arguments.out = value();
+        else if (given[i] == "--only")
+            arguments.only = value();
+        else if (given[i] == "--passes")
+            arguments.passes = positive("--passes", value());
+        else if (given[i] == "--arena-GiB")
+            arguments.arena_GiB = positive("--arena-GiB", value());
+        else if (!given[i].starts_with("-") && arguments.cases.empty())
+            arguments.cases = given[i];
+        else
+            throw UserError("unknown argument " + given[i] + "; " + usage);
+    }
+    if (arguments.cases.empty()) throw UserError(usage);
+    return arguments;
+}
+
+std::string now() {
+    const std::time_t time = std::time(nullptr);
+    char text[32];
+    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&time));
+    return text;
+}
+
+JsonLine facts(const Machine& machine, const std::string& command) {
+    hipDeviceProp_t properties;
+    check(hipGetDeviceProperties(&properties, 0));
+    int driver = 0, runtime = 0, clock_kHz = 0, memory_kHz = 0, cache = 0;
+    check(hipDriverGetVersion(&driver));
+    check(hipRuntimeGetVersion(&runtime));
+    check(hipDeviceGetAttribute(&clock_kHz, hipDeviceAttributeClockRate, 0));
+    check(hipDeviceGetAttribute(&memory_kHz, hipDeviceAttributeMemoryClockRate, 0));
+    check(hipDeviceGetAttribute(&cache, hipDeviceAttributeL2CacheSize, 0));
+    std::vector<std::vector<double>> peers(machine.gpus(), std::vector<double>(machine.gpus()));
+    std::vector<double> limits;
+    for (int gpu = 0; gpu < machine.gpus(); ++gpu) {
+        limits.push_back(make_telemetry(gpu)->power_limit_W());
+        for (int peer = 0; peer < machine.gpus(); ++peer) {
+            int reachable = 0;
+            if (peer != gpu) check(hipDeviceCanAccessPeer(&reachable, gpu, peer));
+            peers[gpu][peer] = reachable;
+        }
+    }
+    const char* connections = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+    return JsonLine()
+        .add("schema", 1)
+        .add("kind", "machine")
+        .add("date", now())
+        .add("command", command)
+        .add("device", properties.name)
+        .add("gpus", machine.gpus())
+        .add("compute_units", machine.compute_units(0))
+        .add("memory_GiB", static_cast<double>(properties.totalGlobalMem) / (1 << 30))
+        .add("cache_MiB", cache / 1048576.0)
+        .add("peak_clock_MHz", clock_kHz / 1e3)
+        .add("memory_clock_MHz", memory_kHz / 1e3)
+        .add("power_limits_W", limits)
+        .add("platform", on_nvidia ? "nvidia" : "amd")
+        .add("driver", driver_version())
+        .add("driver_api", driver)
+        .add("runtime", runtime)
+        .add("gemm_library", gemm_library())
+        .add("peer_access", peers)
+        .add("max_connections", connections ? connections : "");
+}
+
+JsonLine line_of(int pass, const Case& c) {
+    JsonLine line;
+    line.add("kind", c.kind).add("pass", pass).add("case_line", c.line);
+    for (const auto& [key, value] : c.values) {
+        if (key->type == Type::word) line.add(key->name, value);
+        if (key->type == Type::count) line.add(key->name, c.count(key->name));
+        if (key->type == Type::bytes) line.add(key->name, c.bytes(key->name));
+    }
+    return line;
+}
+
+const Question& question_of(const Case& c) {
+    for (const Question& question : questions())
+        if (question.kind.name == c.kind) return question;
+    throw std::logic_error("no question " + c.kind);
+}
+
+std::string answer(Machine& machine, int pass, const Case& c, int& failed) {
+    JsonLine line = line_of(pass, c);
+    machine.reset();
+    try {
+        const Result result = question_of(c).run(machine, c);
+        double least = std::nan("");
+        for (const double sample : result.samples) least = std::fmin(least, sample);
+        line.add("unit", result.unit)
+            .add("median", median(result.samples))
+            .add("min", least)
+            .add("p90", percentile_90(result.samples))
+            .add("runs", static_cast<std::int64_t>(result.samples.size()))
+            .append(result.more)
+            .add("samples", result.samples);
+    } catch (const UserError&) {
+        throw;
+    } catch (const Skipped& reason) {
+        line.add("skipped", reason.what());
+    } catch (const std::runtime_error& error) {
+        std::cerr << "microbench: " << c.text() << ": " << error.what() << std::endl;
+        line.add("error", error.what());
+        ++failed;
+        machine.synchronize();  // throws where the GPU itself is lost: then there is no point in going on
+    }
+    return line.text();
+}
+
+/// Kernels that wait for each other would wait for ever after a mistake: a case gets a minute.
+char running[256] = "";
+void on_alarm(int) {
+    const char text[] = "\nmicrobench: no end within 60 s: ";
+    static_cast<void>(!write(2, text, sizeof text - 1));
+    static_cast<void>(!write(2, running, std::strlen(running)));
+    static_cast<void>(!write(2, "\n", 1));
+    _exit(1);
+}
+
+int run(const Arguments& arguments, const std::string& command) {
+    std::vector<Kind> kinds;
+    for (const Question& question : questions()) kinds.push_back(question.kind);
+    auto cases = read_cases(arguments.cases, kinds);
+    if (!arguments.only.empty())
+        std::erase_if(cases, [&](const Case& c) { return c.kind != arguments.only; });
+    if (cases.empty()) throw UserError("--only " + arguments.only + ": the list has no case of that kind");
+    Machine machine(arguments.arena_GiB << 30);
+
+    const std::string part = arguments.out + ".part";
+    std::ofstream file;
+    if (!arguments.out.empty()) {
+        file.open(part);
+        if (!file) throw UserError(part + ": cannot be written");
+    }
+    std::ostream& out = arguments.out.empty() ? std::cout : file;
+    out << facts(machine, command).text() << std::endl;
+    std::signal(SIGALRM, on_alarm);
+    const auto start = std::chrono::steady_clock::now();
+    int failed = 0;
+    for (int pass = 1; pass <= arguments.passes; ++pass) {
+        for (const Case& c : cases) {
+            std::strncpy(running, c.text().c_str(), sizeof running - 1);
+            alarm(60);
+            try {
+                out << answer(machine, pass, c, failed) << std::endl;
+            } catch (const UserError& error) {
+                throw UserError(arguments.cases + ":" + std::to_string(c.line) + ": " + error.what());
+            }
+        }
+        const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+        std::cerr << "pass " << pass << " of " << arguments.passes << ": " << cases.size() << " cases, "
+                  << taken.count() << " s so far" << std::endl;
+    }
+    alarm(0);
+    if (!arguments.out.empty()) {
+        file.close();
+        if (!file) throw std::runtime_error(part + ": cannot be written");
+        std::filesystem::rename(part, arguments.out);
+    }
+    return failed ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace overlap::hip
+
+int main(int count, char** values) {
+    using namespace overlap::hip;
+    // CUDA loads kernels when they are first launched, which waits for the GPU: for ever, behind a closed
+    // gate. And streams must not share a hardware queue, or one would wait for another's gate. Both before
+    // the first CUDA call.
+    setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+    std::string command;
+    for (int i = 0; i < count; ++i) command += (i ? " " : "") + std::string(values[i]);
+    try {
+        return run(read_arguments({values + 1, values + count}), command);
+    } catch (const NoGpu& error) {
+        std::cerr << error.what() << "\n";
+        return 2;
+    } catch (const UserError& error) {
+        std::cerr << error.what() << "\n";
+        return 2;
+    } catch (const std::exception& error) {
+        std::cerr << "microbench: " << error.what() << "\n";
+        return 1;
+    }
+}
