@@ -23,55 +23,68 @@ std::string Task::name() const {
 // Edges go from lower to higher numbers only, so the graph is acyclic, with stream order too, by
 // construction.
 TaskId TaskGraph::add(Task task, std::span<const TaskId> after) {
-    const TaskId id = boost::add_vertex(std::move(task), graph_);
+    const TaskId id = tasks_.size();
+    tasks_.push_back(std::move(task));
+    first_in_.push_back(none);
+    last_in_.push_back(none);
     put_on_stream(id);
     for (const TaskId before : after) add_edge({before, id});
     return id;
 }
 
 void TaskGraph::put_on_stream(TaskId id) {
-    const auto gpu = static_cast<std::size_t>(graph_[id].gpu);
-    const auto stream = static_cast<std::size_t>(graph_[id].stream);
+    const auto gpu = static_cast<std::size_t>(tasks_[id].gpu);
+    const auto stream = static_cast<std::size_t>(tasks_[id].stream);
     if (numbers_.size() <= gpu) numbers_.resize(gpu + 1);
-    if (numbers_[gpu].size() <= stream) numbers_[gpu].resize(stream + 1, not_seen);
+    if (numbers_[gpu].size() <= stream) numbers_[gpu].resize(stream + 1, none);
     std::uint32_t& number = numbers_[gpu][stream];
-    if (number == not_seen) {
+    if (number == none) {
         number = static_cast<std::uint32_t>(last_in_stream_.size());
-        last_in_stream_.push_back(id);
+        last_in_stream_.push_back(static_cast<std::uint32_t>(id));
     }
     stream_numbers_.push_back(number);
     stream_predecessors_.push_back(last_in_stream_[number]);
-    last_in_stream_[number] = id;
+    last_in_stream_[number] = static_cast<std::uint32_t>(id);
 }
 
 void TaskGraph::add_edge(const Edge& edge) {
     assert(edge.predecessor < edge.successor && edge.successor < size());
     assert(edge.from > 0 && edge.from <= 1 && edge.to >= 0 && edge.to < 1);
-    boost::add_edge(edge.predecessor, edge.successor, Progress{edge.from, edge.to}, graph_);
+    const auto number = static_cast<std::uint32_t>(edges_.size());
+    std::uint32_t progress = none;
+    if (edge.of_progress()) {
+        progress = static_cast<std::uint32_t>(progress_.size());
+        progress_.push_back({edge.from, edge.to});
+    }
+    edges_.push_back({static_cast<std::uint32_t>(edge.predecessor),
+                      static_cast<std::uint32_t>(edge.successor), progress, none});
+    std::uint32_t& last = last_in_[edge.successor];
+    (last == none ? first_in_[edge.successor] : edges_[last].next_in) = number;
+    last = number;
 }
 
-Edge TaskGraph::edge_of(Graph::edge_descriptor edge) const {
-    const Progress& progress = graph_[edge];
-    return {boost::source(edge, graph_), boost::target(edge, graph_), progress.from, progress.to};
+Edge TaskGraph::edge(std::size_t number) const {
+    const StoredEdge& edge = edges_[number];
+    if (edge.progress == none) return {edge.predecessor, edge.successor};
+    return {edge.predecessor, edge.successor, progress_[edge.progress].from, progress_[edge.progress].to};
 }
 
 std::vector<TaskId> TaskGraph::predecessors(TaskId id) const {
     std::vector<TaskId> result;
-    for (auto [edge, end] = boost::in_edges(id, graph_); edge != end; ++edge)
-        result.push_back(boost::source(*edge, graph_));
+    for_each_edge_into(id, [&](const Edge& edge) { result.push_back(edge.predecessor); });
     return result;
 }
 
 std::vector<TaskId> TaskGraph::successors(TaskId id) const {
     std::vector<TaskId> result;
-    for (auto [vertex, end] = boost::adjacent_vertices(id, graph_); vertex != end; ++vertex)
-        result.push_back(*vertex);
+    for (const StoredEdge& edge : edges_)
+        if (edge.predecessor == id) result.push_back(edge.successor);
     return result;
 }
 
 int TaskGraph::gpus() const {
     int highest = -1;
-    for (TaskId id = 0; id < size(); ++id) highest = std::max(highest, graph_[id].gpu);
+    for (TaskId id = 0; id < size(); ++id) highest = std::max(highest, tasks_[id].gpu);
     return highest + 1;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <boost/graph/adjacency_list.hpp>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -109,20 +108,19 @@ public:
     /// Its predecessor has the lower number, so that the graph stays acyclic.
     void add_edge(const Edge& edge);
 
-    std::size_t size() const { return boost::num_vertices(graph_); }
-    const Task& operator[](TaskId id) const { return graph_[id]; }
+    std::size_t size() const { return tasks_.size(); }
+    const Task& operator[](TaskId id) const { return tasks_[id]; }
     std::vector<TaskId> predecessors(TaskId id) const;
     std::vector<TaskId> successors(TaskId id) const;
-    /// Calls `visit(edge)` for each edge, in the order in which they were added.
+    /// Edges are numbered in the order in which they were added.
+    std::size_t edge_count() const { return edges_.size(); }
+    Edge edge(std::size_t number) const;
+    /// Calls `visit(edge)` for each edge into a task, in the order in which they were added.
     template <class Visit>
     void for_each_edge_into(TaskId id, Visit&& visit) const {
-        for (auto [edge, end] = boost::in_edges(id, graph_); edge != end; ++edge) visit(edge_of(*edge));
+        for (std::uint32_t number = first_in_[id]; number != none; number = edges_[number].next_in)
+            visit(edge(number));
     }
-    template <class Visit>
-    void for_each_edge_from(TaskId id, Visit&& visit) const {
-        for (auto [edge, end] = boost::out_edges(id, graph_); edge != end; ++edge) visit(edge_of(*edge));
-    }
-    std::size_t edge_count() const { return boost::num_edges(graph_); }
     /// Streams are numbered 0 … streams() − 1 in the order of their first tasks.
     std::size_t streams() const { return last_in_stream_.size(); }
     std::size_t stream_number(TaskId id) const { return stream_numbers_[id]; }
@@ -135,19 +133,26 @@ public:
     Seconds critical_path(std::span<const Seconds> durations) const;
 
 private:
-    static constexpr std::uint32_t not_seen = UINT32_MAX;
-    void put_on_stream(TaskId id);
-    struct Progress {
-        double from = 1, to = 0;
+    static constexpr std::uint32_t none = UINT32_MAX;
+    /// A list of edges for each task that they go into, in a graph of millions of edges.
+    struct StoredEdge {
+        std::uint32_t predecessor, successor;
+        std::uint32_t progress;  ///< none: an ordinary edge
+        std::uint32_t next_in;   ///< into the same task
     };
-    using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, Task, Progress>;
-    Edge edge_of(Graph::edge_descriptor edge) const;
+    struct Progress {
+        double from, to;
+    };
+    void put_on_stream(TaskId id);
 
-    Graph graph_;
+    std::vector<Task> tasks_;
+    std::vector<StoredEdge> edges_;
+    std::vector<Progress> progress_;
+    std::vector<std::uint32_t> first_in_, last_in_;  ///< by task
     std::vector<std::uint32_t> stream_numbers_;
-    std::vector<TaskId> stream_predecessors_;
-    std::vector<std::vector<std::uint32_t>> numbers_;  ///< by GPU and stream; not_seen where it has no task
-    std::vector<TaskId> last_in_stream_;
+    std::vector<std::uint32_t> stream_predecessors_;
+    std::vector<std::vector<std::uint32_t>> numbers_;  ///< by GPU and stream; none where it has no task
+    std::vector<std::uint32_t> last_in_stream_;
 };
 
 }  // namespace overlap

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <numeric>
 
 namespace overlap {
 namespace {
@@ -19,47 +20,59 @@ Dispatcher::Dispatcher(const TaskGraph& graph, std::span<const Cost> costs, cons
                        std::uint64_t seed)
     : costs_(costs),
       states_(graph.size()),
+      successors_(graph.edge_count()),
+      first_successor_(graph.size() + 1),
       hands_over_(graph.size()),
       next_in_stream_(graph.size()),
       pools_(graph, costs, resources, seed) {
     add_stops(graph);
-    first_successor_.reserve(graph.size() + 1);
-    successors_.reserve(graph.edge_count());
     for (TaskId id = 0; id < graph.size(); ++id) {
         next_in_stream_[id] = static_cast<std::uint32_t>(id);
         const TaskId previous = graph.stream_predecessor(id);
         if (previous != id) next_in_stream_[previous] = static_cast<std::uint32_t>(id);
         states_[id].has_stream = previous == id;
-        first_successor_.push_back(successors_.size());
-        graph.for_each_edge_from(id, [&](const Edge& edge) {
-            const Handoff kind = handoff(graph, edge);
-            const std::uint32_t to = edge.to > 0 ? stop_at(edge.successor, edge.to) : none;
-            const std::uint32_t from = edge.from < 1 ? stop_at(id, edge.from) : none;
-            successors_.push_back({static_cast<std::uint32_t>(edge.successor), to, from, kind});
-            ++(to == none ? states_[edge.successor].waits_for : stops_[to].waits_for);
-            if (from == none)
-                hands_over_[id] |= static_cast<std::uint8_t>(1U << static_cast<unsigned>(kind));
-            else
-                stops_[from].flags = true;
-        });
     }
-    first_successor_.push_back(successors_.size());
+    add_successors(graph);
+}
+
+void Dispatcher::add_successors(const TaskGraph& graph) {
+    // Sorted by predecessor, those of one in the order of the graph.
+    for (std::size_t i = 0; i < graph.edge_count(); ++i) ++first_successor_[graph.edge(i).predecessor + 1];
+    std::partial_sum(first_successor_.begin(), first_successor_.end(), first_successor_.begin());
+    std::vector<std::uint32_t> next(first_successor_.begin(), first_successor_.end() - 1);
+    for (std::size_t i = 0; i < graph.edge_count(); ++i) {
+        const Edge edge = graph.edge(i);
+        const TaskId id = edge.predecessor;
+        const Handoff kind = handoff(graph, edge);
+        const std::uint32_t to = edge.to > 0 ? stop_at(edge.successor, edge.to) : none;
+        const std::uint32_t from = edge.from < 1 ? stop_at(id, edge.from) : none;
+        successors_[next[id]++] = {static_cast<std::uint32_t>(edge.successor), to, from, kind};
+        ++(to == none ? states_[edge.successor].waits_for : stops_[to].waits_for);
+        if (from == none)
+            hands_over_[id] |= static_cast<std::uint8_t>(1U << static_cast<unsigned>(kind));
+        else
+            stops_[from].flags = true;
+    }
 }
 
 void Dispatcher::add_stops(const TaskGraph& graph) {
-    std::vector<double> shares;
+    struct At {
+        std::uint32_t task;
+        double share;
+        auto operator<=>(const At&) const = default;
+    };
+    std::vector<At> all;
+    for (std::size_t i = 0; i < graph.edge_count(); ++i) {
+        const Edge edge = graph.edge(i);
+        if (edge.from < 1) all.push_back({static_cast<std::uint32_t>(edge.predecessor), edge.from});
+        if (edge.to > 0) all.push_back({static_cast<std::uint32_t>(edge.successor), edge.to});
+    }
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    auto next = all.begin();
     for (TaskId id = 0; id < graph.size(); ++id) {
-        shares.clear();
-        graph.for_each_edge_from(id, [&](const Edge& edge) {
-            if (edge.from < 1) shares.push_back(edge.from);
-        });
-        graph.for_each_edge_into(id, [&](const Edge& edge) {
-            if (edge.to > 0) shares.push_back(edge.to);
-        });
-        std::sort(shares.begin(), shares.end());
-        shares.erase(std::unique(shares.begin(), shares.end()), shares.end());
         states_[id].stop = static_cast<std::uint32_t>(stops_.size());
-        for (const double share : shares) stops_.push_back({share});
+        for (; next != all.end() && next->task == id; ++next) stops_.push_back({next->share});
         states_[id].last_stop = static_cast<std::uint32_t>(stops_.size());
     }
 }

@@ -87,6 +87,7 @@ private:
     };
 
     void add_stops(const TaskGraph& graph);
+    void add_successors(const TaskGraph& graph);
     std::uint32_t stop_at(TaskId task, double share) const;
     void clear();
     template <class Chosen>
