@@ -90,7 +90,8 @@ void remove_contention(const Machine& machine, Cost& cost) {
     };
     if (cost.claim && machine.resources[cost.claim->resource].kind == ResourceKind::compute_units)
         cost.claim.reset();
-    std::erase_if(cost.demands, shared_by_both);
+    cost.demands.erase(std::remove_if(cost.demands.begin(), cost.demands.end(), shared_by_both),
+                       cost.demands.end());
     cost.holds.clear();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -50,8 +51,8 @@ struct Cost {
     Seconds remote_handoff;
     Seconds flag;
     std::optional<Claim> claim;
-    std::vector<Demand> demands;
-    std::vector<Hold> holds;
+    boost::container::small_vector<Demand, 6> demands;  ///< rarely more: a price is made without allocation
+    boost::container::small_vector<Hold, 1> holds;
 };
 
 /// Duration of the body when nothing else runs: the top rate, or the demand that takes longest.

@@ -18,6 +18,8 @@ struct GemmTile {
     std::int64_t m = 0;
     std::int64_t n = 0;
     double efficiency = 1.0;  ///< its main-loop rate, in shares of `peak_rate`
+
+    friend bool operator==(const GemmTile&, const GemmTile&) = default;
 };
 
 /// What a device's GEMM library needs to be predicted, for one dtype. Fitted values come from
@@ -41,6 +43,8 @@ struct GemmParameters {
     double sustained_slowdown = 0;  ///< extra time of a kernel that lasts far longer than `sustained_time`:
     Seconds sustained_time;         ///< …the power cap lowers the clock; half of it is reached here
     std::vector<GemmTile> tiles;
+
+    friend bool operator==(const GemmParameters&, const GemmParameters&) = default;
 };
 
 /// One scalar parameter as it stands in JSON: the unit is in the key.

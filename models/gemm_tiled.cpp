@@ -14,8 +14,8 @@ public:
     Cost cost(const Task& task, const Machine& machine) const override {
         const auto& shape = std::get<GemmShape>(task.work);
         const DeviceSpec& device = machine.topology.device();
-        const GemmEstimate estimate =
-            estimate_gemm(shape, machine.calibration.gemm_for(shape.dtype), machine.sustained);
+        const GemmEstimate& estimate =
+            remembered(shape, machine.calibration.gemm_for(shape.dtype), machine.sustained);
         Cost cost;
         cost.launch = device.launch.kernel;
         cost.body = estimate.launch + estimate.body;
@@ -30,6 +30,26 @@ public:
             {resources.hbm(task.gpu), std::min(estimate.hbm_traffic, device.hbm * cost.body).si()});
         return cost;
     }
+
+private:
+    // A schedule has few shapes and many GEMMs of each; an estimate tries every tile.
+    const GemmEstimate& remembered(const GemmShape& shape, const GemmParameters& parameters,
+                                   Seconds busy) const {
+        if (busy != busy_ || parameters != parameters_) {
+            estimates_.clear();
+            parameters_ = parameters;
+            busy_ = busy;
+        }
+        for (const auto& [known, estimate] : estimates_)
+            if (known == shape) return estimate;
+        if (estimates_.size() == most_remembered) estimates_.clear();
+        return estimates_.emplace_back(shape, estimate_gemm(shape, parameters, busy)).second;
+    }
+
+    static constexpr std::size_t most_remembered = 16;
+    mutable GemmParameters parameters_;
+    mutable Seconds busy_;
+    mutable std::vector<std::pair<GemmShape, GemmEstimate>> estimates_;
 };
 
 }  // namespace

@@ -1,7 +1,11 @@
 #include "sim/run.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <future>
+#include <semaphore>
+#include <thread>
 
 #include "models/gemm_model.hpp"
 #include "sim/observe.hpp"
@@ -20,13 +24,11 @@ const Value& quantile(const std::vector<Value>& sorted, double share) {
 class Experiment {
 public:
     Experiment(const Scenario& scenario, const TaskGraph& graph)
-        : scenario_(scenario),
-          graph_(graph),
-          models_(scenario.cost_models),
-          engine_(make_engine(scenario.engine)) {}
+        : scenario_(scenario), graph_(graph), engine_(make_engine(scenario.engine)) {}
 
     std::vector<Cost> price(const Effects& effects) const {
-        return overlap::price(graph_, scenario_.workload, scenario_.machine, models_, effects);
+        return overlap::price(graph_, scenario_.workload, scenario_.machine,
+                              CostModels(scenario_.cost_models), effects);
     }
     EngineResult run(std::span<const Cost> costs, std::uint64_t seed) const {
         return engine_->run(graph_, costs, scenario_.machine.resources, seed);
@@ -34,11 +36,21 @@ public:
     /// Makespans with their seeds, the shortest first.
     std::vector<std::pair<Seconds, std::uint64_t>> makespans(std::span<const Cost> costs) const {
         std::vector<std::pair<Seconds, std::uint64_t>> result;
-        const int seeds = has_unspecified_order(costs) ? scenario_.seeds : 1;
+        const int seeds = several_orders(costs) ? scenario_.seeds : 1;
         for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(seeds); ++seed)
             result.emplace_back(run(costs, seed).makespan, seed);
         std::sort(result.begin(), result.end());
         return result;
+    }
+    /// Makespans as above, and a run with their median.
+    std::pair<std::vector<std::pair<Seconds, std::uint64_t>>, EngineResult> median_run(
+        std::span<const Cost> costs) const {
+        if (!several_orders(costs)) {
+            EngineResult only = run(costs, 0);
+            return {{{only.makespan, 0}}, std::move(only)};
+        }
+        auto all = makespans(costs);
+        return {all, run(costs, quantile(all, 0.5).second)};
     }
     Seconds makespan(const Effects& effects) const { return quantile(makespans(price(effects)), 0.5).first; }
     /// Transfers and reductions alone.
@@ -60,7 +72,7 @@ public:
     }
 
 private:
-    bool has_unspecified_order(std::span<const Cost> costs) const {
+    bool several_orders(std::span<const Cost> costs) const {
         const ResourceTable& resources = scenario_.machine.resources;
         return std::any_of(costs.begin(), costs.end(), [&](const Cost& cost) {
             return cost.claim && resources[cost.claim->resource].order == QueueOrder::unspecified;
@@ -69,7 +81,6 @@ private:
 
     const Scenario& scenario_;
     const TaskGraph& graph_;
-    CostModels models_;
     std::unique_ptr<Engine> engine_;
 };
 
@@ -80,31 +91,80 @@ TaskGraph serial_graph(const Scenario& scenario) {
     return find_schedule("serial").make()->build(scenario.workload, scenario.machine.topology, params);
 }
 
+/// The simulations of one run, which need nothing of each other: side by side on the cores where they are
+/// large.
+class Jobs {
+public:
+    Jobs(const Scenario& scenario, const TaskGraph& graph)
+        : policy_(graph.size() >= worth_a_thread && scenario.engine == default_engine
+                      ? std::launch::async
+                      : std::launch::deferred),
+          cores_(std::max(1U, std::thread::hardware_concurrency())) {}
+
+    template <class Work>
+    std::future<Seconds> start(Work work) {
+        return std::async(policy_, [this, work] {
+            const Core core(cores_);
+            return work();
+        });
+    }
+
+private:
+    /// One of the cores, so that there is memory in use for no more simulations than that.
+    struct Core {
+        explicit Core(std::counting_semaphore<>& cores) : cores(cores) { cores.acquire(); }
+        ~Core() { cores.release(); }
+        Core(const Core&) = delete;
+        Core& operator=(const Core&) = delete;
+        std::counting_semaphore<>& cores;
+    };
+    static constexpr std::size_t worth_a_thread = 20'000;
+    std::launch policy_;
+    std::counting_semaphore<> cores_;
+};
+
 // Effects are switched off one after another, so the differences add up whatever the order of magnitude of
 // each. What is left without any of them is the pipeline itself: idle links, fill and drain.
-Losses attribute(const RunResult& result, const Experiment& own, const Experiment& serial, Effects effects) {
-    Losses losses;
-    Seconds before = result.makespan;
-    const auto gained_without = [&](bool& effect) {
-        if (!effect) return Seconds();
-        effect = false;
-        const Seconds after = own.makespan(effects);
-        const Seconds gain = before - after;
-        before = after;
-        return gain;
-    };
-    losses.contention = gained_without(effects.contention);
-    losses.launch = gained_without(effects.launch);
-    losses.packing = gained_without(effects.packing);
-    losses.decomposition = gained_without(effects.decomposition);
-    const Seconds computation = serial.computation(effects);
-    const Seconds steady = std::max(computation, own.communication(effects));
-    const Seconds best_pattern = std::max(computation, serial.communication(effects));
-    losses.fill_drain = before - steady;
-    losses.pattern = steady - best_pattern;
-    losses.unattributed = best_pattern - result.ideal;
-    return losses;
-}
+class Attribution {
+public:
+    Attribution(Jobs& jobs, const Experiment& own, const Experiment& serial, Effects effects) {
+        const auto without = [&](bool& effect) {
+            const bool had = std::exchange(effect, false);
+            steps_.push_back(had ? jobs.start([&own, effects] { return own.makespan(effects); })
+                                 : std::future<Seconds>());
+        };
+        without(effects.contention);
+        without(effects.launch);
+        without(effects.packing);
+        without(effects.decomposition);
+        computation_ = jobs.start([&serial, effects] { return serial.computation(effects); });
+        communication_ = jobs.start([&own, effects] { return own.communication(effects); });
+        best_communication_ = jobs.start([&serial, effects] { return serial.communication(effects); });
+    }
+
+    Losses losses(Seconds makespan, Seconds ideal) {
+        Losses losses;
+        Seconds before = makespan;
+        const std::array parts{&losses.contention, &losses.launch, &losses.packing, &losses.decomposition};
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            if (!steps_[i].valid()) continue;
+            const Seconds after = steps_[i].get();
+            *parts[i] = before - after;
+            before = after;
+        }
+        const Seconds computation = computation_.get();
+        const Seconds steady = std::max(computation, communication_.get());
+        const Seconds best_pattern = std::max(computation, best_communication_.get());
+        losses.fill_drain = before - steady;
+        losses.pattern = steady - best_pattern;
+        losses.unattributed = best_pattern - ideal;
+        return losses;
+    }
+
+private:
+    std::vector<std::future<Seconds>> steps_;  ///< invalid where the effect was off already
+    std::future<Seconds> computation_, communication_, best_communication_;
+};
 
 /// How long the GEMMs of a workload keep a GPU busy, whole and one after another: parts of them run at the
 /// clock of the whole, not at that of a short kernel.
@@ -237,9 +297,14 @@ RunResult run(const Scenario& scenario) {
     const Experiment own(scenario, graph);
     const Experiment serial(scenario, baseline);
 
+    Jobs jobs(scenario, graph);
+    auto serial_makespan = jobs.start([&] { return serial.makespan(effects); });
+    auto own_communication = jobs.start([&] { return own.communication(effects); });
+    auto serial_communication = jobs.start([&] { return serial.communication(effects); });
+    Attribution attribution(jobs, own, serial, effects);
+
     const std::vector<Cost> costs = own.price(effects);
-    const auto makespans = own.makespans(costs);
-    const EngineResult simulated = own.run(costs, quantile(makespans, 0.5).second);
+    auto [makespans, simulated] = own.median_run(costs);
     RunResult result;
     result.config = scenario.config();
     result.scenario = scenario_line(scenario);
@@ -247,17 +312,17 @@ RunResult run(const Scenario& scenario) {
     result.makespan_p10 = quantile(makespans, 0.1).first;
     result.makespan_p90 = quantile(makespans, 0.9).first;
     result.seeds = makespans.size();
-    result.serial = serial.makespan(effects);
+    result.serial = serial_makespan.get();
     result.gemm = serial.computation(effects);
-    result.comm = own.communication(effects);
-    result.ideal = std::max(result.gemm, serial.communication(effects));
+    result.comm = own_communication.get();
+    result.ideal = std::max(result.gemm, serial_communication.get());
     // Nothing to do takes no time with or without overlap.
     result.speedup = result.makespan.si() > 0 ? result.serial / result.makespan : 1.0;
     // Without anything to gain (one GPU, or nothing to overlap) the share of the gain has no meaning.
     const double ideal_speedup = result.ideal.si() > 0 ? result.serial / result.ideal : 1.0;
     if (ideal_speedup > 1.0 + 1e-9)
         result.overlap_efficiency = (result.speedup - 1.0) / (ideal_speedup - 1.0);
-    result.losses = attribute(result, own, serial, effects);
+    result.losses = attribution.losses(result.makespan, result.ideal);
     result.tasks = graph.size();
     result.engine = scenario.engine;
     result.wall_ms = simulated.wall_ms;

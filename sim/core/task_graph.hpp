@@ -124,6 +124,7 @@ public:
     /// Streams are numbered 0 … streams() − 1 in the order of their first tasks.
     std::size_t streams() const { return last_in_stream_.size(); }
     std::size_t stream_number(TaskId id) const { return stream_numbers_[id]; }
+    std::span<const std::uint32_t> stream_numbers() const { return stream_numbers_; }
     /// The task before it on its stream, or its own number where it is the first.
     TaskId stream_predecessor(TaskId id) const { return stream_predecessors_[id]; }
     int gpus() const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 namespace overlap {
@@ -15,12 +16,22 @@ constexpr int fills_before_damping = 50;
 
 }  // namespace
 
-FairShare::FairShare(std::span<const Cost> costs, const ResourceTable& resources)
+FairShare::FairShare(std::span<const Cost> costs, const ResourceTable& resources,
+                     std::span<const std::uint32_t> streams)
     : tasks_(costs.size()), pools_(resources.size()) {
-    for (std::size_t r = 0; r < resources.size(); ++r)
+    for (std::size_t r = 0; r < resources.size(); ++r) {
         pools_[r].capacity = pools_[r].nominal = resources[r].capacity;
-    for (std::size_t r = 0; r < resources.size(); ++r) pools_[r].limits_each = resources[r].limits_each;
+        pools_[r].limits_each = resources[r].limits_each;
+    }
+    read_demands(costs);
+    leave_out(ample(costs, streams));
+}
+
+void FairShare::read_demands(std::span<const Cost> costs) {
     std::vector<Use> merged;
+    std::size_t demands = 0;
+    for (const Cost& cost : costs) demands += cost.demands.size();
+    uses_.reserve(demands);
     for (std::size_t t = 0; t < costs.size(); ++t) {
         merged.clear();
         for (const Demand& demand : costs[t].demands) {
@@ -47,6 +58,81 @@ FairShare::FairShare(std::span<const Cost> costs, const ResourceTable& resources
     }
 }
 
+/// Tasks stream by stream.
+std::vector<FairShare::Index> by_stream(std::size_t tasks, std::span<const std::uint32_t> streams) {
+    std::vector<FairShare::Index> order(tasks);
+    std::iota(order.begin(), order.end(), 0U);
+    if (streams.empty()) return order;
+    std::vector<std::uint32_t> next(*std::max_element(streams.begin(), streams.end()) + 2);
+    for (const std::uint32_t stream : streams) ++next[stream + 1];
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    for (std::size_t task = 0; task < tasks; ++task)
+        order[next[streams[task]]++] = static_cast<FairShare::Index>(task);
+    return order;
+}
+
+/// By resource: the sum over streams of the largest value that one of its tasks has.
+class LargestOfStreams {
+public:
+    explicit LargestOfStreams(std::size_t resources) : sums(resources), of_stream_(resources) {}
+    void add(std::size_t resource, double value) {
+        if (of_stream_[resource] == 0) seen_.push_back(resource);
+        of_stream_[resource] = std::max(of_stream_[resource], value);
+    }
+    void next_stream() {
+        for (const std::size_t resource : seen_) sums[resource] += std::exchange(of_stream_[resource], 0);
+        seen_.clear();
+    }
+    std::vector<double> sums;
+
+private:
+    std::vector<double> of_stream_;
+    std::vector<std::size_t> seen_;
+};
+
+std::vector<bool> FairShare::ample(std::span<const Cost> costs,
+                                   std::span<const std::uint32_t> streams) const {
+    LargestOfStreams drawn(pools_.size()), held(pools_.size());
+    std::vector<double> by_one(pools_.size());
+    const std::vector<Index> order = by_stream(tasks_.size(), streams);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        const Index task = order[i];
+        for (const Use& use : uses(tasks_[task])) {
+            const double rate = use.amount * tasks_[task].top;
+            drawn.add(use.resource, rate);
+            by_one[use.resource] = std::max(by_one[use.resource], rate);
+        }
+        for (const Hold& hold : costs[task].holds) held.add(hold.resource, hold.units);
+        if (!streams.empty() && i + 1 < order.size() && streams[task] == streams[order[i + 1]]) continue;
+        drawn.next_stream();
+        held.next_stream();
+    }
+    std::vector<bool> result(pools_.size());
+    for (std::size_t r = 0; r < pools_.size(); ++r) {
+        const double most = pools_[r].limits_each ? by_one[r] : drawn.sums[r];
+        result[r] = most <= (pools_[r].nominal - held.sums[r]) * (1 + settled);
+    }
+    return result;
+}
+
+void FairShare::leave_out(const std::vector<bool>& ample) {
+    std::vector<Use> kept;
+    kept.reserve(uses_.size());
+    for (Task& task : tasks_) {
+        const auto first = static_cast<Index>(kept.size());
+        for (const Use& use : uses(task))
+            if (!ample[use.resource]) kept.push_back(use);
+        task.first_use = first;
+        task.last_use = static_cast<Index>(kept.size());
+    }
+    uses_ = std::move(kept);
+}
+
+void FairShare::touch(Index resource) {
+    pools_[resource].touched = true;
+    refill_later(resource);
+}
+
 void FairShare::refill_later(Index resource) {
     if (!std::exchange(pools_[resource].waits, true)) waiting_.push_back(resource);
 }
@@ -61,7 +147,7 @@ void FairShare::start(Index id) {
     for (const Use& use : uses(task)) {
         pools_[use.resource].users.push_back(id);
         pools_[use.resource].uses.push_back(use);
-        update_contended(use.resource);
+        touch(use.resource);
     }
     mark_changed(id);
 }
@@ -73,9 +159,11 @@ void FairShare::stop(Index id) {
     for (const Use& use : uses(task)) {
         Pool& pool = pools_[use.resource];
         const auto at = std::find(pool.users.begin(), pool.users.end(), id) - pool.users.begin();
-        pool.users.erase(pool.users.begin() + at);
-        pool.uses.erase(pool.uses.begin() + at);
-        update_contended(use.resource);
+        pool.users[static_cast<std::size_t>(at)] = pool.users.back();
+        pool.uses[static_cast<std::size_t>(at)] = pool.uses.back();
+        pool.users.pop_back();
+        pool.uses.pop_back();
+        touch(use.resource);
     }
 }
 
@@ -103,19 +191,18 @@ void FairShare::update_capacity(Index resource) {
     if (!pool.largest_holds.empty())
         held += *std::max_element(pool.largest_holds.begin(), pool.largest_holds.end());
     pool.capacity = std::max(pool.nominal - held, least_capacity(pool.nominal));
-    update_contended(resource);
+    touch(resource);
 }
 
 // Summed anew each time: a running sum would drift.
-void FairShare::update_contended(Index resource) {
-    Pool& pool = pools_[resource];
+void FairShare::update_contended(Pool& pool) {
     double wanted = 0;
     for (std::size_t i = 0; i < pool.users.size(); ++i) {
         const double alone = pool.uses[i].amount * tasks_[pool.users[i]].top;
         wanted = pool.limits_each ? std::max(wanted, alone) : wanted + alone;
     }
     pool.contended = wanted > pool.capacity * (1 + settled);
-    if (pool.contended || pool.level < unlimited) refill_later(resource);
+    pool.touched = false;
 }
 
 double FairShare::limit_without(const Task& task, Index resource) const {
@@ -138,16 +225,22 @@ double FairShare::water_level(Index resource, double& open) {
         wanted_.push_back({use.pull * rate, use.amount * rate, use.amount / use.pull});
         weights += wanted_.back().weight;
     }
-    std::sort(wanted_.begin(), wanted_.end(),
-              [](const Wanted& a, const Wanted& b) { return a.level < b.level; });
+    // Users that want less than an equal share leave the rest to the others, whose share grows with that.
+    // Just as much counts as limited here, too: of links in series with the same users all keep the level, or
+    // it would pass from one to the next for ever.
     double left = pool.capacity;
-    for (const Wanted& wanted : wanted_) {
+    for (std::size_t limited = 0; !wanted_.empty(); limited = 0) {
         open = left / weights;
-        // Just as much as there is counts as limited here, too: of links in series with the same users all
-        // keep the level, or it would pass from one to the next for ever.
-        if (wanted.level >= open * (1 - settled)) return open;
-        left -= wanted.amount;
-        weights -= wanted.weight;
+        for (const Wanted& wanted : wanted_) {
+            if (wanted.level >= open * (1 - settled)) {
+                wanted_[limited++] = wanted;
+            } else {
+                left -= wanted.amount;
+                weights -= wanted.weight;
+            }
+        }
+        if (limited == wanted_.size()) return open;
+        wanted_.resize(limited);
     }
     return unlimited;
 }
@@ -156,6 +249,7 @@ double FairShare::water_level(Index resource, double& open) {
 // which weights make possible, go half of their way.
 bool FairShare::fill(Index resource) {
     Pool& pool = pools_[resource];
+    if (pool.touched) update_contended(pool);
     if (!pool.contended) return std::exchange(pool.level, unlimited) < unlimited;
     double open = unlimited;
     double level = water_level(resource, open);

@@ -22,7 +22,10 @@ class FairShare {
 public:
     using Index = std::uint32_t;
 
-    FairShare(std::span<const Cost> costs, const ResourceTable& resources);
+    /// `streams`: number of the stream of each task, of which one at a time runs; empty: any may run
+    /// together.
+    FairShare(std::span<const Cost> costs, const ResourceTable& resources,
+              std::span<const std::uint32_t> streams = {});
 
     void start(Index task);
     void stop(Index task);
@@ -54,13 +57,14 @@ private:
     struct Pool {
         double capacity = 0, nominal = 0;
         double level = unlimited;  ///< f(r); unlimited where not saturated
-        std::vector<Index> users;  ///< running tasks, in the order they started
+        std::vector<Index> users;  ///< running tasks
         std::vector<Use> uses;     ///< theirs
         double held = 0;
         std::vector<double> largest_holds;  ///< of those that don't add up
         int fills = 0;                      ///< in this resolve
         bool limits_each = false;
         bool contended = false;  ///< its users could draw more than it has
+        bool touched = true;     ///< `contended` may be out of date
         bool waits = false;      ///< to be filled again
     };
     struct Wanted {
@@ -71,9 +75,14 @@ private:
     std::span<const Use> uses(const Task& task) const {
         return std::span(uses_).subspan(task.first_use, task.last_use - task.first_use);
     }
+    void read_demands(std::span<const Cost> costs);
+    /// Resources that could never be short, by what one task of each stream may draw and hold at most.
+    std::vector<bool> ample(std::span<const Cost> costs, std::span<const std::uint32_t> streams) const;
+    void leave_out(const std::vector<bool>& ample);
     void update_capacity(Index resource);
+    void touch(Index resource);
     void refill_later(Index resource);
-    void update_contended(Index resource);
+    void update_contended(Pool& pool);
     void mark_changed(Index task);
     double limit_without(const Task& task, Index resource) const;
     double water_level(Index resource, double& open);

@@ -23,19 +23,28 @@ Seconds to_seconds(Femtoseconds time) {
 
 enum class Phase : std::uint8_t { launch, setup, body, completion, handoff, flag };
 
-/// The end of a phase of a task. Of one instant, events go by round (what an event brings about at once is of
-/// the next), then by task number.
+/// The end of a phase of a task, in 16 bytes.
 struct Event {
     Femtoseconds date;
-    std::uint32_t round;
     std::uint32_t task;
-    std::uint32_t
-        detail;  ///< body: version of its rate, an older one is void; handoff: its kind; flag: its stop
-    Phase phase;
+    std::uint32_t what;  ///< phase, and a detail
 
-    friend bool operator>(const Event& a, const Event& b) {
-        return std::tie(a.date, a.round, a.task) > std::tie(b.date, b.round, b.task);
+    static constexpr unsigned detail_bits = 28;
+    Event(Femtoseconds date, TaskId task, Phase phase, std::size_t detail)
+        : date(date),
+          task(static_cast<std::uint32_t>(task)),
+          what(static_cast<std::uint32_t>(static_cast<std::size_t>(phase) << detail_bits | detail)) {}
+
+    Phase phase() const { return static_cast<Phase>(what >> detail_bits); }
+    /// body: version of its rate, an older one is void; handoff: its kind; flag: its stop.
+    std::uint32_t detail() const { return what & ((1U << detail_bits) - 1); }
+
+    friend bool operator<(const Event& a, const Event& b) {
+        if (a.date != b.date) return a.date < b.date;
+        if (a.task != b.task) return a.task < b.task;
+        return a.what < b.what;
     }
+    friend bool operator>(const Event& a, const Event& b) { return b < a; }
 };
 
 class Simulation {
@@ -46,23 +55,19 @@ public:
           graph_(graph),
           costs_(costs),
           dispatcher_(graph, costs, resources, seed),
-          shares_(costs, resources),
+          shares_(costs, resources, graph.stream_numbers()),
           states_(graph.size()),
           times_(graph.size()),
           stream_free_(graph.streams()) {
-        events_.reserve(2 * graph.size());
+        later_.reserve(2 * graph.size());
     }
 
     EngineResult run() {
         const auto begin = std::chrono::steady_clock::now();
         carry_out(dispatcher_.begin());
-        while (!events_.empty()) {
-            now_ = events_.front().date;
-            while (!events_.empty() && events_.front().date == now_) {
-                happen(pop());
-                if (events_.empty() || events_.front().date > now_) carry_out(dispatcher_.settle());
-            }
-            round_ = 0;
+        while (!later_.empty() || !at_once_.empty()) {
+            if (at_once_.empty()) now_ = later_.front().date;
+            instant();
             update_rates();
         }
         return finished(graph_, std::move(times_), begin);
@@ -78,17 +83,27 @@ private:
     };
 
     void push(Femtoseconds delay, TaskId task, Phase phase, std::size_t detail = 0) {
-        const std::uint32_t round = delay == 0 ? round_ + 1 : 0;
-        events_.push_back({now_ + delay, round, static_cast<std::uint32_t>(task),
-                           static_cast<std::uint32_t>(detail), phase});
-        std::push_heap(events_.begin(), events_.end(), std::greater<>());
+        const Event event(now_ + delay, task, phase, detail);
+        if (delay == 0) return at_once_.push_back(event);
+        later_.push_back(event);
+        std::push_heap(later_.begin(), later_.end(), std::greater<>());
     }
 
-    Event pop() {
-        std::pop_heap(events_.begin(), events_.end(), std::greater<>());
-        const Event event = events_.back();
-        events_.pop_back();
-        return event;
+    // All that falls on this instant, in rounds: what an event brings about at once is of the next round. Of
+    // one round, events go by task number. Units are given away when a round brings nothing about any more.
+    void instant() {
+        while (!later_.empty() && later_.front().date == now_) {
+            std::pop_heap(later_.begin(), later_.end(), std::greater<>());
+            at_once_.push_back(later_.back());
+            later_.pop_back();
+        }
+        while (!at_once_.empty()) {
+            round_.swap(at_once_);
+            if (!std::is_sorted(round_.begin(), round_.end())) std::sort(round_.begin(), round_.end());
+            for (const Event& event : round_) happen(event);
+            round_.clear();
+            if (at_once_.empty()) carry_out(dispatcher_.settle());
+        }
     }
 
     void carry_out(const Dispatcher::Next& next) {
@@ -105,14 +120,14 @@ private:
         // stream.
         if (costs_[task].launch_ahead)
             times_[task].start = std::max(times_[task].start, stream_free_[graph_.stream_number(task)]);
+        if (costs_[task].setup == Seconds()) return start_body(task);
         push(to_femtoseconds(costs_[task].setup), task, Phase::setup);
     }
 
     void happen(const Event& event) {
         const TaskId task = event.task;
-        if (event.phase == Phase::body && event.detail != states_[task].version) return;
-        round_ = event.round;
-        switch (event.phase) {
+        if (event.phase() == Phase::body && event.detail() != states_[task].version) return;
+        switch (event.phase()) {
             case Phase::launch:
                 return carry_out(dispatcher_.launched(task));
             case Phase::setup:
@@ -122,9 +137,9 @@ private:
             case Phase::completion:
                 return end(task);
             case Phase::handoff:
-                return carry_out(dispatcher_.handed_over(task, static_cast<Handoff>(event.detail)));
+                return carry_out(dispatcher_.handed_over(task, static_cast<Handoff>(event.detail())));
             case Phase::flag:
-                return carry_out(dispatcher_.flagged(task, event.detail));
+                return carry_out(dispatcher_.flagged(task, event.detail()));
         }
     }
 
@@ -164,17 +179,22 @@ private:
         leave(task);
         for (const Hold& hold : costs_[task].holds) shares_.give_back(hold);
         stream_free_[graph_.stream_number(task)] = to_seconds(now_);
-        push(to_femtoseconds(costs_[task].completion), task, Phase::completion);
         carry_out(dispatcher_.body_done(task));
+        if (costs_[task].completion == Seconds()) return end(task);
+        push(to_femtoseconds(costs_[task].completion), task, Phase::completion);
     }
 
     void end(TaskId task) {
         times_[task].end = to_seconds(now_);
-        for (const Handoff kind : handoffs_with_latency)
-            if (dispatcher_.hands_over(task, kind))
-                push(to_femtoseconds(latency(costs_[task], kind)), task, Phase::handoff,
-                     static_cast<std::size_t>(kind));
         carry_out(dispatcher_.handed_over(task, Handoff::same_stream));
+        for (const Handoff kind : handoffs_with_latency) {
+            if (!dispatcher_.hands_over(task, kind)) continue;
+            const Seconds delay = latency(costs_[task], kind);
+            if (delay == Seconds())
+                carry_out(dispatcher_.handed_over(task, kind));
+            else
+                push(to_femtoseconds(delay), task, Phase::handoff, static_cast<std::size_t>(kind));
+        }
     }
 
     void update_rates() {
@@ -200,10 +220,10 @@ private:
     FairShare shares_;
     std::vector<State> states_;
     std::vector<TaskTimes> times_;
-    std::vector<Seconds> stream_free_;  ///< when the last body on it was over
-    std::vector<Event> events_;         ///< a heap, earliest first
+    std::vector<Seconds> stream_free_;    ///< when the last body on it was over
+    std::vector<Event> later_;            ///< a heap, earliest first
+    std::vector<Event> round_, at_once_;  ///< of this instant: this round, the next
     Femtoseconds now_ = 0;
-    std::uint32_t round_ = 0;
 };
 
 class FlowEngine final : public Engine {

@@ -171,6 +171,7 @@ private:
         // stream.
         if (costs_[task].launch_ahead)
             times_[task].start = std::max(times_[task].start, stream_free_[stream_of(task)]);
+        if (costs_[task].setup == Seconds()) return start_body(task);
         after(costs_[task].setup, task, [this, task] { start_body(task); });
     }
 
@@ -200,7 +201,7 @@ private:
             }
         };
         use(top_rate_host(stream_of(task)), cost.body.si(), 1);
-        for (const Demand& demand : merged(cost.demands))
+        for (const Demand& demand : merged(cost))
             use(host_of(demand.resource, task), demand.amount / resources_[demand.resource].capacity,
                 demand.weight / least_weight_.at(demand.resource));
         auto exec = s4u::Exec::init();
@@ -213,7 +214,8 @@ private:
     }
 
     // A task that asks for a resource twice does so with one weight.
-    static std::vector<Demand> merged(std::vector<Demand> demands) {
+    static std::vector<Demand> merged(const Cost& cost) {
+        std::vector<Demand> demands(cost.demands.begin(), cost.demands.end());
         std::sort(demands.begin(), demands.end(),
                   [](const Demand& a, const Demand& b) { return a.resource < b.resource; });
         std::vector<Demand> result;
@@ -259,16 +261,21 @@ private:
         change_holds(costs_[task], false);
         stream_free_[stream_of(task)] = now();
         carry_out(dispatcher_.body_done(task));
+        if (costs_[task].completion == Seconds()) return end(task);
         after(costs_[task].completion, task, [this, task] { end(task); });
     }
 
     void end(TaskId task) {
         times_[task].end = now();
-        for (const Handoff kind : handoffs_with_latency)
-            if (dispatcher_.hands_over(task, kind))
-                after(latency(costs_[task], kind), task,
-                      [this, task, kind] { carry_out(dispatcher_.handed_over(task, kind)); });
         carry_out(dispatcher_.handed_over(task, Handoff::same_stream));
+        for (const Handoff kind : handoffs_with_latency) {
+            if (!dispatcher_.hands_over(task, kind)) continue;
+            const Seconds delay = latency(costs_[task], kind);
+            if (delay == Seconds())
+                carry_out(dispatcher_.handed_over(task, kind));
+            else
+                after(delay, task, [this, task, kind] { carry_out(dispatcher_.handed_over(task, kind)); });
+        }
     }
 
     const TaskGraph& graph_;

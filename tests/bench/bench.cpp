@@ -31,15 +31,14 @@ void simulate(benchmark::State& state, const Scenario& scenario, const std::stri
     std::size_t tasks = 0;
     for (auto _ : state) {
         const TaskGraph graph = scenario.graph();
-        const std::vector<Cost> costs =
-            price(graph, scenario.workload, scenario.machine, models, Effects());
+        const std::vector<Cost> costs = price(graph, scenario.workload, scenario.machine, models, Effects());
         benchmark::DoNotOptimize(make_engine(engine)->run(graph, costs, scenario.machine.resources));
         tasks = graph.size();
     }
     state.counters["tasks"] = static_cast<double>(tasks);
     state.counters["time_a_task"] =
-        benchmark::Counter(static_cast<double>(tasks), benchmark::Counter::kIsIterationInvariantRate |
-                                                           benchmark::Counter::kInvert);
+        benchmark::Counter(static_cast<double>(tasks),
+                           benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
 /// With baseline, losses and observations, as `sim` and `sim batch` do.
@@ -64,11 +63,22 @@ void whole_run_8x8(benchmark::State& state) {
 }
 void simulate_all_to_all_pipeline(benchmark::State& state) {
     const auto chunks = static_cast<int>(state.range(0));
-    simulate(state,
-             scenario_of("mi300x_8", "uniform_fused_1d", {{"chunks", chunks}}, long_pipeline(chunks)), "flow");
+    simulate(state, scenario_of("mi300x_8", "uniform_fused_1d", {{"chunks", chunks}}, long_pipeline(chunks)),
+             "flow");
 }
 void simulate_64x8_full_mesh(benchmark::State& state) {
     simulate(state, scenario_of("mesh_64", "hetero_fused_1d", {{"chunks", 8}}), "flow");
+}
+
+const Scenario& thousand_gpus() {
+    static const Scenario scenario = scenario_of("mi300x_1024_rail", "hierarchical_chunked", {{"chunks", 4}});
+    return scenario;
+}
+void simulate_1024_gpus(benchmark::State& state) {
+    simulate(state, thousand_gpus(), "flow");
+}
+void whole_run_1024_gpus(benchmark::State& state) {
+    whole_run(state, thousand_gpus());
 }
 
 BENCHMARK(simulate_8x8_flow)->Unit(benchmark::kMicrosecond);
@@ -76,6 +86,8 @@ BENCHMARK(simulate_8x8_simgrid)->Unit(benchmark::kMicrosecond);
 BENCHMARK(whole_run_8x8)->Unit(benchmark::kMicrosecond);
 BENCHMARK(simulate_all_to_all_pipeline)->RangeMultiplier(4)->Range(16, 4096)->Unit(benchmark::kMillisecond);
 BENCHMARK(simulate_64x8_full_mesh)->Unit(benchmark::kMillisecond);
+BENCHMARK(simulate_1024_gpus)->Unit(benchmark::kMillisecond)->Iterations(1);
+BENCHMARK(whole_run_1024_gpus)->Unit(benchmark::kMillisecond)->Iterations(1)->UseRealTime();
 
 }  // namespace
 }  // namespace overlap::test

@@ -27,6 +27,13 @@ Cost cost(std::initializer_list<Demand> demands, double body = 0) {
     return result;
 }
 
+/// A task of no time that may take these units of a resource.
+Cost holding(std::initializer_list<Hold> holds) {
+    Cost result;
+    for (const Hold& hold : holds) result.holds.push_back(hold);
+    return result;
+}
+
 struct Running {
     std::vector<Cost> costs;
     FairShare shares;
@@ -81,7 +88,7 @@ TEST_CASE("thousands of equal flows get equal shares") {
 }
 
 TEST_CASE("held units are taken from the others and given back") {
-    Running one({cost({{a, 100}})});
+    Running one({cost({{a, 100}}), holding({{a, 25}})});
     CHECK(one.shares.rate(0) == Approx(1.0));
     one.shares.hold({a, 25});
     CHECK(one.shares.resolve().size() == 1);
@@ -92,7 +99,7 @@ TEST_CASE("held units are taken from the others and given back") {
 }
 
 TEST_CASE("holds that do not add up count by their largest") {
-    Running one({cost({{a, 100}})});
+    Running one({cost({{a, 100}}), holding({{a, 10, false}}), holding({{a, 30, false}}), holding({{a, 20}})});
     const auto rate = [&] {
         one.shares.resolve();
         return one.shares.rate(0);
@@ -121,7 +128,7 @@ TEST_CASE("shares go with the weights") {
 
 TEST_CASE("a resource that limits each user is not shared") {
     const FairShare::Index clock = static_cast<FairShare::Index>(pair().clock(0));
-    Running two({cost({{clock, 2}}, 2), cost({{clock, 4}}, 4)});
+    Running two({cost({{clock, 2}}, 2), cost({{clock, 4}}, 4), holding({{clock, 0.2, false}})});
     CHECK(two.shares.rate(0) == Approx(0.5));
     CHECK(two.shares.rate(1) == Approx(0.25));
     two.shares.hold({clock, 0.2, false});
@@ -131,7 +138,7 @@ TEST_CASE("a resource that limits each user is not shared") {
 }
 
 TEST_CASE("only tasks that a change reaches are solved again") {
-    Running both({cost({{a, 100}}), cost({{b, 100}})});
+    Running both({cost({{a, 100}}), cost({{b, 100}}), holding({{a, 50}})});
     both.shares.hold({a, 50});
     const auto changed = both.shares.resolve();
     REQUIRE(changed.size() == 1);
