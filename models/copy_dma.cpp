@@ -34,11 +34,14 @@ public:
         if (!route.through_nic) {
             cost.launch = dma.command + dma.schedule;
             cost.launch_ahead = true;
-            cost.setup += dma.start;
+            const bool pull = copy.direction == Direction::pull;
+            const bool by_sender = pull && dma.pulls == PullServer::sender;
+            cost.setup += pull ? dma.pull_start : dma.start;
             cost.completion = dma.completion;
-            const int peer = task.gpu == copy.dst ? copy.src : copy.dst;
-            const ResourceId engine = resources.dma_engine(task.gpu, peer);
-            cost.claim = {engine};
+            const int server = pull && !by_sender ? copy.dst : copy.src;
+            const ResourceId engine = resources.dma_engine(server, server == copy.dst ? copy.src : copy.dst);
+            cost.claim = Claim{engine};
+            cost.claim->as_enqueued = by_sender;
             cost.demands.push_back({engine, moved});
             cost.body = Bytes(moved) / dma.engine;
         }

@@ -35,6 +35,7 @@ struct Claim {
     int least = 1;        ///< it starts with so many …
     int most = 1;         ///< … takes more as they come free, up to so many …
     bool yields = false;  ///< … and leaves them to tasks of higher priority
+    bool as_enqueued = false;  ///< after all such claims of lower task number, also of tasks that aren't ready
 };
 
 /// What one task costs alone. In order: launch, its turn on its stream, its `claim`, setup, body, completion.

@@ -32,10 +32,12 @@ UnitPools::UnitPools(const TaskGraph& graph, std::span<const Cost> costs, const 
         assert(claim.least >= 1 && claim.least <= claim.most);
         assert(claim.least <= resources[claim.resource].units);
         std::uint32_t& pool = pool_by_resource_[claim.resource];
-        if (pool != UINT32_MAX) continue;
-        pool = static_cast<std::uint32_t>(pools_.size());
-        pools_.emplace_back().free = resources[claim.resource].units;
-        pools_.back().order = resources[claim.resource].order;
+        if (pool == UINT32_MAX) {
+            pool = static_cast<std::uint32_t>(pools_.size());
+            pools_.emplace_back().free = resources[claim.resource].units;
+            pools_.back().order = resources[claim.resource].order;
+        }
+        if (claim.as_enqueued) pools_[pool].enqueued.push_back(static_cast<std::uint32_t>(id));
     }
 }
 
@@ -78,6 +80,7 @@ void UnitPools::settle(std::vector<TaskId>& served) {
 void UnitPools::settle(Pool& pool, std::vector<TaskId>& served) {
     while (!pool.waiting.empty()) {
         const std::size_t next = next_waiter(pool);
+        if (!is_in_turn(pool, pool.waiting[next])) break;
         const Waiter waiter = pool.waiting[next];
         const Claim& claim = *costs_[waiter.task].claim;
         grow_holders(pool, waiter.priority);
@@ -87,11 +90,16 @@ void UnitPools::settle(Pool& pool, std::vector<TaskId>& served) {
         reclaim(pool, waiter.priority, std::max(given - pool.free, 0));
         pool.free -= given;
         pool.holders.push_back({waiter.task, waiter.priority, given});
+        if (claim.as_enqueued) ++pool.next_enqueued;
         pool.last_stream = places_[waiter.task].stream;
         pool.waiting.erase(pool.waiting.begin() + static_cast<std::ptrdiff_t>(next));
         served.push_back(waiter.task);
     }
     grow_holders(pool, INT32_MIN);
+}
+
+bool UnitPools::is_in_turn(const Pool& pool, const Waiter& waiter) const {
+    return !costs_[waiter.task].claim->as_enqueued || pool.enqueued[pool.next_enqueued] == waiter.task;
 }
 
 std::size_t UnitPools::next_waiter(const Pool& pool) const {
@@ -100,7 +108,8 @@ std::size_t UnitPools::next_waiter(const Pool& pool) const {
         const auto turn = [&](const Waiter& w) {
             return round_robin ? w.rank - pool.last_stream - 1 : w.rank;
         };
-        return std::tuple(-a.priority, turn(a), a.task) < std::tuple(-b.priority, turn(b), b.task);
+        return std::tuple(!is_in_turn(pool, a), -a.priority, turn(a), a.task) <
+               std::tuple(!is_in_turn(pool, b), -b.priority, turn(b), b.task);
     };
     return static_cast<std::size_t>(std::min_element(pool.waiting.begin(), pool.waiting.end(), before) -
                                     pool.waiting.begin());

@@ -15,7 +15,8 @@ namespace overlap {
 ///
 /// round_robin goes on with the stream after the one served last, by TaskGraph::stream_number.
 /// unspecified gives each task a rank drawn from the seed and its number, and serves the lowest: every order
-/// of tasks that wait together is as likely as any other.
+/// of tasks that wait together is as likely as any other. Claims that are served as enqueued wait for their
+/// turn whatever the order of the resource.
 class UnitPools {
 public:
     UnitPools(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
@@ -49,11 +50,14 @@ private:
         std::uint64_t arrivals = 0;
         bool touched = false;
         std::vector<Waiter> waiting;
+        std::vector<std::uint32_t> enqueued;  ///< tasks that are served in this order
+        std::size_t next_enqueued = 0;
         std::vector<Holder> holders;  ///< in the order they were served
     };
 
     Pool& pool_of(TaskId task);
     void settle(Pool& pool, std::vector<TaskId>& served);
+    bool is_in_turn(const Pool& pool, const Waiter& waiter) const;
     std::size_t next_waiter(const Pool& pool) const;
     void grow_holders(Pool& pool, int at_least);
     int reclaimable(const Pool& pool, int priority) const;

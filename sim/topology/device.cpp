@@ -70,10 +70,12 @@ DeviceSpec read_device(const std::filesystem::path& path) {
     device.dma.peer_engines = count(dma, "peer_engines", 1024);
     choose(dma, "queues", dma_queues_names, device.dma.queues);
     choose(dma, "order", queue_order_names, device.dma.order);
+    choose(dma, "pulls_served_by", pull_server_names, device.dma.pulls);
     device.dma.engine = rate(dma, "engine_GBps");
     device.dma.command = time(dma, "command_us");
     device.dma.schedule = time(dma, "schedule_us");
-    device.dma.start = time(dma, "start_us");
+    device.dma.start = device.dma.pull_start = time(dma, "start_us");
+    if (dma.has("pull_start_us")) device.dma.pull_start = time(dma, "pull_start_us");
     device.dma.completion = time(dma, "completion_us");
     device.dma.ramp = Bytes(dma.sourced("ramp_bytes", {0, 1e9}));
     device.dma.strided_run = Bytes(dma.sourced("strided_run_bytes", {0, 1e9}));

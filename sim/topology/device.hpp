@@ -19,6 +19,10 @@ inline const std::array<std::string, 3> queue_order_names{"fifo", "round_robin",
 enum class DmaQueues { by_peer, shared };
 inline const std::array<std::string, 2> dma_queues_names{"by_peer", "shared"};
 
+/// Whose engine serves a copy that the receiver issues (pull).
+enum class PullServer { receiver, sender };
+inline const std::array<std::string, 2> pull_server_names{"receiver", "sender"};
+
 /// What becomes of a kernel that is launched while a GEMM runs on the same GPU. shared: it finds compute
 /// units at once; tiled: it gets those that tiles of the GEMM leave, if its priority is higher, else waits
 /// for the GEMM's end; persistent: it waits for the end, since the GEMM's thread blocks stay for all of it.
@@ -56,10 +60,12 @@ struct DeviceSpec {
         int peer_engines = 1;  ///< engines that serve peer copies side by side
         DmaQueues queues = DmaQueues::by_peer;
         QueueOrder order = QueueOrder::fifo;
-        BytesPerSecond engine;  ///< what one engine sustains in total
+        PullServer pulls = PullServer::receiver;  ///< by the sender: as enqueued, ready or not
+        BytesPerSecond engine;                    ///< what one engine sustains in total
         Seconds command, schedule, start, completion;
-        Bytes ramp;         ///< the first bytes of a copy move at half the rate
-        Bytes strided_run;  ///< run length at which a strided copy reaches half the contiguous rate
+        Seconds pull_start;  ///< `start` of a pull
+        Bytes ramp;          ///< the first bytes of a copy move at half the rate
+        Bytes strided_run;   ///< run length at which a strided copy reaches half the contiguous rate
     } dma;
 
     struct CopyKernel {

@@ -159,6 +159,19 @@ TEST_CASE("an unspecified order is drawn from the seed, each order about as ofte
     for (const std::uint64_t seed : {1, 2, 3}) CHECK(three.ends("simgrid", seed) == three.ends("flow", seed));
 }
 
+TEST_CASE("claims served as enqueued wait for their turn, ready or not") {
+    Case three;
+    three.table = machine(QueueOrder::unspecified);
+    Cost copy = three.copy(1);
+    copy.claim->as_enqueued = true;
+    for (const double launch : {2.0, 0.5, 0.0}) {
+        copy.launch = Seconds(launch);
+        three.add(copy);
+    }
+    // The engine is free, but the first of them comes at 2 s.
+    CHECK(three.ends(any_engine(), 5) == std::vector<double>{3, 4, 5});
+}
+
 TEST_CASE("all GPUs pulling from all at once, one server each, take 1 to 7/3 of the ideal, median 5/3") {
     // 4 GPUs, 3 copies of 10 GB each at 10 GB/s; two that read from the same GPU share its egress. Measured
     // on a 4x H200 node: 1, 4/3, 5/3, 7/4 … 11/6, 2.
