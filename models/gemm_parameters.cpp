@@ -9,11 +9,14 @@ namespace {
 
 constexpr std::int64_t longest_tile_side = 4096;
 
-/// {"value": …, "source": "…"}, with "standard_error" where the value was fitted.
+/// {"value": …, "source": "…"}, with "standard_error" where the value was fitted, and what it was fitted to.
 double fitted(ConfigObject& group, const std::string& key, Range range) {
     ConfigObject parameter = group.object(key);
     const double value = parameter.number("value", range);
     if (parameter.has("standard_error")) parameter.number("standard_error", non_negative);
+    if (parameter.has("residual_pct")) parameter.number("residual_pct", non_negative);
+    for (const std::string text : {"unit", "file", "date"})
+        if (parameter.has(text)) parameter.text(text);
     if (parameter.text("source").empty())
         parameter.fail("source", "is empty, expected where the value is from");
     parameter.finish();

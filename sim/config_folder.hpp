@@ -22,6 +22,9 @@ public:
     /// Names of the files of a kind, sorted, without ".json".
     std::vector<std::string> names(const std::string& kind) const;
 
+    /// The folder of measurements: traces/, beside the configs.
+    std::filesystem::path traces() const { return std::filesystem::absolute(root_).parent_path() / "traces"; }
+
     Topology topology(const std::string& name) const;
     Calibration calibration(const std::string& device) const;
 

@@ -86,7 +86,8 @@ private:
     void evaluate(const std::vector<double>& logs, double* residuals) const {
         const GemmParameters parameters = from_logs(form_, logs.data());
         for (std::size_t i = 0; i < rows_.size(); ++i) {
-            const double error = std::log(estimate_gemm(rows_[i].shape, parameters).total() / rows_[i].time);
+            const GemmMeasurement& row = rows_[i];
+            const double error = std::log(estimate_gemm(row.shape, parameters, row.busy).total() / row.time);
             const double x = error / loss_scale;
             const double loss = loss_scale * std::sqrt(2 * (std::sqrt(1 + x * x) - 1));
             residuals[i] = weights_[i] * std::copysign(loss, error);
@@ -116,8 +117,14 @@ std::vector<GemmMeasurement> thinned(std::span<const GemmMeasurement> rows) {
 }
 
 struct Certainty {
-    std::vector<double> relative_error, prior_share;
+    std::vector<double> relative_error, prior_share, residual;
 };
+
+/// Mean |residual| of the rows, each weighted by how much it depends on parameter `column`.
+double residual_near(const Eigen::VectorXd& residuals, const Eigen::VectorXd& column) {
+    const double all = column.cwiseAbs().sum();
+    return all > 0 ? residuals.cwiseAbs().dot(column.cwiseAbs()) / all : 0;
+}
 
 /// From the curvature at the solution; the variance of the residuals is taken from the data.
 Certainty certainty(const FitCost& cost, const std::vector<double>& logs, const std::vector<double>& spreads,
@@ -137,6 +144,7 @@ Certainty certainty(const FitCost& cost, const std::vector<double>& logs, const 
         const double prior_precision = std::pow(prior_weight / spreads[static_cast<std::size_t>(i)], 2);
         result.relative_error.push_back(std::sqrt(std::max(0.0, inverse(i, i) * variance)));
         result.prior_share.push_back(std::clamp(inverse(i, i) * prior_precision, 0.0, 1.0));
+        result.residual.push_back(residual_near(residuals.head(data), jacobian.col(i).head(data)));
     }
     return result;
 }
@@ -186,10 +194,12 @@ GemmFit fit_gemm(std::span<const GemmMeasurement> rows, const GemmPrior& prior) 
     std::size_t j = 0;
     for (const GemmField& field : gemm_fields()) {
         fit.field_errors.push_back(field.get(fit.parameters) * known.relative_error[j]);
+        fit.field_residuals.push_back(known.residual[j]);
         fit.field_prior_share.push_back(known.prior_share[j++]);
     }
     for (const GemmTile& tile : fit.parameters.tiles) {
         fit.tile_errors.push_back(tile.efficiency * known.relative_error[j]);
+        fit.tile_residuals.push_back(known.residual[j]);
         fit.tile_prior_share.push_back(known.prior_share[j++]);
     }
     return fit;

@@ -23,6 +23,9 @@ struct GemmFit {
     std::vector<double> tile_errors;   ///< standard errors of the efficiencies
     /// Share of what is known that comes from the prior, in [0, 1]: near 1, the table says nothing.
     std::vector<double> field_prior_share, tile_prior_share;
+    /// Mean |log(predicted / measured)|, robust loss and weights in it, of the rows that depend on the
+    /// parameter, weighted by how much they do.
+    std::vector<double> field_residuals, tile_residuals;
 };
 
 /// Fits the fields and tile efficiencies with Ceres: residual log(predicted / measured), SoftLOne loss of 6

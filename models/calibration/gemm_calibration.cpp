@@ -1,32 +1,12 @@
 #include "models/calibration/gemm_calibration.hpp"
 
-#include <cmath>
 #include <map>
 #include <set>
 
+#include "models/calibration/gemm_json.hpp"
+
 namespace overlap {
 namespace {
-
-constexpr double mostly = 0.5;  // prior share from which a parameter counts as not determined by its table
-
-/// Six digits are more than any fit knows, and keep the files readable and diffs small.
-double rounded(double value) {
-    if (value == 0) return 0;
-    const double unit = std::pow(10.0, std::floor(std::log10(std::abs(value))) - 5);
-    return unit < 1 ? std::round(value / unit) / std::round(1 / unit) : std::round(value / unit) * unit;
-}
-
-Json entry(double value, double standard_error, const std::string& source) {
-    return {{"value", rounded(value)}, {"standard_error", rounded(standard_error)}, {"source", source}};
-}
-
-Json entry(double value, const std::string& source) {
-    return {{"value", rounded(value)}, {"source", source}};
-}
-
-double percent(double share) {
-    return std::round(share * 1e4) / 1e2;
-}
 
 Json provenance(const GemmRecipe& recipe, const GemmValidation& validation, const std::string& date) {
     Json anchors = Json::array();
@@ -52,30 +32,13 @@ Json provenance(const GemmRecipe& recipe, const GemmValidation& validation, cons
 }
 
 Json to_json(const GemmRecipe& recipe, const GemmValidation& validation, const std::string& date) {
-    const GemmFit& fit = validation.fit;
-    const auto source = [&](double prior_share) {
-        return prior_share > mostly
-                   ? "prior of models/calibration/gemm_recipes.cpp (estimate): the table hardly "
-                     "determines it"
-                   : "fitted to shared/data/gemm/" + recipe.file;
-    };
-    Json group{{"provenance", provenance(recipe, validation, date)},
-               {"compute_units", entry(fit.parameters.compute_units, "datasheet")},
-               {"k_step", entry(static_cast<double>(fit.parameters.k_step),
-                                "main-loop depth of the libraries' usual kernels (estimate)")}};
-    std::size_t i = 0;
-    for (const GemmField& field : gemm_fields()) {
-        group[field.key] =
-            entry(field.get(fit.parameters), fit.field_errors[i], source(fit.field_prior_share[i]));
-        ++i;
-    }
-    Json tiles = Json::object();
-    for (std::size_t t = 0; t < fit.parameters.tiles.size(); ++t) {
-        const GemmTile& tile = fit.parameters.tiles[t];
-        tiles[tile_key(tile)] = entry(tile.efficiency, fit.tile_errors[t], source(fit.tile_prior_share[t]));
-    }
-    group["tiles"] = tiles;
-    return group;
+    const std::string table = "shared/data/gemm/" + recipe.file;
+    return gemm_group(provenance(recipe, validation, date), validation.fit,
+                      {.fitted = "fitted to " + table,
+                       .prior = "prior of models/calibration/gemm_recipes.cpp (estimate): the table hardly "
+                                "determines it",
+                       .file = "",
+                       .date = ""});
 }
 
 Json derived(const GemmDerivation& derivation, const Json& from, const std::string& date) {
@@ -123,7 +86,8 @@ std::vector<GemmCalibrationResult> write_gemm_calibrations(const std::filesystem
                                                            const std::string& date,
                                                            const std::vector<std::string>& devices) {
     std::set<std::string> known;
-    for (const GemmRecipe& recipe : gemm_recipes()) known.insert(recipe.device);
+    for (const GemmRecipe& recipe : gemm_recipes())
+        if (!recipe.check_only) known.insert(recipe.device);
     for (const GemmDerivation& derivation : gemm_derivations()) known.insert(derivation.device);
     const std::vector<std::string> names(known.begin(), known.end());
     for (const std::string& device : devices)
@@ -140,7 +104,7 @@ std::vector<GemmCalibrationResult> write_gemm_calibrations(const std::filesystem
     std::vector<GemmCalibrationResult> results;
     std::map<std::string, Json> groups;
     for (const GemmRecipe& recipe : gemm_recipes()) {
-        if (!needed.contains(recipe.device)) continue;
+        if (recipe.check_only || !needed.contains(recipe.device)) continue;
         results.push_back({recipe.device, recipe.dtype, fit_recipe(recipe, data)});
         groups[recipe.device][name_of(recipe.dtype)] = to_json(recipe, results.back().validation, date);
     }
@@ -149,14 +113,27 @@ std::vector<GemmCalibrationResult> write_gemm_calibrations(const std::filesystem
             groups[derivation.device][name_of(derivation.dtype)] = derived(
                 derivation, groups.at(derivation.from_device).at(name_of(derivation.from_dtype)), date);
 
-    for (const std::string& device : wanted) {
-        const std::filesystem::path path = folder / (device + ".json");
-        Json file{{"schema", 1}, {"device", device}};
-        if (std::filesystem::exists(path)) file = read_json_file(path);
-        file["gemm"] = groups.at(device);
-        write_file_atomically(path, file.dump(2) + "\n");
-    }
+    for (const std::string& device : wanted) write_gemm_group(folder, device, groups.at(device));
     return results;
+}
+
+std::vector<GemmTableCheck> check_public_tables(const std::string& device,
+                                                const std::map<DType, GemmParameters>& parameters,
+                                                const std::filesystem::path& data) {
+    std::vector<GemmTableCheck> checks;
+    for (const GemmRecipe& recipe : gemm_recipes())
+        if (recipe.check_only && recipe.device == device)
+            checks.push_back({recipe.dtype, recipe.file, recipe.note,
+                              gemm_errors(gemm_rows(recipe, data), parameters.at(recipe.dtype))});
+    return checks;
+}
+
+void write_gemm_group(const std::filesystem::path& folder, const std::string& device, const Json& gemm) {
+    const std::filesystem::path path = folder / (device + ".json");
+    Json file{{"schema", 1}, {"device", device}};
+    if (std::filesystem::exists(path)) file = read_json_file(path);
+    file["gemm"] = gemm;
+    write_file_atomically(path, file.dump(2) + "\n");
 }
 
 }  // namespace overlap

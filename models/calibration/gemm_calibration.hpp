@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,5 +29,18 @@ std::vector<GemmCalibrationResult> write_gemm_calibrations(const std::filesystem
                                                            const std::filesystem::path& folder,
                                                            const std::string& date,
                                                            const std::vector<std::string>& devices = {});
+
+/// A public table of a device that is fitted to our own measurements: the errors of `parameters` on it.
+struct GemmTableCheck {
+    DType dtype = DType::bf16;
+    std::string table, note;
+    GemmErrors errors;
+};
+std::vector<GemmTableCheck> check_public_tables(const std::string& device,
+                                                const std::map<DType, GemmParameters>& parameters,
+                                                const std::filesystem::path& data);
+
+/// Puts the `gemm` group into `folder`/<device>.json; other groups of an existing file stay.
+void write_gemm_group(const std::filesystem::path& folder, const std::string& device, const Json& gemm);
 
 }  // namespace overlap

@@ -26,6 +26,21 @@ struct GemmRecipe {
     double deployed_units =
         0;  ///< compute units of the device, where the table is of a sibling with another count
     std::string note;
+    bool check_only = false;  ///< never fitted: another library than what the device's file is fitted to
+};
+
+/// A dtype of a device that is fitted to our own microbenchmark's results.
+struct MeasuredGemmRecipe {
+    std::string device;
+    std::string machine;  ///< `device` of the first line of its files
+    DType dtype = DType::bf16;
+    /// Where too few rows were measured to start from nothing: the fit of another dtype is the prior, its
+    /// rate times `rate_ratio`, everything within `spread`.
+    DType prior_dtype = DType::bf16;
+    double rate_ratio = 1, rate_spread = 1.1, spread = 1.1;
+    std::int64_t k_step = 64;
+    GemmPrior prior;  ///< where prior_dtype is the dtype itself
+    std::string note;
 };
 
 /// A dtype without a usable table: another's parameters with the rates scaled.
@@ -40,6 +55,8 @@ struct GemmDerivation {
 };
 
 const std::vector<GemmRecipe>& gemm_recipes();
+/// In an order in which a prior comes before what starts from it.
+const std::vector<MeasuredGemmRecipe>& measured_gemm_recipes();
 /// In an order in which what is derived from comes first.
 const std::vector<GemmDerivation>& gemm_derivations();
 

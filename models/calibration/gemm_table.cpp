@@ -93,7 +93,7 @@ std::vector<GemmMeasurement> read_gemm_table(const std::filesystem::path& path,
     std::vector<GemmMeasurement> rows;
     for (const auto& [shape, us] : fastest) {
         const auto& [columns, depth, height] = shape;
-        rows.push_back({{height, columns, depth, filter.dtype, false}, microseconds(us), 1.0});
+        rows.push_back({{height, columns, depth, filter.dtype, false}, microseconds(us), 1.0, {}});
     }
     return rows;
 }

@@ -14,6 +14,7 @@ struct GemmMeasurement {
     GemmShape shape;
     Seconds time;       ///< kernel time
     double weight = 1;  ///< in the fit; 1 for a row of a table
+    Seconds busy;       ///< how long the GPU has multiplied without a pause; 0: as long as the kernel lasts
 };
 
 /// Which rows of a CSV table are taken.

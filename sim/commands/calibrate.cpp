@@ -1,17 +1,24 @@
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <iomanip>
 #include <memory>
+#include <set>
 #include <sstream>
 
 #include "models/calibration/gemm_calibration.hpp"
+#include "models/calibration/gemm_json.hpp"
+#include "models/calibration/measured_calibration.hpp"
 #include "sim/commands/commands.hpp"
+#include "sim/config_folder.hpp"
 
 namespace overlap {
 namespace {
 
+namespace fs = std::filesystem;
+
 struct CalibrateFlags {
-    std::string data, out = "configs/calibrations", date;
+    std::string data, measurements, out = "configs/calibrations", date;
     std::vector<std::string> devices;
 };
 
@@ -24,26 +31,112 @@ std::string today() {
     return out.str();
 }
 
-void execute(const CalibrateFlags& flags) {
-    for (const auto& folder : {std::filesystem::path(flags.data) / "gemm", std::filesystem::path(flags.out)})
-        if (!std::filesystem::is_directory(folder)) throw UserError(folder.string() + ": no such folder");
+/// A share as a cell of `width` and " %".
+std::ostream& put_percent(std::ostream& out, int width, double share) {
+    return out << std::setw(width) << 100 * share << " %";
+}
+
+std::string report(const MeasuredCalibration& calibration, const std::string& folder) {
+    std::ostringstream out;
+    out << std::fixed << std::setprecision(1);
+    out << calibration.recipe.device << ' ' << name_of(calibration.recipe.dtype) << ": "
+        << calibration.data.rows.size() << " GEMMs of " << calibration.families << " families, " << folder
+        << '/' << calibration.data.file << ", held out in " << measured_folds
+        << " folds by family; P = " << class_gpus
+        << "\nclass                          n  fitted: mean     p90    bias  held out: mean     p90    "
+           "bias\n";
+    for (const GemmClass& judged : gemm_classes(calibration.judged)) {
+        if (judged.count == 0) continue;
+        out << std::left << std::setw(26) << judged.name << std::right << std::setw(6) << judged.count;
+        put_percent(out, 12, judged.fitted.mean);
+        put_percent(out, 6, judged.fitted.p90);
+        put_percent(out << std::showpos, 6, judged.fitted.bias) << std::noshowpos;
+        put_percent(out, 14, judged.held_out.mean);
+        put_percent(out, 6, judged.held_out.p90);
+        put_percent(out << std::showpos, 6, judged.held_out.bias) << std::noshowpos << '\n';
+    }
+    const std::vector<std::string> unknown = undetermined_parameters(calibration.fit);
+    out << "not determined by the measurements, left at the prior:";
+    for (const std::string& name : unknown) out << ' ' << name;
+    out << (unknown.empty() ? " none\n\n" : "\n\n");
+    return out.str();
+}
+
+/// `folder` as seen from the top of the repository; as given where it is elsewhere.
+std::string shown(const fs::path& folder) {
+    const fs::path relative =
+        fs::absolute(folder).lexically_normal().lexically_relative(ConfigFolder::standard().traces());
+    const bool outside = relative.empty() || *relative.begin() == "..";
+    const std::string text = (outside ? folder : "traces" / relative).generic_string();
+    return text.ends_with('/') ? text.substr(0, text.size() - 1) : text;
+}
+
+std::string calibrate_from_measurements(const CalibrateFlags& flags, const std::string& device,
+                                        const fs::path& folder) {
+    const std::vector<MeasuredCalibration> calibrations = calibrate_measured(device, folder);
+    write_gemm_group(flags.out, device, measured_gemm_json(calibrations, shown(folder)));
+    std::ostringstream out;
+    for (const MeasuredCalibration& calibration : calibrations) out << report(calibration, shown(folder));
+    if (flags.data.empty()) return out.str();
+    std::map<DType, GemmParameters> parameters;
+    for (const MeasuredCalibration& calibration : calibrations)
+        parameters[calibration.recipe.dtype] = calibration.fit.parameters;
+    out << std::fixed << std::setprecision(1);
+    for (const auto& [dtype, table, note, errors] : check_public_tables(device, parameters, flags.data)) {
+        out << "check, not fitted: " << device << ' ' << name_of(dtype) << " on " << table
+            << ", >= 20 us: mean " << 100 * errors.mean << " %, p90 " << 100 * errors.p90 << " % of "
+            << errors.rows << " rows (" << note << ")\n\n";
+    }
+    return out.str();
+}
+
+std::string calibrate_from_tables(const CalibrateFlags& flags, const std::vector<std::string>& devices) {
     const std::string date = flags.date.empty() ? today() : flags.date;
     std::ostringstream table;
     table << "device   dtype    fitted   held out: mean     p90  families    rows   4-fold mean     p90\n"
           << std::fixed << std::setprecision(1);
-    const auto percent = [&](int width, double share) { table << std::setw(width) << 100 * share << " %"; };
     for (const auto& [device, dtype, errors] :
-         write_gemm_calibrations(flags.data, flags.out, date, flags.devices)) {
+         write_gemm_calibrations(flags.data, flags.out, date, devices)) {
         table << std::left << std::setw(9) << device << std::setw(6) << name_of(dtype) << std::right;
-        percent(7, errors.fitted.mean);
-        percent(15, errors.held_out.mean);
-        percent(6, errors.held_out.p90);
+        put_percent(table, 7, errors.fitted.mean);
+        put_percent(table, 15, errors.held_out.mean);
+        put_percent(table, 6, errors.held_out.p90);
         table << std::setw(10) << errors.held_out.families << std::setw(8) << errors.held_out.rows;
-        percent(12, errors.cross_validated_mean);
-        percent(6, errors.cross_validated_p90);
-        table << '\n';
+        put_percent(table, 12, errors.cross_validated_mean);
+        put_percent(table, 6, errors.cross_validated_p90) << '\n';
     }
-    print(table.str());
+    return table.str();
+}
+
+void execute(const CalibrateFlags& flags) {
+    std::vector<fs::path> folders;
+    if (!flags.data.empty()) folders.push_back(fs::path(flags.data) / "gemm");
+    if (!flags.measurements.empty()) folders.push_back(flags.measurements);
+    folders.push_back(flags.out);
+    for (const auto& folder : folders)
+        if (!fs::is_directory(folder)) throw UserError(folder.string() + ": no such folder");
+
+    std::map<std::string, fs::path> measured = find_measurements(ConfigFolder::standard().traces());
+    if (!flags.measurements.empty()) measured = {{measured_device(flags.measurements), flags.measurements}};
+    const auto wanted = [&](const std::string& device) {
+        return flags.devices.empty() ||
+               std::find(flags.devices.begin(), flags.devices.end(), device) != flags.devices.end();
+    };
+    std::vector<std::string> from_tables;
+    for (const std::string& device : flags.devices)
+        if (!measured.contains(device)) from_tables.push_back(device);
+    if (flags.data.empty() && !from_tables.empty())
+        throw UserError("device '" + from_tables.front() +
+                        "' has no measurements in traces/: give --data, a folder of public tables");
+    if (flags.data.empty() && measured.empty())
+        throw UserError("no measurements found: give --measurements, a folder with gemm.jsonl, or --data");
+
+    std::string output;
+    for (const auto& [device, folder] : measured)
+        if (wanted(device)) output += calibrate_from_measurements(flags, device, folder);
+    if (!flags.data.empty() && (flags.devices.empty() || !from_tables.empty()))
+        output += calibrate_from_tables(flags, from_tables);
+    print(output);
 }
 
 }  // namespace
@@ -51,12 +144,15 @@ void execute(const CalibrateFlags& flags) {
 void add_calibrate_command(CLI::App& app) {
     CLI::App* command = app.add_subcommand(
         "calibrate",
-        "Fit cost models to measurements; mean |error| of GEMMs >= 20 us, held out by (N,K) family");
+        "Fit GEMM models to measurements of ours and to public tables; errors on (N,K) families held out");
     auto flags = std::make_shared<CalibrateFlags>();
-    command->add_option("--data", flags->data, "Folder of measured tables, with gemm/ in it")->required();
+    command->add_option("--measurements", flags->measurements,
+                        "Folder of microbenchmark results (gemm.jsonl); default: those in traces/");
+    command->add_option("--data", flags->data, "Folder of public tables, with gemm/ in it; default none");
     command->add_option("--out", flags->out, "Folder of <device>.json; default configs/calibrations");
-    command->add_option("--date", flags->date, "Date for the provenance; default today (UTC)");
-    command->add_option("devices", flags->devices, "Devices to fit; default all that have tables");
+    command->add_option("--date", flags->date,
+                        "Date in what is fitted to public tables; default today (UTC)");
+    command->add_option("devices", flags->devices, "Devices to fit; default all that have measurements");
     command->callback([flags] { execute(*flags); });
 }
 

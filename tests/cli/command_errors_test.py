@@ -116,6 +116,19 @@ class BatchFile(SimTestCase):
 class Calibrate(SimTestCase):
     def test_missing_folders(self):
         self.assert_refused(["calibrate", "--data", "nowhere"], "nowhere", "no such folder")
-        self.assert_refused(["calibrate"], "--data")
+        self.assert_refused(["calibrate", "--measurements", "nowhere"], "nowhere", "no such folder")
+        self.assert_refused(["calibrate", "mi300x", "--out", "."], "mi300x", "--data")
         (self.folder / "data" / "gemm").mkdir(parents=True)
         self.assert_refused(["calibrate", "--data", "data", "--out", "nowhere"], "nowhere", "no such folder")
+
+    def test_bad_measurements(self):
+        folder = self.folder / "measured"
+        folder.mkdir()
+        self.assert_refused(["calibrate", "--measurements", "measured", "--out", "."], "gemm.jsonl", "cannot be read")
+        machine = '{"schema": 1, "kind": "machine", "date": "2026-11-21T00:00:00Z", "device": "NVIDIA H2000"}\n'
+        (folder / "gemm.jsonl").write_text(machine, encoding="utf-8")
+        self.assert_refused(["calibrate", "--measurements", "measured", "--out", "."], "gemm.jsonl:1: /device",
+                            "did you mean 'NVIDIA H200'?")
+        (folder / "gemm.jsonl").write_text(machine + '{"kind": "gemm", "median": NaN}\n', encoding="utf-8")
+        self.assert_refused(["calibrate", "--measurements", "measured", "--out", "."],
+                            "gemm.jsonl:2: /median: is NaN, expected a finite number or null")

@@ -1,0 +1,120 @@
+#include "models/calibration/measurement_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <regex>
+
+namespace overlap {
+namespace {
+
+const std::array<std::string, 10> kinds{"gemm",    "peer_copy",    "local_copy", "memory",    "matrix",
+                                        "latency", "interference", "late_copy",  "sustained", "machine"};
+const std::array<std::string, 1> units{"us"};
+constexpr std::int64_t most_passes = 1000;
+
+std::string at_line(const std::filesystem::path& path, std::size_t line) {
+    return path.string() + ":" + std::to_string(line);
+}
+
+/// JSON has no words for NaN and infinity; programs write them all the same.
+void refuse_no_numbers(const std::string& text, const std::string& place) {
+    static const std::regex word(
+        R"re("([^"\\]*)"\s*:[\s\[]*(?:[-+.\deE]+\s*,\s*)*([-+]?(?:nan|inf(?:inity)?)\b))re",
+        std::regex::icase | std::regex::optimize);
+    std::smatch found;
+    if (std::regex_search(text, found, word))
+        throw UserError(place + ": /" + found[1].str() + ": is " + found[2].str() +
+                        ", expected a finite number or null");
+}
+
+Json parse_line(const std::string& text, const std::string& place) {
+    try {
+        return parse_json(text, place);
+    } catch (const UserError&) {
+        refuse_no_numbers(text, place);
+        if (text.empty() || text.back() != '}')
+            throw UserError(place + ": is cut off or no JSON object, expected {...} and an end of line");
+        throw;
+    }
+}
+
+/// Every number of the line, in arrays and objects too.
+void require_not_negative(const Json& value, const std::string& pointer, const std::string& place) {
+    if (value.is_structured()) {
+        for (const auto& [key, member] : value.items())
+            require_not_negative(member, pointer + "/" + key, place);
+    } else if (value.is_number() && !(value.get<double>() >= 0 && std::isfinite(value.get<double>()))) {
+        throw UserError(place + ": " + pointer + ": is " + value.dump() + ", expected a number >= 0");
+    }
+}
+
+/// What makes a case that case: all that stands before its results.
+std::string identity(const Json& fields) {
+    std::string result;
+    for (const auto& [key, value] : fields.items()) {
+        if (key == "unit" || key == "skipped" || key == "error") break;
+        result += key + '=' + value.dump() + ' ';
+    }
+    return result;
+}
+
+void check_times(ConfigObject& line) {
+    line.choice("unit", units);
+    for (const std::string key : {"median", "min", "p90"})
+        if (!line.raw(key).is_null()) line.number(key, positive);
+}
+
+}  // namespace
+
+ConfigObject MeasurementFile::view(const Measurement& measurement) const {
+    return {measurement.fields, at_line(path, measurement.line)};
+}
+
+std::string MeasurementFile::date() const {
+    return ConfigObject(machine, at_line(path, 1)).text("date").substr(0, 10);
+}
+
+MeasurementFile read_measurements(const std::filesystem::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    if (!in || std::filesystem::is_directory(path))
+        throw UserError(path.string() + ": cannot be read (no such file, or no permission)");
+    MeasurementFile file{.path = path, .machine = {}, .measurements = {}};
+    std::map<std::string, std::size_t> seen;
+    std::string text;
+    std::size_t number = 0;
+    while (std::getline(in, text)) {
+        const std::string place = at_line(path, ++number);
+        if (in.eof()) throw UserError(place + ": is cut off, expected an end of line");
+        Json fields = parse_line(text, place);
+        ConfigObject line(fields, place);
+        const std::string& kind = kinds.at(line.choice("kind", kinds));
+        require_not_negative(fields, "", place);
+        if ((number == 1) != (kind == "machine"))
+            line.fail("kind", "is '" + kind + "', expected 'machine' in the first line and nowhere else");
+        if (kind == "machine") {
+            line.integer("schema", 1, 1);
+            line.text("date");
+            line.text("device");
+            file.machine = std::move(fields);
+            continue;
+        }
+        const std::int64_t pass = line.integer("pass", 1, most_passes);
+        const auto [other, is_new] = seen.emplace(identity(fields), number);
+        if (!is_new)
+            line.fail("", "is the case and pass of line " + std::to_string(other->second) +
+                              " again, expected each once");
+        if (line.has("skipped") || line.has("error")) {
+            ++file.not_measured;
+            continue;
+        }
+        check_times(line);
+        file.measurements.push_back({kind, pass, number, std::move(fields)});
+    }
+    if (number == 0) throw UserError(path.string() + ": is empty, expected a line of kind 'machine'");
+    return file;
+}
+
+}  // namespace overlap

@@ -1,0 +1,83 @@
+// H200 GEMMs against our own measurements (traces/h200_4/microbench), which the repository holds: fitted anew
+// here, held out by operator family, and compared with the calibration that is shipped. About 20 s on 2
+// cores.
+#include <catch2/catch.hpp>
+
+#include "models/calibration/measured_calibration.hpp"
+#include "tests/test_support.hpp"
+
+using namespace overlap;
+
+namespace {
+
+const std::filesystem::path microbench = test::source_folder / "traces/h200_4/microbench";
+
+struct Target {
+    std::string name;
+    double mean, p90;  ///< highest held-out errors that are accepted
+    std::size_t count;
+};
+
+void require_targets(const MeasuredCalibration& calibration, const std::vector<Target>& targets) {
+    const auto classes = gemm_classes(calibration.judged);
+    int judged = 0;
+    for (const Target& target : targets)
+        for (const GemmClass& one : classes) {
+            if (one.name != target.name) continue;
+            INFO(name_of(calibration.recipe.dtype)
+                 << " " << one.name << ": held out mean " << one.held_out.mean << ", p90 " << one.held_out.p90
+                 << " of " << one.count);
+            CHECK(one.held_out.mean <= target.mean);
+            CHECK(one.held_out.p90 <= target.p90);
+            CHECK(one.held_out.mean > 0);
+            CHECK(one.count == target.count);
+            ++judged;
+        }
+    CHECK(judged == static_cast<int>(targets.size()));
+}
+
+void require_held_out_targets(const std::vector<MeasuredCalibration>& calibrated) {
+    // Issue 4 asks for 5 and 12 % of times, 4 and 10 % of losses; what was reached is asserted, rounded up.
+    require_targets(calibrated[0], {{all_gemms_class, 0.025, 0.05, 602},
+                                    {all_losses_class, 0.038, 0.085, 1637},
+                                    {"  whole (beta = 0)", 0.022, 0.04, 353},
+                                    {"  part M/P^2", 0.031, 0.065, 92},
+                                    {"  part (P-1)M/P^2", 0.02, 0.04, 110},
+                                    {"  part K-slab K/4", 0.033, 0.065, 129},
+                                    {"long runs, 20-900 ms", 0.02, 0.03, 24}});
+    require_targets(calibrated[1], {{all_gemms_class, 0.02, 0.035, 25}, {all_losses_class, 0.03, 0.085, 40}});
+    require_targets(calibrated[2], {{all_gemms_class, 0.022, 0.06, 20}, {all_losses_class, 0.035, 0.07, 36}});
+}
+
+/// Losses of the smallest parts, and GEMMs below 50 µs.
+void require_known_gaps(const std::vector<MeasuredCalibration>& calibrated) {
+    // Sixteenths of a GEMM are often below 50 µs, where the library's choice of kernel decides.
+    const auto classes = gemm_classes(calibrated.at(0).judged);
+    int seen = 0;
+    for (const GemmClass& one : classes) {
+        if (one.name == "  P^2 x M/P^2") {
+            CHECK(one.held_out.mean > 0.04);
+            CHECK(one.held_out.mean < 0.06);
+            ++seen;
+        }
+        if (one.name == "GEMM below 50 us") {
+            CHECK(one.held_out.mean > 0.05);
+            CHECK(one.held_out.mean < 0.07);
+            ++seen;
+        }
+    }
+    CHECK(seen == 2);
+}
+
+}  // namespace
+
+// One test, because each would fit anew in a process of its own.
+TEST_CASE("H200 GEMMs: held-out errors, known gaps, and the shipped calibration regenerated") {
+    const std::vector<MeasuredCalibration> calibrated = calibrate_measured("h200", microbench);
+    REQUIRE(calibrated.size() == 3);
+    require_held_out_targets(calibrated);
+    require_known_gaps(calibrated);
+    // Digit by digit.
+    const Json shipped = read_json_file(test::source_folder / "configs/calibrations/h200.json").at("gemm");
+    CHECK(measured_gemm_json(calibrated, "traces/h200_4/microbench").dump(2) == shipped.dump(2));
+}
