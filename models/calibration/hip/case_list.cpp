@@ -3,7 +3,9 @@
 #include "models/calibration/hip/case_list.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -43,19 +45,19 @@ std::string names(const Items& items, Name name) {
     return result;
 }
 
-/// Empty where the value is fine, else what would be.
-std::string objection(const Key& key, const std::string& value) {
-    switch (key.type) {
-        case Type::count:
-            return parse_count(value) ? "" : "a whole number from 0";
-        case Type::bytes:
-            return parse_bytes(value) ? "" : "bytes, such as 4096, 4KiB, 16MiB, 1GiB";
-        case Type::word:
-            if (std::find(key.words.begin(), key.words.end(), value) != key.words.end()) return "";
-            return names(key.words, [](const std::string& word) { return word; });
-    }
-    return "";
+std::string allowed(const Key& key) {
+    if (key.type == Type::count) return "a whole number from 0";
+    if (key.type == Type::bytes) return "bytes, such as 4096, 4KiB, 16MiB, 1GiB";
+    return names(key.words, [](const std::string& word) { return word; });
 }
+
+bool is_allowed(const Key& key, const std::string& value) {
+    if (key.type == Type::count) return parse_count(value).has_value();
+    if (key.type == Type::bytes) return parse_bytes(value).has_value();
+    return std::find(key.words.begin(), key.words.end(), value) != key.words.end();
+}
+
+constexpr std::size_t most_cases = 100'000;  // a list that long runs for hours
 
 class LineReader {
 public:
@@ -63,6 +65,9 @@ public:
         : place_(std::move(place)), line_(line), kinds_(kinds) {}
 
     void read(const std::string& text, std::vector<Case>& cases) {
+        if (std::any_of(text.begin(), text.end(),
+                        [](unsigned char c) { return c < ' ' && !std::isspace(c); }))
+            fail("holds bytes that are not text");
         std::istringstream words(text.substr(0, text.find('#')));
         std::string name;
         if (!(words >> name)) return;
@@ -81,7 +86,7 @@ private:
 
     void give(const Kind& kind, const std::string& word, std::map<std::string, std::string>& given) const {
         const auto equals = word.find('=');
-        if (equals == std::string::npos) fail("'" + word + "' is not key=value");
+        if (equals == std::string::npos) fail("'" + word + "' is not key=value or key=value,value");
         const std::string key = word.substr(0, equals);
         if (std::none_of(kind.keys.begin(), kind.keys.end(), [&](const Key& k) { return k.name == key; }))
             fail("unknown key '" + key + "' of " + kind.name +
@@ -92,15 +97,16 @@ private:
     void expand(const Kind& kind, const std::map<std::string, std::string>& given, const Case& begun,
                 std::vector<Case>& cases) const {
         if (begun.values.size() == kind.keys.size()) {
+            if (cases.size() == most_cases) fail("the list has more than 100000 cases by here");
             cases.push_back(begun);
             return;
         }
         const Key& key = kind.keys[begun.values.size()];
         const auto value = given.find(key.name);
-        if (value == given.end() && key.fallback.empty()) fail(kind.name + " needs " + key.name + "=…");
+        if (value == given.end() && key.fallback.empty())
+            fail(kind.name + " needs " + key.name + "=…; allowed: " + allowed(key));
         for (const std::string& one : split(value == given.end() ? key.fallback : value->second, ',')) {
-            if (const std::string allowed = objection(key, one); !allowed.empty())
-                fail(key.name + "=" + one + ": allowed: " + allowed);
+            if (!is_allowed(key, one)) fail(key.name + "=" + one + ": allowed: " + allowed(key));
             Case longer = begun;
             longer.values.emplace_back(&key, one);
             expand(kind, given, longer, cases);
@@ -134,6 +140,9 @@ std::string Case::text() const {
 }
 
 std::vector<Case> read_cases(const std::string& path, const std::vector<Kind>& kinds) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored))
+        throw UserError(path + ": is a directory, expected a list of cases");
     std::ifstream file(path);
     if (!file) throw UserError(path + ": cannot be read");
     std::vector<Case> cases;

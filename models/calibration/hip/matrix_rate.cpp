@@ -40,6 +40,8 @@ __device__ void multiply([[maybe_unused]] Values& sum) {
     constexpr short one = 0x3f80;  // bf16
     const Operand ones = {one, one, one, one};
     sum = __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(ones, ones, sum, 0, 0, 0);
+#elif defined(__HIP_DEVICE_COMPILE__)
+#error "matrix instructions are known for gfx90a, gfx940, gfx941 and gfx942"
 #endif
 }
 #endif

@@ -1,0 +1,137 @@
+"""The GPU microbenchmark is built without a GPU, says so when it is run, and refuses bad lists of cases.
+
+Usage: microbench_test.py amd|nvidia
+Exit 77, with the reason, where the compiler is not installed. GPUs that are there are hidden from the program.
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CASES = ROOT / "models" / "calibration" / "hip" / "cases"
+DEBIAN = ["/usr/bin/clang++-19", "/usr/lib/llvm-19/bin/clang-offload-bundler", "/usr/lib/llvm-19/bin/lld",
+          "/usr/include/hip/hip_runtime.h", "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode/hip.bc"]
+# What a program must hold: code for every architecture, and the library that its GEMMs call.
+HOLDS = {"amd": [b"amdgcn-amd-amdhsa--gfx90a", b"amdgcn-amd-amdhsa--gfx942", b"rocblas_gemm_ex"],
+         "nvidia": [b"sm_90", b"cublasLtMatmul"]}
+
+KINDS = "allowed: gemm, peer_copy, local_copy, memory, matrix, latency, interference, late_copy, sustained"
+WHOLE = "allowed: a whole number from 0"
+BYTES = "allowed: bytes, such as 4096, 4KiB, 16MiB, 1GiB"
+MANY = ",".join(["1"] * 100)
+
+# A list, the line that is wrong (0: the list as a whole), and what the message says.
+BAD_LISTS = [
+    ("gem m=1 n=1 k=1\n", 1, "unknown kind 'gem'; " + KINDS),
+    ("# fine so far\ngemm m=1 n=1 k=1\n\nGEMM m=1\n", 4, "unknown kind 'GEMM'; " + KINDS),
+    ("gemm m=1 n=1 k=1 batch=2\n", 1, "unknown key 'batch' of gemm; allowed: m, n, k, "),
+    ("gemm m=1 n=1 k=1 =2\n", 1, "unknown key '' of gemm; allowed: m, n, k, "),
+    ("gemm m=1 n=1 k\n", 1, "'k' is not key=value or key=value,value"),
+    ("gemm m=1 n=1 k = 1\n", 1, "'k' is not key=value or key=value,value"),
+    ("gemm m=1 n=1 k=1 m=2\n", 1, "key 'm' is given twice"),
+    ("gemm m=1 n=1\n", 1, "gemm needs k=…; " + WHOLE),
+    ("gemm m=x n=1 k=1\n", 1, "m=x: " + WHOLE),
+    ("gemm m=-1 n=1 k=1\n", 1, "m=-1: " + WHOLE),
+    ("gemm m=1.5 n=1 k=1\n", 1, "m=1.5: " + WHOLE),
+    ("gemm m=1e3 n=1 k=1\n", 1, "m=1e3: " + WHOLE),
+    ("gemm m=nan n=1 k=1\n", 1, "m=nan: " + WHOLE),
+    ("gemm m=99999999999999999999 n=1 k=1\n", 1, "m=99999999999999999999: " + WHOLE),
+    ("gemm m=4KiB n=1 k=1\n", 1, "m=4KiB: " + WHOLE),
+    ("gemm m=1,,2 n=1 k=1\n", 1, "m=: " + WHOLE),
+    ("gemm m=1, n=1 k=1\n", 1, "m=: " + WHOLE),
+    ("gemm m=1 n=1 k=1 dtype=bf17\n", 1, "dtype=bf17: allowed: bf16, "),
+    ("local_copy size=3KB\n", 1, "size=3KB: " + BYTES),
+    ("local_copy size=3kiB\n", 1, "size=3kiB: " + BYTES),
+    ("local_copy size=KiB\n", 1, "size=KiB: " + BYTES),
+    ("local_copy size=1.5MiB\n", 1, "size=1.5MiB: " + BYTES),
+    ("local_copy size=9999999999999GiB\n", 1, "size=9999999999999GiB: " + BYTES),
+    ("\x01\x02\n", 1, "holds bytes that are not text"),
+    ("gemm m=1 n=1 k=1\ngemm \0\n", 2, "holds bytes that are not text"),
+    (f"gemm m={MANY} n={MANY} k={MANY}\n", 1, "more than 100000 cases"),
+    ("", 0, "no cases; a line is: kind key=value"),
+    ("# nothing\n\n   # but comments\n", 0, "no cases; a line is: kind key=value"),
+]
+BAD_ARGUMENTS = [
+    ([], "usage: microbench CASES"),
+    (["no_such.cases"], "no_such.cases: cannot be read"),
+    (["."], ".: is a directory, expected a list of cases"),
+    (["good.cases", "good.cases"], "unknown argument good.cases; usage: "),
+    (["good.cases", "--pases", "2"], "unknown argument --pases; usage: "),
+    (["good.cases", "--passes"], "--passes needs a value; usage: "),
+    (["good.cases", "--passes", "0"], "--passes 0: allowed: 1, 2, 3"),
+    (["good.cases", "--arena-GiB", "1e3"], "--arena-GiB 1e3: allowed: 1, 2, 3"),
+    (["good.cases", "--only", "latency"], "--only latency: the list has no case of that kind"),
+]
+
+
+def what_is_missing(platform):
+    if platform == "nvidia":
+        found = shutil.which("nvcc", path=os.environ.get("PATH", "") + ":/usr/local/cuda/bin")
+        return None if found else "no nvcc (CUDA toolkit) on PATH"
+    if pathlib.Path("/opt/rocm/bin/hipcc").exists():
+        return None
+    missing = [path for path in DEBIAN if not pathlib.Path(path).exists()]
+    return f"no {', '.join(missing)}; scripts/setup --all installs what is missing" if missing else None
+
+
+class Microbench(unittest.TestCase):
+    platform = "amd"
+
+    @classmethod
+    def setUpClass(cls):
+        subprocess.run([ROOT / "scripts" / "build", f"hip_{cls.platform}", "microbench"], check=True)
+        cls.program = ROOT / "build" / f"hip_{cls.platform}" / "bin" / "microbench"
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        (self.folder / "good.cases").write_text("gemm m=1 n=1 k=1\n")
+
+    def refusal(self, *args):
+        """The one line on standard error of a run that ends with exit code 2 and leaves nothing behind."""
+        before = sorted(self.folder.iterdir())
+        hidden = {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1", "ROCR_VISIBLE_DEVICES": "-1"}
+        done = subprocess.run([self.program, *args], cwd=self.folder, env={**os.environ, **hidden}, timeout=60,
+                              stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8")
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+        self.assertRegex(done.stderr, r"\A[^\n]+\n\Z")
+        self.assertEqual(sorted(self.folder.iterdir()), before)
+        return done.stderr.rstrip("\n")
+
+    def test_is_built_for_every_architecture(self):
+        program = self.program.read_bytes()
+        for part in HOLDS[self.platform]:
+            self.assertIn(part, program)
+
+    def test_says_that_there_is_no_gpu(self):
+        lists = sorted(CASES.glob("*.cases"))
+        self.assertIn("smoke.cases", [path.name for path in lists])
+        for path in lists:  # all of them are read without complaint first
+            self.assertRegex(self.refusal(path, "--out", "out.jsonl"), "^no GPU: .")
+
+    def test_refuses_bad_lists(self):
+        for text, line, message in BAD_LISTS:
+            with self.subTest(text=text[:60]):
+                (self.folder / "bad.cases").write_text(text)
+                place = f"bad.cases:{line}: " if line else "bad.cases: "
+                said = self.refusal("bad.cases")
+                self.assertTrue(said.startswith(place), said)
+                self.assertIn(message, said)
+
+    def test_refuses_bad_arguments(self):
+        for args, message in BAD_ARGUMENTS:
+            with self.subTest(args=args):
+                self.assertTrue(self.refusal(*args).startswith(message), args)
+
+
+if __name__ == "__main__":
+    Microbench.platform = sys.argv[1]
+    if reason := what_is_missing(Microbench.platform):
+        print(f"skipped: {reason}")
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1])
