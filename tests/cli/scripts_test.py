@@ -1,6 +1,8 @@
 """scripts/sim starts at once when nothing has changed, from anywhere, and passes everything through."""
+import json
 import os
 import pathlib
+import re
 import subprocess
 import time
 import unittest
@@ -52,3 +54,44 @@ class Scripts(SimTestCase):
         done = self.start(ROOT / "scripts" / "build")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("usage", done.stderr)
+
+
+class Setup(SimTestCase):
+    SCRIPT = ROOT / "scripts" / "setup"
+
+    def asked_for(self, *args):
+        """The packages that scripts/setup would install where there are none."""
+        tools = self.folder / "tools"
+        tools.mkdir(exist_ok=True)
+        for name, text in (("dpkg-query", ""), ("sudo", 'exec "$@"'), ("apt-get", f'echo "$@" >>{self.folder}/asked')):
+            (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+            (tools / name).chmod(0o755)
+        (self.folder / "asked").write_text("")
+        environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
+        done = subprocess.run([self.SCRIPT, *args], env=environment, capture_output=True, encoding="utf-8", timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+        asked = re.fullmatch(r".* install --no-install-recommends (.*)\n", (self.folder / "asked").read_text())[1]
+        self.assertEqual(done.stderr, f"installing {len(asked.split())} packages: {asked}\n")
+        return asked.split()
+
+    def test_the_simulator_needs_nothing_for_gpus(self):
+        simulator, everything = self.asked_for(), self.asked_for("--all")
+        self.assertIn("g++", simulator)
+        self.assertEqual(everything[:len(simulator)], simulator)
+        self.assertEqual([name for name in simulator if re.search("clang|lld|hip|rocm", name)], [])
+        self.assertEqual([name for name in everything[len(simulator):] if not re.search("clang|lld|hip|rocm", name)], [])
+
+    def test_installs_the_compilers_that_are_used(self):
+        presets = json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]
+        compilers = [preset["cacheVariables"].get("CMAKE_CXX_COMPILER") for preset in presets]
+        (clang,) = (name for name in compilers if name)
+        version = clang.removeprefix("clang++-")
+        self.assertLessEqual({f"clang-{version}", f"clang-tools-{version}", f"lld-{version}"},
+                             set(self.asked_for("--all")))
+        for user in ("models/calibration/hip/CMakeLists.txt", "tests/hip/microbench_test.py", "tests/cli/compilers_agree.py"):
+            self.assertIn(clang, (ROOT / user).read_text(), user)
+
+    def test_says_how_it_is_used(self):
+        for args in (["--al"], ["--all", "--all"], ["clang"]):
+            done = subprocess.run([self.SCRIPT, *args], capture_output=True, encoding="utf-8", timeout=60)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", "usage: scripts/setup [--all]\n"))
