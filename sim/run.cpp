@@ -75,7 +75,8 @@ private:
     bool several_orders(std::span<const Cost> costs) const {
         const ResourceTable& resources = scenario_.machine.resources;
         return std::any_of(costs.begin(), costs.end(), [&](const Cost& cost) {
-            return cost.claim && resources[cost.claim->resource].order == QueueOrder::unspecified;
+            return cost.claim && !cost.claim->as_enqueued &&
+                   resources[cost.claim->resource].order == QueueOrder::unspecified;
         });
     }
 

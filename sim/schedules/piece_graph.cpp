@@ -30,6 +30,7 @@ public:
           transfers_(graph_, topology, params.transfers),
           fused_(point.granularity == Granularity::fused),
           hetero_(point.uniformity == Uniformity::hetero),
+          single_stream_(params.transfers.single_stream),
           scatter_(params.scatter) {}
 
     TaskGraph build() {
@@ -43,10 +44,20 @@ public:
 private:
     void gather_then_multiply() {
         TaskCube arrival(pieces_.ranks(), pieces_.chunks());
-        for (int chunk = 0; chunk < pieces_.chunks(); ++chunk)
-            for (int rank = 0; rank < pieces_.ranks(); ++rank)
-                for (const int peer : transfers_.peers(rank))
-                    arrival.at(rank, peer, chunk) = transfers_.copy(peer, rank, pieces_.payload(peer, chunk));
+        const auto copy = [&](int rank, int peer, int chunk) {
+            arrival.at(rank, peer, chunk) = transfers_.copy(peer, rank, pieces_.payload(peer, chunk));
+        };
+        for (int chunk = 0; chunk < pieces_.chunks(); ++chunk) {
+            // In the order of the host's calls. Steps of one stream go side by side on all ranks: an engine
+            // that serves as enqueued would wait for the last step of one rank before the first of the next.
+            if (single_stream_)
+                for (int step = 0; step + 1 < pieces_.ranks(); ++step)
+                    for (int rank = 0; rank < pieces_.ranks(); ++rank)
+                        copy(rank, transfers_.peers(rank)[static_cast<std::size_t>(step)], chunk);
+            else
+                for (int rank = 0; rank < pieces_.ranks(); ++rank)
+                    for (const int peer : transfers_.peers(rank)) copy(rank, peer, chunk);
+        }
         for (int rank = 0; rank < pieces_.ranks(); ++rank) multiply_arrivals(rank, arrival);
     }
 
@@ -159,6 +170,7 @@ private:
     Transfers transfers_;
     bool fused_;
     bool hetero_;
+    bool single_stream_;
     bool scatter_;
 };
 

@@ -57,7 +57,7 @@ class JsonResult(SimTestCase):
         self.assertEqual((result["schema"], result["engine"]), (1, result["config"]["engine"]))
 
     def test_unspecified_orders_give_a_distribution(self):
-        run = ("--topology", "h200_4", "--schedule", "hetero_fused_1d")
+        run = ("--topology", "h200_4", "--schedule", "hetero_fused_1d", "--set", "transfer=push")
         by_default, many = self.result(*run), self.result(*run, "--seeds", "40")
         self.assertEqual((by_default["seeds"], by_default["config"]["seeds"]), (15, 15))
         self.assertEqual(many["seeds"], 40)
@@ -66,7 +66,8 @@ class JsonResult(SimTestCase):
             self.assertLessEqual(result["makespan_p10_us"], result["makespan_us"])
             self.assertLessEqual(result["makespan_us"], result["makespan_p90_us"])
         self.assertIn("p90", self.output(*run))
-        # First come, first served: one order, one simulation.
+        # Served as enqueued, or first come, first served: one order, one simulation.
+        self.assertEqual(self.result(*PAIR)["seeds"], 1)
         certain = self.result("--topology", "mi300x_8", "--schedule", "shard_direct", "--seeds", "40")
         self.assertEqual(certain["seeds"], 1)
         self.assertEqual(certain["makespan_p10_us"], certain["makespan_p90_us"])

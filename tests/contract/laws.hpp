@@ -86,6 +86,7 @@ inline Machine in_order(const std::string& name) {
     const Json json = read_json_file(shipped.find("topologies", name));
     DeviceSpec device = shipped_machine(name).topology.device();
     device.dma.order = QueueOrder::fifo;
+    device.dma.pulls = PullServer::receiver;
     Machine machine = machine_of({ConfigObject(json, name), device});
     machine.calibration = shipped_machine(name).calibration;
     return machine;
