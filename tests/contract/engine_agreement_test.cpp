@@ -3,7 +3,10 @@
 // the same.
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
+#include <map>
+#include <optional>
 #include <random>
 
 #include "sim/effects.hpp"
@@ -226,33 +229,69 @@ TEST_CASE("the engines agree on random task graphs") {
     CHECK(bound > random_graphs());
 }
 
+namespace {
+
+std::vector<std::string> names_in(const std::string& folder) {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(source_folder / "configs" / folder))
+        names.push_back(entry.path().stem().string());
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+/// One run, if the schedule serves the workload.
+std::optional<Agreement> compare_shipped(const std::string& topology, const ScheduleEntry& entry,
+                                         const std::string& workload) {
+    const Json json = read_json_file(shipped.find("workloads", workload));
+    if (!entry.handles(read_workload({json, workload}))) return std::nullopt;
+    RunConfig config;
+    config.origin = "test";
+    config.topology = topology;
+    config.schedule = entry.name;
+    config.workload = workload;
+    const auto& accepted = entry.parameters;
+    if (std::find(accepted.begin(), accepted.end(), "chunks") != accepted.end()) config.params["chunks"] = 2;
+    const Scenario scenario = resolve(config, shipped);
+    const TaskGraph graph = scenario.graph();
+    const std::vector<Cost> costs =
+        price(graph, scenario.workload, scenario.machine, CostModels(), Effects());
+    return compare(graph, costs, scenario.machine.resources);
+}
+
+}  // namespace
+
+// With OVERLAP_ALL_SHIPPED=1 on every topology of at most 16 GPUs and every workload, which takes minutes;
+// larger ones are beyond SimGrid.
 TEST_CASE("the engines agree on shipped machines, schedules and workloads") {
+    std::vector<std::string> machines{"mi300x_8", "mi250x_8", "h200_4", "ring_8", "mi300x_16"};
+    std::vector<std::string> workloads{"llama3_70b_qkv_forward", "llama3_70b_down_forward",
+                                       "mixtral_8x7b_combine"};
+    if (std::getenv("OVERLAP_ALL_SHIPPED") != nullptr) {
+        machines = names_in("topologies");
+        std::erase_if(machines, [](const std::string& name) { return shipped.topology(name).gpus() > 16; });
+        workloads = names_in("workloads");
+    }
     unsigned decided = 0, undecided = 0;
-    const std::vector<std::string> machines{"mi300x_8", "mi250x_8", "h200_4", "ring_8", "mi300x_16"};
+    std::map<std::string, unsigned> given_up;
     for (const std::string& topology : machines)
         for (const ScheduleEntry& entry : schedules())
-            for (const std::string workload :
-                 {"llama3_70b_qkv_forward", "llama3_70b_down_forward", "mixtral_8x7b_combine"}) {
-                RunConfig config;
-                config.origin = "test";
-                config.topology = topology;
-                config.schedule = entry.name;
-                config.workload = workload;
-                if (entry.name != "serial" && entry.name != "shard_p2p" && entry.name != "shard_direct" &&
-                    entry.name != "concurrent")
-                    config.params["chunks"] = 2;
-                const Json json = read_json_file(shipped.find("workloads", workload));
-                if (!entry.handles(read_workload({json, workload}))) continue;
-                const Scenario scenario = resolve(config, shipped);
-                const TaskGraph graph = scenario.graph();
-                const std::vector<Cost> costs =
-                    price(graph, scenario.workload, scenario.machine, CostModels(), Effects());
-                const Agreement both = compare(graph, costs, scenario.machine.resources);
-                ++(both.decided ? decided : undecided);
+            for (const std::string& workload : workloads) {
                 INFO(topology << " " << entry.name << " " << workload);
-                if (both.decided) CHECK(both.error <= tolerance);
+                std::optional<Agreement> both;
+                try {
+                    both = compare_shipped(topology, entry, workload);
+                } catch (const UserError&) {  // operands too large for the memory, a dtype that it has not
+                    continue;
+                }
+                if (!both) continue;
+                ++(both->decided ? decided : undecided);
+                if (both->decided)
+                    CHECK(both->error <= tolerance);
+                else
+                    ++given_up[topology + " " + entry.name];
             }
     std::cout << "engines compared on " << decided << " shipped cases; SimGrid gave up on " << undecided
               << '\n';
+    for (const auto& [name, times] : given_up) std::cout << "  gave up: " << name << ", " << times << '\n';
     CHECK(decided >= 100);
 }
