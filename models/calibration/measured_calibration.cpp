@@ -56,7 +56,7 @@ Json provenance(const MeasuredCalibration& calibration, const std::string& file)
     return {
         {"file", file},
         {"origin", "own measurement: models/calibration/hip, " + calibration.recipe.machine + ", " +
-                       calibration.data.library},
+                       calibration.data.gemm_library},
         {"date", calibration.data.date},
         {"method", "models/calibration/fit_gemm on all rows; held out: " + std::to_string(measured_folds) +
                        " folds of operator families (N, odd factor of K)"},
@@ -84,7 +84,7 @@ MeasuredRows read_measured_rows(const std::filesystem::path& folder, const Measu
         .rows = measured_gemms(gemms, recipe.dtype),
         .file = gemm_file,
         .date = gemms.date(),
-        .library = ConfigObject(gemms.machine, gemms.path.string() + ":1").text("gemm_library")};
+        .gemm_library = ConfigObject(gemms.machine, gemms.path.string() + ":1").text("gemm_library")};
     if (result.rows.empty())
         throw UserError(gemms.path.string() + ": has no GEMM of dtype " + name_of(recipe.dtype));
     if (std::filesystem::exists(folder / local_file))

@@ -19,7 +19,7 @@ struct MeasuredRows {
     std::vector<GemmMeasurement> rows;  ///< GEMMs alone, then long runs
     std::string file;                   ///< name of the file in its folder
     std::string date;
-    std::string library;
+    std::string gemm_library;
 };
 
 /// One dtype, fitted to the microbenchmark.

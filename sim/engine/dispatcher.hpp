@@ -18,7 +18,8 @@ enum class Handoff : std::uint8_t {
     other_gpu,     ///< Cost::remote_handoff
     flag,          ///< Cost::flag: a progress edge
 };
-inline constexpr std::array handoffs_with_latency{Handoff::other_stream, Handoff::other_gpu, Handoff::flag};
+inline constexpr std::array all_handoffs{Handoff::same_stream, Handoff::other_stream, Handoff::other_gpu,
+                                         Handoff::flag};
 inline Seconds latency(const Cost& cost, Handoff kind) {
     const std::array latencies{Seconds(), cost.handoff, cost.remote_handoff, cost.flag};
     return latencies[static_cast<std::size_t>(kind)];
@@ -56,6 +57,19 @@ public:
     /// Whether anybody waits for this; if not, there is no need to report it.
     bool hands_over(TaskId task, Handoff kind) const;
     bool flags(std::size_t stop) const { return stops_[stop].flags; }
+    /// `task` has ended: calls `at_once(kind)` for the successors that may go now, and `later(kind, latency)`
+    /// for those that wait.
+    template <class AtOnce, class Later>
+    void hand_over(TaskId task, AtOnce&& at_once, Later&& later) const {
+        for (const Handoff kind : all_handoffs) {
+            if (!hands_over(task, kind)) continue;
+            const Seconds delay = latency(costs_[task], kind);
+            if (delay == Seconds())
+                at_once(kind);
+            else
+                later(kind, delay);
+        }
+    }
     /// `task` has ended, and the latency of `kind` is over.
     const Next& handed_over(TaskId task, Handoff kind);
     /// The latency of a flag set at a stop of `task` is over.

@@ -89,8 +89,8 @@ private:
         std::push_heap(later_.begin(), later_.end(), std::greater<>());
     }
 
-    // All that falls on this instant, in rounds: what an event brings about at once is of the next round. Of
-    // one round, events go by task number. Units are given away when a round brings nothing about any more.
+    // All that falls on this instant, in rounds: a launch or a body of no time ends in the next round. Of one
+    // round, events go by task number. Units are given away when a round brings nothing about any more.
     void instant() {
         while (!later_.empty() && later_.front().date == now_) {
             std::pop_heap(later_.begin(), later_.end(), std::greater<>());
@@ -186,15 +186,11 @@ private:
 
     void end(TaskId task) {
         times_[task].end = to_seconds(now_);
-        carry_out(dispatcher_.handed_over(task, Handoff::same_stream));
-        for (const Handoff kind : handoffs_with_latency) {
-            if (!dispatcher_.hands_over(task, kind)) continue;
-            const Seconds delay = latency(costs_[task], kind);
-            if (delay == Seconds())
-                carry_out(dispatcher_.handed_over(task, kind));
-            else
+        dispatcher_.hand_over(
+            task, [&](Handoff kind) { carry_out(dispatcher_.handed_over(task, kind)); },
+            [&](Handoff kind, Seconds delay) {
                 push(to_femtoseconds(delay), task, Phase::handoff, static_cast<std::size_t>(kind));
-        }
+            });
     }
 
     void update_rates() {

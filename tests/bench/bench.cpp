@@ -52,6 +52,24 @@ const Scenario& eight_by_eight() {
     return scenario;
 }
 
+void graph_8x8(benchmark::State& state) {
+    for (auto _ : state) benchmark::DoNotOptimize(eight_by_eight().graph());
+}
+void price_8x8(benchmark::State& state) {
+    const Scenario& scenario = eight_by_eight();
+    const TaskGraph graph = scenario.graph();
+    const CostModels models;
+    for (auto _ : state)
+        benchmark::DoNotOptimize(price(graph, scenario.workload, scenario.machine, models, Effects()));
+}
+void engine_8x8(benchmark::State& state) {
+    const Scenario& scenario = eight_by_eight();
+    const TaskGraph graph = scenario.graph();
+    const std::vector<Cost> costs =
+        price(graph, scenario.workload, scenario.machine, CostModels(), Effects());
+    const auto engine = make_engine("flow");
+    for (auto _ : state) benchmark::DoNotOptimize(engine->run(graph, costs, scenario.machine.resources));
+}
 void simulate_8x8_flow(benchmark::State& state) {
     simulate(state, eight_by_eight(), "flow");
 }
@@ -81,6 +99,9 @@ void whole_run_1024_gpus(benchmark::State& state) {
     whole_run(state, thousand_gpus());
 }
 
+BENCHMARK(graph_8x8)->Unit(benchmark::kMicrosecond);
+BENCHMARK(price_8x8)->Unit(benchmark::kMicrosecond);
+BENCHMARK(engine_8x8)->Unit(benchmark::kMicrosecond);
 BENCHMARK(simulate_8x8_flow)->Unit(benchmark::kMicrosecond);
 BENCHMARK(simulate_8x8_simgrid)->Unit(benchmark::kMicrosecond);
 BENCHMARK(whole_run_8x8)->Unit(benchmark::kMicrosecond);

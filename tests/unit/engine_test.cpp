@@ -4,18 +4,13 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
+#include "tests/any_engine.hpp"
 #include "tests/test_support.hpp"
 
 using namespace overlap;
 using namespace overlap::test;
 
 namespace {
-
-std::string any_engine() {
-    std::vector<std::string> names;
-    for (const EngineEntry& entry : engines()) names.push_back(entry.name);
-    return GENERATE_COPY(from_range(names));
-}
 
 /// Three GPUs in a row: 0 to 1 at 10 GB/s, 1 to 2 at 20 GB/s; 100 compute units each.
 const ResourceTable& row() {

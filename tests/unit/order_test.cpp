@@ -4,18 +4,13 @@
 #include <set>
 
 #include "sim/engine/engine.hpp"
+#include "tests/any_engine.hpp"
 #include "tests/test_support.hpp"
 
 using namespace overlap;
 using namespace overlap::test;
 
 namespace {
-
-std::string any_engine() {
-    std::vector<std::string> names;
-    for (const EngineEntry& entry : engines()) names.push_back(entry.name);
-    return GENERATE_COPY(from_range(names));
-}
 
 /// Three GPUs of 100 compute units, whose DMA engines are `engines` with one queue in this order.
 ResourceTable machine(QueueOrder order = QueueOrder::fifo, int engines = 1) {
@@ -172,7 +167,7 @@ TEST_CASE("claims served as enqueued wait for their turn, ready or not") {
     CHECK(three.ends(any_engine(), 5) == std::vector<double>{3, 4, 5});
 }
 
-TEST_CASE("all GPUs pulling from all at once, one server each, take 1 to 7/3 of the ideal, median 5/3") {
+TEST_CASE("all GPUs pushing to all at once, one server each, take 1 to 7/3 of the ideal, median 5/3") {
     // 4 GPUs, 3 copies of 10 GB each at 10 GB/s; two that read from the same GPU share its egress. Measured
     // on a 4x H200 node: 1, 4/3, 5/3, 7/4 … 11/6, 2.
     DeviceSpec device = round_device();
@@ -186,7 +181,7 @@ TEST_CASE("all GPUs pulling from all at once, one server each, take 1 to 7/3 of 
             graph.add(Task{GemmShape{1, 1, 1}, gpu, transfer_stream(peer)}, {});
             Cost cost;
             cost.claim = Claim{node.resources.dma_engine(gpu, peer)};
-            for (const std::size_t link : node.topology.route(peer, gpu).links)
+            for (const std::size_t link : node.topology.route(gpu, peer).links)
                 cost.demands.push_back({node.resources.link(link), 10e9});
             costs.push_back(cost);
         }
