@@ -6,18 +6,6 @@
 namespace overlap {
 namespace {
 
-Timeline timeline_of(const TaskGraph& graph, const EngineResult& simulated) {
-    std::vector<Span> spans;
-    spans.reserve(graph.size());
-    for (TaskId id = 0; id < graph.size(); ++id) {
-        const Task& task = graph[id];
-        const TaskTimes& times = simulated.tasks[id];
-        spans.push_back(
-            {task.name(), task.kind(), task.gpu, stream_name(task.stream), times.start, times.end});
-    }
-    return Timeline(std::move(spans));
-}
-
 /// The body of a task on the clock.
 struct Body {
     Seconds start, length;
@@ -81,6 +69,18 @@ std::vector<Counter> counters_of(std::span<const Cost> costs, const EngineResult
 }
 
 }  // namespace
+
+Timeline timeline_of(const TaskGraph& graph, const EngineResult& simulated) {
+    std::vector<Span> spans;
+    spans.reserve(graph.size());
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        const Task& task = graph[id];
+        const TaskTimes& times = simulated.tasks[id];
+        spans.push_back(
+            {task.name(), task.kind(), task.gpu, stream_name(task.stream), times.start, times.end});
+    }
+    return Timeline(std::move(spans));
+}
 
 void observe(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
              const ResourceTable& resources, RunResult& result) {
