@@ -28,7 +28,8 @@ std::string operator_of(const Workload& workload) {
 
 std::string scenario_of(const std::string& system, const Scenario& scenario) {
     const Pair* pair = scenario.workload.pair();
-    std::string name = system + " " + scenario.machine.topology.name() + ", ";
+    const std::string& topology = scenario.machine.topology.name();
+    std::string name = system + (topology == system ? ", " : " " + topology + ", ");
     if (pair == nullptr) return name + scenario.workload.name;
     const GemmShape& gemm = pair->gemm;
     return name + operator_of(scenario.workload) + ", " + std::to_string(gemm.m) + "x" +
@@ -39,10 +40,10 @@ std::string text_of(const Json& value) {
     return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-std::string name_of_variant(const Scenario& scenario) {
-    std::string name = scenario.schedule->name;
-    const Json params = to_json(scenario.params, scenario.schedule->parameters);
-    for (const auto& [key, value] : params.items()) name += " " + key + "=" + text_of(value);
+/// The schedule with the parameters that the case gives; defaults say nothing.
+std::string name_of_variant(const RunConfig& config) {
+    std::string name = config.schedule;
+    for (const auto& [key, value] : config.params.items()) name += " " + key + "=" + text_of(value);
     return name;
 }
 
@@ -93,7 +94,7 @@ ComparedCase compare_case(const MeasuredCase& measured, const ConfigFolder& fold
     ComparedCase result;
     result.origin = measured.origin;
     result.scenario = scenario_of(measured.system, scenario);
-    result.name = name_of_variant(scenario);
+    result.name = name_of_variant(measured.config);
     result.measured = measured.makespan();
     result.measured_spread = measured.spread();
     for (const MeasuredRun& run : measured.runs) result.run_medians.push_back(run.median());
