@@ -1,4 +1,4 @@
-#include "sim/compare/compare.hpp"
+#include "sim/compare/compare_cases.hpp"
 
 #include <algorithm>
 #include <memory>

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <map>
 
 namespace overlap {
 namespace {
@@ -44,6 +45,7 @@ std::vector<MeasuredRun> read_runs(ConfigObject& object, const std::string& date
 Timeline read_spans(ConfigObject& object) {
     std::vector<Span> spans;
     for (ConfigObject& entry : object.objects("spans")) {
+        if (entry.has("task")) entry.integer("task", 0, INT64_MAX);
         Span span;
         span.name = entry.text("name");
         span.kind = static_cast<TaskKind>(entry.choice("kind", task_kind_names));
@@ -71,6 +73,8 @@ CaseTolerance read_tolerance(ConfigObject& object) {
 MeasuredCase read_case(const Json& json, const std::string& origin) {
     ConfigObject object(json, origin);
     object.integer("schema", 1, 1);
+    for (const char* of_replay : {"kind", "plan", "unit", "recorded_makespan_us"})
+        if (object.has(of_replay)) object.raw(of_replay);
     MeasuredCase result;
     result.origin = origin;
     result.system = object.text("system");
@@ -96,11 +100,36 @@ MeasuredCase read_case(const Json& json, const std::string& origin) {
     return result;
 }
 
-void read_file(const fs::path& path, std::vector<MeasuredCase>& cases) {
-    if (path.extension() != ".jsonl") {
-        cases.push_back(read_case(read_json_file(path), path.string()));
-        return;
+/// Cases in the order in which they first occur; a scenario that a system ran again adds runs to its case.
+class Pool {
+public:
+    void add(MeasuredCase one) {
+        const std::string key = one.system + one.config.topology + one.config.schedule +
+                                one.config.params.dump() + one.config.workload.dump();
+        const auto [found, is_new] = places_.emplace(key, cases_.size());
+        if (is_new) return cases_.push_back(std::move(one));
+        MeasuredCase& known = cases_[found->second];
+        if (one.tolerance || known.tolerance)
+            throw UserError(one.origin + ": /scenario: is measured in " + known.origin +
+                            ", too; only one of them may stand where there is a tolerance");
+        known.runs.insert(known.runs.end(), one.runs.begin(), one.runs.end());
+        if (!known.timeline) known.timeline = std::move(one.timeline);
     }
+    std::vector<MeasuredCase> take() { return std::move(cases_); }
+
+private:
+    std::vector<MeasuredCase> cases_;
+    std::map<std::string, std::size_t> places_;
+};
+
+/// Lines of replay that hold no measurement: facts of the machine, and cases that it could not do.
+bool is_no_case(const Json& line) {
+    return line.is_object() && ((line.contains("kind") && line["kind"] == "machine") ||
+                                line.contains("skipped") || line.contains("error"));
+}
+
+void read_file(const fs::path& path, Pool& cases) {
+    if (path.extension() != ".jsonl") return cases.add(read_case(read_json_file(path), path.string()));
     std::ifstream in(path);
     if (!in) throw UserError(path.string() + ": cannot be read (no such file, or no permission)");
     std::size_t number = 0;
@@ -108,7 +137,8 @@ void read_file(const fs::path& path, std::vector<MeasuredCase>& cases) {
         ++number;
         if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
         const std::string origin = path.string() + ":" + std::to_string(number);
-        cases.push_back(read_case(parse_json(line, origin), origin));
+        const Json json = parse_json(line, origin);
+        if (!is_no_case(json)) cases.add(read_case(json, origin));
     }
 }
 
@@ -154,9 +184,10 @@ double MeasuredCase::spread() const {
 }
 
 std::vector<MeasuredCase> read_measured_cases(std::span<const std::string> paths) {
-    std::vector<MeasuredCase> cases;
+    Pool pool;
     for (const std::string& path : paths)
-        for (const fs::path& file : files_of(path)) read_file(file, cases);
+        for (const fs::path& file : files_of(path)) read_file(file, pool);
+    std::vector<MeasuredCase> cases = pool.take();
     if (cases.empty()) throw UserError(paths.front() + ": has no measured case in it");
     return cases;
 }

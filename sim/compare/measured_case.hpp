@@ -41,8 +41,10 @@ struct MeasuredCase {
 };
 
 /// Cases of files (*.json one case, *.jsonl one a line), of folders (all such files below them) and of
-/// patterns with * ? [ ] in the last part. Files come in the order of their paths. Throws UserError for a
-/// path that is not there, a pattern or folder without any file, and for the first bad case.
+/// patterns with * ? [ ]. Files come in the order of their paths; the same scenario of the same system,
+/// measured again, adds its runs to the first. Lines in which replay says that it could not measure are left
+/// out. Throws UserError for a path that is not there, a pattern or folder without any file, and for the
+/// first bad case.
 std::vector<MeasuredCase> read_measured_cases(std::span<const std::string> paths);
 
 }  // namespace overlap

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "sim/compare/compare.hpp"
+#include "sim/compare/compare_cases.hpp"
 
 namespace overlap {
 namespace {

@@ -6,19 +6,10 @@
 #include <vector>
 
 #include "sim/core/config_reader.hpp"
+#include "sim/core/error_summary.hpp"
 #include "sim/core/timeline.hpp"
 
 namespace overlap {
-
-/// Errors are predicted / measured − 1.
-struct ErrorSummary {
-    std::size_t count = 0;
-    double mean = 0;    ///< of |error|
-    double median = 0;  ///< of |error|
-    double p90 = 0;     ///< of |error|, nearest rank
-    double bias = 0;    ///< mean of the signed error
-};
-ErrorSummary summarise(const std::vector<double>& errors);
 
 /// The first task in measured time whose end is off by more than a fiftieth of the makespan.
 struct Divergence {
@@ -44,7 +35,7 @@ struct ComparedCase {
     double measured_spread = 0;  ///< largest |median of a run / median of all − 1|
     std::vector<Seconds> run_medians;
     std::size_t seeds = 1;
-    double error = 0;
+    double error = 0;                 ///< predicted / measured − 1
     std::optional<double> tolerance;  ///< of |error|, where the case claims one
     bool known_gap = false;
     std::string reason;

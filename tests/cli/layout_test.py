@@ -18,6 +18,8 @@ MAY_INCLUDE = {
     "sim/schedules": ["sim/core/", "sim/topology/", "sim/workload/", "sim/collectives/", "sim/schedules/"],
     "models": ["sim/core/", "sim/topology/", "models/"],
     "sim/engine": ["sim/core/", "sim/topology/", "models/", "sim/engine/"],
+    "sim/compare": ["sim/core/", "sim/run.hpp", "sim/report/comparison.hpp", "sim/compare/"],
+    "sim/importers": ["sim/core/", "sim/importers/"],
     "sim/report": ["sim/core/", "models/resources.hpp", "sim/report/"],
 }
 

@@ -55,16 +55,38 @@ TEST_CASE("measured cases come from files, lines, folders and patterns") {
     const Files files;
     const std::string line = good().dump();
     files.write("a/one.json", line);
-    files.write("a/b/two.jsonl", line + "\n\n" + line + "\n");
+    Json other = good();
+    other["scenario"]["schedule"] = "shard_p2p";
+    files.write("a/b/two.jsonl", line + "\n\n" + other.dump() + "\n");
     files.write("a/README.md", "not a case");
     CHECK(read(files.path("a/one.json")).size() == 1);
     CHECK(read(files.path("a/b/two.jsonl")).size() == 2);
-    CHECK(read(files.path("a")).size() == 3);
+    CHECK(read(files.path("a")).size() == 2);
     CHECK(read(files.path("a/*.json")).size() == 1);
     CHECK(read(files.path("a/b/two.jsonl"))[1].origin.ends_with("two.jsonl:3"));
     CHECK(error_of([&] { read(files.path("a/x*.json")); }).find("no such file") != std::string::npos);
     std::filesystem::create_directories(files.path("empty"));
     CHECK(error_of([&] { read(files.path("empty")); }).find("has no .json") != std::string::npos);
+}
+
+TEST_CASE("runs of one scenario in several files are one case; replay's other lines are none") {
+    const Files files;
+    const std::string machine = R"({"schema": 1, "kind": "machine", "device": "GPU"})";
+    const std::string skipped = R"({"schema": 1, "kind": "overlap", "skipped": "no memory"})";
+    Json run = good();
+    run["kind"] = "overlap";
+    run["unit"] = "us";
+    run["plan"] = 1;
+    files.write("a/1.jsonl", machine + "\n" + run.dump() + "\n" + skipped + "\n");
+    run["runs"] = Json::array({{{"samples_us", {20}}}});
+    files.write("a/2.jsonl", machine + "\n" + run.dump() + "\n");
+    const std::vector<MeasuredCase> cases = read(files.path("a"));
+    REQUIRE(cases.size() == 1);
+    CHECK(cases[0].runs.size() == 3);
+    CHECK(to_microseconds(cases[0].makespan()) == Approx(13));  // of 10 11 12 14 14 20
+    run["tolerance"] = {{"error_pct", 5}, {"status", "enforced"}};
+    files.write("a/3.jsonl", run.dump() + "\n");
+    CHECK(error_of([&] { read(files.path("a")); }).find("is measured in") != std::string::npos);
 }
 
 TEST_CASE("a bad measured case is one line with file and pointer") {

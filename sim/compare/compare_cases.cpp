@@ -1,4 +1,4 @@
-#include "sim/compare/compare.hpp"
+#include "sim/compare/compare_cases.hpp"
 
 #include <tbb/parallel_for.h>
 #include <algorithm>
@@ -220,23 +220,6 @@ void summarise_errors(Comparison& comparison) {
 }
 
 }  // namespace
-
-ErrorSummary summarise(const std::vector<double>& errors) {
-    if (errors.empty()) return {};
-    std::vector<double> sizes;
-    double sum = 0;
-    for (const double error : errors) {
-        sizes.push_back(std::abs(error));
-        sum += error;
-    }
-    std::sort(sizes.begin(), sizes.end());
-    const auto count = static_cast<double>(sizes.size());
-    const auto rank = [&](double share) {
-        return sizes[static_cast<std::size_t>(std::max(std::ceil(share * count), 1.0)) - 1];
-    };
-    return {sizes.size(), std::accumulate(sizes.begin(), sizes.end(), 0.0) / count, rank(0.5), rank(0.9),
-            sum / count};
-}
 
 const std::vector<std::string>& comparison_labels() {
     static const std::vector<std::string> labels{"system",   "schedule", "agent",
