@@ -18,6 +18,8 @@ MAY_INCLUDE = {
     "sim/schedules": ["sim/core/", "sim/topology/", "sim/workload/", "sim/collectives/", "sim/schedules/"],
     "models": ["sim/core/", "sim/topology/", "models/"],
     "sim/engine": ["sim/core/", "sim/topology/", "models/", "sim/engine/"],
+    "sim/calibration": ["sim/core/", "sim/topology/", "models/", "sim/engine/", "sim/effects.hpp", "sim/config_folder.hpp",
+                        "sim/calibration/"],
     "sim/report": ["sim/core/", "models/resources.hpp", "sim/report/"],
 }
 

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace overlap {
+
+/// Of predicted / measured − 1.
+struct ErrorSummary {
+    double mean = 0;  ///< of the magnitudes
+    double p90 = 0;   ///< of the magnitudes
+    double bias = 0;  ///< mean with sign
+};
+ErrorSummary summarise(std::span<const double> errors);
+
+/// Measurements of one kind: errors of a fit to all of them, and of fits that have not seen them.
+struct ErrorClass {
+    std::string name;
+    std::size_t count = 0;
+    ErrorSummary fitted, held_out;
+};
+
+/// With a heading, a line a class; empty classes are left out.
+std::string error_table(std::span<const ErrorClass> classes);
+
+}  // namespace overlap
