@@ -112,10 +112,12 @@ std::size_t ConfigObject::sourced_choice(const std::string& key, std::span<const
 }
 
 void ConfigObject::require_source(ConfigObject& parameter) const {
-    for (const std::string number : {"standard_error", "residual_pct"})
-        if (parameter.has(number)) parameter.number(number, non_negative);
-    for (const std::string text : {"unit", "file", "date"})
-        if (parameter.has(text)) parameter.text(text);
+    if (parameter.has("standard_error")) {
+        parameter.number("standard_error", non_negative);
+        if (parameter.has("residual_pct")) parameter.number("residual_pct", non_negative);
+        for (const std::string text : {"unit", "file", "date"})
+            if (parameter.has(text)) parameter.text(text);
+    }
     if (parameter.text("source").empty())
         parameter.fail("source", "is empty, expected where the value is from");
     parameter.finish();

@@ -38,7 +38,7 @@ public:
     /// One of `names`; returns its index.
     std::size_t choice(const std::string& key, std::span<const std::string> names);
     /// A physical number with its origin: {"value": …, "source": "…"}; the source must not be empty. One that
-    /// was fitted may have unit, standard_error, residual_pct, file and date.
+    /// was fitted has a standard_error, too, and may have residual_pct, unit, file and date.
     double sourced(const std::string& key, Range range);
     /// The same with one of `names` as its value; returns its index.
     std::size_t sourced_choice(const std::string& key, std::span<const std::string> names);
