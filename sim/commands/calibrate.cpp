@@ -9,6 +9,7 @@
 #include "models/calibration/gemm_calibration.hpp"
 #include "models/calibration/gemm_json.hpp"
 #include "models/calibration/measured_calibration.hpp"
+#include "sim/calibration/device_problems.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/config_folder.hpp"
 
@@ -36,29 +37,29 @@ std::ostream& put_percent(std::ostream& out, int width, double share) {
     return out << std::setw(width) << 100 * share << " %";
 }
 
+std::string undetermined(const std::vector<std::string>& names) {
+    std::string line = "not determined by the measurements, left at the prior:";
+    for (const std::string& name : names) line += ' ' + name;
+    return line + (names.empty() ? " none\n\n" : "\n\n");
+}
+
 std::string report(const MeasuredCalibration& calibration, const std::string& folder) {
     std::ostringstream out;
-    out << std::fixed << std::setprecision(1);
     out << calibration.recipe.device << ' ' << name_of(calibration.recipe.dtype) << ": "
         << calibration.data.rows.size() << " GEMMs of " << calibration.families << " families, " << folder
         << '/' << calibration.data.file << ", held out in " << measured_folds
-        << " folds by family; P = " << class_gpus
-        << "\nclass                          n  fitted: mean     p90    bias  held out: mean     p90    "
-           "bias\n";
-    for (const GemmClass& judged : gemm_classes(calibration.judged)) {
-        if (judged.count == 0) continue;
-        out << std::left << std::setw(26) << judged.name << std::right << std::setw(6) << judged.count;
-        put_percent(out, 12, judged.fitted.mean);
-        put_percent(out, 6, judged.fitted.p90);
-        put_percent(out << std::showpos, 6, judged.fitted.bias) << std::noshowpos;
-        put_percent(out, 14, judged.held_out.mean);
-        put_percent(out, 6, judged.held_out.p90);
-        put_percent(out << std::showpos, 6, judged.held_out.bias) << std::noshowpos << '\n';
-    }
-    const std::vector<std::string> unknown = undetermined_parameters(calibration.fit);
-    out << "not determined by the measurements, left at the prior:";
-    for (const std::string& name : unknown) out << ' ' << name;
-    out << (unknown.empty() ? " none\n\n" : "\n\n");
+        << " folds by family; P = " << class_gpus << '\n'
+        << error_table(gemm_classes(calibration.judged))
+        << undetermined(undetermined_parameters(calibration.fit));
+    return out.str();
+}
+
+std::string report(const DeviceCalibration& calibration, const std::string& device) {
+    const DeviceProblem& problem = calibration.problem;
+    std::ostringstream out;
+    out << device << ", " << problem.name << ": " << problem.rows.size() << " cases, " << problem.file
+        << ", held out in " << device_folds << " folds by family (" << problem.families << ")\n"
+        << error_table(calibration.classes()) << undetermined(calibration.undetermined());
     return out.str();
 }
 
@@ -74,9 +75,14 @@ std::string shown(const fs::path& folder) {
 std::string calibrate_from_measurements(const CalibrateFlags& flags, const std::string& device,
                                         const fs::path& folder) {
     const std::vector<MeasuredCalibration> calibrations = calibrate_measured(device, folder);
-    write_gemm_group(flags.out, device, measured_gemm_json(calibrations, shown(folder)));
+    write_groups(flags.out, device, {{"gemm", measured_gemm_json(calibrations, shown(folder))}});
+    const std::vector<DeviceCalibration> copies =
+        calibrate_device({device, read_gemm_calibration(fs::path(flags.out) / (device + ".json"))}, folder,
+                         shown(folder), ConfigFolder::standard());
+    write_groups(flags.out, device, device_groups(copies));
     std::ostringstream out;
     for (const MeasuredCalibration& calibration : calibrations) out << report(calibration, shown(folder));
+    for (const DeviceCalibration& calibration : copies) out << report(calibration, device);
     if (flags.data.empty()) return out.str();
     std::map<DType, GemmParameters> parameters;
     for (const MeasuredCalibration& calibration : calibrations)
@@ -144,7 +150,7 @@ void execute(const CalibrateFlags& flags) {
 void add_calibrate_command(CLI::App& app) {
     CLI::App* command = app.add_subcommand(
         "calibrate",
-        "Fit GEMM models to measurements of ours and to public tables; errors on (N,K) families held out");
+        "Fit the models to measurements of ours, GEMMs also to public tables; errors on families held out");
     auto flags = std::make_shared<CalibrateFlags>();
     command->add_option("--measurements", flags->measurements,
                         "Folder of microbenchmark results (gemm.jsonl); default: those in traces/");

@@ -30,14 +30,26 @@ void choose(ConfigObject& config, const std::string& key, const Names& names, En
 
 const std::array<std::string, 5> weighted_resources{"cu", "hbm", "dma", "remote_read", "link"};
 
-}  // namespace
+/// A group that a calibration may have keys of.
+ConfigObject calibrated(ConfigObject& config, const std::string& name) {
+    ConfigObject group = config.object(name);
+    if (group.has("provenance")) group.object("provenance");
+    return group;
+}
 
-DeviceSpec read_device(const std::filesystem::path& path) {
+DeviceSpec read(const std::filesystem::path& path, ConfigObject* calibration) {
     const Json json = read_json_file(path);
     ConfigObject config(json, path.string());
     DeviceSpec device;
     config.integer("schema", 1, 1);
     device.name = config.text("name");
+    if (calibration != nullptr) {
+        calibration->integer("schema", 1, 1);
+        if (const std::string of = calibration->text("device"); of != device.name)
+            calibration->fail("device", "is '" + of + "', expected '" + device.name + "'");
+        if (calibration->has("gemm")) calibration->object("gemm");  // read_gemm_calibration reads it
+        config.overlay(std::move(*calibration));
+    }
     device.description = config.text("description");
     device.compute_units = count(config, "compute_units", 100'000);
     config.sourced("peak_clock_GHz", {0.1, 100});
@@ -56,7 +68,7 @@ DeviceSpec read_device(const std::filesystem::path& path) {
     device.last_level_cache = megabytes(config.sourced("last_level_cache_MB", {0.1, 1e5}));
     config.sourced("board_power_W", {1, 1e5});
 
-    ConfigObject launch = config.object("launch");
+    ConfigObject launch = calibrated(config, "launch");
     device.launch.kernel = time(launch, "kernel_us");
     device.launch.dependency = device.launch.remote_dependency = device.launch.flag =
         time(launch, "dependency_us");
@@ -66,7 +78,7 @@ DeviceSpec read_device(const std::filesystem::path& path) {
     choose(launch, "residency", residency_names, device.launch.residency);
     launch.finish();
 
-    ConfigObject dma = config.object("dma");
+    ConfigObject dma = calibrated(config, "dma");
     device.dma.peer_engines = count(dma, "peer_engines", 1024);
     choose(dma, "queues", dma_queues_names, device.dma.queues);
     choose(dma, "order", queue_order_names, device.dma.order);
@@ -81,7 +93,7 @@ DeviceSpec read_device(const std::filesystem::path& path) {
     device.dma.strided_run = Bytes(dma.sourced("strided_run_bytes", {0, 1e9}));
     dma.finish();
 
-    ConfigObject kernel = config.object("copy_kernel");
+    ConfigObject kernel = calibrated(config, "copy_kernel");
     device.copy_kernel.launch = time(kernel, "launch_us");
     device.copy_kernel.completion = time(kernel, "completion_us");
     device.copy_kernel.link_per_cu = rate(kernel, "link_GBps_per_cu");
@@ -104,7 +116,7 @@ DeviceSpec read_device(const std::filesystem::path& path) {
         library.finish();
     }
 
-    ConfigObject interference = config.object("interference");
+    ConfigObject interference = calibrated(config, "interference");
     const Range loss{0.0, 0.95};
     device.interference.compute_lost_to_dma = interference.sourced("compute_lost_to_dma", loss);
     device.interference.compute_lost_to_copy_kernels =
@@ -134,6 +146,16 @@ DeviceSpec read_device(const std::filesystem::path& path) {
     interference.finish();
     config.finish();
     return device;
+}
+
+}  // namespace
+
+DeviceSpec read_device(const std::filesystem::path& path) {
+    return read(path, nullptr);
+}
+
+DeviceSpec read_device(const std::filesystem::path& path, ConfigObject calibration) {
+    return read(path, &calibration);
 }
 
 }  // namespace overlap

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "sim/core/config_reader.hpp"
 #include "sim/core/operators.hpp"
 #include "sim/core/units.hpp"
 
@@ -35,7 +36,8 @@ inline const std::array<std::string, 5> task_class_names{"gemm", "copy_dma", "co
                                                          "collective"};
 
 /// Immutable facts of one GPU, read from configs/devices/<name>.json, where every value has its source beside
-/// it. Fitted GEMM parameters are apart, in configs/calibrations/.
+/// it. What has been fitted to measurements is in configs/calibrations/<name>.json instead: values of
+/// `calibrated_groups`, and GEMM parameters, which are apart.
 struct DeviceSpec {
     std::string name;
     std::string description;
@@ -102,7 +104,13 @@ struct DeviceSpec {
     } interference;
 };
 
+/// Groups of a device file of which a calibration may have some keys, or all.
+inline const std::array<std::string, 4> calibrated_groups{"launch", "dma", "copy_kernel", "interference"};
+
 /// Throws UserError on anything but a complete and valid device file.
 DeviceSpec read_device(const std::filesystem::path& path);
+/// The file and the calibration (configs/schema/calibration.schema.json) are to be complete together, and to
+/// have no value twice.
+DeviceSpec read_device(const std::filesystem::path& path, ConfigObject calibration);
 
 }  // namespace overlap

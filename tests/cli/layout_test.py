@@ -20,6 +20,8 @@ MAY_INCLUDE = {
     "sim/engine": ["sim/core/", "sim/topology/", "models/", "sim/engine/"],
     "sim/compare": ["sim/core/", "sim/run.hpp", "sim/report/comparison.hpp", "sim/compare/"],
     "sim/importers": ["sim/core/", "sim/importers/"],
+    "sim/calibration": ["sim/core/", "sim/topology/", "models/", "sim/engine/", "sim/effects.hpp", "sim/config_folder.hpp",
+                        "sim/calibration/"],
     "sim/report": ["sim/core/", "models/resources.hpp", "sim/report/"],
 }
 
