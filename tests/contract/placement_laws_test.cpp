@@ -159,8 +159,6 @@ private:
     std::vector<std::vector<int>> writes_, arrivals_;
 };
 
-/// Where the sums of a reduce-scatter are not made of GEMM results in place, a cell of C is written by them
-/// alone.
 struct Outcome {
     std::vector<double> results;
     std::vector<std::int64_t> brought;
