@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <set>
 
 #include "sim/schedules/schedule.hpp"
@@ -10,6 +11,16 @@ namespace overlap {
 constexpr std::int64_t part_length(std::int64_t total, std::int64_t parts, std::int64_t index) {
     return total / parts + (index < total % parts ? 1 : 0);
 }
+
+/// Where part `index` begins.
+constexpr std::int64_t part_start(std::int64_t total, std::int64_t parts, std::int64_t index) {
+    return total / parts * index + std::min(index, total % parts);
+}
+
+/// A block of a matrix.
+struct Extent {
+    std::int64_t row = 0, column = 0, rows = 0, columns = 0;
+};
 
 /// How the communicated operand of a pair is cut into pieces (shard, chunk), and which GEMM a piece makes.
 /// The operand has a sharded dimension (rows of A or C; K with tokens in K) and another one; 1d cuts a shard
@@ -30,6 +41,8 @@ public:
     /// The GEMM over that piece of each of `shards` together (chunk −1: whole shards). `accumulate` is left
     /// unset.
     GemmShape gemm(std::span<const int> shards, int chunk) const;
+    /// Where that lies in the whole operand; shard_dim m only.
+    Extent extent(int shard, int chunk) const;
     /// A number for the block of C that this GEMM adds to; GEMMs with the same number need accumulation.
     int block_of_c(int shard, int chunk) const;
     /// Bytes to bring together, or to put in place, around a fused GEMM with these dimensions; 0 where the
@@ -71,13 +84,6 @@ private:
 /// sum to everybody.
 void add_reduction(const Pieces& pieces, Transfers& transfers, int owner, int chunk,
                    std::span<const TaskId> parts);
-
-/// Where a schedule of pieces stands in the space of ARCHITECTURE's FiCCO schedules.
-struct PiecePoint {
-    CommShape shape = CommShape::one_d;
-    Uniformity uniformity = Uniformity::hetero;
-    Granularity granularity = Granularity::unfused;
-};
 
 /// The task graph of any point of the space, for every form of pair that has an order. With one chunk, hetero
 /// and unfused it is the shard-at-a-time schedule.
