@@ -40,10 +40,19 @@ std::string text_of(const Json& value) {
     return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-/// The schedule with the parameters that the case gives; defaults say nothing.
-std::string name_of_variant(const RunConfig& config) {
-    std::string name = config.schedule;
-    for (const auto& [key, value] : config.params.items()) name += " " + key + "=" + text_of(value);
+/// The schedule with its agent, and with every parameter that is not at its default for that agent.
+std::string name_of_variant(const Scenario& scenario, const Json& params) {
+    const ScheduleEntry& schedule = *scenario.schedule;
+    const Json agent = params.contains("agent") ? Json{{"agent", params["agent"]}} : Json::object();
+    const Pair* pair = scenario.workload.pair();
+    const Json defaults = to_json(read_parameters({agent, "defaults"}, schedule.parameters,
+                                                  pair == nullptr || pair->order != Order::gemm_first,
+                                                  schedule.single_stream, scenario.machine.topology),
+                                  schedule.parameters);
+    std::string name = schedule.name;
+    for (const auto& [key, value] : params.items())
+        if (key == "agent" || key == "chunks" || value != defaults[key])
+            name += " " + key + "=" + text_of(value);
     return name;
 }
 
@@ -94,7 +103,7 @@ ComparedCase compare_case(const MeasuredCase& measured, const ConfigFolder& fold
     ComparedCase result;
     result.origin = measured.origin;
     result.scenario = scenario_of(measured.system, scenario);
-    result.name = name_of_variant(measured.config);
+    result.name = name_of_variant(scenario, params);
     result.measured = measured.makespan();
     result.measured_spread = measured.spread();
     for (const MeasuredRun& run : measured.runs) result.run_medians.push_back(run.median());
