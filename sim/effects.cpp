@@ -33,6 +33,12 @@ public:
         const TaskKind kind = task.kind();
         if (!effects_.computation && is_computation(kind)) return {};
         if (!effects_.packing && kind == TaskKind::local_copy) return {};
+        return full_price(task, kind);
+    }
+
+private:
+    // On its own, so that the cost is made where it is returned to: it is large.
+    Cost full_price(const Task& task, TaskKind kind) {
         Cost cost = kind == TaskKind::gemm ? gemm(task) : models_.cost(task, machine_);
         if (effects_.contention)
             add_interference(task, machine_, cost);
@@ -42,7 +48,6 @@ public:
         return cost;
     }
 
-private:
     Cost gemm(const Task& task) {
         const auto& shape = std::get<GemmShape>(task.work);
         const Pair* pair = workload_.pair();

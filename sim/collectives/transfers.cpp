@@ -4,6 +4,7 @@ namespace overlap {
 
 std::vector<int> Transfers::others(int self, int first, int count) const {
     std::vector<int> result;
+    result.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {
         const int other = options_.order == PeerOrder::rotation ? first + (self - first + i) % count : first + i;
         if (other != self) result.push_back(other);

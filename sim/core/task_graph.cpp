@@ -20,6 +20,13 @@ std::string Task::name() const {
     return text;
 }
 
+void TaskGraph::reserve(std::size_t tasks, std::size_t edges) {
+    tasks_.reserve(tasks);
+    for (auto* by_task : {&first_in_, &last_in_, &stream_numbers_, &stream_predecessors_})
+        by_task->reserve(tasks);
+    edges_.reserve(edges);
+}
+
 // Edges go from lower to higher numbers only, so the graph is acyclic, with stream order too, by
 // construction.
 TaskId TaskGraph::add(Task task, std::span<const TaskId> after) {

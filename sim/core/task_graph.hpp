@@ -100,6 +100,8 @@ struct Edge {
 /// in the order of their numbers.
 class TaskGraph {
 public:
+    /// Makes room for so many in all, which saves moving them as the graph grows.
+    void reserve(std::size_t tasks, std::size_t edges);
     TaskId add(Task task, std::span<const TaskId> after = {});
     TaskId add(Task task, std::initializer_list<TaskId> after) {
         return add(std::move(task), std::span(after.begin(), after.size()));

@@ -28,34 +28,39 @@ FairShare::FairShare(std::span<const Cost> costs, const ResourceTable& resources
 }
 
 void FairShare::read_demands(std::span<const Cost> costs) {
-    std::vector<Use> merged;
     std::size_t demands = 0;
     for (const Cost& cost : costs) demands += cost.demands.size();
     uses_.reserve(demands);
     for (std::size_t t = 0; t < costs.size(); ++t) {
-        merged.clear();
+        Task& task = tasks_[t];
+        task.first_use = static_cast<Index>(uses_.size());
         for (const Demand& demand : costs[t].demands) {
             if (demand.amount <= 0) continue;
             const double weight = pools_[demand.resource].limits_each ? 1 : demand.weight;
-            merged.push_back({static_cast<Index>(demand.resource), demand.amount / weight, demand.amount});
-        }
-        std::sort(merged.begin(), merged.end(),
-                  [](const Use& a, const Use& b) { return a.resource < b.resource; });
-        Task& task = tasks_[t];
-        task.first_use = static_cast<Index>(uses_.size());
-        double body = costs[t].body.si();
-        for (std::size_t i = 0; i < merged.size(); ++i) {
-            if (i > 0 && merged[i].resource == merged[i - 1].resource) {
-                uses_.back().amount += merged[i].amount;
-                uses_.back().pull += merged[i].pull;
-            } else {
-                uses_.push_back(merged[i]);
-            }
+            add_use(task.first_use,
+                    {static_cast<Index>(demand.resource), demand.amount, weight, weight / demand.amount});
         }
         task.last_use = static_cast<Index>(uses_.size());
+        double body = costs[t].body.si();
         for (const Use& use : uses(task)) body = std::max(body, use.amount / pools_[use.resource].nominal);
         task.top = body > 0 ? 1.0 / body : unlimited;
     }
+}
+
+// Those of one task, from `first` on, are in the order of resources; a resource that is asked for twice is
+// used once. They are few.
+void FairShare::add_use(Index first, const Use& use) {
+    const auto begin = uses_.begin() + first;
+    auto at = uses_.end();
+    while (at != begin && std::prev(at)->resource > use.resource) --at;
+    if (at == begin || std::prev(at)->resource < use.resource) {
+        uses_.insert(at, use);
+        return;
+    }
+    Use& same = *std::prev(at);
+    same.speed = 1 / (1 / same.speed + 1 / use.speed);
+    same.amount += use.amount;
+    same.weight = same.amount * same.speed;
 }
 
 /// Tasks stream by stream.
@@ -116,16 +121,15 @@ std::vector<bool> FairShare::ample(std::span<const Cost> costs,
 }
 
 void FairShare::leave_out(const std::vector<bool>& ample) {
-    std::vector<Use> kept;
-    kept.reserve(uses_.size());
+    Index kept = 0;
     for (Task& task : tasks_) {
-        const auto first = static_cast<Index>(kept.size());
-        for (const Use& use : uses(task))
-            if (!ample[use.resource]) kept.push_back(use);
+        const Index first = kept;
+        for (Index use = task.first_use; use < task.last_use; ++use)
+            if (!ample[uses_[use].resource]) uses_[kept++] = uses_[use];
         task.first_use = first;
-        task.last_use = static_cast<Index>(kept.size());
+        task.last_use = kept;
     }
-    uses_ = std::move(kept);
+    uses_.resize(kept);
 }
 
 void FairShare::touch(Index resource) {
@@ -145,8 +149,7 @@ void FairShare::start(Index id) {
     Task& task = tasks_[id];
     task.running = true;
     for (const Use& use : uses(task)) {
-        pools_[use.resource].users.push_back(id);
-        pools_[use.resource].uses.push_back(use);
+        pools_[use.resource].users.push_back({id, use.amount, use.weight, use.amount * task.top});
         touch(use.resource);
     }
     mark_changed(id);
@@ -157,12 +160,10 @@ void FairShare::stop(Index id) {
     task.running = false;
     task.rate = 0;
     for (const Use& use : uses(task)) {
-        Pool& pool = pools_[use.resource];
-        const auto at = std::find(pool.users.begin(), pool.users.end(), id) - pool.users.begin();
-        pool.users[static_cast<std::size_t>(at)] = pool.users.back();
-        pool.uses[static_cast<std::size_t>(at)] = pool.uses.back();
-        pool.users.pop_back();
-        pool.uses.pop_back();
+        std::vector<User>& users = pools_[use.resource].users;
+        *std::find_if(users.begin(), users.end(), [id](const User& u) { return u.task == id; }) =
+            users.back();
+        users.pop_back();
         touch(use.resource);
     }
 }
@@ -197,10 +198,8 @@ void FairShare::update_capacity(Index resource) {
 // Summed anew each time: a running sum would drift.
 void FairShare::update_contended(Pool& pool) {
     double wanted = 0;
-    for (std::size_t i = 0; i < pool.users.size(); ++i) {
-        const double alone = pool.uses[i].amount * tasks_[pool.users[i]].top;
-        wanted = pool.limits_each ? std::max(wanted, alone) : wanted + alone;
-    }
+    for (const User& user : pool.users)
+        wanted = pool.limits_each ? std::max(wanted, user.alone) : wanted + user.alone;
     pool.contended = wanted > pool.capacity * (1 + settled);
     pool.touched = false;
 }
@@ -208,7 +207,7 @@ void FairShare::update_contended(Pool& pool) {
 double FairShare::limit_without(const Task& task, Index resource) const {
     double limit = task.top;
     for (const Use& use : uses(task))
-        if (use.resource != resource) limit = std::min(limit, pools_[use.resource].level / use.pull);
+        if (use.resource != resource) limit = std::min(limit, pools_[use.resource].level * use.speed);
     return limit;
 }
 
@@ -219,11 +218,10 @@ double FairShare::water_level(Index resource, double& open) {
     if (pool.limits_each) return open = pool.capacity;
     wanted_.clear();
     double weights = 0;
-    for (std::size_t i = 0; i < pool.users.size(); ++i) {
-        const double rate = limit_without(tasks_[pool.users[i]], resource);
-        const Use& use = pool.uses[i];
-        wanted_.push_back({use.pull * rate, use.amount * rate, use.amount / use.pull});
-        weights += wanted_.back().weight;
+    for (const User& user : pool.users) {
+        const double amount = user.amount * limit_without(tasks_[user.task], resource);
+        wanted_.push_back({amount / user.weight, amount, user.weight});
+        weights += user.weight;
     }
     // Users that want less than an equal share leave the rest to the others, whose share grows with that.
     // Just as much counts as limited here, too: of links in series with the same users all keep the level, or
@@ -267,9 +265,9 @@ std::span<const FairShare::Index> FairShare::resolve() {
         pool.waits = false;
         if (!fill(resource)) continue;
         if (pool.fills > fills_before_damping) refill_later(resource);  // it has gone half of its way
-        for (const Index user : pool.users) {
-            mark_changed(user);
-            for (const Use& use : uses(tasks_[user]))
+        for (const User& user : pool.users) {
+            mark_changed(user.task);
+            for (const Use& use : uses(tasks_[user.task]))
                 if (use.resource != resource && pools_[use.resource].contended) refill_later(use.resource);
         }
     }

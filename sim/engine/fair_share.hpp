@@ -44,8 +44,8 @@ private:
     static constexpr double unlimited = std::numeric_limits<double>::infinity();
     struct Use {
         Index resource;
-        double pull;  ///< amount / weight: what one of it costs at level 1
-        double amount;
+        double amount, weight;
+        double speed;  ///< weight / amount: the rate that it allows at level 1
     };
     struct Task {
         Index first_use = 0, last_use = 0;
@@ -54,11 +54,15 @@ private:
         bool running = false;
         bool changed = false;
     };
+    struct User {
+        Index task;
+        double amount, weight;
+        double alone;  ///< what it draws at its top rate
+    };
     struct Pool {
         double capacity = 0, nominal = 0;
         double level = unlimited;  ///< f(r); unlimited where not saturated
-        std::vector<Index> users;  ///< running tasks
-        std::vector<Use> uses;     ///< theirs
+        std::vector<User> users;   ///< running tasks
         double held = 0;
         std::vector<double> largest_holds;  ///< of those that don't add up
         int fills = 0;                      ///< in this resolve
@@ -76,6 +80,7 @@ private:
         return std::span(uses_).subspan(task.first_use, task.last_use - task.first_use);
     }
     void read_demands(std::span<const Cost> costs);
+    void add_use(Index first, const Use& use);
     /// Resources that could never be short, by what one task of each stream may draw and hold at most.
     std::vector<bool> ample(std::span<const Cost> costs, std::span<const std::uint32_t> streams) const;
     void leave_out(const std::vector<bool>& ample);

@@ -1,51 +1,13 @@
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 
 #include "sim/engine/dispatcher.hpp"
+#include "sim/engine/event_queue.hpp"
 #include "sim/engine/fair_share.hpp"
 #include "sim/engine/flow_engine.hpp"
 
 namespace overlap {
 namespace {
-
-/// Time in whole femtoseconds. Sums don't drift, and equal instants are equal. The range is 2.5 hours;
-/// rounding a date to 1 fs is 1e-8 of the shortest latency that a config may give a meaning to (0.1 µs).
-using Femtoseconds = std::int64_t;
-
-constexpr double per_second = 1e15;
-Femtoseconds to_femtoseconds(Seconds time) {
-    return std::llround(time.si() * per_second);
-}
-Seconds to_seconds(Femtoseconds time) {
-    return Seconds(static_cast<double>(time) / per_second);
-}
-
-enum class Phase : std::uint8_t { launch, setup, body, completion, handoff, flag };
-
-/// The end of a phase of a task, in 16 bytes.
-struct Event {
-    Femtoseconds date;
-    std::uint32_t task;
-    std::uint32_t what;  ///< phase, and a detail
-
-    static constexpr unsigned detail_bits = 28;
-    Event(Femtoseconds date, TaskId task, Phase phase, std::size_t detail)
-        : date(date),
-          task(static_cast<std::uint32_t>(task)),
-          what(static_cast<std::uint32_t>(static_cast<std::size_t>(phase) << detail_bits | detail)) {}
-
-    Phase phase() const { return static_cast<Phase>(what >> detail_bits); }
-    /// body: version of its rate, an older one is void; handoff: its kind; flag: its stop.
-    std::uint32_t detail() const { return what & ((1U << detail_bits) - 1); }
-
-    friend bool operator<(const Event& a, const Event& b) {
-        if (a.date != b.date) return a.date < b.date;
-        if (a.task != b.task) return a.task < b.task;
-        return a.what < b.what;
-    }
-    friend bool operator>(const Event& a, const Event& b) { return b < a; }
-};
 
 class Simulation {
 public:
@@ -58,15 +20,14 @@ public:
           shares_(costs, resources, graph.stream_numbers()),
           states_(graph.size()),
           times_(graph.size()),
-          stream_free_(graph.streams()) {
-        later_.reserve(2 * graph.size());
-    }
+          stream_free_(graph.streams()),
+          later_(graph.size()) {}
 
     EngineResult run() {
         const auto begin = std::chrono::steady_clock::now();
         carry_out(dispatcher_.begin());
         while (!later_.empty() || !at_once_.empty()) {
-            if (at_once_.empty()) now_ = later_.front().date;
+            if (at_once_.empty()) now_ = later_.next_date();
             instant();
             update_rates();
         }
@@ -85,21 +46,18 @@ private:
     void push(Femtoseconds delay, TaskId task, Phase phase, std::size_t detail = 0) {
         const Event event(now_ + delay, task, phase, detail);
         if (delay == 0) return at_once_.push_back(event);
-        later_.push_back(event);
-        std::push_heap(later_.begin(), later_.end(), std::greater<>());
+        later_.push(event);
     }
 
     // All that falls on this instant, in rounds: a launch or a body of no time ends in the next round. Of one
     // round, events go by task number. Units are given away when a round brings nothing about any more.
     void instant() {
-        while (!later_.empty() && later_.front().date == now_) {
-            std::pop_heap(later_.begin(), later_.end(), std::greater<>());
-            at_once_.push_back(later_.back());
-            later_.pop_back();
-        }
+        const auto before = [](const Event& a, const Event& b) { return a.order < b.order; };
+        if (!later_.empty() && later_.next_date() == now_) later_.take_next(at_once_);
         while (!at_once_.empty()) {
             round_.swap(at_once_);
-            if (!std::is_sorted(round_.begin(), round_.end())) std::sort(round_.begin(), round_.end());
+            if (!std::is_sorted(round_.begin(), round_.end(), before))
+                std::sort(round_.begin(), round_.end(), before);
             for (const Event& event : round_) happen(event);
             round_.clear();
             if (at_once_.empty()) carry_out(dispatcher_.settle());
@@ -125,7 +83,7 @@ private:
     }
 
     void happen(const Event& event) {
-        const TaskId task = event.task;
+        const TaskId task = event.task();
         if (event.phase() == Phase::body && event.detail() != states_[task].version) return;
         switch (event.phase()) {
             case Phase::launch:
@@ -196,7 +154,7 @@ private:
     void update_rates() {
         for (const FairShare::Index task : shares_.resolve()) {
             State& state = states_[task];
-            state.done += state.rate * static_cast<double>(now_ - state.since) / per_second;
+            state.done += state.rate * static_cast<double>(now_ - state.since) / femtoseconds_per_second;
             state.since = now_;
             state.rate = shares_.rate(task);
             if (observer_ != nullptr) observer_->rate(to_seconds(now_), task, state.rate);
@@ -216,8 +174,8 @@ private:
     FairShare shares_;
     std::vector<State> states_;
     std::vector<TaskTimes> times_;
-    std::vector<Seconds> stream_free_;    ///< when the last body on it was over
-    std::vector<Event> later_;            ///< a heap, earliest first
+    std::vector<Seconds> stream_free_;  ///< when the last body on it was over
+    EventQueue later_;
     std::vector<Event> round_, at_once_;  ///< of this instant: this round, the next
     Femtoseconds now_ = 0;
 };

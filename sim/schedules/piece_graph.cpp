@@ -31,7 +31,10 @@ public:
           fused_(point.granularity == Granularity::fused),
           hetero_(point.uniformity == Uniformity::hetero),
           single_stream_(params.transfers.single_stream),
-          scatter_(params.scatter) {}
+          scatter_(params.scatter) {
+        for (int rank = 0; rank < pieces_.ranks(); ++rank) peers_.push_back(transfers_.peers(rank));
+        reserve();
+    }
 
     TaskGraph build() {
         if (pieces_.collective_first())
@@ -42,32 +45,45 @@ public:
     }
 
 private:
+    /// Roughly: a copy of each piece, the GEMMs (with packing where they are fused), and an edge a copy.
+    void reserve() {
+        const auto ranks = static_cast<std::size_t>(pieces_.ranks());
+        const std::size_t steps = ranks * static_cast<std::size_t>(pieces_.chunks());
+        const std::size_t copies = steps * (ranks - 1);
+        graph_.reserve(copies + (fused_ ? 2 * steps : copies + steps) + ranks, copies + steps);
+    }
+
     void gather_then_multiply() {
         TaskCube arrival(pieces_.ranks(), pieces_.chunks());
+        std::vector<Payload> payloads(peers_.size());  // by shard
         const auto copy = [&](int rank, int peer, int chunk) {
-            arrival.at(rank, peer, chunk) = transfers_.copy(peer, rank, pieces_.payload(peer, chunk));
+            arrival.at(rank, peer, chunk) =
+                transfers_.copy(peer, rank, payloads[static_cast<std::size_t>(peer)]);
         };
         for (int chunk = 0; chunk < pieces_.chunks(); ++chunk) {
+            for (int shard = 0; shard < pieces_.ranks(); ++shard)
+                payloads[static_cast<std::size_t>(shard)] = pieces_.payload(shard, chunk);
             // In the order of the host's calls. Steps of one stream go side by side on all ranks: an engine
             // that serves as enqueued would wait for the last step of one rank before the first of the next.
             if (single_stream_)
                 for (int step = 0; step + 1 < pieces_.ranks(); ++step)
                     for (int rank = 0; rank < pieces_.ranks(); ++rank)
-                        copy(rank, transfers_.peers(rank)[static_cast<std::size_t>(step)], chunk);
+                        copy(rank, peers(rank)[static_cast<std::size_t>(step)], chunk);
             else
                 for (int rank = 0; rank < pieces_.ranks(); ++rank)
-                    for (const int peer : transfers_.peers(rank)) copy(rank, peer, chunk);
+                    for (const int peer : peers(rank)) copy(rank, peer, chunk);
         }
         for (int rank = 0; rank < pieces_.ranks(); ++rank) multiply_arrivals(rank, arrival);
     }
 
     void multiply_arrivals(int rank, TaskCube& arrival) {
         GemmStream gemms(graph_, pieces_, rank);
-        const std::vector<int> peers = transfers_.peers(rank);
-        if (hetero_ || peers.empty()) gemms.add(rank, -1, {});
-        if (peers.empty()) return;
+        const bool alone = peers(rank).empty();
+        if (hetero_ || alone) gemms.add(rank, -1, {});
+        if (alone) return;
         const std::vector<int> step_shards = shards_of_a_step(rank);
         TaskId last = 0;
+        std::vector<TaskId> after;
         for (int chunk = 0; chunk < pieces_.chunks(); ++chunk) {
             if (!fused_) {
                 for (const int shard : step_shards) {
@@ -76,8 +92,8 @@ private:
                 }
                 continue;
             }
-            std::vector<TaskId> after;
-            for (const int peer : peers) after.push_back(arrival.at(rank, peer, chunk));
+            after.clear();
+            for (const int peer : peers(rank)) after.push_back(arrival.at(rank, peer, chunk));
             if (scatter_) stage_before(rank, step_shards, chunk, after);
             last = gemms.add(step_shards, chunk, after);
             if (scatter_ && !tokens_in_k() && !pieces_.strided()) place_rows(rank, step_shards, chunk, last);
@@ -111,7 +127,7 @@ private:
         TaskCube partial(pieces_.ranks(), pieces_.chunks());  // (owner, source, chunk)
         for (int chunk = 0; chunk < pieces_.chunks(); ++chunk)
             for (int rank = 0; rank < pieces_.ranks(); ++rank)
-                for (const int owner : transfers_.peers(rank)) {
+                for (const int owner : peers(rank)) {
                     const std::array<TaskId, 1> after{produced.at(rank, owner, chunk)};
                     partial.at(owner, rank, chunk) =
                         transfers_.copy(rank, owner, pieces_.payload(owner, chunk), after);
@@ -145,7 +161,7 @@ private:
     void finish_chunk(int chunk, TaskCube& produced, TaskCube& partial) {
         for (int owner = 0; owner < pieces_.ranks(); ++owner) {
             std::vector<TaskId> parts{produced.at(owner, owner, chunk)};
-            for (const int peer : transfers_.peers(owner)) parts.push_back(partial.at(owner, peer, chunk));
+            for (const int peer : peers(owner)) parts.push_back(partial.at(owner, peer, chunk));
             add_reduction(pieces_, transfers_, owner, chunk, parts);
         }
     }
@@ -153,7 +169,7 @@ private:
     /// Shards that are cut into pieces at `rank`, in the order of their pieces within a step. Arrivals: the
     /// own one first, being there; results: the own one last, being nobody's need.
     std::vector<int> shards_of_a_step(int rank) const {
-        std::vector<int> shards = transfers_.peers(rank);
+        std::vector<int> shards = peers(rank);
         if (hetero_) return shards;
         shards.insert(pieces_.collective_first() ? shards.begin() : shards.end(), rank);
         return shards;
@@ -162,6 +178,8 @@ private:
     TaskId add_local(LocalCopyWork work, int rank, int shard, int chunk, std::span<const TaskId> after) {
         return graph_.add(Task{work, rank, local_stream, shard, chunk}, after);
     }
+
+    const std::vector<int>& peers(int rank) const { return peers_[static_cast<std::size_t>(rank)]; }
 
     bool tokens_in_k() const { return pieces_.pair().shard_dim == ShardDim::k; }
 
@@ -172,6 +190,7 @@ private:
     bool hetero_;
     bool single_stream_;
     bool scatter_;
+    std::vector<std::vector<int>> peers_;  ///< by rank
 };
 
 }  // namespace

@@ -67,12 +67,13 @@ Extent Pieces::extent(int shard, int chunk) const {
     return extent;
 }
 
-int Pieces::block_of_c(int shard, int chunk) const {
+std::size_t Pieces::block_of_c(int shard, int chunk) const {
     const bool k_is_cut_in_shards = pair_.shard_dim == ShardDim::k;
     const bool k_is_cut_in_chunks = collective_first() && strided() != k_is_cut_in_shards;
     const int row_block = k_is_cut_in_shards ? 0 : shard;
     const int chunk_block = k_is_cut_in_chunks ? 0 : chunk;
-    return row_block * chunks_ + chunk_block;
+    return static_cast<std::size_t>(row_block) * static_cast<std::size_t>(chunks_) +
+           static_cast<std::size_t>(chunk_block);
 }
 
 // 1d, collective first, sharded along M: the rows of C come out in stage order and are put in place. Along K:
@@ -94,9 +95,9 @@ TaskId GemmStream::add(std::span<const int> shards, int chunk, std::span<const T
     // A whole shard writes the blocks of all its chunks; a fused GEMM those of all its shards.
     const int first = chunk < 0 ? 0 : chunk;
     const int last = chunk < 0 ? pieces_.chunks() - 1 : chunk;
-    shape.accumulate = written_.contains(pieces_.block_of_c(shards[0], first));
+    shape.accumulate = written_[pieces_.block_of_c(shards[0], first)];
     for (const int shard : shards)
-        for (int c = first; c <= last; ++c) written_.insert(pieces_.block_of_c(shard, c));
+        for (int c = first; c <= last; ++c) written_[pieces_.block_of_c(shard, c)] = true;
     const int label = shards.size() == 1 ? shards[0] : -1;
     return graph_.add(Task{shape, rank_, compute_stream, label, chunk}, after);
 }

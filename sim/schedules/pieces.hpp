@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <vector>
 
 #include "sim/schedules/schedule.hpp"
 
@@ -44,7 +45,8 @@ public:
     /// Where that lies in the whole operand; shard_dim m only.
     Extent extent(int shard, int chunk) const;
     /// A number for the block of C that this GEMM adds to; GEMMs with the same number need accumulation.
-    int block_of_c(int shard, int chunk) const;
+    std::size_t block_of_c(int shard, int chunk) const;
+    std::size_t blocks_of_c() const { return block_of_c(ranks_ - 1, chunks_ - 1) + 1; }
     /// Bytes to bring together, or to put in place, around a fused GEMM with these dimensions; 0 where the
     /// pieces of a step lie in place already.
     LocalCopyWork restage(const GemmShape& fused) const;
@@ -66,7 +68,7 @@ private:
 class GemmStream {
 public:
     GemmStream(TaskGraph& graph, const Pieces& pieces, int rank)
-        : graph_(graph), pieces_(pieces), rank_(rank) {}
+        : graph_(graph), pieces_(pieces), rank_(rank), written_(pieces.blocks_of_c()) {}
     /// GEMM over chunk `chunk` of `shards` (−1: whole shards), after `after`.
     TaskId add(std::span<const int> shards, int chunk, std::span<const TaskId> after);
     TaskId add(int shard, int chunk, std::span<const TaskId> after) {
@@ -77,7 +79,7 @@ private:
     TaskGraph& graph_;
     const Pieces& pieces_;
     int rank_;
-    std::set<int> written_;  ///< blocks of C
+    std::vector<bool> written_;  ///< by block of C
 };
 
 /// The sum of the partial results of a piece at its owner, after `parts`, and for all_reduce the way of the

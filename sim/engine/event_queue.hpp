@@ -1,0 +1,114 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "sim/core/task_graph.hpp"
+
+namespace overlap {
+
+/// Time in whole femtoseconds. Sums don't drift, and equal instants are equal. The range is 2.5 hours;
+/// rounding a date to 1 fs is 1e-8 of the shortest latency that a config may give a meaning to (0.1 µs).
+using Femtoseconds = std::int64_t;
+
+inline constexpr double femtoseconds_per_second = 1e15;
+inline Femtoseconds to_femtoseconds(Seconds time) {
+    return std::llround(time.si() * femtoseconds_per_second);
+}
+inline Seconds to_seconds(Femtoseconds time) {
+    return Seconds(static_cast<double>(time) / femtoseconds_per_second);
+}
+
+enum class Phase : std::uint8_t { launch, setup, body, completion, handoff, flag };
+
+/// The end of a phase of a task, in 16 bytes.
+struct Event {
+    Femtoseconds date = 0;
+    std::uint64_t order = 0;  ///< of the events of a date: task, phase, and a detail
+
+    static constexpr unsigned detail_bits = 28, task_shift = 32;
+    Event() = default;
+    Event(Femtoseconds date, TaskId task, Phase phase, std::size_t detail)
+        : date(date),
+          order(std::uint64_t(task) << task_shift | std::uint64_t(phase) << detail_bits | detail) {}
+
+    TaskId task() const { return order >> task_shift; }
+    Phase phase() const { return static_cast<Phase>(order >> detail_bits & 0xfU); }
+    /// body: version of its rate, an older one is void; handoff: its kind; flag: its stop.
+    std::uint32_t detail() const { return static_cast<std::uint32_t>(order & ((1U << detail_bits) - 1)); }
+};
+
+/// Events by date. Symmetric GPUs do the same at the same instant: of the events that are pushed one after
+/// another, those of one date are chained, and a chain is one entry of the heap (of 8 GPUs with 8 chunks, 204
+/// entries for 2328 events).
+class EventQueue {
+public:
+    explicit EventQueue(std::size_t tasks) { links_.reserve(2 * tasks); }
+
+    bool empty() const { return chains_.empty(); }
+    Femtoseconds next_date() const { return chains_.front().date; }
+
+    /// Its date is after all that were taken.
+    void push(const Event& event) {
+        const std::uint32_t link = add_link(event);
+        if (event.date == last_date_) {
+            links_[last_].next = link;
+        } else {
+            chains_.push_back({event.date, link});
+            std::push_heap(chains_.begin(), chains_.end(), std::greater<>());
+            last_date_ = event.date;
+        }
+        last_ = link;
+    }
+
+    /// Appends all events of the next date, in no particular order.
+    void take_next(std::vector<Event>& events) {
+        const Femtoseconds date = next_date();
+        if (date == last_date_) last_date_ = 0;
+        while (!empty() && next_date() == date) {
+            std::pop_heap(chains_.begin(), chains_.end(), std::greater<>());
+            for (std::uint32_t link = chains_.back().first; link != none;) {
+                events.push_back(links_[link].event);
+                const std::uint32_t next = std::exchange(links_[link].next, free_);
+                free_ = std::exchange(link, next);
+            }
+            chains_.pop_back();
+        }
+    }
+
+private:
+    static constexpr std::uint32_t none = UINT32_MAX;
+    struct Link {
+        Event event;
+        std::uint32_t next = none;
+    };
+    struct Chain {
+        Femtoseconds date;
+        std::uint32_t first;
+        friend auto operator<=>(const Chain&, const Chain&) = default;
+    };
+
+    std::uint32_t add_link(const Event& event) {
+        if (free_ == none) {
+            links_.push_back({event});
+            return static_cast<std::uint32_t>(links_.size() - 1);
+        }
+        const std::uint32_t link = free_;
+        free_ = links_[link].next;
+        links_[link] = {event};
+        return link;
+    }
+
+    std::vector<Chain> chains_;  ///< a heap, earliest first
+    std::vector<Link> links_;
+    std::uint32_t free_ = none;   ///< links that were taken, chained
+    std::uint32_t last_ = none;   ///< the link pushed last
+    Femtoseconds last_date_ = 0;  ///< its date; 0, at which nothing is pushed, where its chain was taken
+};
+
+}  // namespace overlap

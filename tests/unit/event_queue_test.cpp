@@ -1,0 +1,51 @@
+// What a simulation does next.
+#include "sim/engine/event_queue.hpp"
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <random>
+#include <set>
+
+using namespace overlap;
+
+TEST_CASE("an event holds its task, phase and detail") {
+    const std::uint32_t most = (1U << Event::detail_bits) - 1;
+    const Event event(7, UINT32_MAX, Phase::flag, most);
+    CHECK(event.date == 7);
+    CHECK(event.task() == UINT32_MAX);
+    CHECK(event.phase() == Phase::flag);
+    CHECK(event.detail() == most);
+    // Of one date, the lower task goes first, whatever its phase.
+    CHECK(Event(7, 1, Phase::flag, most).order < Event(7, 2, Phase::launch, 0).order);
+}
+
+// Against a map. Few dates, so that chains grow, break off, and are taken while others of their date exist.
+TEST_CASE("events come by date, all of one date at once") {
+    std::mt19937 random(1);
+    EventQueue queue(10);
+    std::map<Femtoseconds, std::multiset<std::uint64_t>> expected;
+    Femtoseconds now = 0;
+    std::size_t taken = 0;
+    for (unsigned round = 0; round < 1000; ++round) {
+        for (unsigned pushes = random() % 8; pushes > 0; --pushes) {
+            const Event event(now + 1 + random() % 5, random() % 100, Phase::body, random() % 3);
+            queue.push(event);
+            expected[event.date].insert(event.order);
+        }
+        REQUIRE(queue.empty() == expected.empty());
+        if (queue.empty()) continue;
+        now = queue.next_date();
+        REQUIRE(now == expected.begin()->first);
+        std::vector<Event> events;
+        queue.take_next(events);
+        std::multiset<std::uint64_t> orders;
+        for (const Event& event : events) {
+            REQUIRE(event.date == now);
+            orders.insert(event.order);
+        }
+        REQUIRE(orders == expected.begin()->second);
+        expected.erase(expected.begin());
+        taken += events.size();
+    }
+    CHECK(taken > 1000);
+}
