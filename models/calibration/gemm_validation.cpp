@@ -59,6 +59,8 @@ GemmValidation fit_and_validate(std::span<const GemmMeasurement> rows, const Gem
     GemmValidation result = folds.front().get();
     result.cross_validated_mean = result.held_out.mean / gemm_folds;
     result.cross_validated_p90 = result.held_out.p90 / gemm_folds;
+    for (const GemmMeasurement& row : rows_of_fold(rows, 0, true))
+        if (row.time >= shortest_judged) result.held_out_rows.push_back(row);
     for (auto fold = folds.begin() + 1; fold != folds.end(); ++fold) {
         const GemmErrors held_out = fold->get().held_out;
         result.cross_validated_mean += held_out.mean / gemm_folds;

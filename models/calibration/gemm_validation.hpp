@@ -31,6 +31,7 @@ struct GemmValidation {
     GemmErrors held_out;
     double cross_validated_mean = 0;
     double cross_validated_p90 = 0;
+    std::vector<GemmMeasurement> held_out_rows;  ///< those of `held_out`
 };
 /// `anchors` join every fit and are never judged.
 GemmValidation fit_and_validate(std::span<const GemmMeasurement> rows, const GemmPrior& prior,

@@ -10,8 +10,10 @@
 #include "models/calibration/gemm_json.hpp"
 #include "models/calibration/measured_calibration.hpp"
 #include "sim/calibration/device_problems.hpp"
+#include "sim/commands/calibration_plots.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/config_folder.hpp"
+#include "sim/report/gnuplot.hpp"
 
 namespace overlap {
 namespace {
@@ -19,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct CalibrateFlags {
-    std::string data, measurements, out = "configs/calibrations", date;
+    std::string data, measurements, out = "configs/calibrations", date, plots;
     std::vector<std::string> devices;
 };
 
@@ -81,7 +83,10 @@ std::string calibrate_from_measurements(const CalibrateFlags& flags, const std::
                          shown(folder), ConfigFolder::standard());
     write_groups(flags.out, device, device_groups(copies));
     std::ostringstream out;
-    for (const MeasuredCalibration& calibration : calibrations) out << report(calibration, shown(folder));
+    for (const MeasuredCalibration& calibration : calibrations) {
+        out << report(calibration, shown(folder));
+        if (!flags.plots.empty()) draw(flags.plots, calibration);
+    }
     for (const DeviceCalibration& calibration : copies) out << report(calibration, device);
     if (flags.data.empty()) return out.str();
     std::map<DType, GemmParameters> parameters;
@@ -101,8 +106,10 @@ std::string calibrate_from_tables(const CalibrateFlags& flags, const std::vector
     std::ostringstream table;
     table << "device   dtype    fitted   held out: mean     p90  families    rows   4-fold mean     p90\n"
           << std::fixed << std::setprecision(1);
-    for (const auto& [device, dtype, errors] :
+    for (const GemmCalibrationResult& result :
          write_gemm_calibrations(flags.data, flags.out, date, devices)) {
+        const auto& [device, dtype, errors] = result;
+        if (!flags.plots.empty()) draw(flags.plots, result);
         table << std::left << std::setw(9) << device << std::setw(6) << name_of(dtype) << std::right;
         put_percent(table, 7, errors.fitted.mean);
         put_percent(table, 15, errors.held_out.mean);
@@ -119,8 +126,10 @@ void execute(const CalibrateFlags& flags) {
     if (!flags.data.empty()) folders.push_back(fs::path(flags.data) / "gemm");
     if (!flags.measurements.empty()) folders.push_back(flags.measurements);
     folders.push_back(flags.out);
+    if (!flags.plots.empty()) folders.push_back(flags.plots);
     for (const auto& folder : folders)
         if (!fs::is_directory(folder)) throw UserError(folder.string() + ": no such folder");
+    if (!flags.plots.empty()) require_gnuplot();
 
     std::map<std::string, fs::path> measured = find_measurements(ConfigFolder::standard().traces());
     if (!flags.measurements.empty()) measured = {{measured_device(flags.measurements), flags.measurements}};
@@ -156,6 +165,8 @@ void add_calibrate_command(CLI::App& app) {
                         "Folder of microbenchmark results (gemm.jsonl); default: those in traces/");
     command->add_option("--data", flags->data, "Folder of public tables, with gemm/ in it; default none");
     command->add_option("--out", flags->out, "Folder of <device>.json; default configs/calibrations");
+    command->add_option("--plots", flags->plots,
+                        "Folder for SVG plots, held out against measured; needs gnuplot; default none");
     command->add_option("--date", flags->date,
                         "Date in what is fitted to public tables; default today (UTC)");
     command->add_option("devices", flags->devices, "Devices to fit; default all that have measurements");
