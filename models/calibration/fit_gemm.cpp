@@ -3,6 +3,7 @@
 #include <ceres/ceres.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -21,23 +22,45 @@ constexpr Seconds short_kernel = microseconds(20);
 constexpr double loss_scale = 0.06;    // relative error from which rows count linearly, not squared
 constexpr double short_weight = 0.35;  // of rows below `short_kernel`
 constexpr double prior_weight = 0.15;  // a prior as strong as about (0.15 / 0.06)² = 6 rows
-constexpr double log_step = 2e-3;      // for differences; wide enough to see across a change of tile
+constexpr double campaign_spread = 1.2;
+constexpr double log_step = 2e-3;  // for differences; wide enough to see across a change of tile
 
-/// The parameters as Ceres sees them: logarithms of the fields, then of the efficiencies.
-std::vector<double> to_logs(const GemmParameters& parameters) {
+/// The parameters as Ceres sees them: logarithms of the fields, the efficiencies, the rates of campaigns. Of
+/// a field that is 0 there is no logarithm: nothing depends on its place, so the prior holds it.
+std::vector<double> to_logs(const GemmParameters& parameters, std::size_t campaigns) {
     std::vector<double> logs;
-    for (const GemmField& field : gemm_fields()) logs.push_back(std::log(field.get(parameters)));
+    for (const GemmField& field : gemm_fields()) {
+        const double value = field.get(parameters);
+        logs.push_back(value == 0 ? 0 : std::log(value));
+    }
     for (const GemmTile& tile : parameters.tiles) logs.push_back(std::log(tile.efficiency));
+    logs.resize(logs.size() + campaigns, 0.0);
     return logs;
 }
-GemmParameters from_logs(const GemmParameters& form, const double* logs) {
-    GemmParameters parameters = form;
-    for (const GemmField& field : gemm_fields()) field.set(parameters, std::exp(*logs++));
-    for (GemmTile& tile : parameters.tiles) tile.efficiency = std::exp(*logs++);
-    return parameters;
+
+struct Point {
+    GemmParameters parameters;
+    std::vector<double> campaign_rates;
+};
+Point from_logs(const GemmParameters& form, const std::vector<double>& logs) {
+    Point point{form, {}};
+    auto log = logs.begin();
+    for (const GemmField& field : gemm_fields()) {
+        if (field.get(form) != 0) field.set(point.parameters, std::exp(*log));
+        ++log;
+    }
+    for (GemmTile& tile : point.parameters.tiles) tile.efficiency = std::exp(*log++);
+    while (log != logs.end()) point.campaign_rates.push_back(std::exp(*log++));
+    return point;
 }
 
-std::vector<double> log_spreads(const GemmPrior& prior) {
+std::size_t count_campaigns(std::span<const GemmMeasurement> rows) {
+    int last = 0;
+    for (const GemmMeasurement& row : rows) last = std::max(last, row.campaign);
+    return static_cast<std::size_t>(last);
+}
+
+std::vector<double> log_spreads(const GemmPrior& prior, std::size_t campaigns) {
     std::vector<double> spreads;
     for (const double spread : prior.field_spread) spreads.push_back(std::log(spread));
     std::int64_t largest = 0;
@@ -45,6 +68,7 @@ std::vector<double> log_spreads(const GemmPrior& prior) {
     // Rate and efficiencies only count as products: holding the largest tile near 1 settles which is which.
     for (const GemmTile& tile : prior.start.tiles)
         spreads.push_back(std::log(tile.m * tile.n == largest ? 1.05 : prior.tile_spread));
+    spreads.resize(spreads.size() + campaigns, std::log(campaign_spread));
     return spreads;
 }
 
@@ -53,7 +77,10 @@ std::vector<double> log_spreads(const GemmPrior& prior) {
 class FitCost : public ceres::CostFunction {
 public:
     FitCost(std::span<const GemmMeasurement> rows, const GemmPrior& prior)
-        : rows_(rows), form_(prior.start), start_(to_logs(prior.start)), spread_(log_spreads(prior)) {
+        : rows_(rows),
+          form_(prior.start),
+          start_(to_logs(prior.start, count_campaigns(rows))),
+          spread_(log_spreads(prior, count_campaigns(rows))) {
         set_num_residuals(static_cast<int>(rows.size() + start_.size()));
         mutable_parameter_block_sizes()->push_back(static_cast<int>(start_.size()));
         std::map<Family, double> count;
@@ -84,10 +111,10 @@ public:
 
 private:
     void evaluate(const std::vector<double>& logs, double* residuals) const {
-        const GemmParameters parameters = from_logs(form_, logs.data());
+        const auto [parameters, rates] = from_logs(form_, logs);
         for (std::size_t i = 0; i < rows_.size(); ++i) {
             const GemmMeasurement& row = rows_[i];
-            const double error = std::log(estimate_gemm(row.shape, parameters, row.busy).total() / row.time);
+            const double error = std::log(fitted_time(row, parameters, rates) / row.time);
             const double x = error / loss_scale;
             const double loss = loss_scale * std::sqrt(2 * (std::sqrt(1 + x * x) - 1));
             residuals[i] = weights_[i] * std::copysign(loss, error);
@@ -159,11 +186,20 @@ void normalise(GemmParameters& parameters) {
 
 }  // namespace
 
+Seconds fitted_time(const GemmMeasurement& row, const GemmParameters& parameters,
+                    std::span<const double> campaign_rates) {
+    if (row.campaign == 0) return estimate_gemm(row.shape, parameters, row.busy).total();
+    assert(static_cast<std::size_t>(row.campaign) <= campaign_rates.size());
+    GemmParameters own = parameters;
+    own.peak_rate = own.peak_rate * campaign_rates[static_cast<std::size_t>(row.campaign) - 1];
+    return estimate_gemm(row.shape, own, row.busy).total();
+}
+
 GemmFit fit_gemm(std::span<const GemmMeasurement> rows, const GemmPrior& prior) {
     const std::vector<GemmMeasurement> taken = thinned(rows);
     const FitCost cost(taken, prior);
-    std::vector<double> logs = to_logs(prior.start);
-    const std::vector<double> spreads = log_spreads(prior);
+    std::vector<double> logs = to_logs(prior.start, count_campaigns(taken));
+    const std::vector<double> spreads = log_spreads(prior, count_campaigns(taken));
     ceres::Problem::Options keep;
     keep.cost_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
     ceres::Problem problem(keep);
@@ -187,8 +223,10 @@ GemmFit fit_gemm(std::span<const GemmMeasurement> rows, const GemmPrior& prior) 
     ceres::Solver::Summary summary;
     ceres::Solve(options, &problem, &summary);
 
+    const Point found = from_logs(prior.start, logs);
     GemmFit fit;
-    fit.parameters = from_logs(prior.start, logs.data());
+    fit.parameters = found.parameters;
+    fit.campaign_rates = found.campaign_rates;
     normalise(fit.parameters);
     const Certainty known = certainty(cost, logs, spreads, taken.size());
     std::size_t j = 0;
@@ -202,6 +240,8 @@ GemmFit fit_gemm(std::span<const GemmMeasurement> rows, const GemmPrior& prior) 
         fit.tile_residuals.push_back(known.residual[j]);
         fit.tile_prior_share.push_back(known.prior_share[j++]);
     }
+    for (const double rate : fit.campaign_rates)
+        fit.campaign_errors.push_back(rate * known.relative_error[j++]);
     return fit;
 }
 

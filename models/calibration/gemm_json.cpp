@@ -10,7 +10,7 @@ constexpr double mostly = 0.5;  // prior share from which a parameter counts as 
 
 /// As the key ends: "launch_us" is in us.
 std::string unit_of(const std::string& key) {
-    for (const std::string unit : {"us", "TFLOPS", "GBps", "MB"})
+    for (const std::string unit : {"us", "TFLOPS", "GBps", "MB", "per_kB"})
         if (key.ends_with("_" + unit)) return unit;
     return "1";
 }
