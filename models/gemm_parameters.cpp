@@ -46,7 +46,7 @@ std::span<const GemmField> gemm_fields() {
     using P = GemmParameters;
     constexpr Range time_us{0.0, 1e6};
     constexpr Range rate_GBps{1e-3, 1e7};
-    static const std::array<GemmField, 14> fields{{
+    static const std::array<GemmField, 15> fields{{
         {"launch_us", time_us, [](const P& p) { return to_microseconds(p.launch); },
          [](P& p, double v) { p.launch = microseconds(v); }},
         {"tile_fixed_us", time_us, [](const P& p) { return to_microseconds(p.tile_fixed); },
@@ -57,6 +57,8 @@ std::span<const GemmField> gemm_fields() {
          {1e-3, 1e7},
          [](const P& p) { return to_teraflops(p.peak_rate); },
          [](P& p, double v) { p.peak_rate = teraflops(v); }},
+        {"stride_loss_per_kB", fraction, [](const P& p) { return p.stride_loss; },
+         [](P& p, double v) { p.stride_loss = v; }},
         {"tail_floor", fraction, [](const P& p) { return p.tail_floor; },
          [](P& p, double v) { p.tail_floor = v; }},
         {"partial_floor", fraction, [](const P& p) { return p.partial_floor; },

@@ -1,6 +1,7 @@
 #include "models/calibration/fit_gemm.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -19,22 +20,44 @@ constexpr double rows_per_family = 60;  // more rows of a family say little that
 constexpr double most_rows = 1600;      // in one fit, spread evenly over the families: for speed
 constexpr Seconds short_kernel = microseconds(20);
 constexpr double short_weight = 0.35;  // of rows below `short_kernel`
+constexpr double campaign_spread = 1.2;
 
-/// The parameters as Ceres sees them: logarithms of the fields, then of the efficiencies.
-std::vector<double> to_logs(const GemmParameters& parameters) {
+/// The parameters as Ceres sees them: logarithms of the fields, the efficiencies, the rates of campaigns. Of
+/// a field that is 0 there is no logarithm: nothing depends on its place, so the prior holds it.
+std::vector<double> to_logs(const GemmParameters& parameters, std::size_t campaigns) {
     std::vector<double> logs;
-    for (const GemmField& field : gemm_fields()) logs.push_back(std::log(field.get(parameters)));
+    for (const GemmField& field : gemm_fields()) {
+        const double value = field.get(parameters);
+        logs.push_back(value == 0 ? 0 : std::log(value));
+    }
     for (const GemmTile& tile : parameters.tiles) logs.push_back(std::log(tile.efficiency));
+    logs.resize(logs.size() + campaigns, 0.0);
     return logs;
 }
-GemmParameters from_logs(const GemmParameters& form, const double* logs) {
-    GemmParameters parameters = form;
-    for (const GemmField& field : gemm_fields()) field.set(parameters, std::exp(*logs++));
-    for (GemmTile& tile : parameters.tiles) tile.efficiency = std::exp(*logs++);
-    return parameters;
+
+struct Point {
+    GemmParameters parameters;
+    std::vector<double> campaign_rates;
+};
+Point from_logs(const GemmParameters& form, const std::vector<double>& logs) {
+    Point point{form, {}};
+    auto log = logs.begin();
+    for (const GemmField& field : gemm_fields()) {
+        if (field.get(form) != 0) field.set(point.parameters, std::exp(*log));
+        ++log;
+    }
+    for (GemmTile& tile : point.parameters.tiles) tile.efficiency = std::exp(*log++);
+    while (log != logs.end()) point.campaign_rates.push_back(std::exp(*log++));
+    return point;
 }
 
-std::vector<double> log_spreads(const GemmPrior& prior) {
+std::size_t count_campaigns(std::span<const GemmMeasurement> rows) {
+    int last = 0;
+    for (const GemmMeasurement& row : rows) last = std::max(last, row.campaign);
+    return static_cast<std::size_t>(last);
+}
+
+std::vector<double> log_spreads(const GemmPrior& prior, std::size_t campaigns) {
     std::vector<double> spreads;
     for (const double spread : prior.field_spread) spreads.push_back(std::log(spread));
     std::int64_t largest = 0;
@@ -42,6 +65,7 @@ std::vector<double> log_spreads(const GemmPrior& prior) {
     // Rate and efficiencies only count as products: holding the largest tile near 1 settles which is which.
     for (const GemmTile& tile : prior.start.tiles)
         spreads.push_back(std::log(tile.m * tile.n == largest ? 1.05 : prior.tile_spread));
+    spreads.resize(spreads.size() + campaigns, std::log(campaign_spread));
     return spreads;
 }
 
@@ -81,11 +105,20 @@ void normalise(GemmParameters& parameters) {
 
 }  // namespace
 
+Seconds fitted_time(const GemmMeasurement& row, const GemmParameters& parameters,
+                    std::span<const double> campaign_rates) {
+    if (row.campaign == 0) return estimate_gemm(row.shape, parameters, row.busy).total();
+    assert(static_cast<std::size_t>(row.campaign) <= campaign_rates.size());
+    GemmParameters own = parameters;
+    own.peak_rate = own.peak_rate * campaign_rates[static_cast<std::size_t>(row.campaign) - 1];
+    return estimate_gemm(row.shape, own, row.busy).total();
+}
+
 GemmFit fit_gemm(std::span<const GemmMeasurement> rows, const GemmPrior& prior) {
     const std::vector<GemmMeasurement> taken = thinned(rows);
     RobustProblem problem;
-    problem.start = to_logs(prior.start);
-    problem.spread = log_spreads(prior);
+    problem.start = to_logs(prior.start, count_campaigns(taken));
+    problem.spread = log_spreads(prior, count_campaigns(taken));
     for (std::size_t j = 0; j < problem.start.size(); ++j) {
         double low = problem.start[j] - 5 * problem.spread[j],
                high = problem.start[j] + 5 * problem.spread[j];
@@ -99,14 +132,16 @@ GemmFit fit_gemm(std::span<const GemmMeasurement> rows, const GemmPrior& prior) 
     }
     problem.weights = weights_of(taken);
     problem.errors = [&](const std::vector<double>& logs, double* errors) {
-        const GemmParameters parameters = from_logs(prior.start, logs.data());
+        const auto [parameters, rates] = from_logs(prior.start, logs);
         for (const GemmMeasurement& row : taken)
-            *errors++ = std::log(estimate_gemm(row.shape, parameters, row.busy).total() / row.time);
+            *errors++ = std::log(fitted_time(row, parameters, rates) / row.time);
     };
     const RobustFit known = robust_fit(problem);
 
+    const Point found = from_logs(prior.start, known.at);
     GemmFit fit;
-    fit.parameters = from_logs(prior.start, known.at.data());
+    fit.parameters = found.parameters;
+    fit.campaign_rates = found.campaign_rates;
     normalise(fit.parameters);
     std::size_t j = 0;
     for (const GemmField& field : gemm_fields()) {
@@ -119,6 +154,8 @@ GemmFit fit_gemm(std::span<const GemmMeasurement> rows, const GemmPrior& prior) 
         fit.tile_residuals.push_back(known.residual[j]);
         fit.tile_prior_share.push_back(known.prior_share[j++]);
     }
+    for (const double rate : fit.campaign_rates)
+        fit.campaign_errors.push_back(rate * known.standard_error[j++]);
     return fit;
 }
 

@@ -27,6 +27,10 @@ Json provenance(const GemmRecipe& recipe, const GemmValidation& validation, cons
                 {"mean_error_cross_validated_pct", percent(validation.cross_validated_mean)},
                 {"p90_error_cross_validated_pct", percent(validation.cross_validated_p90)}};
     if (!recipe.anchors.empty()) result["anchors"] = anchors;
+    for (std::size_t i = 0; i < validation.fit.campaign_rates.size(); ++i)
+        result["campaigns"].push_back({{"rows", recipe.filter.campaigns.at(i)},
+                                       {"rate", rounded(validation.fit.campaign_rates[i])},
+                                       {"standard_error", rounded(validation.fit.campaign_errors[i])}});
     if (!recipe.note.empty()) result["note"] = recipe.note;
     return result;
 }

@@ -9,13 +9,13 @@
 namespace overlap {
 
 GemmErrors gemm_errors(std::span<const GemmMeasurement> rows, const GemmParameters& parameters,
-                       Seconds shortest) {
+                       std::span<const double> campaign_rates, Seconds shortest) {
     std::vector<double> errors;
     std::set<std::pair<std::int64_t, std::int64_t>> families;
     for (const GemmMeasurement& row : rows) {
         if (row.time < shortest) continue;
         families.insert({row.shape.n, row.shape.k});
-        errors.push_back(std::abs(estimate_gemm(row.shape, parameters).total() / row.time - 1));
+        errors.push_back(std::abs(fitted_time(row, parameters, campaign_rates) / row.time - 1));
     }
     if (errors.empty()) return {};
     std::sort(errors.begin(), errors.end());
@@ -52,8 +52,8 @@ GemmValidation fit_and_validate(std::span<const GemmMeasurement> rows, const Gem
             known.insert(known.end(), anchors.begin(), anchors.end());
             GemmValidation result;
             result.fit = fit_gemm(known, prior);
-            result.fitted = gemm_errors(outside, result.fit.parameters);
-            result.held_out = gemm_errors(inside, result.fit.parameters);
+            result.fitted = gemm_errors(outside, result.fit.parameters, result.fit.campaign_rates);
+            result.held_out = gemm_errors(inside, result.fit.parameters, result.fit.campaign_rates);
             return result;
         }));
     GemmValidation result = folds.front().get();

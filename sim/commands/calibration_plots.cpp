@@ -2,7 +2,6 @@
 
 #include <array>
 
-#include "models/gemm_model.hpp"
 #include "sim/report/gnuplot.hpp"
 
 namespace overlap {
@@ -37,10 +36,10 @@ void draw(const std::filesystem::path& folder, const MeasuredCalibration& calibr
 void draw(const std::filesystem::path& folder, const GemmCalibrationResult& result) {
     std::vector<PlotSeries> series{{"M < 256", {}}, {"M 256 to 2047", {}}, {"M >= 2048", {}}};
     constexpr std::array<std::int64_t, 2> limits{256, 2048};
+    const GemmFit& fit = result.validation.fit;
     for (const GemmMeasurement& row : result.validation.held_out_rows) {
         const auto place = static_cast<std::size_t>(row.shape.m >= limits[0]) + (row.shape.m >= limits[1]);
-        series[place].points.push_back(
-            point(row.time, estimate_gemm(row.shape, result.validation.fit.parameters).total()));
+        series[place].points.push_back(point(row.time, fitted_time(row, fit.parameters, fit.campaign_rates)));
     }
     draw_gemms(folder, result.device, result.dtype, "families held out of the fit", series);
 }
