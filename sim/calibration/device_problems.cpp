@@ -1,7 +1,7 @@
 #include "sim/calibration/device_problems.hpp"
 
 #include "sim/calibration/dma_copies.hpp"
-#include "sim/calibration/interference.hpp"
+#include "sim/calibration/interference_factors.hpp"
 #include "sim/calibration/kernel_copies.hpp"
 #include "sim/calibration/local_kernels.hpp"
 
@@ -49,7 +49,7 @@ std::vector<DeviceProblem> device_problems(const std::string& device, const fs::
     if (peers) problems.push_back(dma_copies(folder, shown));
     if (peers) problems.push_back(kernel_copies(folder, shown));
     if (local) problems.push_back(local_kernels(folder, shown));
-    if (peers && local) problems.push_back(interference(folder, shown));
+    if (peers && local) problems.push_back(interference_factors(folder, shown));
     return problems;
 }
 

@@ -11,6 +11,6 @@ namespace overlap {
 /// copy gets in that becomes ready in the middle of a GEMM (`late_copy`): the `interference` group of the
 /// H200. Predicted by simulating the case, GEMM chain and copy chains, and taking times from it as the
 /// microbenchmark does.
-DeviceProblem interference(const std::filesystem::path& folder, const std::string& shown);
+DeviceProblem interference_factors(const std::filesystem::path& folder, const std::string& shown);
 
 }  // namespace overlap

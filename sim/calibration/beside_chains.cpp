@@ -1,4 +1,4 @@
-#include "sim/calibration/beside.hpp"
+#include "sim/calibration/beside_chains.hpp"
 
 #include <algorithm>
 #include <cmath>

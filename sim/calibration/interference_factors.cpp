@@ -1,9 +1,9 @@
-#include "sim/calibration/interference.hpp"
+#include "sim/calibration/interference_factors.hpp"
 
 #include <algorithm>
 #include <map>
 
-#include "sim/calibration/beside.hpp"
+#include "sim/calibration/beside_chains.hpp"
 
 namespace overlap {
 namespace {
@@ -94,7 +94,7 @@ void add_late(ConfigObject line, DeviceProblem& problem) {
 
 }  // namespace
 
-DeviceProblem interference(const std::filesystem::path& folder, const std::string& shown) {
+DeviceProblem interference_factors(const std::filesystem::path& folder, const std::string& shown) {
     DeviceProblem problem{.name = "interference",
                           .parameters = parameters(),
                           .rows = {},
