@@ -45,6 +45,9 @@ struct Claim {
 struct Cost {
     Seconds launch;
     bool launch_ahead = false;  ///< launched while the stream is still busy with the task before
+    /// Not 0: a GPU launches such tasks one at a time, and one that had to wait for another takes so long
+    /// instead of `launch`.
+    Seconds queued_launch;
     Seconds setup;
     Seconds body;  ///< at the top rate; demands may make it longer
     Seconds completion;

@@ -20,7 +20,7 @@ Cost scaled(Cost cost, double share) {
 }
 
 void remove_latencies(Cost& cost) {
-    cost.launch = cost.setup = cost.completion = Seconds();
+    cost.launch = cost.queued_launch = cost.setup = cost.completion = Seconds();
     cost.handoff = cost.remote_handoff = cost.flag = Seconds();
 }
 

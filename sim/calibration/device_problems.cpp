@@ -1,6 +1,9 @@
 #include "sim/calibration/device_problems.hpp"
 
 #include "sim/calibration/dma_copies.hpp"
+#include "sim/calibration/interference_factors.hpp"
+#include "sim/calibration/kernel_copies.hpp"
+#include "sim/calibration/local_kernels.hpp"
 
 namespace overlap {
 namespace {
@@ -40,8 +43,13 @@ private:
 std::vector<DeviceProblem> device_problems(const std::string& device, const fs::path& folder,
                                            const std::string& shown) {
     std::vector<DeviceProblem> problems;
-    if (device == "h200" && fs::exists(folder / "two_gpus.jsonl") && fs::exists(folder / "four_gpus.jsonl"))
-        problems.push_back(dma_copies(folder, shown));
+    const auto has = [&](const std::string& file) { return fs::exists(folder / file); };
+    if (device != "h200") return problems;
+    const bool peers = has("two_gpus.jsonl") && has("four_gpus.jsonl"), local = has("local.jsonl");
+    if (peers) problems.push_back(dma_copies(folder, shown));
+    if (peers) problems.push_back(kernel_copies(folder, shown));
+    if (local) problems.push_back(local_kernels(folder, shown));
+    if (peers && local) problems.push_back(interference_factors(folder, shown));
     return problems;
 }
 

@@ -69,7 +69,7 @@ private:
         for (const TaskId task : next.set_up) set_up(task);
         for (const TaskId task : next.launch) {
             times_[task].start = to_seconds(now_);
-            push(to_femtoseconds(costs_[task].launch), task, Phase::launch);
+            push(to_femtoseconds(dispatcher_.launch_time(task)), task, Phase::launch);
         }
     }
 

@@ -163,7 +163,7 @@ private:
 
     void launch(TaskId task) {
         times_[task].start = now();
-        after(costs_[task].launch, task, [this, task] { carry_out(dispatcher_.launched(task)); });
+        after(dispatcher_.launch_time(task), task, [this, task] { carry_out(dispatcher_.launched(task)); });
     }
 
     void set_up(TaskId task) {

@@ -97,9 +97,31 @@ DeviceSpec read(const std::filesystem::path& path, ConfigObject* calibration) {
     device.copy_kernel.launch = time(kernel, "launch_us");
     device.copy_kernel.completion = time(kernel, "completion_us");
     device.copy_kernel.link_per_cu = rate(kernel, "link_GBps_per_cu");
-    device.copy_kernel.cu = rate(kernel, "cu_GBps");
+    // What a unit streams: of copies, or apart for reads and writes.
+    if (!kernel.has("cu_read_GBps")) device.stream.cu = rate(kernel, "cu_GBps");
     device.copy_kernel.remote_read = rate(kernel, "remote_read_GBps");
     device.copy_kernel.default_cus = count(kernel, "default_cus", 1024);
+    if (kernel.has("queued_launch_us")) device.copy_kernel.queued_launch = time(kernel, "queued_launch_us");
+    if (kernel.has("pull_start_us")) device.copy_kernel.pull_start = time(kernel, "pull_start_us");
+    const auto number = [&](const std::string& key, Range range, double& value) {
+        if (kernel.has(key)) value = kernel.sourced(key, range);
+    };
+    number("units_per_block", {0.01, 1}, device.copy_kernel.units_per_block);
+    number("saturation", {0.5, 100}, device.copy_kernel.saturation);
+    number("link_overhead", {0, 1}, device.copy_kernel.link_overhead);
+    number("pull_requests", {0, 1}, device.copy_kernel.pull_requests);
+    number("push_acknowledgements", {0, 1}, device.copy_kernel.push_acknowledgements);
+    device.stream.strided_run = device.dma.strided_run;
+    if (kernel.has("strided_run_bytes"))
+        device.stream.strided_run = Bytes(kernel.sourced("strided_run_bytes", {0, 1e9}));
+    if (kernel.has("stream_start_us")) device.stream.start = time(kernel, "stream_start_us");
+    if (kernel.has("cu_read_GBps")) {
+        device.stream.read = rate(kernel, "cu_read_GBps");
+        device.stream.write = rate(kernel, "cu_write_GBps");
+    }
+    number("read_write_overlap", {1, 10}, device.stream.overlap);
+    if (kernel.has("cu_reduce_GBps")) device.stream.reduce = rate(kernel, "cu_reduce_GBps");
+    if (kernel.has("cache_GBps")) device.stream.cache = rate(kernel, "cache_GBps");
     kernel.finish();
 
     if (config.has("collective_library")) {
@@ -127,6 +149,7 @@ DeviceSpec read(const std::filesystem::path& path, ConfigObject* calibration) {
     };
     optional_loss("gemm_slowed_beside_dma", device.interference.gemm_slowed_beside_dma);
     optional_loss("gemm_slowed_beside_copy_kernels", device.interference.gemm_slowed_beside_copy_kernels);
+    optional_loss("few_waves_lost_to_kernels", device.interference.few_waves_lost_to_kernels);
     if (interference.has("weights")) {
         ConfigObject weights = interference.object("weights");
         for (const std::string& resource : weights.keys()) {

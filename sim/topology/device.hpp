@@ -72,11 +72,32 @@ struct DeviceSpec {
 
     struct CopyKernel {
         Seconds launch, completion;
-        BytesPerSecond link_per_cu;  ///< r in L · (1 − exp(−n · r / L)), n compute units on a link of rate L
-        BytesPerSecond cu;           ///< HBM bytes/s (read + written) that one compute unit streams locally
+        /// Instead of `launch`, where another kernel copy of the GPU is being launched; 0: side by side.
+        Seconds queued_launch;
+        Seconds pull_start;          ///< of a pull, beyond the route's latency: the request's way
+        BytesPerSecond link_per_cu;  ///< rate of n compute units while the link is far away: n · r
+        /// n units reach L · (1 − exp(−(n·r/L)^s))^(1/s) of a link's rate L: 1 is a slow approach, many are a
+        /// sharp corner.
+        double saturation = 1;
+        double link_overhead = 0;  ///< bytes on the link beyond those copied, a byte: headers
+        double pull_requests = 0;  ///< bytes against the direction of the copy, a byte
+        double push_acknowledgements = 0;
         BytesPerSecond remote_read;  ///< cap on the sum of one GPU's remote reads by compute units
-        int default_cus = 1;         ///< compute units a transfer takes when the run does not say
+        int default_cus = 1;         ///< thread blocks of a transfer when the run does not say
+        double units_per_block =
+            1;  ///< compute units that a thread block keeps from others; several may share
     } copy_kernel;
+
+    /// Kernels that stream local memory: packs, scatters, reductions, element-wise operators.
+    struct Stream {
+        Seconds start;               ///< until the first bytes have come
+        BytesPerSecond cu;           ///< bytes/s, read + written, of a compute unit that copies
+        BytesPerSecond read, write;  ///< of one that only reads or writes; 0: not known apart from `cu`
+        double overlap = 1;          ///< reads and writes of a unit take the p-norm of both: 1 is the sum
+        BytesPerSecond reduce;       ///< parts that a unit adds up; 0: as a copy
+        BytesPerSecond cache;        ///< all units, what fits into the last-level cache; 0: as HBM
+        Bytes strided_run;           ///< as of DMA
+    } stream;
 
     /// Collectives of the vendor's library, measured: time = latency + bus bytes / bus rate, where bus bytes
     /// are (P−1)/P of the operand, twice that for all_reduce (nccl-tests' definition).
@@ -98,6 +119,9 @@ struct DeviceSpec {
         /// counts.
         double gemm_slowed_beside_dma = 0;
         double gemm_slowed_beside_copy_kernels = 0;
+        /// GEMM of a few waves, while kernels of copies hold any units of its GPU: its tiles are dealt to
+        /// units beforehand, and those of the units that it lacks come after all others.
+        double few_waves_lost_to_kernels = 0;
         /// Of a resource that is short ("hbm", "link", …, as in ResourceTable), the share of a class of tasks
         /// goes with its weight; 1 where not given.
         std::map<std::string, std::array<double, 5>> weights;  ///< by resource, then by task class

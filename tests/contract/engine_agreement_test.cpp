@@ -66,6 +66,7 @@ private:
         Cost cost;
         cost.launch = microseconds_below(5);
         cost.launch_ahead = below(2) == 0;
+        if (below(6) == 0) cost.queued_launch = microseconds_below(5);
         cost.setup = microseconds_below(3);
         cost.completion = microseconds_below(3);
         cost.handoff = microseconds_below(3);

@@ -9,7 +9,8 @@ using namespace overlap::test;
 
 namespace {
 
-/// The machines to simulate on; the torus and the two nodes have the most tasks, so they are left to fewer laws.
+/// The machines to simulate on; the torus and the two nodes have the most tasks, so they are left to fewer
+/// laws.
 const std::vector<std::string> simulated{"mi300x_8", "h200_4", "mi250x_8"};
 
 /// When each body could end at the earliest if tasks never got in each other's way: launch, setup, body,
@@ -155,9 +156,12 @@ TEST_CASE("without contention no run is slower, by either agent") {
                 // Pieces that are sent on the way may come to an engine in another order, and orders are not
                 // ranked.
                 const double slack = entry.name == "flag_gated" ? 1e-3 : 1e-9;
+                // Nor are those of kernels that wait to be launched: one may be late by a launch.
+                const Seconds launch =
+                    agent == "cu" ? machine.topology.device().copy_kernel.queued_launch : Seconds();
                 const Seconds loud = simulate(graph, with, machine).makespan;
                 CHECK(simulate(graph, costs_of(graph, workload, machine, quiet), machine).makespan <=
-                      loud * (1 + slack));
+                      loud * (1 + slack) + launch);
             });
         }
     }
@@ -201,24 +205,26 @@ TEST_CASE("on one GPU every run takes what the GEMM takes alone") {
 }
 
 TEST_CASE("serial takes the sum of its two halves when nothing is launched and nothing is shared") {
-    // 4 GPUs on a switch, 397.5 GB/s a port; each pulls three quarters of A (1001 × 1003 × 2 B) through its
-    // port. All ports are equally loaded, so transfers take bytes / port, and the GEMM follows.
+    // 4 GPUs on a switch, 397.5 GB/s a port, and a DMA engine that is a little slower; each pulls three
+    // quarters of A (1001 × 1003 × 2 B). All engines are equally loaded, so transfers take bytes / engine,
+    // and the GEMM follows.
     Effects bare;
     bare.contention = bare.launch = false;
     const Machine machine = in_order("h200_4");
     const Workload workload = workload_forms()[0];
     const TaskGraph graph = build(find_schedule("serial"), workload, machine.topology);
     const std::vector<Cost> costs = costs_of(graph, workload, machine, bare);
-    const double transfers = 0.75 * 1001 * 1003 * 2 / 397.5e9;
+    const BytesPerSecond engine = machine.topology.device().dma.engine;
+    const double transfers = 0.75 * 1001 * 1003 * 2 / engine.si();
     const double gemm = isolated_time(costs.back(), machine.resources).si();
-    REQUIRE(machine.topology.device().dma.engine > gigabytes_per_second(397.5 / 3));
+    REQUIRE(engine < gigabytes_per_second(397.5));
     CHECK(simulate(graph, costs, machine).makespan.si() == Approx(transfers + gemm).epsilon(1e-9));
 }
 
 TEST_CASE("shard-at-a-time transfers leave the links of a mesh idle, not the ports of a switch") {
     // Transfers alone, no latency, even shards of 8192 · 1000 · 2 B / P. Mesh, 7 peers: one link at a time
-    // takes 7 shards at 46.5 GB/s, all links at once take one. Switch, 3 peers: a port carries 3 shards at
-    // 397.5 GB/s either way.
+    // takes 7 shards at 46.5 GB/s, all links at once take one. Switch, 3 peers: a GPU's engine moves 3 shards
+    // either way, at less than the port's 397.5 GB/s.
     Effects bare;
     bare.contention = bare.launch = bare.computation = false;
     const Workload workload{
@@ -228,7 +234,8 @@ TEST_CASE("shard-at-a-time transfers leave the links of a mesh idle, not the por
         const TaskGraph graph = build(find_schedule(schedule), workload, machine.topology);
         return simulate(graph, costs_of(graph, workload, machine, bare), machine).makespan.si();
     };
-    const double on_mesh = 8192 * 1000 * 2 / 8.0 / 46.5e9, on_switch = 8192 * 1000 * 2 / 4.0 / 397.5e9;
+    const double on_mesh = 8192 * 1000 * 2 / 8.0 / 46.5e9,
+                 on_switch = 8192 * 1000 * 2 / 4.0 / in_order("h200_4").topology.device().dma.engine.si();
     CHECK(transfers("shard_p2p", "mi300x_8") == Approx(7 * on_mesh));
     CHECK(transfers("ring_chunked", "mi300x_8") == Approx(7 * on_mesh).epsilon(1e-3));
     CHECK(transfers("shard_direct", "mi300x_8") == Approx(on_mesh));
@@ -238,9 +245,9 @@ TEST_CASE("shard-at-a-time transfers leave the links of a mesh idle, not the por
 }
 
 TEST_CASE("hierarchical_chunked on 1,024 GPUs: every transfer is simulated, and takes what its links take") {
-    // N = 128 nodes of L = 8. With one chunk, transfers alone and no latency: 127 shards of 4096 · 2048 · 2 B /
-    // 1024 over each NIC at 49.6 GB/s; then the 127 that a GPU got go to each neighbour at 46.5 GB/s. The own
-    // shard went before.
+    // N = 128 nodes of L = 8. With one chunk, transfers alone and no latency: 127 shards of 4096 · 2048 · 2 B
+    // / 1024 over each NIC at 49.6 GB/s; then the 127 that a GPU got go to each neighbour at 46.5 GB/s. The
+    // own shard went before.
     Effects bare;
     bare.contention = bare.launch = bare.computation = false;
     const Workload workload{
