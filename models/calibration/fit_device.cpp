@@ -10,7 +10,8 @@
 namespace overlap {
 namespace {
 
-constexpr double furthest = 5;  // spreads from the start
+constexpr double furthest = 5;     // spreads from the start
+constexpr double log_step = 1e-2;  // across the steps that polling makes
 
 DeviceValues values_at(const DeviceProblem& problem, const std::vector<double>& logs) {
     DeviceValues values;
@@ -21,6 +22,7 @@ DeviceValues values_at(const DeviceProblem& problem, const std::vector<double>& 
 std::vector<FittedValue> fit(const DeviceProblem& problem, const std::vector<const DeviceRow*>& rows,
                              const MachinesWith& machines) {
     RobustProblem robust;
+    robust.step = log_step;
     for (const DeviceParameter& parameter : problem.parameters) {
         const double start = std::log(parameter.start), spread = std::log(parameter.spread);
         robust.start.push_back(start);

@@ -10,7 +10,6 @@ namespace {
 
 constexpr double loss_scale = 0.06;    // relative error from which rows count linearly, not squared
 constexpr double prior_weight = 0.15;  // a prior as strong as about (0.15 / 0.06)² = 6 rows
-constexpr double step = 2e-3;          // for differences; wide enough to see across a change of tile
 
 /// Residuals of all rows, then of the prior. The robust loss is inside, because Ceres applies a loss to a
 /// block.
@@ -28,13 +27,13 @@ public:
         const std::size_t columns = at.size(), lines = problem_.weights.size() + columns;
         std::vector<double> up(lines), down(lines), moved = at;
         for (std::size_t j = 0; j < columns; ++j) {
-            moved[j] = at[j] + step;
+            moved[j] = at[j] + problem_.step;
             evaluate(moved, up.data());
-            moved[j] = at[j] - step;
+            moved[j] = at[j] - problem_.step;
             evaluate(moved, down.data());
             moved[j] = at[j];
             for (std::size_t i = 0; i < lines; ++i)
-                jacobians[0][i * columns + j] = (up[i] - down[i]) / (2 * step);
+                jacobians[0][i * columns + j] = (up[i] - down[i]) / (2 * problem_.step);
         }
         return true;
     }

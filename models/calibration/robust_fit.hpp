@@ -11,6 +11,7 @@ struct RobustProblem {
     std::vector<double> spread;
     std::vector<double> low, high;  ///< bounds
     std::vector<double> weights;    ///< of the rows
+    double step = 2e-3;             ///< for differences; wide enough to see across kinks of the model
     /// log(predicted / measured) of every row, to the array given, which has one place a row.
     std::function<void(const std::vector<double>& at, double* errors)> errors;
 };

@@ -78,6 +78,12 @@ public:
     const Next& handed_over(TaskId task, Handoff kind);
     /// The latency of a flag set at a stop of `task` is over.
     const Next& flagged(TaskId task, std::size_t stop);
+    /// How long the setup of a task takes that has been given what it claims.
+    Seconds setup(TaskId task) const {
+        const Cost& cost = costs_[task];
+        const bool more = cost.switch_over > Seconds() && cost.claim && pools_.switched(task);
+        return more ? cost.setup + cost.switch_over : cost.setup;
+    }
     /// All that falls on this instant has been reported: units are given to the tasks that wait for them.
     const Next& settle();
 

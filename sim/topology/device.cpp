@@ -88,6 +88,14 @@ DeviceSpec read(const std::filesystem::path& path, ConfigObject* calibration) {
     device.dma.schedule = time(dma, "schedule_us");
     device.dma.start = device.dma.pull_start = time(dma, "start_us");
     if (dma.has("pull_start_us")) device.dma.pull_start = time(dma, "pull_start_us");
+    device.dma.pull_schedule = device.dma.schedule;
+    if (dma.has("pull_schedule_us")) device.dma.pull_schedule = time(dma, "pull_schedule_us");
+    if (dma.has("switch_us")) device.dma.switch_over = time(dma, "switch_us");
+    if (dma.has("poll_us")) {
+        device.dma.poll = microseconds(dma.sourced("poll_us", {0.1, 1e6}));
+        device.dma.first_poll = time(dma, "first_poll_us");
+        device.dma.poll_apart = time(dma, "poll_apart_us");
+    }
     device.dma.completion = time(dma, "completion_us");
     device.dma.ramp = Bytes(dma.sourced("ramp_bytes", {0, 1e9}));
     device.dma.strided_run = Bytes(dma.sourced("strided_run_bytes", {0, 1e9}));

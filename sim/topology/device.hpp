@@ -65,9 +65,15 @@ struct DeviceSpec {
         PullServer pulls = PullServer::receiver;  ///< by the sender: as enqueued, ready or not
         BytesPerSecond engine;                    ///< what one engine sustains in total
         Seconds command, schedule, start, completion;
-        Seconds pull_start;  ///< `start` of a pull
-        Bytes ramp;          ///< the first bytes of a copy move at half the rate
-        Bytes strided_run;   ///< run length at which a strided copy reaches half the contiguous rate
+        Seconds pull_start;     ///< `start` of a pull
+        Seconds pull_schedule;  ///< `schedule` of a pull that the sender serves; not ahead of its turn
+        Seconds switch_over;    ///< more of `start`, where the engine served another stream before
+        /// A receiver polls for the end of what the sender's engine does for it, first so long after its
+        /// stream began to wait, then at this interval; polls of its streams are apart. 0: it is told
+        /// (completion).
+        Seconds first_poll, poll, poll_apart;
+        Bytes ramp;         ///< the first bytes of a copy move at half the rate
+        Bytes strided_run;  ///< run length at which a strided copy reaches half the contiguous rate
     } dma;
 
     struct CopyKernel {
