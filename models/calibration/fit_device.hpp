@@ -40,9 +40,10 @@ struct DeviceProblem {
     std::string name;  ///< "DMA copies"
     std::vector<DeviceParameter> parameters;
     std::vector<DeviceRow> rows;
-    std::vector<std::string> classes;  ///< in the order of the report
-    std::string families;              ///< what a family is
-    std::string file, date;            ///< of the measurements
+    std::vector<std::string> classes;            ///< in the order of the report
+    std::string families;                        ///< what a family is
+    std::string file, date;                      ///< of the measurements
+    std::string quantity = "time", unit = "us";  ///< of what the rows measure
 };
 
 /// Values by DeviceParameter::name().

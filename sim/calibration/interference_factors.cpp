@@ -101,7 +101,9 @@ DeviceProblem interference_factors(const std::filesystem::path& folder, const st
                           .classes = {},
                           .families = "GEMM shape",
                           .file = shown + "/local.jsonl, two_gpus.jsonl, four_gpus.jsonl",
-                          .date = {}};
+                          .date = {},
+                          .quantity = "factor (late copies: time)",
+                          .unit = "1; us"};
     for (const std::string& side : {work_side, copy_side}) {
         problem.classes.push_back(side);
         for (const std::string& group : groups)

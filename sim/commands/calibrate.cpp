@@ -87,7 +87,10 @@ std::string calibrate_from_measurements(const CalibrateFlags& flags, const std::
         out << report(calibration, shown(folder));
         if (!flags.plots.empty()) draw(flags.plots, calibration);
     }
-    for (const DeviceCalibration& calibration : copies) out << report(calibration, device);
+    for (const DeviceCalibration& calibration : copies) {
+        out << report(calibration, device);
+        if (!flags.plots.empty()) draw(flags.plots, device, calibration);
+    }
     if (flags.data.empty()) return out.str();
     std::map<DType, GemmParameters> parameters;
     for (const MeasuredCalibration& calibration : calibrations)

@@ -1,5 +1,6 @@
 #include "sim/commands/calibration_plots.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "sim/report/gnuplot.hpp"
@@ -31,6 +32,27 @@ void draw(const std::filesystem::path& folder, const MeasuredCalibration& calibr
     }
     draw_gemms(folder, calibration.recipe.device, calibration.recipe.dtype,
                "held out in " + std::to_string(measured_folds) + " folds by operator family", series);
+}
+
+void draw(const std::filesystem::path& folder, const std::string& device,
+          const DeviceCalibration& calibration) {
+    const DeviceProblem& problem = calibration.problem;
+    std::vector<PlotSeries> series;
+    for (const std::string& name : problem.classes) {
+        if (name.starts_with(' ')) continue;  // a part of a class that is drawn already
+        PlotSeries one{name, {}};
+        for (std::size_t i = 0; i < problem.rows.size(); ++i) {
+            const std::vector<std::string>& classes = problem.rows[i].classes;
+            if (std::find(classes.begin(), classes.end(), name) != classes.end())
+                one.points.push_back({problem.rows[i].measured, calibration.predicted_held_out[i]});
+        }
+        if (!one.points.empty()) series.push_back(std::move(one));
+    }
+    std::string file = device + "_" + problem.name + ".svg";
+    std::replace(file.begin(), file.end(), ' ', '_');
+    write_svg(folder / file,
+              comparison_plot(device + " " + problem.name + ", held out by " + problem.families,
+                              problem.quantity, problem.unit, series));
 }
 
 void draw(const std::filesystem::path& folder, const GemmCalibrationResult& result) {

@@ -12,6 +12,7 @@ namespace {
 
 constexpr double band_share = 0.10;     // ± around the diagonal
 constexpr double least_error_pct = 20;  // the error axis shows at least this
+constexpr double most_error_pct = 100;  // beyond, points lie on the edge
 constexpr int panel_width = 620, panel_height = 600, legend_line = 22;
 
 /// Okabe and Ito's colours that can be told apart by the colour-blind, each with a marker of its own.
@@ -129,7 +130,7 @@ Plot comparison_plot(const std::string& title, const std::string& quantity, cons
                      .square = true};
     PlotPanel errors{.title = "Error against measured",
                      .x = values.x,
-                     .y = {"predicted / measured - 1 [%]", false},
+                     .y = {"predicted / measured - 1 [%], at most 100", false},
                      .bands = {},
                      .series = {}};
     double low = 0, high = 0, worst = least_error_pct;
@@ -139,7 +140,7 @@ Plot comparison_plot(const std::string& title, const std::string& quantity, cons
         errors.series.push_back({one.name, {}});
         for (const auto& [measured, predicted] : one.points) {
             assert(measured > 0 && predicted > 0);
-            const double error = 100 * (predicted / measured - 1);
+            const double error = std::min(100 * (predicted / measured - 1), most_error_pct);
             errors.series.back().points.push_back({measured, error});
             worst = std::max(worst, std::abs(error));
             const auto [less, more] = std::minmax(measured, predicted);

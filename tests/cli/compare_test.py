@@ -3,7 +3,7 @@ import csv
 import io
 import json
 
-from sim_case import SMALL, SimTestCase
+from sim_case import ROOT, SMALL, SimTestCase
 
 
 class Compare(SimTestCase):
@@ -59,6 +59,18 @@ class Compare(SimTestCase):
         self.assert_refused(["compare", self.file("x.json", {"schema": 1})], "x.json", "/system")
         self.assert_refused(["compare", self.file("y.json", self.measured(1)), "--tolerances", "none.json"],
                             "none.json")
+
+
+class MeasuredOverlap(SimTestCase):
+    """The claims of README on overlap schedules that were measured, by the command that is given there."""
+
+    def test_h200(self):
+        folders = [str(ROOT / "traces" / system / "overlap") for system in ("h200_4", "h200_2")]
+        done = self.sim("compare", *folders, "--tolerances", str(ROOT / "configs" / "tolerances" / "h200_overlap.json"),
+                        "--format", "json")
+        report = json.loads(done.stdout)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), report["verdicts"])
+        self.assertEqual(len(report["cases"]), 1306)
 
 
 class Import(SimTestCase):
