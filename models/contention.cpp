@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "models/gemm_model.hpp"
+
 namespace overlap {
 
 namespace {
@@ -38,11 +40,21 @@ void disturb_gemms(const CopyWork& copy, const Machine& machine, Cost& cost) {
     }
 }
 
-void disturb_copies(int gpu, const Machine& machine, Cost& cost) {
+/// Between 2 waves, which are dealt beforehand, and 8, which are not (H200, cuBLASLt 13.1): their geometric
+/// mean.
+constexpr double few_waves = 4;
+
+bool has_few_waves(const GemmShape& shape, const Machine& machine) {
+    if (!machine.calibration.gemm.contains(shape.dtype)) return false;
+    return estimate_gemm(shape, machine.calibration.gemm_for(shape.dtype)).waves <= few_waves;
+}
+
+void disturb_copies(int gpu, const GemmShape& shape, const Machine& machine, Cost& cost) {
     const DeviceSpec::Interference& losses = machine.topology.device().interference;
     const ResourceTable& resources = machine.resources;
-    if (losses.gemm_slowed_beside_dma > 0 || losses.gemm_slowed_beside_copy_kernels > 0)
-        cost.demands.push_back({resources.clock(gpu), cost.body.si()});
+    const bool slowed = losses.gemm_slowed_beside_dma > 0 || losses.gemm_slowed_beside_copy_kernels > 0 ||
+                        (losses.few_waves_lost_to_kernels > 0 && has_few_waves(shape, machine));
+    if (slowed) cost.demands.push_back({resources.clock(gpu), cost.body.si()});
     if (losses.dma_lost_to_compute == 0) return;
     for (int turn = 0; turn < resources.dma_engines_in_use(); ++turn) {
         const ResourceId engine = resources.dma_engine(gpu, gpu + 1 + turn);
@@ -71,7 +83,10 @@ void add_interference(const Task& task, const Machine& machine, Cost& cost) {
     const bool kernel = copy == nullptr || copy->agent == Agent::cu;
     if (kernel && device.launch.residency != Residency::shared) claim_compute_units(task.gpu, machine, cost);
     if (copy != nullptr) disturb_gemms(*copy, machine, cost);
-    if (task.kind() == TaskKind::gemm) disturb_copies(task.gpu, machine, cost);
+    if (copy != nullptr && kernel && device.interference.few_waves_lost_to_kernels > 0)
+        cost.holds.push_back(
+            {machine.resources.clock(task.gpu), device.interference.few_waves_lost_to_kernels, false});
+    if (const auto* gemm = std::get_if<GemmShape>(&task.work)) disturb_copies(task.gpu, *gemm, machine, cost);
     if (device.interference.weights.empty()) return;
     for (Demand& demand : cost.demands) {
         const auto kind = static_cast<std::size_t>(machine.resources[demand.resource].kind);

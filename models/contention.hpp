@@ -17,8 +17,10 @@ namespace overlap {
 /// - dma_lost_to_compute: a GEMM takes the stated share of each DMA engine of its GPU while it runs at full
 ///   rate;
 /// - gemm_slowed_beside_…: the top rate of GEMMs is less by the stated share while there is any such copy
-/// (the
-///   clock, where power is the limit);
+///   (the clock, where power is the limit);
+/// - few_waves_lost_to_kernels: a GEMM of at most 4 waves deals its tiles to all compute units beforehand, so
+///   while copy kernels hold any of them, few or many, its rate is less by the stated share (about a half:
+///   what is missing runs after the rest). Longer ones lose just what is held;
 /// - weights of task classes on a resource: ratios of their shares where it is short;
 /// - residency: with GEMMs that keep their compute units, a kernel launched beside one waits for units to
 /// come

@@ -8,8 +8,9 @@ namespace {
 // A copy by a DMA engine: command and schedule (the queue is told), start (the engine fetches the command and
 // the first bytes cross the route, up to `ramp` at half the rate), bytes at the rate of the engine or of the
 // narrowest link, completion signal. Evidence: the phase table of AMD-DMA-Latte PERFORMANCE.md, reproduced
-// within 3 points (tests/validation). Ignored: batching of commands, and engines that share a port to the
-// fabric.
+// within 3 points (tests/validation). H200: its engine takes longer to turn to another stream, and ends of
+// pulls are polled for: they are seen 11 us after the stream began to wait, and every 9.2 us from then
+// (traces/h200_4/microbench). Ignored: batching of commands, and engines that share a port to the fabric.
 class DmaCopy final : public CostModel {
 public:
     bool handles(const Task& task) const override {
@@ -32,12 +33,18 @@ public:
         // Between nodes the NIC's own engine moves the data, and the route's latency is that of a whole RDMA
         // write.
         if (!route.through_nic) {
-            cost.launch = dma.command + dma.schedule;
-            cost.launch_ahead = true;
             const bool pull = copy.direction == Direction::pull;
             const bool by_sender = pull && dma.pulls == PullServer::sender;
+            // The sender's engine is told when the receiver's stream has come to the copy, not before, and
+            // the receiver sees the end when it looks.
+            cost.launch = dma.command + (by_sender ? dma.pull_schedule : dma.schedule);
+            cost.launch_ahead = !by_sender;
             cost.setup += pull ? dma.pull_start : dma.start;
-            cost.completion = dma.completion;
+            cost.switch_over = dma.switch_over;
+            if (by_sender && dma.poll > Seconds())
+                cost.polling = Polling{dma.first_poll, dma.poll, dma.poll_apart};
+            else
+                cost.completion = dma.completion;
             const int server = pull && !by_sender ? copy.dst : copy.src;
             const ResourceId engine = resources.dma_engine(server, server == copy.dst ? copy.src : copy.dst);
             cost.claim = Claim{engine};

@@ -1,6 +1,7 @@
 #include "models/cost_model.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace overlap {
 
@@ -11,8 +12,17 @@ Seconds isolated_body(const Cost& cost, const ResourceTable& resources) {
     return body;
 }
 
+Seconds seen_after(const Polling& polling, Seconds elapsed) {
+    constexpr double blur = 1e-6;  // seconds
+    const double period = polling.period.si(), since = elapsed.si() - polling.first.si();
+    const double nearest = std::round(since / period), late = since - nearest * period;
+    const double passed = std::clamp((late + blur) / (2 * blur), 0.0, 1.0);  // share of ends it misses
+    return polling.first + Seconds(std::max(nearest + passed, 0.0) * period);
+}
+
 Seconds isolated_time(const Cost& cost, const ResourceTable& resources) {
-    return cost.launch + cost.setup + isolated_body(cost, resources) + cost.completion;
+    const Seconds done = cost.launch + cost.setup + isolated_body(cost, resources);
+    return cost.polling ? std::max(done, seen_after(*cost.polling, done)) : done + cost.completion;
 }
 
 }  // namespace overlap

@@ -35,8 +35,19 @@ struct Claim {
     int least = 1;        ///< it starts with so many …
     int most = 1;         ///< … takes more as they come free, up to so many …
     bool yields = false;  ///< … and leaves them to tasks of higher priority
-    bool as_enqueued = false;  ///< after all such claims of lower task number, also of tasks that aren't ready
+    bool as_enqueued =
+        false;  ///< after all such claims of lower task number, also of tasks that aren't ready
 };
+
+/// How the end of a body is seen where nobody is told of it: by polls, `first` after the task's stream began
+/// to wait and every `period` from then. A stream began to wait where the first of its tasks that went on
+/// without a gap began. The polls of several streams of a GPU are `apart`.
+struct Polling {
+    Seconds first, period, apart;
+};
+/// When a body is seen to be over that ends so long after the stream began to wait. Polls are not exact: one
+/// that comes within 1 µs of the end sees it or not, and the time is the mean of both.
+Seconds seen_after(const Polling& polling, Seconds elapsed);
 
 /// What one task costs alone. In order: launch, its turn on its stream, its `claim`, setup, body, completion.
 /// The stream and what it claimed are free again after the body; the task has ended after the completion.
@@ -45,9 +56,14 @@ struct Claim {
 struct Cost {
     Seconds launch;
     bool launch_ahead = false;  ///< launched while the stream is still busy with the task before
+    /// Not 0: a GPU launches such tasks one at a time, and one that had to wait for another takes so long
+    /// instead of `launch`.
+    Seconds queued_launch;
     Seconds setup;
-    Seconds body;  ///< at the top rate; demands may make it longer
+    Seconds switch_over;  ///< more of it, where what it claims has served another stream before
+    Seconds body;         ///< at the top rate; demands may make it longer
     Seconds completion;
+    std::optional<Polling> polling;  ///< its end is that, instead of a completion
     Seconds handoff;
     Seconds remote_handoff;
     Seconds flag;
@@ -58,7 +74,7 @@ struct Cost {
 
 /// Duration of the body when nothing else runs: the top rate, or the demand that takes longest.
 Seconds isolated_body(const Cost& cost, const ResourceTable& resources);
-/// launch + setup + body + completion when nothing else runs.
+/// launch + setup + body + completion, or until it is seen, when nothing else runs.
 Seconds isolated_time(const Cost& cost, const ResourceTable& resources);
 
 /// A machine as the cost models see it: the topology with its resources, the fitted parameters of its device,

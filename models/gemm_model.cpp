@@ -12,7 +12,10 @@ namespace {
 constexpr std::array<double, 7> split_k_choices{16, 8, 6, 4, 3, 2, 1};
 constexpr double shortest_split = 256;  // K a split keeps at least; less is never faster in the tables
 constexpr double reference_tile_area = 128 * 128;  // `tile_epilogue` is of this many elements of C
-constexpr double partial_result_bytes = 4;         // split-K partials are fp32
+constexpr double conflicting_row = 512;            // bytes; see stride_slowdown
+constexpr double longest_strided_row =
+    16'384;                                 // bytes: no table has longer ones, so the loss grows no further
+constexpr double partial_result_bytes = 4;  // split-K partials are fp32
 
 double ceil_div(double a, double b) {
     return std::ceil(a / b);
@@ -100,12 +103,22 @@ double smooth_max(double a, double b, double exponent) {
     return high * std::pow(1 + std::pow(low / high, exponent), 1 / exponent);
 }
 
+/// Rows of A and B whose length is a multiple of 512 B lie on few of the memory channels, and the tiles that
+/// run side by side lose step and so each other's cache lines, the more the deeper they go. MI300X fp8
+/// (public table, N = 5120, M >= 8192): 830 to 905 TFLOPS at K = 2176, 4352, 6400, but 840, 800, 750 at 4096,
+/// 5120, 12800.
+double stride_slowdown(const Problem& problem, const GemmParameters& p, double depth) {
+    if (std::fmod(problem.k * problem.operand_element, conflicting_row) != 0) return 1;
+    return 1 + p.stride_loss * std::min(depth * problem.operand_element, longest_strided_row) / 1e3;
+}
+
 double compute_time(const Problem& problem, const GemmParameters& p, const Cover& cover) {
     const double area = static_cast<double>(cover.tile->m) * static_cast<double>(cover.tile->n);
     const double unit_rate = p.peak_rate.si() / p.compute_units * cover.tile->efficiency;
     const double overhead =
         p.tile_fixed.si() + p.tile_epilogue.si() * problem.epilogue_factor * area / reference_tile_area;
-    return (2 * area * cover.depth / unit_rate + overhead) * cover.waves_cost;
+    const double main_loop = 2 * area * cover.depth / unit_rate * stride_slowdown(problem, p, cover.depth);
+    return (main_loop + overhead) * cover.waves_cost;
 }
 
 double partial_results(const Problem& problem, const Cover& cover) {

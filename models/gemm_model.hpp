@@ -26,7 +26,8 @@ struct GemmEstimate {
 /// gap).
 ///
 /// Like a library's heuristic, takes the fastest of the calibrated macro-tiles and of split-K 1…16:
-///   tile     = 2·tm·tn·⌈K/s⌉ / (peak/units · efficiency) + tile_fixed + tile_epilogue · tm·tn/128²
+///   tile     = 2·tm·tn·⌈K/s⌉·stride / (peak/units · efficiency) + tile_fixed + tile_epilogue · tm·tn/128²
+///   stride   = 1 + stride_loss · kB of K, where rows of A and B are multiples of 512 B (see gemm_model.cpp)
 ///   compute  = tile · (full waves + tail_floor + (1 − tail_floor)·f), f the filled share of the last wave
 ///   memory   = (A + B + C + re-reads·miss) / rate, the rate limited by HBM and by the units that are active
 ///   body     = (compute^p + memory^p)^(1/p) + split-K reduction
@@ -42,10 +43,11 @@ struct GemmEstimate {
 /// of 256 to 512 up to 12 % low).
 ///
 /// Growing M, N or K never shortens it, except that a GEMM too small to draw the full memory bandwidth can
-/// gain up to 15 % from more units. Pure, about 1 µs a call, positive for every m, n, k ≥ 1 (asserted). Mean
-/// error on (N,K) families that the fit has not seen: 4–5 % on MI300X fp8 and H100 bf16 for kernels of 20 µs
-/// and more, 2 % on H200 for 50 µs and more; see configs/calibrations/ for each device. Ignores: operand
-/// layouts, misaligned leading dimensions, cache left warm by the kernel before, data-dependent power.
+/// gain up to 15 % from more units, and that a K that is no multiple of 512 B can be faster than a smaller
+/// one. Pure, about 1 µs a call, positive for every m, n, k ≥ 1 (asserted). Mean error on (N,K) families that
+/// the fit has not seen: 3 % on MI300X fp8 and 5 % on H100 bf16 for kernels of 20 µs and more, 2 % on H200
+/// for 50 µs and more; see configs/calibrations/ for each device. Ignores: operand layouts, leading
+/// dimensions other than K, cache left warm by the kernel before, data-dependent power.
 GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& parameters, Seconds busy = {});
 
 }  // namespace overlap

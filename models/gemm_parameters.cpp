@@ -4,24 +4,12 @@
 #include <array>
 #include <charconv>
 
+#include "sim/topology/device.hpp"
+
 namespace overlap {
 namespace {
 
 constexpr std::int64_t longest_tile_side = 4096;
-
-/// {"value": …, "source": "…"}, with "standard_error" where the value was fitted, and what it was fitted to.
-double fitted(ConfigObject& group, const std::string& key, Range range) {
-    ConfigObject parameter = group.object(key);
-    const double value = parameter.number("value", range);
-    if (parameter.has("standard_error")) parameter.number("standard_error", non_negative);
-    if (parameter.has("residual_pct")) parameter.number("residual_pct", non_negative);
-    for (const std::string text : {"unit", "file", "date"})
-        if (parameter.has(text)) parameter.text(text);
-    if (parameter.text("source").empty())
-        parameter.fail("source", "is empty, expected where the value is from");
-    parameter.finish();
-    return value;
-}
 
 GemmTile parse_tile(const ConfigObject& tiles, const std::string& key) {
     const auto cross = key.find('x');
@@ -38,13 +26,13 @@ GemmTile parse_tile(const ConfigObject& tiles, const std::string& key) {
 GemmParameters read_one(ConfigObject& group) {
     GemmParameters parameters;
     if (!group.raw("provenance").is_object()) group.fail("provenance", "is no object");
-    parameters.compute_units = fitted(group, "compute_units", {1, 100'000});
-    parameters.k_step = static_cast<std::int64_t>(fitted(group, "k_step", {1, 4096}));
-    for (const GemmField& field : gemm_fields()) field.set(parameters, fitted(group, field.key, field.range));
+    parameters.compute_units = group.sourced("compute_units", {1, 100'000});
+    parameters.k_step = static_cast<std::int64_t>(group.sourced("k_step", {1, 4096}));
+    for (const GemmField& field : gemm_fields()) field.set(parameters, group.sourced(field.key, field.range));
     ConfigObject tiles = group.object("tiles");
     for (const std::string& key : tiles.keys()) {
         GemmTile tile = parse_tile(tiles, key);
-        tile.efficiency = fitted(tiles, key, {0.001, 1.5});
+        tile.efficiency = tiles.sourced(key, {0.001, 1.5});
         parameters.tiles.push_back(tile);
     }
     if (parameters.tiles.empty()) tiles.fail("", "is empty, expected at least one tile");
@@ -58,7 +46,7 @@ std::span<const GemmField> gemm_fields() {
     using P = GemmParameters;
     constexpr Range time_us{0.0, 1e6};
     constexpr Range rate_GBps{1e-3, 1e7};
-    static const std::array<GemmField, 14> fields{{
+    static const std::array<GemmField, 15> fields{{
         {"launch_us", time_us, [](const P& p) { return to_microseconds(p.launch); },
          [](P& p, double v) { p.launch = microseconds(v); }},
         {"tile_fixed_us", time_us, [](const P& p) { return to_microseconds(p.tile_fixed); },
@@ -69,6 +57,8 @@ std::span<const GemmField> gemm_fields() {
          {1e-3, 1e7},
          [](const P& p) { return to_teraflops(p.peak_rate); },
          [](P& p, double v) { p.peak_rate = teraflops(v); }},
+        {"stride_loss_per_kB", fraction, [](const P& p) { return p.stride_loss; },
+         [](P& p, double v) { p.stride_loss = v; }},
         {"tail_floor", fraction, [](const P& p) { return p.tail_floor; },
          [](P& p, double v) { p.tail_floor = v; }},
         {"partial_floor", fraction, [](const P& p) { return p.partial_floor; },
@@ -124,6 +114,8 @@ std::map<DType, GemmParameters> read_gemm_calibration(const std::filesystem::pat
     ConfigObject config(json, path.string());
     config.integer("schema", 1, 1);
     config.text("device");
+    for (const std::string& group : calibrated_groups)  // of the device, read with its file
+        if (config.has(group)) config.raw(group);
     ConfigObject gemm = config.object("gemm");
     auto result = read_gemm_parameters(gemm);
     config.finish();

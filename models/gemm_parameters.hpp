@@ -31,6 +31,8 @@ struct GemmParameters {
     Seconds tile_fixed;        ///< prologue of a tile: first loads, pipeline fill
     Seconds tile_epilogue;     ///< storing a 128×128 tile of C; scales with the tile's area
     FlopsPerSecond peak_rate;  ///< all units together, short kernel, deep K: what clock and power allow
+    double stride_loss =
+        0;  ///< extra main-loop time for a kB of K where rows of A and B are conflicting_row apart
     double tail_floor = 1;     ///< cost of a last wave that is almost empty, in full waves
     double partial_floor = 1;  ///< cost of an only wave that is almost empty, in full waves (clock is higher)
     BytesPerSecond hbm;        ///< achieved memory rate with all units reading

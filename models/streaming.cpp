@@ -1,34 +1,47 @@
+#include "models/streaming.hpp"
+
 #include <algorithm>
+#include <cmath>
 
 #include "models/cost_model.hpp"
 
 namespace overlap {
 namespace {
 
-/// Bytes read and written, and the time lost to short runs as extra bytes.
+/// Bytes read and written, the time lost to short runs as extra bytes, and what one unit streams.
 struct Traffic {
-    Bytes moved;
-    Bytes paid;
+    Bytes read, written, paid;
+    BytesPerSecond unit;
+    Bytes moved() const { return read + written; }
 };
 
-Traffic traffic(const Task& task, const DeviceSpec& device) {
-    if (const auto* copy = std::get_if<LocalCopyWork>(&task.work)) {
-        const Bytes moved = 2.0 * copy->bytes;
-        const double stretch =
-            copy->run < copy->bytes ? (copy->run + device.dma.strided_run) / copy->run : 1.0;
-        return {moved, moved * stretch};
-    }
-    if (const auto* reduce = std::get_if<ReduceWork>(&task.work)) {
-        const Bytes moved = static_cast<double>(reduce->parts + 1) * reduce->bytes;
-        return {moved, moved};
-    }
-    const auto& stream = std::get<MemoryBoundWork>(task.work);
-    return {stream.read + stream.written, stream.read + stream.written};
+BytesPerSecond unit_rate(Bytes read, Bytes written, const DeviceSpec::Stream& stream) {
+    if (stream.read == BytesPerSecond()) return stream.cu;
+    const double reading = (read / stream.read).si(), writing = (written / stream.write).si();
+    const double p = stream.overlap;
+    return (read + written) / Seconds(std::pow(std::pow(reading, p) + std::pow(writing, p), 1 / p));
 }
 
-// Packs, scatters, reductions and element-wise operators: kernels that stream HBM. They take the compute
-// units that saturate HBM (bandwidth / what one unit streams) and share them with a GEMM as any kernel does.
-// Ignored: hits in the last-level cache, so operands that a GEMM has just written cost their full traffic.
+Traffic traffic(const Work& work, const DeviceSpec& device) {
+    const DeviceSpec::Stream& stream = device.stream;
+    if (const auto* copy = std::get_if<LocalCopyWork>(&work)) {
+        const double stretch = copy->run < copy->bytes ? (copy->run + stream.strided_run) / copy->run : 1.0;
+        return {copy->bytes, copy->bytes, 2.0 * copy->bytes * stretch,
+                unit_rate(copy->bytes, copy->bytes, stream)};
+    }
+    if (const auto* sum = std::get_if<ReduceWork>(&work)) {
+        const double parts = sum->parts;
+        const bool known = stream.reduce > BytesPerSecond();
+        return {parts * sum->bytes, sum->bytes, (parts + 1) * sum->bytes,
+                known ? (parts + 1) / parts * stream.reduce : stream.cu};
+    }
+    const auto& stretch = std::get<MemoryBoundWork>(work);
+    return {stretch.read, stretch.written, stretch.read + stretch.written,
+            unit_rate(stretch.read, stretch.written, stream)};
+}
+
+// Packs, scatters, reductions and element-wise operators. They share compute units with a GEMM as any kernel
+// does.
 class Streaming final : public CostModel {
 public:
     bool handles(const Task& task) const override {
@@ -38,21 +51,35 @@ public:
 
     Cost cost(const Task& task, const Machine& machine) const override {
         const DeviceSpec& device = machine.topology.device();
-        const Traffic bytes = traffic(task, device);
-        const double units = std::min(device.compute_units, device.hbm / device.copy_kernel.cu);
+        const Streamed kernel = streamed(task.work, device);
         Cost cost;
         cost.launch = device.launch.kernel;
-        cost.body = bytes.paid / std::min(device.hbm, units * device.copy_kernel.cu);
+        cost.setup = device.stream.start;
+        cost.body = kernel.body;
         cost.handoff = device.launch.dependency;
         cost.remote_handoff = device.launch.remote_dependency;
         cost.flag = device.launch.flag;
-        cost.demands.push_back({machine.resources.compute_units(task.gpu), units * cost.body.si()});
-        cost.demands.push_back({machine.resources.hbm(task.gpu), bytes.moved.si()});
+        cost.demands.push_back({machine.resources.compute_units(task.gpu), kernel.units * cost.body.si()});
+        cost.demands.push_back(
+            {machine.resources.hbm(task.gpu), std::min(kernel.moved, device.hbm * cost.body).si()});
         return cost;
     }
 };
 
 }  // namespace
+
+Streamed streamed(const Work& work, const DeviceSpec& device, double units) {
+    const Traffic bytes = traffic(work, device);
+    const bool cached = device.stream.cache > BytesPerSecond() && bytes.moved() <= device.last_level_cache;
+    const BytesPerSecond memory = cached ? device.stream.cache : device.hbm;
+    const bool waits = std::holds_alternative<ReduceWork>(work) && device.stream.reduce > BytesPerSecond();
+    if (units == 0)
+        units = std::min(device.compute_units, waits ? device.compute_units : memory / bytes.unit);
+    const BytesPerSecond drawn = units * bytes.unit;
+    const BytesPerSecond rate =
+        waits ? drawn / std::sqrt(1 + (drawn / memory) * (drawn / memory)) : std::min(drawn, memory);
+    return {bytes.moved(), units, bytes.paid / rate};
+}
 
 std::unique_ptr<CostModel> make_streaming() {
     return std::make_unique<Streaming>();

@@ -22,8 +22,7 @@ std::vector<std::string> flags_of(const CLI::App& app) {
 
 /// Names and values that the user gave may hold line breaks; an error is one line whatever they hold.
 std::string one_line(std::string text) {
-    std::replace_if(
-        text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+    std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
     return text;
 }
 
@@ -65,16 +64,17 @@ int run_command_line(int argc, char** argv) {
     CLI::App app{"Simulates compute/communication overlap on several GPUs.", "sim"};
     app.set_version_flag("--version", OVERLAP_VERSION);
     app.set_help_all_flag("--help-all", "Help of all commands");
-    app.add_flag_callback(
-        "-v,--verbose", [] { spdlog::set_level(spdlog::level::debug); }, "Log to stderr");
+    app.add_flag_callback("-v,--verbose", [] { spdlog::set_level(spdlog::level::debug); }, "Log to stderr");
     app.require_subcommand(0, 1);
     add_run_command(app);
     add_batch_command(app);
     add_calibrate_command(app);
     add_cost_command(app);
+    add_import_command(app);
     add_list_commands(app);
     int status = 0;
     add_verify_command(app, status);
+    add_compare_command(app, status);
     refuse_empty_values(app);
     try {
         app.parse(argc, argv);

@@ -35,7 +35,14 @@ std::vector<std::string> ConfigFolder::names(const std::string& kind) const {
 }
 
 Topology ConfigFolder::topology(const std::string& name) const {
-    return read_topology(find("topologies", name), root_ / "devices");
+    return read_topology(find("topologies", name), root_ / "devices", root_ / "calibrations");
+}
+
+DeviceSpec ConfigFolder::device(const std::string& name) const {
+    const fs::path path = find("devices", name), calibration = root_ / "calibrations" / path.filename();
+    if (!fs::exists(calibration)) return read_device(path);
+    const Json calibrated = read_json_file(calibration);
+    return read_device(path, {calibrated, calibration.string()});
 }
 
 Calibration ConfigFolder::calibration(const std::string& device) const {

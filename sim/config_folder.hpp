@@ -26,6 +26,8 @@ public:
     std::filesystem::path traces() const { return std::filesystem::absolute(root_).parent_path() / "traces"; }
 
     Topology topology(const std::string& name) const;
+    /// With the calibration of the same name laid over it.
+    DeviceSpec device(const std::string& name) const;
     Calibration calibration(const std::string& device) const;
 
 private:

@@ -20,7 +20,8 @@ Cost scaled(Cost cost, double share) {
 }
 
 void remove_latencies(Cost& cost) {
-    cost.launch = cost.setup = cost.completion = Seconds();
+    cost.launch = cost.queued_launch = cost.setup = cost.switch_over = cost.completion = Seconds();
+    cost.polling.reset();
     cost.handoff = cost.remote_handoff = cost.flag = Seconds();
 }
 

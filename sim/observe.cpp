@@ -6,25 +6,13 @@
 namespace overlap {
 namespace {
 
-Timeline timeline_of(const TaskGraph& graph, const EngineResult& simulated) {
-    std::vector<Span> spans;
-    spans.reserve(graph.size());
-    for (TaskId id = 0; id < graph.size(); ++id) {
-        const Task& task = graph[id];
-        const TaskTimes& times = simulated.tasks[id];
-        spans.push_back(
-            {task.name(), task.kind(), task.gpu, stream_name(task.stream), times.start, times.end});
-    }
-    return Timeline(std::move(spans));
-}
-
 /// The body of a task on the clock.
 struct Body {
     Seconds start, length;
 };
 
-Body body_of(const TaskTimes& times, const Cost& cost) {
-    return {times.body, times.end - cost.completion - times.body};
+Body body_of(const TaskTimes& times) {
+    return {times.body, times.done - times.body};
 }
 
 Utilisation utilisation_of(std::span<const Cost> costs, const EngineResult& simulated,
@@ -32,7 +20,7 @@ Utilisation utilisation_of(std::span<const Cost> costs, const EngineResult& simu
     std::vector<double> used(resources.size());
     for (TaskId id = 0; id < costs.size(); ++id) {
         for (const Demand& demand : costs[id].demands) used[demand.resource] += demand.amount;
-        const double length = body_of(simulated.tasks[id], costs[id]).length.si();
+        const double length = body_of(simulated.tasks[id]).length.si();
         for (const Hold& hold : costs[id].holds) used[hold.resource] += hold.units * length;
     }
     const auto mean_share = [&](ResourceKind kind) {
@@ -53,7 +41,7 @@ std::vector<Counter> counters_of(std::span<const Cost> costs, const EngineResult
                                  const ResourceTable& resources) {
     std::map<ResourceId, std::map<Seconds, double>> changes;
     for (TaskId id = 0; id < costs.size(); ++id) {
-        const auto [start, length] = body_of(simulated.tasks[id], costs[id]);
+        const auto [start, length] = body_of(simulated.tasks[id]);
         for (const Demand& demand : costs[id].demands) {
             const ResourceKind kind = resources[demand.resource].kind;
             if ((kind != ResourceKind::hbm && kind != ResourceKind::link) || length.si() <= 0) continue;
@@ -81,6 +69,18 @@ std::vector<Counter> counters_of(std::span<const Cost> costs, const EngineResult
 }
 
 }  // namespace
+
+Timeline timeline_of(const TaskGraph& graph, const EngineResult& simulated) {
+    std::vector<Span> spans;
+    spans.reserve(graph.size());
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        const Task& task = graph[id];
+        const TaskTimes& times = simulated.tasks[id];
+        spans.push_back(
+            {task.name(), task.kind(), task.gpu, stream_name(task.stream), times.start, times.end});
+    }
+    return Timeline(std::move(spans));
+}
 
 void observe(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
              const ResourceTable& resources, RunResult& result) {

@@ -291,6 +291,14 @@ TaskGraph Scenario::graph() const {
     return schedule->make()->build(workload, machine.topology, params);
 }
 
+Prediction predict(const Scenario& scenario) {
+    const TaskGraph graph = scenario.graph();
+    const Experiment own(scenario, graph);
+    const auto [makespans, simulated] = own.median_run(own.price(without(scenario.without)));
+    return {simulated.makespan, quantile(makespans, 0.1).first, quantile(makespans, 0.9).first,
+            makespans.size(), timeline_of(graph, simulated)};
+}
+
 RunResult run(const Scenario& scenario) {
     const Effects effects = without(scenario.without);
     const TaskGraph graph = scenario.graph();

@@ -55,6 +55,14 @@ struct Scenario {
 /// Throws UserError with the first thing that is wrong.
 Scenario resolve(const RunConfig& config, const ConfigFolder& folder);
 
+/// What a run takes, without baseline and losses.
+struct Prediction {
+    Seconds makespan, p10, p90;  ///< median and quantiles over the seeds
+    std::size_t seeds = 1;
+    Timeline timeline;  ///< of a median run
+};
+Prediction predict(const Scenario& scenario);
+
 /// Runs the schedule and, for the baseline and the losses, `serial` and the counterfactuals. Every time is
 /// the median over the seeds; the timeline is that of a median run.
 RunResult run(const Scenario& scenario);

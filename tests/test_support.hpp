@@ -65,10 +65,10 @@ inline DeviceSpec round_device() {
     device.dma.engine = gigabytes_per_second(10);
     device.dma.command = device.dma.schedule = device.dma.start = device.dma.completion = one;
     device.dma.pull_start = one;
-    device.dma.strided_run = Bytes(100);
+    device.dma.strided_run = device.stream.strided_run = Bytes(100);
     device.copy_kernel.launch = device.copy_kernel.completion = one;
     device.copy_kernel.link_per_cu = gigabytes_per_second(6.931471805599453);
-    device.copy_kernel.cu = gigabytes_per_second(10);
+    device.stream.cu = gigabytes_per_second(10);
     device.copy_kernel.remote_read = gigabytes_per_second(15);
     device.copy_kernel.default_cus = 4;
     return device;

@@ -27,6 +27,10 @@ Json provenance(const GemmRecipe& recipe, const GemmValidation& validation, cons
                 {"mean_error_cross_validated_pct", percent(validation.cross_validated_mean)},
                 {"p90_error_cross_validated_pct", percent(validation.cross_validated_p90)}};
     if (!recipe.anchors.empty()) result["anchors"] = anchors;
+    for (std::size_t i = 0; i < validation.fit.campaign_rates.size(); ++i)
+        result["campaigns"].push_back({{"rows", recipe.filter.campaigns.at(i)},
+                                       {"rate", rounded(validation.fit.campaign_rates[i])},
+                                       {"standard_error", rounded(validation.fit.campaign_errors[i])}});
     if (!recipe.note.empty()) result["note"] = recipe.note;
     return result;
 }
@@ -113,7 +117,7 @@ std::vector<GemmCalibrationResult> write_gemm_calibrations(const std::filesystem
             groups[derivation.device][name_of(derivation.dtype)] = derived(
                 derivation, groups.at(derivation.from_device).at(name_of(derivation.from_dtype)), date);
 
-    for (const std::string& device : wanted) write_gemm_group(folder, device, groups.at(device));
+    for (const std::string& device : wanted) write_groups(folder, device, {{"gemm", groups.at(device)}});
     return results;
 }
 
@@ -128,11 +132,11 @@ std::vector<GemmTableCheck> check_public_tables(const std::string& device,
     return checks;
 }
 
-void write_gemm_group(const std::filesystem::path& folder, const std::string& device, const Json& gemm) {
+void write_groups(const std::filesystem::path& folder, const std::string& device, const Json& groups) {
     const std::filesystem::path path = folder / (device + ".json");
     Json file{{"schema", 1}, {"device", device}};
     if (std::filesystem::exists(path)) file = read_json_file(path);
-    file["gemm"] = gemm;
+    for (const auto& item : groups.items()) file[item.key()] = item.value();
     write_file_atomically(path, file.dump(2) + "\n");
 }
 

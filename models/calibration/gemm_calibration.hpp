@@ -40,7 +40,7 @@ std::vector<GemmTableCheck> check_public_tables(const std::string& device,
                                                 const std::map<DType, GemmParameters>& parameters,
                                                 const std::filesystem::path& data);
 
-/// Puts the `gemm` group into `folder`/<device>.json; other groups of an existing file stay.
-void write_gemm_group(const std::filesystem::path& folder, const std::string& device, const Json& gemm);
+/// Puts groups into `folder`/<device>.json; other groups of an existing file stay.
+void write_groups(const std::filesystem::path& folder, const std::string& device, const Json& groups);
 
 }  // namespace overlap

@@ -15,7 +15,7 @@ struct Pair {
     double fitted, held_out;
 };
 
-GemmClass to_class(std::string name, const std::vector<Pair>& errors) {
+ErrorClass to_class(std::string name, const std::vector<Pair>& errors) {
     std::vector<double> fitted, held_out;
     for (const Pair& error : errors) {
         fitted.push_back(error.fitted);
@@ -75,26 +75,11 @@ Pair loss_error(const JudgedGemm& whole, const JudgedGemm& part, const Cut& cut,
 
 }  // namespace
 
-ErrorSummary summarise(std::span<const double> errors) {
-    if (errors.empty()) return {};
-    std::vector<double> magnitudes;
-    ErrorSummary summary;
-    const auto count = static_cast<double>(errors.size());
-    for (const double error : errors) {
-        magnitudes.push_back(std::abs(error));
-        summary.mean += std::abs(error) / count;
-        summary.bias += error / count;
-    }
-    std::sort(magnitudes.begin(), magnitudes.end());
-    summary.p90 = magnitudes[magnitudes.size() * 9 / 10];
-    return summary;
-}
-
-std::vector<GemmClass> gemm_classes(std::span<const JudgedGemm> gemms) {
+std::vector<ErrorClass> gemm_classes(std::span<const JudgedGemm> gemms) {
     Shapes shapes;
     std::vector<Pair> all, whole, brief, sustained;
     for (const JudgedGemm& gemm : gemms) {
-        const auto& [shape, time, weight, busy] = gemm.measured;
+        const auto& [shape, time, weight, busy, campaign] = gemm.measured;
         if (busy > Seconds()) {
             sustained.push_back(error_of(gemm));
             continue;
@@ -107,8 +92,8 @@ std::vector<GemmClass> gemm_classes(std::span<const JudgedGemm> gemms) {
         all.push_back(error_of(gemm));
         if (!shape.accumulate) whole.push_back(error_of(gemm));
     }
-    std::vector<GemmClass> result{to_class(all_gemms_class, all), to_class("  whole (beta = 0)", whole)};
-    std::vector<GemmClass> losses;
+    std::vector<ErrorClass> result{to_class(all_gemms_class, all), to_class("  whole (beta = 0)", whole)};
+    std::vector<ErrorClass> losses;
     std::vector<Pair> every_loss;
     for (const Cut& cut : cuts()) {
         std::map<const JudgedGemm*, Pair> parts;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "models/calibration/error_classes.hpp"
 #include "models/calibration/gemm_table.hpp"
 
 namespace overlap {
@@ -13,20 +14,6 @@ struct JudgedGemm {
     GemmMeasurement measured;
     Seconds fitted;
     Seconds held_out;
-};
-
-/// Of predicted / measured − 1.
-struct ErrorSummary {
-    double mean = 0;  ///< of the magnitudes
-    double p90 = 0;   ///< of the magnitudes
-    double bias = 0;  ///< mean with sign
-};
-ErrorSummary summarise(std::span<const double> errors);
-
-struct GemmClass {
-    std::string name;
-    std::size_t count = 0;
-    ErrorSummary fitted, held_out;
 };
 
 /// Kernels shorter than this are not judged by the classes of times.
@@ -42,6 +29,6 @@ inline const std::string all_losses_class = "decomposition loss";
 /// measured one (M/2, M/P, M/2P, M/P², (P−1)M/P² of its rows; K/2, K/4 with beta = 1), shorter ones apart;
 /// and of the decomposition loss, sum of the parts / whole, of wholes ≥ 50 µs with parts of any length.
 /// Long runs (`busy` set) are a class of their own.
-std::vector<GemmClass> gemm_classes(std::span<const JudgedGemm> gemms);
+std::vector<ErrorClass> gemm_classes(std::span<const JudgedGemm> gemms);
 
 }  // namespace overlap

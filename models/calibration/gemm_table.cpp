@@ -1,5 +1,6 @@
 #include "models/calibration/gemm_table.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <string_view>
@@ -71,7 +72,17 @@ std::vector<GemmMeasurement> read_gemm_table(const std::filesystem::path& path,
     std::map<std::size_t, std::string> where;
     for (const auto& [name, text] : filter.where) where[table.column(name)] = text;
 
-    std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, double> fastest;
+    const std::size_t campaign = filter.campaigns.empty() ? 0 : table.column(filter.campaign_column);
+    const auto campaign_of = [&](const std::vector<std::string>& cells) {
+        const auto found = std::find(filter.campaigns.begin(), filter.campaigns.end(), cells[campaign]);
+        return found == filter.campaigns.end() ? 0 : static_cast<int>(found - filter.campaigns.begin()) + 1;
+    };
+
+    struct Fastest {
+        double us;
+        int campaign;
+    };
+    std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, Fastest> fastest;
     while (std::getline(in, line)) {
         ++table.line;
         if (line.empty()) continue;
@@ -87,13 +98,15 @@ std::vector<GemmMeasurement> read_gemm_table(const std::filesystem::path& path,
         const double us = table.positive_number(cells, time);
         const auto aligned = [&](std::int64_t size) { return size % filter.alignment == 0; };
         if (us < filter.shortest_us || !aligned(std::get<0>(shape)) || !aligned(std::get<1>(shape))) continue;
-        const auto [row, is_new] = fastest.emplace(shape, us);
-        if (!is_new && us < row->second) row->second = us;
+        const Fastest read{us, campaign_of(cells)};
+        const auto [row, is_new] = fastest.emplace(shape, read);
+        if (!is_new && us < row->second.us) row->second = read;
     }
     std::vector<GemmMeasurement> rows;
-    for (const auto& [shape, us] : fastest) {
+    for (const auto& [shape, best] : fastest) {
         const auto& [columns, depth, height] = shape;
-        rows.push_back({{height, columns, depth, filter.dtype, false}, microseconds(us), 1.0, {}});
+        rows.push_back(
+            {{height, columns, depth, filter.dtype, false}, microseconds(best.us), 1.0, {}, best.campaign});
     }
     return rows;
 }

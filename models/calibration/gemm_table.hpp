@@ -15,6 +15,7 @@ struct GemmMeasurement {
     Seconds time;       ///< kernel time
     double weight = 1;  ///< in the fit; 1 for a row of a table
     Seconds busy;       ///< how long the GPU has multiplied without a pause; 0: as long as the kernel lasts
+    int campaign = 0;   ///< 0 is the table's main one; others have a compute rate of their own
 };
 
 /// Which rows of a CSV table are taken.
@@ -23,7 +24,9 @@ struct GemmTableFilter {
     std::string time_column = "us";            ///< microseconds
     std::map<std::string, std::string> where;  ///< column → the only text accepted
     double shortest_us = 8;                    ///< shorter kernels are launch and little else
-    std::int64_t alignment = 1;  ///< N and K must be multiples: misaligned ones use other kernels
+    std::int64_t alignment = 1;        ///< N and K must be multiples: misaligned ones use other kernels
+    std::string campaign_column = "";  ///< of the texts below; all other rows are campaign 0
+    std::vector<std::string> campaigns = {};  ///< texts that mark campaigns 1, 2, …
 };
 
 /// Rows of a CSV file with a header line and columns M, N, K and the time, sorted by (N, K, M); of equal

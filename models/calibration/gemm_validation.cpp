@@ -9,13 +9,13 @@
 namespace overlap {
 
 GemmErrors gemm_errors(std::span<const GemmMeasurement> rows, const GemmParameters& parameters,
-                       Seconds shortest) {
+                       std::span<const double> campaign_rates, Seconds shortest) {
     std::vector<double> errors;
     std::set<std::pair<std::int64_t, std::int64_t>> families;
     for (const GemmMeasurement& row : rows) {
         if (row.time < shortest) continue;
         families.insert({row.shape.n, row.shape.k});
-        errors.push_back(std::abs(estimate_gemm(row.shape, parameters).total() / row.time - 1));
+        errors.push_back(std::abs(fitted_time(row, parameters, campaign_rates) / row.time - 1));
     }
     if (errors.empty()) return {};
     std::sort(errors.begin(), errors.end());
@@ -52,13 +52,15 @@ GemmValidation fit_and_validate(std::span<const GemmMeasurement> rows, const Gem
             known.insert(known.end(), anchors.begin(), anchors.end());
             GemmValidation result;
             result.fit = fit_gemm(known, prior);
-            result.fitted = gemm_errors(outside, result.fit.parameters);
-            result.held_out = gemm_errors(inside, result.fit.parameters);
+            result.fitted = gemm_errors(outside, result.fit.parameters, result.fit.campaign_rates);
+            result.held_out = gemm_errors(inside, result.fit.parameters, result.fit.campaign_rates);
             return result;
         }));
     GemmValidation result = folds.front().get();
     result.cross_validated_mean = result.held_out.mean / gemm_folds;
     result.cross_validated_p90 = result.held_out.p90 / gemm_folds;
+    for (const GemmMeasurement& row : rows_of_fold(rows, 0, true))
+        if (row.time >= shortest_judged) result.held_out_rows.push_back(row);
     for (auto fold = folds.begin() + 1; fold != folds.end(); ++fold) {
         const GemmErrors held_out = fold->get().held_out;
         result.cross_validated_mean += held_out.mean / gemm_folds;

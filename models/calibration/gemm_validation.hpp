@@ -16,7 +16,7 @@ struct GemmErrors {
 };
 inline constexpr Seconds shortest_judged = microseconds(20);
 GemmErrors gemm_errors(std::span<const GemmMeasurement> rows, const GemmParameters& parameters,
-                       Seconds shortest = shortest_judged);
+                       std::span<const double> campaign_rates = {}, Seconds shortest = shortest_judged);
 
 /// A family is one (N,K); it lies in one of four folds by a hash, so rows of one family are never on both
 /// sides. Fold 0 is held out of every committed calibration.
@@ -31,6 +31,7 @@ struct GemmValidation {
     GemmErrors held_out;
     double cross_validated_mean = 0;
     double cross_validated_p90 = 0;
+    std::vector<GemmMeasurement> held_out_rows;  ///< those of `held_out`
 };
 /// `anchors` join every fit and are never judged.
 GemmValidation fit_and_validate(std::span<const GemmMeasurement> rows, const GemmPrior& prior,

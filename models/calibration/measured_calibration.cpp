@@ -44,15 +44,9 @@ std::size_t count_families(std::span<const GemmMeasurement> rows) {
 }
 
 Json provenance(const MeasuredCalibration& calibration, const std::string& file) {
-    Json classes = Json::object();
-    for (const GemmClass& judged : gemm_classes(calibration.judged)) {
-        if (judged.name != all_gemms_class && judged.name != all_losses_class) continue;
-        classes[judged.name] = {{"count", judged.count},
-                                {"mean_error_fitted_pct", percent(judged.fitted.mean)},
-                                {"mean_error_held_out_pct", percent(judged.held_out.mean)},
-                                {"p90_error_held_out_pct", percent(judged.held_out.p90)},
-                                {"bias_held_out_pct", percent(judged.held_out.bias)}};
-    }
+    std::vector<ErrorClass> summed_up;
+    for (const ErrorClass& judged : gemm_classes(calibration.judged))
+        if (judged.name == all_gemms_class || judged.name == all_losses_class) summed_up.push_back(judged);
     return {
         {"file", file},
         {"origin", "own measurement: models/calibration/hip, " + calibration.recipe.machine + ", " +
@@ -63,7 +57,7 @@ Json provenance(const MeasuredCalibration& calibration, const std::string& file)
         {"judged_on", "GEMMs of 50 us and more; losses of wholes of 50 us and more"},
         {"rows_fitted", calibration.data.rows.size()},
         {"families", calibration.families},
-        {"classes", classes},
+        {"classes", classes_json(summed_up)},
         {"not_determined", undetermined_parameters(calibration.fit)},
         {"note", calibration.recipe.note}};
 }

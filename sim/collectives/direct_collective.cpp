@@ -22,19 +22,21 @@ public:
     }
 
 private:
-    // Every rank gets one piece from every peer; which bytes they are (the peer's shard, or what the peer has
-    // for this rank) makes no difference to the time.
-    static RankTasks exchange(Bytes piece, const RankTasks& ready, Transfers& transfers) {
+    // Every rank gets one piece from every peer: the peer's shard, or, `to_owner`, the peer's part of its
+    // own.
+    static RankTasks exchange(Bytes piece, const RankTasks& ready, Transfers& transfers,
+                              bool to_owner = false) {
         RankTasks done = ready;
         for (int rank = 0; rank < transfers.ranks(); ++rank)
             for (const int peer : transfers.peers(rank))
-                done[static_cast<std::size_t>(rank)].push_back(transfers.copy(
-                    peer, rank, {piece, piece, peer, -1}, ready[static_cast<std::size_t>(peer)]));
+                done[static_cast<std::size_t>(rank)].push_back(
+                    transfers.copy(peer, rank, {piece, piece, to_owner ? rank : peer, -1},
+                                   ready[static_cast<std::size_t>(peer)]));
         return done;
     }
 
     static RankTasks reduce_scatter(Bytes piece, const RankTasks& ready, Transfers& transfers) {
-        RankTasks parts = exchange(piece, ready, transfers);
+        RankTasks parts = exchange(piece, ready, transfers, true);
         if (transfers.ranks() == 1) return parts;
         for (int rank = 0; rank < transfers.ranks(); ++rank) {
             auto& own = parts[static_cast<std::size_t>(rank)];

@@ -9,8 +9,11 @@
 #include "models/calibration/gemm_calibration.hpp"
 #include "models/calibration/gemm_json.hpp"
 #include "models/calibration/measured_calibration.hpp"
+#include "sim/calibration/device_problems.hpp"
+#include "sim/commands/calibration_plots.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/config_folder.hpp"
+#include "sim/report/gnuplot.hpp"
 
 namespace overlap {
 namespace {
@@ -18,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct CalibrateFlags {
-    std::string data, measurements, out = "configs/calibrations", date;
+    std::string data, measurements, out = "configs/calibrations", date, plots;
     std::vector<std::string> devices;
 };
 
@@ -36,29 +39,29 @@ std::ostream& put_percent(std::ostream& out, int width, double share) {
     return out << std::setw(width) << 100 * share << " %";
 }
 
+std::string undetermined(const std::vector<std::string>& names) {
+    std::string line = "not determined by the measurements, left at the prior:";
+    for (const std::string& name : names) line += ' ' + name;
+    return line + (names.empty() ? " none\n\n" : "\n\n");
+}
+
 std::string report(const MeasuredCalibration& calibration, const std::string& folder) {
     std::ostringstream out;
-    out << std::fixed << std::setprecision(1);
     out << calibration.recipe.device << ' ' << name_of(calibration.recipe.dtype) << ": "
         << calibration.data.rows.size() << " GEMMs of " << calibration.families << " families, " << folder
         << '/' << calibration.data.file << ", held out in " << measured_folds
-        << " folds by family; P = " << class_gpus
-        << "\nclass                          n  fitted: mean     p90    bias  held out: mean     p90    "
-           "bias\n";
-    for (const GemmClass& judged : gemm_classes(calibration.judged)) {
-        if (judged.count == 0) continue;
-        out << std::left << std::setw(26) << judged.name << std::right << std::setw(6) << judged.count;
-        put_percent(out, 12, judged.fitted.mean);
-        put_percent(out, 6, judged.fitted.p90);
-        put_percent(out << std::showpos, 6, judged.fitted.bias) << std::noshowpos;
-        put_percent(out, 14, judged.held_out.mean);
-        put_percent(out, 6, judged.held_out.p90);
-        put_percent(out << std::showpos, 6, judged.held_out.bias) << std::noshowpos << '\n';
-    }
-    const std::vector<std::string> unknown = undetermined_parameters(calibration.fit);
-    out << "not determined by the measurements, left at the prior:";
-    for (const std::string& name : unknown) out << ' ' << name;
-    out << (unknown.empty() ? " none\n\n" : "\n\n");
+        << " folds by family; P = " << class_gpus << '\n'
+        << error_table(gemm_classes(calibration.judged))
+        << undetermined(undetermined_parameters(calibration.fit));
+    return out.str();
+}
+
+std::string report(const DeviceCalibration& calibration, const std::string& device) {
+    const DeviceProblem& problem = calibration.problem;
+    std::ostringstream out;
+    out << device << ", " << problem.name << ": " << problem.rows.size() << " cases, " << problem.file
+        << ", held out in " << device_folds << " folds by family (" << problem.families << ")\n"
+        << error_table(calibration.classes()) << undetermined(calibration.undetermined());
     return out.str();
 }
 
@@ -74,9 +77,20 @@ std::string shown(const fs::path& folder) {
 std::string calibrate_from_measurements(const CalibrateFlags& flags, const std::string& device,
                                         const fs::path& folder) {
     const std::vector<MeasuredCalibration> calibrations = calibrate_measured(device, folder);
-    write_gemm_group(flags.out, device, measured_gemm_json(calibrations, shown(folder)));
+    write_groups(flags.out, device, {{"gemm", measured_gemm_json(calibrations, shown(folder))}});
+    const std::vector<DeviceCalibration> copies =
+        calibrate_device({device, read_gemm_calibration(fs::path(flags.out) / (device + ".json"))}, folder,
+                         shown(folder), ConfigFolder::standard());
+    write_groups(flags.out, device, device_groups(copies));
     std::ostringstream out;
-    for (const MeasuredCalibration& calibration : calibrations) out << report(calibration, shown(folder));
+    for (const MeasuredCalibration& calibration : calibrations) {
+        out << report(calibration, shown(folder));
+        if (!flags.plots.empty()) draw(flags.plots, calibration);
+    }
+    for (const DeviceCalibration& calibration : copies) {
+        out << report(calibration, device);
+        if (!flags.plots.empty()) draw(flags.plots, device, calibration);
+    }
     if (flags.data.empty()) return out.str();
     std::map<DType, GemmParameters> parameters;
     for (const MeasuredCalibration& calibration : calibrations)
@@ -95,8 +109,10 @@ std::string calibrate_from_tables(const CalibrateFlags& flags, const std::vector
     std::ostringstream table;
     table << "device   dtype    fitted   held out: mean     p90  families    rows   4-fold mean     p90\n"
           << std::fixed << std::setprecision(1);
-    for (const auto& [device, dtype, errors] :
+    for (const GemmCalibrationResult& result :
          write_gemm_calibrations(flags.data, flags.out, date, devices)) {
+        const auto& [device, dtype, errors] = result;
+        if (!flags.plots.empty()) draw(flags.plots, result);
         table << std::left << std::setw(9) << device << std::setw(6) << name_of(dtype) << std::right;
         put_percent(table, 7, errors.fitted.mean);
         put_percent(table, 15, errors.held_out.mean);
@@ -113,8 +129,10 @@ void execute(const CalibrateFlags& flags) {
     if (!flags.data.empty()) folders.push_back(fs::path(flags.data) / "gemm");
     if (!flags.measurements.empty()) folders.push_back(flags.measurements);
     folders.push_back(flags.out);
+    if (!flags.plots.empty()) folders.push_back(flags.plots);
     for (const auto& folder : folders)
         if (!fs::is_directory(folder)) throw UserError(folder.string() + ": no such folder");
+    if (!flags.plots.empty()) require_gnuplot();
 
     std::map<std::string, fs::path> measured = find_measurements(ConfigFolder::standard().traces());
     if (!flags.measurements.empty()) measured = {{measured_device(flags.measurements), flags.measurements}};
@@ -144,12 +162,14 @@ void execute(const CalibrateFlags& flags) {
 void add_calibrate_command(CLI::App& app) {
     CLI::App* command = app.add_subcommand(
         "calibrate",
-        "Fit GEMM models to measurements of ours and to public tables; errors on (N,K) families held out");
+        "Fit the models to measurements of ours, GEMMs also to public tables; errors on families held out");
     auto flags = std::make_shared<CalibrateFlags>();
     command->add_option("--measurements", flags->measurements,
                         "Folder of microbenchmark results (gemm.jsonl); default: those in traces/");
     command->add_option("--data", flags->data, "Folder of public tables, with gemm/ in it; default none");
     command->add_option("--out", flags->out, "Folder of <device>.json; default configs/calibrations");
+    command->add_option("--plots", flags->plots,
+                        "Folder for SVG plots, held out against measured; needs gnuplot; default none");
     command->add_option("--date", flags->date,
                         "Date in what is fitted to public tables; default today (UTC)");
     command->add_option("devices", flags->devices, "Devices to fit; default all that have measurements");

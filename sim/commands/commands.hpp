@@ -9,9 +9,11 @@ void add_run_command(CLI::App& app);
 void add_batch_command(CLI::App& app);
 void add_calibrate_command(CLI::App& app);
 void add_cost_command(CLI::App& app);
+void add_import_command(CLI::App& app);
 void add_list_commands(CLI::App& app);
-/// `status` gets the exit code: 3 where the engines are further apart than the tolerance.
+/// `status` gets the exit code: 3 where something is outside its tolerance.
 void add_verify_command(CLI::App& app, int& status);
+void add_compare_command(CLI::App& app, int& status);
 
 /// Prints a result on stdout; throws std::runtime_error where stdout can't take it (disk full, closed pipe).
 void print(std::string_view text);

@@ -77,14 +77,16 @@ Json described(const Task& task, const Machine& machine, const CostModels& model
     if (copy != nullptr && copy->agent == Agent::dma) {
         const DeviceSpec::Dma& dma = machine.topology.device().dma;
         phases["command_us"] = to_microseconds(dma.command);
-        phases["schedule_us"] = to_microseconds(dma.schedule);
+        phases["schedule_us"] = to_microseconds(cost.launch - dma.command);
     } else {
         phases["launch_us"] = to_microseconds(cost.launch);
     }
     if (copy != nullptr) phases["start_us"] = to_microseconds(cost.setup);
     const Seconds body = isolated_body(cost, machine.resources);
     phases["body_us"] = to_microseconds(body);
-    if (copy != nullptr) phases["completion_us"] = to_microseconds(cost.completion);
+    if (copy != nullptr)
+        phases["completion_us"] =
+            to_microseconds(isolated_time(cost, machine.resources) - cost.launch - cost.setup - body);
 
     Json json{{"device", machine.topology.device().name},
               {"time_us", to_microseconds(isolated_time(cost, machine.resources))},

@@ -40,6 +40,13 @@ Json details(const Work& work) {
     return std::visit(Visitor{}, work);
 }
 
+Json to_json(const std::vector<Block>& blocks) {
+    Json json = Json::array();
+    for (const Block& block : blocks)
+        json.push_back({block.buffer, block.row, block.column, block.rows, block.columns});
+    return json;
+}
+
 }  // namespace
 
 Json to_json(const TaskGraph& graph, const Json& config) {
@@ -63,6 +70,21 @@ Json to_json(const TaskGraph& graph, const Json& config) {
         json["tasks"].push_back(std::move(entry));
     }
     return json;
+}
+
+void add_placement(Json& graph, const Placement& placement) {
+    for (const Buffer& buffer : placement.buffers)
+        graph["buffers"].push_back({{"gpu", buffer.gpu},
+                                    {"name", buffer.name},
+                                    {"rows", buffer.rows},
+                                    {"columns", buffer.columns},
+                                    {"dtype", name_of(buffer.dtype)}});
+    graph["inputs"] = to_json(placement.inputs);
+    graph["results"] = to_json(placement.results);
+    for (TaskId id = 0; id < placement.tasks.size(); ++id) {
+        graph["tasks"][id]["from"] = to_json(placement.tasks[id].from);
+        graph["tasks"][id]["to"] = to_json(placement.tasks[id].to);
+    }
 }
 
 std::string to_dot(const TaskGraph& graph) {

@@ -94,10 +94,17 @@ void explain_config(std::ostream& out, const Json& json, const std::string& poin
         out << "  " << pointer << " = " << json["value"].dump() << "\n      "
             << json["source"].get<std::string>() << '\n';
     } else if (json.is_structured()) {
-        for (const auto& item : json.items()) explain_config(out, item.value(), pointer + "/" + item.key());
-    } else if (pointer != "/schema" && pointer != "/name" && pointer != "/description") {
+        for (const auto& item : json.items())
+            if (item.key() != "provenance") explain_config(out, item.value(), pointer + "/" + item.key());
+    } else if (pointer != "/schema" && pointer != "/name" && pointer != "/description" &&
+               pointer != "/device") {
         out << "  " << pointer << " = " << json.dump() << '\n';
     }
+}
+
+void explain_file(std::ostream& out, const std::filesystem::path& path) {
+    out << "\nvalues and sources (" << path.string() << "):\n";
+    explain_config(out, read_json_file(path), "");
 }
 
 void explain(const std::string& name) {
@@ -111,10 +118,12 @@ void explain(const std::string& name) {
         out << (out.str().empty() ? "" : "\n") << item.name << " (" << item.kind << ")\n"
             << item.summary << '\n';
         if (item.kind == "schedules") explain_schedule(out, find_schedule(stem));
-        if (item.kind == "topologies" || item.kind == "devices" || item.kind == "workloads") {
-            out << "\nvalues and sources (" << folder.find(item.kind, stem).string() << "):\n";
-            explain_config(out, read_json_file(folder.find(item.kind, stem)), "");
-        }
+        if (item.kind == "topologies" || item.kind == "devices" || item.kind == "workloads")
+            explain_file(out, folder.find(item.kind, stem));
+        const std::vector<std::string> calibrated = folder.names("calibrations");
+        if (item.kind == "devices" &&
+            std::find(calibrated.begin(), calibrated.end(), stem) != calibrated.end())
+            explain_file(out, folder.find("calibrations", stem));
     }
     if (out.str().empty()) {
         const std::string near = nearest_name(stem, names);

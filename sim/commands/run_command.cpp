@@ -87,6 +87,18 @@ RunConfig config_from(const RunFlags& flags, const ConfigFolder& folder) {
     return config;
 }
 
+/// The graph as JSON, with the places of its data, or the reason why it has none.
+Json plan_of(const Scenario& scenario, const TaskGraph& graph) {
+    Json json = to_json(graph, scenario.config());
+    try {
+        add_placement(json, place(graph, *scenario.schedule, scenario.workload, scenario.machine.topology,
+                                  scenario.params));
+    } catch (const UserError& reason) {
+        json["not_placed"] = reason.what();
+    }
+    return json;
+}
+
 void execute(const RunFlags& flags) {
     const ConfigFolder folder = ConfigFolder::standard();
     const Scenario scenario = resolve(config_from(flags, folder), folder);
@@ -94,8 +106,7 @@ void execute(const RunFlags& flags) {
         const TaskGraph graph = scenario.graph();
         if (!flags.graph.empty()) {
             const bool dot = flags.graph.ends_with(".dot");
-            write_file_atomically(flags.graph,
-                                  dot ? to_dot(graph) : to_json(graph, scenario.config()).dump() + "\n");
+            write_file_atomically(flags.graph, dot ? to_dot(graph) : plan_of(scenario, graph).dump() + "\n");
         }
         if (flags.dry_run) {
             Json json = scenario.config();

@@ -36,7 +36,7 @@ ConfigObject::ConfigObject(const Json& json, std::string file, std::string point
 }
 
 bool ConfigObject::has(std::string_view key) const {
-    return json_->contains(key);
+    return json_->contains(key) || overlaid(key);
 }
 
 const Json& ConfigObject::at(const std::string& key) {
@@ -112,13 +112,31 @@ std::size_t ConfigObject::sourced_choice(const std::string& key, std::span<const
 }
 
 void ConfigObject::require_source(ConfigObject& parameter) const {
+    if (parameter.has("standard_error")) {
+        parameter.number("standard_error", non_negative);
+        if (parameter.has("residual_pct")) parameter.number("residual_pct", non_negative);
+        for (const std::string text : {"unit", "file", "date"})
+            if (parameter.has(text)) parameter.text(text);
+    }
     if (parameter.text("source").empty())
         parameter.fail("source", "is empty, expected where the value is from");
     parameter.finish();
 }
 
 ConfigObject ConfigObject::object(const std::string& key) {
-    return {at(key), file_, pointer_ + "/" + key};
+    if (!overlaid(key)) return {at(key), file_, pointer_ + "/" + key};
+    asked_.push_back(key);
+    ConfigObject over = over_.front().object(key);
+    if (!json_->contains(key)) return over;
+    ConfigObject both(at(key), file_, pointer_ + "/" + key);
+    both.overlay(std::move(over));
+    return both;
+}
+
+void ConfigObject::overlay(ConfigObject other) {
+    if (has("value") && other.has("value"))
+        other.fail("", "is in " + file_ + ", too, expected in one of them");
+    over_.assign(1, std::move(other));
 }
 
 const Json& ConfigObject::array(const std::string& key) {
@@ -170,13 +188,22 @@ const Json& ConfigObject::raw(const std::string& key) {
 std::vector<std::string> ConfigObject::keys() const {
     std::vector<std::string> result;
     for (const auto& item : json_->items()) result.push_back(item.key());
+    if (!over_.empty())
+        for (const auto& item : over_.front().json_->items())
+            if (!json_->contains(item.key())) result.push_back(item.key());
     return result;
 }
 
 void ConfigObject::finish() const {
-    for (const std::string& key : keys())
-        if (std::find(asked_.begin(), asked_.end(), key) == asked_.end())
-            fail(key, "is an unknown key" + suggestion(key, asked_));
+    const auto refuse_unknown = [this](const ConfigObject& object) {
+        const auto& more = object.asked_;
+        for (const auto& item : object.json_->items())
+            if (std::find(asked_.begin(), asked_.end(), item.key()) == asked_.end() &&
+                std::find(more.begin(), more.end(), item.key()) == more.end())
+                object.fail(item.key(), "is an unknown key" + suggestion(item.key(), asked_));
+    };
+    refuse_unknown(*this);
+    if (!over_.empty()) refuse_unknown(over_.front());
 }
 
 void ConfigObject::fail(const std::string& key, const std::string& message) const {

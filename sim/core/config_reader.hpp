@@ -37,7 +37,8 @@ public:
     bool boolean(const std::string& key);
     /// One of `names`; returns its index.
     std::size_t choice(const std::string& key, std::span<const std::string> names);
-    /// A physical number with its origin: {"value": …, "source": "…"}; the source must not be empty.
+    /// A physical number with its origin: {"value": …, "source": "…"}; the source must not be empty. One that
+    /// was fitted has a standard_error, too, and may have residual_pct, unit, file and date.
     double sourced(const std::string& key, Range range);
     /// The same with one of `names` as its value; returns its index.
     std::size_t sourced_choice(const std::string& key, std::span<const std::string> names);
@@ -50,6 +51,10 @@ public:
     const Json& raw(const std::string& key);
     std::vector<std::string> keys() const;
 
+    /// From now on the members of `other` that are objects are members of this one, too, at any depth; errors
+    /// name the file that each is in. A value that both have is an error, when it is asked for.
+    void overlay(ConfigObject other);
+
     /// Throws when the object has a key that was never asked for.
     void finish() const;
     /// Throws a UserError at `key` (or at the object itself when empty): "<file>: <pointer>: <message>".
@@ -59,6 +64,7 @@ public:
 
 private:
     const Json& at(const std::string& key);
+    bool overlaid(std::string_view key) const { return !over_.empty() && over_.front().has(key); }
     void require_source(ConfigObject& parameter) const;
     double checked(const Json& value, const std::string& key, Range range) const;
     std::int64_t checked_integer(const Json& value, const std::string& key, std::int64_t low,
@@ -69,6 +75,7 @@ private:
     std::string file_;
     std::string pointer_;
     std::vector<std::string> asked_;
+    std::vector<ConfigObject> over_;  ///< none or one
 };
 
 /// Reads and parses a JSON file; a missing file, a directory, a duplicate key or broken JSON is a UserError.

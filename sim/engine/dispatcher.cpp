@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <numeric>
+#include <utility>
 
 namespace overlap {
 namespace {
@@ -26,6 +27,11 @@ Dispatcher::Dispatcher(const TaskGraph& graph, std::span<const Cost> costs, cons
       next_in_stream_(graph.size()),
       pools_(graph, costs, resources, seed) {
     add_stops(graph);
+    if (std::any_of(costs.begin(), costs.end(), [](const Cost& c) { return c.queued_launch > Seconds(); })) {
+        launchers_.resize(static_cast<std::size_t>(graph.gpus()));
+        for (TaskId id = 0; id < graph.size(); ++id)
+            gpus_.push_back(static_cast<std::uint32_t>(graph[id].gpu));
+    }
     for (TaskId id = 0; id < graph.size(); ++id) {
         next_in_stream_[id] = static_cast<std::uint32_t>(id);
         const TaskId previous = graph.stream_predecessor(id);
@@ -101,7 +107,25 @@ const Dispatcher::Next& Dispatcher::launched(TaskId task) {
     clear();
     states_[task].launch_over = true;
     advance(task);
+    if (costs_[task].queued_launch == Seconds()) return next_;
+    Launcher& launcher = launchers_[gpus_[task]];
+    launcher.busy = launcher.next < launcher.waiting.size();
+    if (launcher.busy) next_.launch.push_back(launcher.waiting[launcher.next++]);
     return next_;
+}
+
+// First come first served.
+void Dispatcher::begin_launch(TaskId task) {
+    states_[task].launch_begun = true;
+    if (costs_[task].queued_launch > Seconds()) {
+        Launcher& launcher = launchers_[gpus_[task]];
+        if (std::exchange(launcher.busy, true)) {
+            states_[task].waited_to_launch = true;
+            launcher.waiting.push_back(static_cast<std::uint32_t>(task));
+            return;
+        }
+    }
+    next_.launch.push_back(task);
 }
 
 double Dispatcher::next_stop(TaskId task) const {
@@ -173,8 +197,7 @@ void Dispatcher::advance(TaskId task) {
     if (state.waits_for > 0) return;
     if (!state.launch_begun) {
         if (!state.has_stream && !costs_[task].launch_ahead) return;
-        state.launch_begun = true;
-        next_.launch.push_back(task);
+        begin_launch(task);
         return;
     }
     if (!state.launch_over || !state.has_stream) return;

@@ -44,6 +44,10 @@ public:
 
     /// At time zero.
     const Next& begin();
+    /// How long the launch of `task`, just begun, takes.
+    Seconds launch_time(TaskId task) const {
+        return states_[task].waited_to_launch ? costs_[task].queued_launch : costs_[task].launch;
+    }
     /// The launch of `task` is over.
     const Next& launched(TaskId task);
     /// The share of its body at which `task` stops next; 1 is its end.
@@ -74,6 +78,12 @@ public:
     const Next& handed_over(TaskId task, Handoff kind);
     /// The latency of a flag set at a stop of `task` is over.
     const Next& flagged(TaskId task, std::size_t stop);
+    /// How long the setup of a task takes that has been given what it claims.
+    Seconds setup(TaskId task) const {
+        const Cost& cost = costs_[task];
+        const bool more = cost.switch_over > Seconds() && cost.claim && pools_.switched(task);
+        return more ? cost.setup + cost.switch_over : cost.setup;
+    }
     /// All that falls on this instant has been reported: units are given to the tasks that wait for them.
     const Next& settle();
 
@@ -85,6 +95,7 @@ private:
         std::uint32_t last_stop = 0;  ///< one past its last
         bool has_stream = false;      ///< it is first on its stream
         bool launch_begun = false;
+        bool waited_to_launch = false;
         bool launch_over = false;
         bool stalled = false;  ///< at `stop`
     };
@@ -100,6 +111,14 @@ private:
         Handoff kind;
     };
 
+    /// The front end of a GPU, where launches that can't go side by side wait.
+    struct Launcher {
+        bool busy = false;
+        std::size_t next = 0;  ///< of `waiting`
+        std::vector<std::uint32_t> waiting;
+    };
+
+    void begin_launch(TaskId task);
     void add_stops(const TaskGraph& graph);
     void add_successors(const TaskGraph& graph);
     std::uint32_t stop_at(TaskId task, double share) const;
@@ -119,6 +138,8 @@ private:
     std::vector<std::size_t> first_successor_;   ///< by task, and one past the last
     std::vector<std::uint8_t> hands_over_;       ///< by task: a bit a Handoff
     std::vector<std::uint32_t> next_in_stream_;  ///< own number where last
+    std::vector<Launcher> launchers_;            ///< by GPU; none where all launches go side by side
+    std::vector<std::uint32_t> gpus_;            ///< by task; likewise
     UnitPools pools_;
     Next next_;
 };

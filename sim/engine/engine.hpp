@@ -13,10 +13,11 @@
 namespace overlap {
 
 /// When a task ran. start: its stream and its predecessors let it begin (launch latency follows); body: first
-/// byte or FLOP; end: after its completion latency.
+/// byte or FLOP; done: last one; end: after its completion latency, or when that is seen.
 struct TaskTimes {
     Seconds start;
     Seconds body;
+    Seconds done;  ///< the body is over
     Seconds end = never;
 
     static constexpr Seconds never{-1};  ///< not ended

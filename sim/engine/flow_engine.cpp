@@ -5,6 +5,7 @@
 #include "sim/engine/event_queue.hpp"
 #include "sim/engine/fair_share.hpp"
 #include "sim/engine/flow_engine.hpp"
+#include "sim/engine/polls.hpp"
 
 namespace overlap {
 namespace {
@@ -17,6 +18,7 @@ public:
           graph_(graph),
           costs_(costs),
           dispatcher_(graph, costs, resources, seed),
+          polls_(graph, costs),
           shares_(costs, resources, graph.stream_numbers()),
           states_(graph.size()),
           times_(graph.size()),
@@ -69,7 +71,8 @@ private:
         for (const TaskId task : next.set_up) set_up(task);
         for (const TaskId task : next.launch) {
             times_[task].start = to_seconds(now_);
-            push(to_femtoseconds(costs_[task].launch), task, Phase::launch);
+            polls_.begin(task, times_[task].start, stream_free_[graph_.stream_number(task)]);
+            push(to_femtoseconds(dispatcher_.launch_time(task)), task, Phase::launch);
         }
     }
 
@@ -78,8 +81,9 @@ private:
         // stream.
         if (costs_[task].launch_ahead)
             times_[task].start = std::max(times_[task].start, stream_free_[graph_.stream_number(task)]);
-        if (costs_[task].setup == Seconds()) return start_body(task);
-        push(to_femtoseconds(costs_[task].setup), task, Phase::setup);
+        const Seconds setup = dispatcher_.setup(task);
+        if (setup == Seconds()) return start_body(task);
+        push(to_femtoseconds(setup), task, Phase::setup);
     }
 
     void happen(const Event& event) {
@@ -136,10 +140,12 @@ private:
     void end_body(TaskId task) {
         leave(task);
         for (const Hold& hold : costs_[task].holds) shares_.give_back(hold);
-        stream_free_[graph_.stream_number(task)] = to_seconds(now_);
+        const Seconds now = times_[task].done = stream_free_[graph_.stream_number(task)] = to_seconds(now_);
+        const Cost& cost = costs_[task];
+        const Seconds completion = cost.polling ? polls_.delay(task, now) : cost.completion;
         carry_out(dispatcher_.body_done(task));
-        if (costs_[task].completion == Seconds()) return end(task);
-        push(to_femtoseconds(costs_[task].completion), task, Phase::completion);
+        if (completion == Seconds()) return end(task);
+        push(to_femtoseconds(completion), task, Phase::completion);
     }
 
     void end(TaskId task) {
@@ -171,6 +177,7 @@ private:
     const TaskGraph& graph_;
     std::span<const Cost> costs_;
     Dispatcher dispatcher_;
+    Polls polls_;
     FairShare shares_;
     std::vector<State> states_;
     std::vector<TaskTimes> times_;

@@ -16,6 +16,7 @@
 #include "sim/engine/child_process.hpp"
 #include "sim/engine/dispatcher.hpp"
 #include "sim/engine/engine.hpp"
+#include "sim/engine/polls.hpp"
 
 namespace overlap {
 namespace {
@@ -39,6 +40,7 @@ public:
           resources_(resources),
           solver_(solver),
           dispatcher_(graph, costs, resources, seed),
+          polls_(graph, costs),
           times_(graph.size()),
           done_(graph.size()) {}
 
@@ -163,7 +165,8 @@ private:
 
     void launch(TaskId task) {
         times_[task].start = now();
-        after(costs_[task].launch, task, [this, task] { carry_out(dispatcher_.launched(task)); });
+        polls_.begin(task, now(), stream_free_[stream_of(task)]);
+        after(dispatcher_.launch_time(task), task, [this, task] { carry_out(dispatcher_.launched(task)); });
     }
 
     void set_up(TaskId task) {
@@ -171,8 +174,9 @@ private:
         // stream.
         if (costs_[task].launch_ahead)
             times_[task].start = std::max(times_[task].start, stream_free_[stream_of(task)]);
-        if (costs_[task].setup == Seconds()) return start_body(task);
-        after(costs_[task].setup, task, [this, task] { start_body(task); });
+        const Seconds setup = dispatcher_.setup(task);
+        if (setup == Seconds()) return start_body(task);
+        after(setup, task, [this, task] { start_body(task); });
     }
 
     void start_body(TaskId task) {
@@ -259,10 +263,12 @@ private:
 
     void body_done(TaskId task) {
         change_holds(costs_[task], false);
-        stream_free_[stream_of(task)] = now();
+        times_[task].done = stream_free_[stream_of(task)] = now();
+        const Cost& cost = costs_[task];
+        const Seconds completion = cost.polling ? polls_.delay(task, now()) : cost.completion;
         carry_out(dispatcher_.body_done(task));
-        if (costs_[task].completion == Seconds()) return end(task);
-        after(costs_[task].completion, task, [this, task] { end(task); });
+        if (completion == Seconds()) return end(task);
+        after(completion, task, [this, task] { end(task); });
     }
 
     void end(TaskId task) {
@@ -278,6 +284,7 @@ private:
     const ResourceTable& resources_;
     std::string solver_;
     Dispatcher dispatcher_;
+    Polls polls_;
     std::vector<TaskTimes> times_;
     std::unique_ptr<s4u::Engine> engine_;
     s4u::NetZone* zone_ = nullptr;

@@ -27,7 +27,7 @@ UnitPools::UnitPools(const TaskGraph& graph, std::span<const Cost> costs, const 
             places_.resize(graph.size());
             pool_by_resource_.assign(resources.size(), UINT32_MAX);
         }
-        places_[id] = {graph[id].priority, static_cast<std::uint32_t>(graph.stream_number(id))};
+        places_[id] = {graph[id].priority, static_cast<std::uint32_t>(graph.stream_number(id)), false};
         const Claim& claim = *costs[id].claim;
         assert(claim.least >= 1 && claim.least <= claim.most);
         assert(claim.least <= resources[claim.resource].units);
@@ -67,12 +67,14 @@ void UnitPools::settle(std::vector<TaskId>& served) {
         std::uint64_t rank = pool.arrivals++;
         if (pool.order == QueueOrder::unspecified) rank = mixed(seed_ ^ mixed(task));
         if (pool.order == QueueOrder::round_robin) rank = places_[task].stream;
-        pool.waiting.push_back({static_cast<std::uint32_t>(task), places_[task].priority, rank});
+        pool.waiting.push_back(
+            {static_cast<std::uint32_t>(task), places_[task].priority, rank, pool.settled});
     }
     requests_.clear();
     for (const std::uint32_t number : touched_) {
         pools_[number].touched = false;
         settle(pools_[number], served);
+        ++pools_[number].settled;
     }
     touched_.clear();
 }
@@ -91,7 +93,9 @@ void UnitPools::settle(Pool& pool, std::vector<TaskId>& served) {
         pool.free -= given;
         pool.holders.push_back({waiter.task, waiter.priority, given});
         if (claim.as_enqueued) ++pool.next_enqueued;
-        pool.last_stream = places_[waiter.task].stream;
+        Place& place = places_[waiter.task];
+        place.switched = waiter.since != pool.settled && pool.last_stream != place.stream;
+        pool.last_stream = place.stream;
         pool.waiting.erase(pool.waiting.begin() + static_cast<std::ptrdiff_t>(next));
         served.push_back(waiter.task);
     }

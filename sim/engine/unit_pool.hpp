@@ -25,6 +25,8 @@ public:
     /// The task waits from now on. Of one instant, requests count in the order of task numbers.
     void request(TaskId task);
     void release(TaskId task);
+    /// Whether the task had to wait for its units, and was given them after one of another stream.
+    bool switched(TaskId task) const { return places_[task].switched; }
     /// Appends to `served` the tasks that have been given their units.
     void settle(std::vector<TaskId>& served);
 
@@ -32,11 +34,13 @@ private:
     struct Place {
         int priority = 0;
         std::uint32_t stream = 0;
+        bool switched = false;
     };
     struct Waiter {
         std::uint32_t task;
         int priority;
-        std::uint64_t rank;  ///< the lower first; round_robin: number of the stream
+        std::uint64_t rank;   ///< the lower first; round_robin: number of the stream
+        std::uint64_t since;  ///< Pool::settled when it asked
     };
     struct Holder {
         std::uint32_t task;
@@ -48,6 +52,7 @@ private:
         QueueOrder order = QueueOrder::fifo;
         std::uint64_t last_stream = UINT64_MAX;
         std::uint64_t arrivals = 0;
+        std::uint64_t settled = 0;  ///< how often
         bool touched = false;
         std::vector<Waiter> waiting;
         std::vector<std::uint32_t> enqueued;  ///< tasks that are served in this order

@@ -13,8 +13,10 @@ public:
 
     TaskGraph build(const Workload& workload, const Topology& topology,
                     const ScheduleParams& params) const override {
-        const PiecePoint given{params.comm_shape, params.uniformity, params.granularity};
-        return build_pieces(*workload.pair(), topology, params, fixed_ ? point_ : given);
+        return build_pieces(*workload.pair(), topology, params, point(params));
+    }
+    PiecePoint point(const ScheduleParams& params) const override {
+        return fixed_ ? point_ : PiecePoint{params.comm_shape, params.uniformity, params.granularity};
     }
 
 private:

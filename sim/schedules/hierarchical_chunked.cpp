@@ -188,6 +188,9 @@ public:
                     const ScheduleParams& params) const override {
         return HierarchicalGraph(*workload.pair(), topology, params).build();
     }
+    PiecePoint point(const ScheduleParams&) const override {
+        return {CommShape::one_d, Uniformity::hetero, Granularity::fused};
+    }
 };
 
 }  // namespace

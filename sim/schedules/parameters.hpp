@@ -20,6 +20,13 @@ enum class Uniformity { uniform, hetero };
 /// fused: one GEMM a step over all its pieces; unfused: one GEMM a piece.
 enum class Granularity { fused, unfused };
 
+/// Where a schedule of pieces stands in the space of ARCHITECTURE's FiCCO schedules.
+struct PiecePoint {
+    CommShape shape = CommShape::one_d;
+    Uniformity uniformity = Uniformity::hetero;
+    Granularity granularity = Granularity::unfused;
+};
+
 inline const std::array<std::string, 2> gemm_grain_names{"shard", "chunk"};
 inline const std::array<std::string, 2> comm_shape_names{"1d", "2d"};
 inline const std::array<std::string, 2> uniformity_names{"uniform", "hetero"};

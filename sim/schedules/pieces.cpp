@@ -58,6 +58,15 @@ GemmShape Pieces::gemm(std::span<const int> shards, int chunk) const {
     return gemm_of(sharded, other_length(chunk));
 }
 
+Extent Pieces::extent(int shard, int chunk) const {
+    assert(pair_.shard_dim == ShardDim::m);
+    const std::int64_t whole = part_length(sharded_, ranks_, shard);
+    Extent extent{part_start(sharded_, ranks_, shard), 0, sharded_length(shard, chunk), other_length(chunk)};
+    if (chunk >= 0 && strided()) extent.column = part_start(other_, chunks_, chunk);
+    if (chunk >= 0 && !strided()) extent.row += part_start(whole, chunks_, chunk);
+    return extent;
+}
+
 std::size_t Pieces::block_of_c(int shard, int chunk) const {
     const bool k_is_cut_in_shards = pair_.shard_dim == ShardDim::k;
     const bool k_is_cut_in_chunks = collective_first() && strided() != k_is_cut_in_shards;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <set>
 #include <vector>
 
 #include "sim/schedules/schedule.hpp"
@@ -10,6 +12,16 @@ namespace overlap {
 constexpr std::int64_t part_length(std::int64_t total, std::int64_t parts, std::int64_t index) {
     return total / parts + (index < total % parts ? 1 : 0);
 }
+
+/// Where part `index` begins.
+constexpr std::int64_t part_start(std::int64_t total, std::int64_t parts, std::int64_t index) {
+    return total / parts * index + std::min(index, total % parts);
+}
+
+/// A block of a matrix.
+struct Extent {
+    std::int64_t row = 0, column = 0, rows = 0, columns = 0;
+};
 
 /// How the communicated operand of a pair is cut into pieces (shard, chunk), and which GEMM a piece makes.
 /// The operand has a sharded dimension (rows of A or C; K with tokens in K) and another one; 1d cuts a shard
@@ -30,6 +42,8 @@ public:
     /// The GEMM over that piece of each of `shards` together (chunk −1: whole shards). `accumulate` is left
     /// unset.
     GemmShape gemm(std::span<const int> shards, int chunk) const;
+    /// Where that lies in the whole operand; shard_dim m only.
+    Extent extent(int shard, int chunk) const;
     /// A number for the block of C that this GEMM adds to; GEMMs with the same number need accumulation.
     std::size_t block_of_c(int shard, int chunk) const;
     std::size_t blocks_of_c() const { return block_of_c(ranks_ - 1, chunks_ - 1) + 1; }
@@ -72,13 +86,6 @@ private:
 /// sum to everybody.
 void add_reduction(const Pieces& pieces, Transfers& transfers, int owner, int chunk,
                    std::span<const TaskId> parts);
-
-/// Where a schedule of pieces stands in the space of ARCHITECTURE's FiCCO schedules.
-struct PiecePoint {
-    CommShape shape = CommShape::one_d;
-    Uniformity uniformity = Uniformity::hetero;
-    Granularity granularity = Granularity::unfused;
-};
 
 /// The task graph of any point of the space, for every form of pair that has an order. With one chunk, hetero
 /// and unfused it is the shard-at-a-time schedule.

@@ -19,6 +19,8 @@ public:
     virtual ~Schedule() = default;
     virtual TaskGraph build(const Workload& workload, const Topology& topology,
                             const ScheduleParams& params) const = 0;
+    /// How it cuts shards, for whoever places the pieces in memory; whole shards are one piece, unfused.
+    virtual PiecePoint point(const ScheduleParams&) const { return {}; }
 };
 
 struct ScheduleEntry {

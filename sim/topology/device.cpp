@@ -30,14 +30,26 @@ void choose(ConfigObject& config, const std::string& key, const Names& names, En
 
 const std::array<std::string, 5> weighted_resources{"cu", "hbm", "dma", "remote_read", "link"};
 
-}  // namespace
+/// A group that a calibration may have keys of.
+ConfigObject calibrated(ConfigObject& config, const std::string& name) {
+    ConfigObject group = config.object(name);
+    if (group.has("provenance")) group.object("provenance");
+    return group;
+}
 
-DeviceSpec read_device(const std::filesystem::path& path) {
+DeviceSpec read(const std::filesystem::path& path, ConfigObject* calibration) {
     const Json json = read_json_file(path);
     ConfigObject config(json, path.string());
     DeviceSpec device;
     config.integer("schema", 1, 1);
     device.name = config.text("name");
+    if (calibration != nullptr) {
+        calibration->integer("schema", 1, 1);
+        if (const std::string of = calibration->text("device"); of != device.name)
+            calibration->fail("device", "is '" + of + "', expected '" + device.name + "'");
+        if (calibration->has("gemm")) calibration->object("gemm");  // read_gemm_calibration reads it
+        config.overlay(std::move(*calibration));
+    }
     device.description = config.text("description");
     device.compute_units = count(config, "compute_units", 100'000);
     config.sourced("peak_clock_GHz", {0.1, 100});
@@ -56,7 +68,7 @@ DeviceSpec read_device(const std::filesystem::path& path) {
     device.last_level_cache = megabytes(config.sourced("last_level_cache_MB", {0.1, 1e5}));
     config.sourced("board_power_W", {1, 1e5});
 
-    ConfigObject launch = config.object("launch");
+    ConfigObject launch = calibrated(config, "launch");
     device.launch.kernel = time(launch, "kernel_us");
     device.launch.dependency = device.launch.remote_dependency = device.launch.flag =
         time(launch, "dependency_us");
@@ -66,7 +78,7 @@ DeviceSpec read_device(const std::filesystem::path& path) {
     choose(launch, "residency", residency_names, device.launch.residency);
     launch.finish();
 
-    ConfigObject dma = config.object("dma");
+    ConfigObject dma = calibrated(config, "dma");
     device.dma.peer_engines = count(dma, "peer_engines", 1024);
     choose(dma, "queues", dma_queues_names, device.dma.queues);
     choose(dma, "order", queue_order_names, device.dma.order);
@@ -76,18 +88,48 @@ DeviceSpec read_device(const std::filesystem::path& path) {
     device.dma.schedule = time(dma, "schedule_us");
     device.dma.start = device.dma.pull_start = time(dma, "start_us");
     if (dma.has("pull_start_us")) device.dma.pull_start = time(dma, "pull_start_us");
+    device.dma.pull_schedule = device.dma.schedule;
+    if (dma.has("pull_schedule_us")) device.dma.pull_schedule = time(dma, "pull_schedule_us");
+    if (dma.has("switch_us")) device.dma.switch_over = time(dma, "switch_us");
+    if (dma.has("poll_us")) {
+        device.dma.poll = microseconds(dma.sourced("poll_us", {0.1, 1e6}));
+        device.dma.first_poll = time(dma, "first_poll_us");
+        device.dma.poll_apart = time(dma, "poll_apart_us");
+    }
     device.dma.completion = time(dma, "completion_us");
     device.dma.ramp = Bytes(dma.sourced("ramp_bytes", {0, 1e9}));
     device.dma.strided_run = Bytes(dma.sourced("strided_run_bytes", {0, 1e9}));
     dma.finish();
 
-    ConfigObject kernel = config.object("copy_kernel");
+    ConfigObject kernel = calibrated(config, "copy_kernel");
     device.copy_kernel.launch = time(kernel, "launch_us");
     device.copy_kernel.completion = time(kernel, "completion_us");
     device.copy_kernel.link_per_cu = rate(kernel, "link_GBps_per_cu");
-    device.copy_kernel.cu = rate(kernel, "cu_GBps");
+    // What a unit streams: of copies, or apart for reads and writes.
+    if (!kernel.has("cu_read_GBps")) device.stream.cu = rate(kernel, "cu_GBps");
     device.copy_kernel.remote_read = rate(kernel, "remote_read_GBps");
     device.copy_kernel.default_cus = count(kernel, "default_cus", 1024);
+    if (kernel.has("queued_launch_us")) device.copy_kernel.queued_launch = time(kernel, "queued_launch_us");
+    if (kernel.has("pull_start_us")) device.copy_kernel.pull_start = time(kernel, "pull_start_us");
+    const auto number = [&](const std::string& key, Range range, double& value) {
+        if (kernel.has(key)) value = kernel.sourced(key, range);
+    };
+    number("units_per_block", {0.01, 1}, device.copy_kernel.units_per_block);
+    number("saturation", {0.5, 100}, device.copy_kernel.saturation);
+    number("link_overhead", {0, 1}, device.copy_kernel.link_overhead);
+    number("pull_requests", {0, 1}, device.copy_kernel.pull_requests);
+    number("push_acknowledgements", {0, 1}, device.copy_kernel.push_acknowledgements);
+    device.stream.strided_run = device.dma.strided_run;
+    if (kernel.has("strided_run_bytes"))
+        device.stream.strided_run = Bytes(kernel.sourced("strided_run_bytes", {0, 1e9}));
+    if (kernel.has("stream_start_us")) device.stream.start = time(kernel, "stream_start_us");
+    if (kernel.has("cu_read_GBps")) {
+        device.stream.read = rate(kernel, "cu_read_GBps");
+        device.stream.write = rate(kernel, "cu_write_GBps");
+    }
+    number("read_write_overlap", {1, 10}, device.stream.overlap);
+    if (kernel.has("cu_reduce_GBps")) device.stream.reduce = rate(kernel, "cu_reduce_GBps");
+    if (kernel.has("cache_GBps")) device.stream.cache = rate(kernel, "cache_GBps");
     kernel.finish();
 
     if (config.has("collective_library")) {
@@ -104,7 +146,7 @@ DeviceSpec read_device(const std::filesystem::path& path) {
         library.finish();
     }
 
-    ConfigObject interference = config.object("interference");
+    ConfigObject interference = calibrated(config, "interference");
     const Range loss{0.0, 0.95};
     device.interference.compute_lost_to_dma = interference.sourced("compute_lost_to_dma", loss);
     device.interference.compute_lost_to_copy_kernels =
@@ -115,6 +157,7 @@ DeviceSpec read_device(const std::filesystem::path& path) {
     };
     optional_loss("gemm_slowed_beside_dma", device.interference.gemm_slowed_beside_dma);
     optional_loss("gemm_slowed_beside_copy_kernels", device.interference.gemm_slowed_beside_copy_kernels);
+    optional_loss("few_waves_lost_to_kernels", device.interference.few_waves_lost_to_kernels);
     if (interference.has("weights")) {
         ConfigObject weights = interference.object("weights");
         for (const std::string& resource : weights.keys()) {
@@ -134,6 +177,16 @@ DeviceSpec read_device(const std::filesystem::path& path) {
     interference.finish();
     config.finish();
     return device;
+}
+
+}  // namespace
+
+DeviceSpec read_device(const std::filesystem::path& path) {
+    return read(path, nullptr);
+}
+
+DeviceSpec read_device(const std::filesystem::path& path, ConfigObject calibration) {
+    return read(path, &calibration);
 }
 
 }  // namespace overlap

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "sim/core/config_reader.hpp"
 #include "sim/core/operators.hpp"
 #include "sim/core/units.hpp"
 
@@ -35,7 +36,8 @@ inline const std::array<std::string, 5> task_class_names{"gemm", "copy_dma", "co
                                                          "collective"};
 
 /// Immutable facts of one GPU, read from configs/devices/<name>.json, where every value has its source beside
-/// it. Fitted GEMM parameters are apart, in configs/calibrations/.
+/// it. What has been fitted to measurements is in configs/calibrations/<name>.json instead: values of
+/// `calibrated_groups`, and GEMM parameters, which are apart.
 struct DeviceSpec {
     std::string name;
     std::string description;
@@ -63,18 +65,45 @@ struct DeviceSpec {
         PullServer pulls = PullServer::receiver;  ///< by the sender: as enqueued, ready or not
         BytesPerSecond engine;                    ///< what one engine sustains in total
         Seconds command, schedule, start, completion;
-        Seconds pull_start;  ///< `start` of a pull
-        Bytes ramp;          ///< the first bytes of a copy move at half the rate
-        Bytes strided_run;   ///< run length at which a strided copy reaches half the contiguous rate
+        Seconds pull_start;     ///< `start` of a pull
+        Seconds pull_schedule;  ///< `schedule` of a pull that the sender serves; not ahead of its turn
+        Seconds switch_over;    ///< more of `start`, where the engine served another stream before
+        /// A receiver polls for the end of what the sender's engine does for it, first so long after its
+        /// stream began to wait, then at this interval; polls of its streams are apart. 0: it is told
+        /// (completion).
+        Seconds first_poll, poll, poll_apart;
+        Bytes ramp;         ///< the first bytes of a copy move at half the rate
+        Bytes strided_run;  ///< run length at which a strided copy reaches half the contiguous rate
     } dma;
 
     struct CopyKernel {
         Seconds launch, completion;
-        BytesPerSecond link_per_cu;  ///< r in L · (1 − exp(−n · r / L)), n compute units on a link of rate L
-        BytesPerSecond cu;           ///< HBM bytes/s (read + written) that one compute unit streams locally
+        /// Instead of `launch`, where another kernel copy of the GPU is being launched; 0: side by side.
+        Seconds queued_launch;
+        Seconds pull_start;          ///< of a pull, beyond the route's latency: the request's way
+        BytesPerSecond link_per_cu;  ///< rate of n compute units while the link is far away: n · r
+        /// n units reach L · (1 − exp(−(n·r/L)^s))^(1/s) of a link's rate L: 1 is a slow approach, many are a
+        /// sharp corner.
+        double saturation = 1;
+        double link_overhead = 0;  ///< bytes on the link beyond those copied, a byte: headers
+        double pull_requests = 0;  ///< bytes against the direction of the copy, a byte
+        double push_acknowledgements = 0;
         BytesPerSecond remote_read;  ///< cap on the sum of one GPU's remote reads by compute units
-        int default_cus = 1;         ///< compute units a transfer takes when the run does not say
+        int default_cus = 1;         ///< thread blocks of a transfer when the run does not say
+        double units_per_block =
+            1;  ///< compute units that a thread block keeps from others; several may share
     } copy_kernel;
+
+    /// Kernels that stream local memory: packs, scatters, reductions, element-wise operators.
+    struct Stream {
+        Seconds start;               ///< until the first bytes have come
+        BytesPerSecond cu;           ///< bytes/s, read + written, of a compute unit that copies
+        BytesPerSecond read, write;  ///< of one that only reads or writes; 0: not known apart from `cu`
+        double overlap = 1;          ///< reads and writes of a unit take the p-norm of both: 1 is the sum
+        BytesPerSecond reduce;       ///< parts that a unit adds up; 0: as a copy
+        BytesPerSecond cache;        ///< all units, what fits into the last-level cache; 0: as HBM
+        Bytes strided_run;           ///< as of DMA
+    } stream;
 
     /// Collectives of the vendor's library, measured: time = latency + bus bytes / bus rate, where bus bytes
     /// are (P−1)/P of the operand, twice that for all_reduce (nccl-tests' definition).
@@ -96,13 +125,22 @@ struct DeviceSpec {
         /// counts.
         double gemm_slowed_beside_dma = 0;
         double gemm_slowed_beside_copy_kernels = 0;
+        /// GEMM of a few waves, while kernels of copies hold any units of its GPU: its tiles are dealt to
+        /// units beforehand, and those of the units that it lacks come after all others.
+        double few_waves_lost_to_kernels = 0;
         /// Of a resource that is short ("hbm", "link", …, as in ResourceTable), the share of a class of tasks
         /// goes with its weight; 1 where not given.
         std::map<std::string, std::array<double, 5>> weights;  ///< by resource, then by task class
     } interference;
 };
 
+/// Groups of a device file of which a calibration may have some keys, or all.
+inline const std::array<std::string, 4> calibrated_groups{"launch", "dma", "copy_kernel", "interference"};
+
 /// Throws UserError on anything but a complete and valid device file.
 DeviceSpec read_device(const std::filesystem::path& path);
+/// The file and the calibration (configs/schema/calibration.schema.json) are to be complete together, and to
+/// have no value twice.
+DeviceSpec read_device(const std::filesystem::path& path, ConfigObject calibration);
 
 }  // namespace overlap

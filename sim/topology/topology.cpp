@@ -115,7 +115,8 @@ Route Topology::route(int src, int dst) const {
     return route;
 }
 
-Topology read_topology(const std::filesystem::path& path, const std::filesystem::path& devices) {
+Topology read_topology(const std::filesystem::path& path, const std::filesystem::path& devices,
+                       const std::filesystem::path& calibrations) {
     const Json json = read_json_file(path);
     ConfigObject config(json, path.string());
     std::string device = config.text("device");
@@ -128,7 +129,10 @@ Topology read_topology(const std::filesystem::path& path, const std::filesystem:
         config.fail("device",
                     "is '" + device + "', no such file in " + devices.string() + suggestion(device, known));
     }
-    return {config, read_device(devices / device)};
+    if (calibrations.empty() || !std::filesystem::exists(calibrations / device))
+        return {config, read_device(devices / device)};
+    const Json calibration = read_json_file(calibrations / device);
+    return {config, read_device(devices / device, {calibration, (calibrations / device).string()})};
 }
 
 }  // namespace overlap

@@ -66,7 +66,9 @@ private:
     std::vector<int> ring_;
 };
 
-/// Reads a topology file and the device file it names, which is looked up in `devices`.
-Topology read_topology(const std::filesystem::path& path, const std::filesystem::path& devices);
+/// Reads a topology file and the device file it names, which is looked up in `devices`, with the calibration
+/// of the same name if there is one in `calibrations`.
+Topology read_topology(const std::filesystem::path& path, const std::filesystem::path& devices,
+                       const std::filesystem::path& calibrations = {});
 
 }  // namespace overlap

@@ -1,5 +1,6 @@
 """Mistakes on the command line itself and in what the commands read and write."""
 import json
+import os
 import subprocess
 
 from sim_case import PAIR, SMALL, SimTestCase
@@ -120,6 +121,13 @@ class Calibrate(SimTestCase):
         self.assert_refused(["calibrate", "mi300x", "--out", "."], "mi300x", "--data")
         (self.folder / "data" / "gemm").mkdir(parents=True)
         self.assert_refused(["calibrate", "--data", "data", "--out", "nowhere"], "nowhere", "no such folder")
+        self.assert_refused(["calibrate", "--out", ".", "--plots", "nowhere"], "nowhere", "no such folder")
+
+    def test_plots_without_gnuplot(self):
+        done = subprocess.run([os.environ["SIM"], "calibrate", "--out", ".", "--plots", "."], cwd=self.folder,
+                              env={"PATH": str(self.folder)}, capture_output=True, encoding="utf-8", timeout=60)
+        self.assertEqual((done.returncode, done.stdout, self.files()), (2, "", []))
+        self.assertRegex(done.stderr, r"\Asim: [^\n]*gnuplot-nox[^\n]*\n\Z")
 
     def test_bad_measurements(self):
         folder = self.folder / "measured"

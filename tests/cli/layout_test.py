@@ -18,6 +18,10 @@ MAY_INCLUDE = {
     "sim/schedules": ["sim/core/", "sim/topology/", "sim/workload/", "sim/collectives/", "sim/schedules/"],
     "models": ["sim/core/", "sim/topology/", "models/"],
     "sim/engine": ["sim/core/", "sim/topology/", "models/", "sim/engine/"],
+    "sim/compare": ["sim/core/", "sim/run.hpp", "sim/report/comparison.hpp", "sim/compare/"],
+    "sim/importers": ["sim/core/", "sim/importers/"],
+    "sim/calibration": ["sim/core/", "sim/topology/", "models/", "sim/engine/", "sim/effects.hpp", "sim/config_folder.hpp",
+                        "sim/calibration/"],
     "sim/report": ["sim/core/", "models/resources.hpp", "sim/report/"],
 }
 

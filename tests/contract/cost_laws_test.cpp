@@ -14,7 +14,7 @@ namespace {
 
 /// Two GPUs of a shipped device on a 50 GB/s link.
 Machine machine_of_device(const std::string& name) {
-    const DeviceSpec device = read_device(shipped.find("devices", name));
+    const DeviceSpec device = shipped.device(name);
     Machine machine = machine_of(topology_of(2, group("full_mesh", "", 50), 1, "", device));
     machine.calibration = shipped.calibration(name);
     return machine;

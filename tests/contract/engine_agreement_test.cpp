@@ -66,6 +66,7 @@ private:
         Cost cost;
         cost.launch = microseconds_below(5);
         cost.launch_ahead = below(2) == 0;
+        if (below(6) == 0) cost.queued_launch = microseconds_below(5);
         cost.setup = microseconds_below(3);
         cost.completion = microseconds_below(3);
         cost.handoff = microseconds_below(3);
@@ -150,7 +151,7 @@ private:
                                           const ResourceTable& resources, Seconds now) {
         std::vector<double> held(resources.size()), largest(resources.size()), left;
         for (TaskId id = 0; id < costs.size(); ++id) {
-            const Seconds body_end = result.tasks[id].end - costs[id].completion;
+            const Seconds body_end = result.tasks[id].done;
             if (now < result.tasks[id].body || now > body_end) continue;
             for (const Hold& hold : costs[id].holds) {
                 double& value = (hold.adds_up ? held : largest)[hold.resource];
@@ -210,8 +211,7 @@ TEST_CASE("the engines agree on random task graphs") {
         for (const Cost& cost : whole.costs) bodies.push_back(isolated_body(cost, mesh(seed)));
         REQUIRE(both.flow.makespan.si() >= whole.graph.critical_path(bodies).si() * (1 - 1e-9));
         for (TaskId id = 0; id < size; ++id) {  // nothing is faster than alone
-            const double body =
-                (both.flow.tasks[id].end - whole.costs[id].completion - both.flow.tasks[id].body).si();
+            const double body = (both.flow.tasks[id].done - both.flow.tasks[id].body).si();
             REQUIRE(body >= bodies[id].si() * (1 - 1e-9) - 2e-15);
         }
         if (!both.decided || both.error <= tolerance) continue;

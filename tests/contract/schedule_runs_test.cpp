@@ -9,7 +9,8 @@ using namespace overlap::test;
 
 namespace {
 
-/// The machines to simulate on; the torus and the two nodes have the most tasks, so they are left to fewer laws.
+/// The machines to simulate on; the torus and the two nodes have the most tasks, so they are left to fewer
+/// laws.
 const std::vector<std::string> simulated{"mi300x_8", "h200_4", "mi250x_8"};
 
 /// When each body could end at the earliest if tasks never got in each other's way: launch, setup, body,
@@ -70,9 +71,8 @@ void check_order(const TaskGraph& graph, std::span<const Cost> costs, const Engi
             edges_kept = edges_kept && kept;
         });
         if (const TaskId before = graph.stream_predecessor(id); before != id)
-            streams_kept =
-                streams_kept && result.tasks[before].end - costs[before].completion <= times.body + slack;
-        const Seconds body = times.end - costs[id].completion - times.body;
+            streams_kept = streams_kept && result.tasks[before].done <= times.body + slack;
+        const Seconds body = times.done - times.body;
         none_faster = none_faster && body + slack >= isolated_body(costs[id], resources);
     }
     CHECK(all_ran);
@@ -155,9 +155,12 @@ TEST_CASE("without contention no run is slower, by either agent") {
                 // Pieces that are sent on the way may come to an engine in another order, and orders are not
                 // ranked.
                 const double slack = entry.name == "flag_gated" ? 1e-3 : 1e-9;
+                // Nor are those of kernels that wait to be launched: one may be late by a launch.
+                const Seconds launch =
+                    agent == "cu" ? machine.topology.device().copy_kernel.queued_launch : Seconds();
                 const Seconds loud = simulate(graph, with, machine).makespan;
                 CHECK(simulate(graph, costs_of(graph, workload, machine, quiet), machine).makespan <=
-                      loud * (1 + slack));
+                      loud * (1 + slack) + launch);
             });
         }
     }
@@ -200,16 +203,22 @@ TEST_CASE("on one GPU every run takes what the GEMM takes alone") {
     CHECK(cases >= 70);
 }
 
+/// What a GPU of a switch sends at once: its port's rate, or that of the one engine that serves it.
+double port_rate(const Machine& machine, double port) {
+    return std::min(port, machine.topology.device().dma.engine.si());
+}
+
 TEST_CASE("serial takes the sum of its two halves when nothing is launched and nothing is shared") {
     // 4 GPUs on a switch, 397.5 GB/s a port; each pulls three quarters of A (1001 × 1003 × 2 B) through its
-    // port. All ports are equally loaded, so transfers take bytes / port, and the GEMM follows.
+    // port, served by the sender's engine, which is 1 % slower. All are equally loaded, so transfers take
+    // bytes / rate, and the GEMM follows.
     Effects bare;
     bare.contention = bare.launch = false;
     const Machine machine = in_order("h200_4");
     const Workload workload = workload_forms()[0];
     const TaskGraph graph = build(find_schedule("serial"), workload, machine.topology);
     const std::vector<Cost> costs = costs_of(graph, workload, machine, bare);
-    const double transfers = 0.75 * 1001 * 1003 * 2 / 397.5e9;
+    const double transfers = 0.75 * 1001 * 1003 * 2 / port_rate(machine, 397.5e9);
     const double gemm = isolated_time(costs.back(), machine.resources).si();
     REQUIRE(machine.topology.device().dma.engine > gigabytes_per_second(397.5 / 3));
     CHECK(simulate(graph, costs, machine).makespan.si() == Approx(transfers + gemm).epsilon(1e-9));
@@ -218,7 +227,7 @@ TEST_CASE("serial takes the sum of its two halves when nothing is launched and n
 TEST_CASE("shard-at-a-time transfers leave the links of a mesh idle, not the ports of a switch") {
     // Transfers alone, no latency, even shards of 8192 · 1000 · 2 B / P. Mesh, 7 peers: one link at a time
     // takes 7 shards at 46.5 GB/s, all links at once take one. Switch, 3 peers: a port carries 3 shards at
-    // 397.5 GB/s either way.
+    // 397.5 GB/s, or what its engine sends, either way.
     Effects bare;
     bare.contention = bare.launch = bare.computation = false;
     const Workload workload{
@@ -228,7 +237,8 @@ TEST_CASE("shard-at-a-time transfers leave the links of a mesh idle, not the por
         const TaskGraph graph = build(find_schedule(schedule), workload, machine.topology);
         return simulate(graph, costs_of(graph, workload, machine, bare), machine).makespan.si();
     };
-    const double on_mesh = 8192 * 1000 * 2 / 8.0 / 46.5e9, on_switch = 8192 * 1000 * 2 / 4.0 / 397.5e9;
+    const double on_mesh = 8192 * 1000 * 2 / 8.0 / 46.5e9,
+                 on_switch = 8192 * 1000 * 2 / 4.0 / port_rate(in_order("h200_4"), 397.5e9);
     CHECK(transfers("shard_p2p", "mi300x_8") == Approx(7 * on_mesh));
     CHECK(transfers("ring_chunked", "mi300x_8") == Approx(7 * on_mesh).epsilon(1e-3));
     CHECK(transfers("shard_direct", "mi300x_8") == Approx(on_mesh));
@@ -238,9 +248,9 @@ TEST_CASE("shard-at-a-time transfers leave the links of a mesh idle, not the por
 }
 
 TEST_CASE("hierarchical_chunked on 1,024 GPUs: every transfer is simulated, and takes what its links take") {
-    // N = 128 nodes of L = 8. With one chunk, transfers alone and no latency: 127 shards of 4096 · 2048 · 2 B /
-    // 1024 over each NIC at 49.6 GB/s; then the 127 that a GPU got go to each neighbour at 46.5 GB/s. The own
-    // shard went before.
+    // N = 128 nodes of L = 8. With one chunk, transfers alone and no latency: 127 shards of 4096 · 2048 · 2 B
+    // / 1024 over each NIC at 49.6 GB/s; then the 127 that a GPU got go to each neighbour at 46.5 GB/s. The
+    // own shard went before.
     Effects bare;
     bare.contention = bare.launch = bare.computation = false;
     const Workload workload{

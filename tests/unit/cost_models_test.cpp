@@ -1,6 +1,8 @@
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "models/cost_model_registry.hpp"
+#include "models/streaming.hpp"
 #include "tests/test_support.hpp"
 
 using namespace overlap;
@@ -158,4 +160,55 @@ TEST_CASE("the tiled model is the default, with the kernel gap before it") {
 TEST_CASE("an unknown cost model is refused with the nearest name") {
     CHECK_THAT(error_of([] { CostModels(std::vector<std::string>{"gemm_roofilne"}); }),
                Catch::Contains("did you mean 'gemm_roofline'"));
+}
+
+TEST_CASE(
+    "a copy kernel: headers, requests the other way, a sharp corner, a place in the queue of launches") {
+    DeviceSpec device = round_device();
+    DeviceSpec::CopyKernel& kernel = device.copy_kernel;
+    kernel.link_per_cu = gigabytes_per_second(2);
+    kernel.saturation = 50;
+    kernel.link_overhead = 0.25;
+    kernel.pull_requests = 0.1;
+    kernel.pull_start = microseconds(2);
+    kernel.queued_launch = microseconds(3);
+    kernel.units_per_block = 0.5;
+    const Machine machine = machine_of(topology_of(2, group("full_mesh"), 1, "", device));
+    const auto pulled = [&](int cus) {
+        return cost_of(copy_task(0, 1, 10'000, Agent::cu, Direction::pull, cus), machine);
+    };
+    // 2 units: 4 GB/s, nowhere near the 8 that 10 GB/s leave beside headers; 8 units want 16.
+    CHECK(to_microseconds(pulled(2).body) == Approx(2.5));
+    CHECK(to_microseconds(pulled(8).body) == Approx(1.25));
+    const Cost cost = pulled(8);
+    CHECK(to_microseconds(cost.setup) == Approx(3));  // latency 1 + start 2
+    CHECK(to_microseconds(cost.queued_launch) == Approx(3));
+    CHECK(cost.holds[0].units == 4);
+    std::vector<double> link_bytes;
+    for (const Demand& demand : cost.demands)
+        if (machine.resources[demand.resource].kind == ResourceKind::link)
+            link_bytes.push_back(demand.amount);
+    CHECK(link_bytes == std::vector<double>{12'500, 1000});
+}
+
+TEST_CASE("kernels in local memory by compute units, cache and sums") {
+    DeviceSpec device = round_device();  // 1000 GB/s of HBM, 1 MB of cache
+    device.stream.read = gigabytes_per_second(20);
+    device.stream.write = gigabytes_per_second(10);
+    const auto body = [&](const Work& work, double units) {
+        return to_microseconds(streamed(work, device, units).body);
+    };
+    const LocalCopyWork copy{Bytes(3e6), Bytes(3e6)};
+    // A unit reads 3 MB in 150 us and then writes them in 300; ten do it in a tenth.
+    CHECK(body(copy, 1) == Approx(450));
+    CHECK(body(copy, 10) == Approx(45));
+    CHECK(body(copy, 100) == Approx(6));  // HBM: 6 MB
+    device.stream.overlap = 10;
+    CHECK(body(copy, 10) == Approx(30).epsilon(1e-3));  // reads are hidden behind writes
+    device.stream.cache = gigabytes_per_second(2000);
+    CHECK(body(copy, 1000) == Approx(6));
+    CHECK(body(LocalCopyWork{Bytes(5e5), Bytes(5e5)}, 1000) == Approx(0.5));  // 1 MB fits
+    // Two parts of 15 MB added up at 1000 GB/s make 1500 GB/s with the sum: 45 MB in 30 us, in 45 by HBM.
+    device.stream.reduce = gigabytes_per_second(10);
+    CHECK(body(ReduceWork{Bytes(15e6), 2}, 100) == Approx(std::hypot(30, 45)));
 }

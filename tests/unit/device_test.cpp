@@ -116,3 +116,43 @@ TEST_CASE("orders, queues, residency, clock terms and weights may be given") {
     CHECK_THAT(reading(with("/interference/weights", {{"hbm", {{"gem", sourced(1)}}}})),
                Contains("/interference/weights/hbm/gem"));
 }
+
+namespace {
+
+/// The good file without `key` of its dma group, and a calibration that has `calibrated` there.
+std::string reading_with(const std::string& key, const Json& calibrated) {
+    const TemporaryFolder folder;
+    std::ofstream(folder / "gpu.json") << lacking("dma", key).dump();
+    const Json calibration{{"schema", 1}, {"device", "mi300x"}, {"dma", calibrated}};
+    return error_of([&] { read_device(folder / "gpu.json", {calibration, "fitted.json"}); });
+}
+
+}  // namespace
+
+TEST_CASE("a calibration has what the device file lacks, and errors name the file of the two") {
+    const TemporaryFolder folder;
+    std::ofstream(folder / "gpu.json") << lacking("dma", "start_us").dump();
+    const Json start{{"value", 2.5}, {"source", "here"}, {"standard_error", 0.1}, {"unit", "us"}};
+    const Json calibration{
+        {"schema", 1}, {"device", "mi300x"}, {"dma", {{"provenance", Json::object()}, {"start_us", start}}}};
+    const DeviceSpec device = read_device(folder / "gpu.json", {calibration, "fitted.json"});
+    CHECK(to_microseconds(device.dma.start) == Approx(2.5));
+    CHECK(to_microseconds(device.dma.completion) == Approx(good().at("dma").at("completion_us").at("value")));
+
+    CHECK_THAT(reading_with("start_us", Json::object()), Contains("gpu.json: /dma/start_us: is missing"));
+    CHECK_THAT(reading_with("start_us", {{"start_us", {{"value", -1}, {"source", "here"}}}}),
+               Contains("fitted.json: /dma/start_us/value: is -1"));
+    CHECK_THAT(reading_with("start_us", {{"start_us", start}, {"command_us", start}}),
+               Contains("fitted.json: /dma/command_us: is in ") && Contains("gpu.json, too"));
+    CHECK_THAT(reading_with("start_us", {{"start_us", start}, {"strat_us", start}}),
+               Contains("fitted.json: /dma/strat_us: is an unknown key") && Contains("'start_us'"));
+    Json odd = start;
+    odd["resid"] = 1;
+    CHECK_THAT(reading_with("start_us", {{"start_us", odd}}),
+               Contains("fitted.json: /dma/start_us/resid: is an unknown key"));
+    const Json other{{"schema", 1}, {"device", "h200"}};
+    CHECK_THAT(error_of([&] {
+                   read_device(folder / "gpu.json", {other, "fitted.json"});
+               }),
+               Contains("fitted.json: /device: is 'h200', expected 'mi300x'"));
+}

@@ -79,6 +79,24 @@ TEST_CASE("fitting recovers the parameters of synthetic times with noise and out
     CHECK(error < 0.015);
 }
 
+TEST_CASE("a campaign's rate is told apart from the main one's; what starts at 0 stays 0") {
+    const GemmPrior& prior = measured_gemm_recipes().front().prior;
+    std::vector<GemmMeasurement> rows;
+    for (const std::int64_t n : {2560, 5120, 8192, 14'336})
+        for (std::int64_t m = 1024; m <= 16'384; m += 512) {
+            GemmMeasurement row{{m, n, 8192}, {}, 1.0, {}, n == 5120 ? 1 : 0};
+            row.time = fitted_time(row, prior.start, std::vector{1.15});
+            rows.push_back(row);
+        }
+    const GemmFit fit = fit_gemm(rows, prior);
+    REQUIRE(fit.campaign_rates.size() == 1);
+    CHECK(fit.campaign_rates[0] == Approx(1.15).epsilon(0.01));
+    CHECK(fit.campaign_errors[0] > 0);
+    CHECK(fit.campaign_errors[0] < 0.05);
+    CHECK(field("stride_loss_per_kB").get(prior.start) == 0);
+    CHECK(fit.parameters.stride_loss == 0);
+}
+
 TEST_CASE("a parameter that the rows do not touch stays at its prior and says so") {
     // One shape that fills every unit, never split and far from the memory roof: split-K rate says nothing.
     const GemmPrior& prior = measured_gemm_recipes().front().prior;

@@ -14,8 +14,8 @@ JudgedGemm judged(std::int64_t m, std::int64_t k, bool accumulate, double us, do
             microseconds(held_out)};
 }
 
-GemmClass find(const std::vector<GemmClass>& classes, const std::string& name) {
-    for (const GemmClass& one : classes)
+ErrorClass find(const std::vector<ErrorClass>& classes, const std::string& name) {
+    for (const ErrorClass& one : classes)
         if (one.name == name) return one;
     FAIL("no class " << name);
     return {};

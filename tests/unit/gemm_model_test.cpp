@@ -77,6 +77,19 @@ TEST_CASE("prologue, epilogue and efficiency belong to the tile") {
     CHECK(body_us({512, 256, 1024}, p) == Approx(24));
 }
 
+TEST_CASE("rows that are a multiple of 512 B apart cost the main loop, the deeper the more") {
+    GemmParameters p = four_units();
+    p.stride_loss = 0.1;
+    // K = 1024 in bf16 is 2048 B = 4 · 512 B: 10 µs · (1 + 0.1 · 2.048) = 12.048 µs.
+    CHECK(body_us({256, 256, 1024}, p) == Approx(12.048));
+    // 1 byte an element: 1024 B: 10 µs · (1 + 0.1 · 1.024) = 11.024 µs.
+    CHECK(body_us({256, 256, 1024, DType::fp8}, p) == Approx(11.024));
+    // K = 1088 = 17 · 64: 2176 B is no multiple of 512 B: 10 µs · 1088 / 1024, and no loss.
+    CHECK(body_us({256, 256, 1088}, p) == Approx(10.625));
+    // Past 16,384 B, 8192 elements, the loss grows no further: 160 µs · (1 + 0.1 · 16.384).
+    CHECK(body_us({256, 256, 16'384}, p) == Approx(160 * 2.6384));
+}
+
 TEST_CASE("memory bound: bytes over the rate") {
     GemmParameters p = four_units();
     p.hbm = gigabytes_per_second(1);

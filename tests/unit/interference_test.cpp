@@ -172,3 +172,27 @@ TEST_CASE("where GEMMs keep their compute units, kernels claim theirs") {
     }
     CHECK_FALSE(claim(copy_task(1, 0, 1e9), Cost()).has_value());  // DMA: no compute units
 }
+
+TEST_CASE("a GEMM of a few waves is slowed by kernels that hold units of its GPU, a long one is not") {
+    DeviceSpec device = round_device();
+    device.interference.few_waves_lost_to_kernels = 0.5;
+    const Machine machine = machine_of(topology_of(3, group("full_mesh"), 1, "", device));
+    const ResourceTable& table = machine.resources;
+    const auto gemm = [&](std::int64_t m) {
+        Cost cost;
+        cost.body = Seconds(1);
+        add_interference(Task{GemmShape{m, 1000, 1000}, 1}, machine, cost);
+        return demand(cost, table.clock(1));
+    };
+    CHECK(gemm(2000) == 1);  // 20 x 10 tiles on 100 units: two waves
+    CHECK(gemm(5000) == 0);  // five
+    // A pull runs on the receiver; a DMA engine needs no units.
+    Cost pull, dma;
+    add_interference(copy_task(0, 1, 1e9, Agent::cu, Direction::pull, 4), machine, pull);
+    add_interference(copy_task(0, 1, 1e9), machine, dma);
+    REQUIRE(pull.holds.size() == 1);
+    CHECK(pull.holds[0].resource == table.clock(1));
+    CHECK(pull.holds[0].units == 0.5);
+    CHECK_FALSE(pull.holds[0].adds_up);
+    CHECK(dma.holds.empty());
+}

@@ -319,3 +319,19 @@ TEST_CASE("a schedule that waits for ever is an error") {
     CHECK_THAT(error_of([&] { two.ends(engine); }),
                Catch::Contains("deadlocks: gemm of gpu 0 waits for ever"));
 }
+
+TEST_CASE("launches that can't go side by side go one at a time, and those that waited take longer") {
+    Case some;
+    Cost kernel = lasts(10);
+    kernel.launch = Seconds(1);
+    kernel.queued_launch = Seconds(3);
+    some.add(kernel);         // launched 0-1
+    some.add(kernel);         // waits, 1-4
+    some.add(kernel);         // waits, 4-7
+    some.add(kernel, {}, 1);  // another GPU
+    kernel.queued_launch = Seconds();
+    some.add(kernel);  // needs no turn
+    kernel.queued_launch = Seconds(3);
+    some.add(kernel, {4});  // at 11: nobody is being launched
+    CHECK(some.ends(any_engine()) == std::vector<double>{11, 14, 17, 11, 11, 22});
+}

@@ -112,6 +112,28 @@ TEST_CASE("every shipped config keeps to its schema", "[configs]") {
     }
 }
 
+TEST_CASE("measured overlap cases and tolerances keep to their schemas", "[configs]") {
+    const Schema tolerances("tolerances");
+    for (const fs::path& file : files_in("tolerances"))
+        CHECK(tolerances.errors(load(file), file.string()) == "");
+
+    const Schema cases("measured_case");
+    std::size_t checked = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(kConfigs.parent_path() / "traces")) {
+        const fs::path folder = entry.path().parent_path().filename();
+        if ((folder != "overlap" && folder != "published") || entry.path().extension() != ".jsonl") continue;
+        std::ifstream in(entry.path());
+        for (std::string line; std::getline(in, line);) {
+            const json one = json::parse(line);
+            if (one.value("kind", "") == "machine") continue;
+            ++checked;
+            const std::string errors = cases.errors(one, entry.path().string());
+            if (!errors.empty()) FAIL(errors);
+        }
+    }
+    CHECK(checked >= 1000);
+}
+
 TEST_CASE("the configs that the documentation names are there", "[configs]") {
     const std::vector<std::string> required = {"devices/mi250x",
                                                "devices/mi300x",
@@ -161,11 +183,13 @@ TEST_CASE("every topology fits its device and itself", "[configs]") {
         for (const json& group : topology.at("fabric")) {
             const std::string type = group.at("type");
             const int nodes = topology.at("nodes");
-            const bool network = type == "rails" || type == "fat_tree" || type == "dragonfly" || type == "node_torus";
+            const bool network =
+                type == "rails" || type == "fat_tree" || type == "dragonfly" || type == "node_torus";
             if (network) CHECK(nodes > 1);
             if (group.contains("dims")) {
                 const auto dims = group.at("dims").get<std::vector<int>>();
-                CHECK(std::accumulate(dims.begin(), dims.end(), 1, std::multiplies<>()) == (network ? nodes : gpus));
+                CHECK(std::accumulate(dims.begin(), dims.end(), 1, std::multiplies<>()) ==
+                      (network ? nodes : gpus));
             }
             if (group.contains("pairs"))
                 for (const json& pair : group.at("pairs"))

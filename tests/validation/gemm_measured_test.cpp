@@ -22,7 +22,7 @@ void require_targets(const MeasuredCalibration& calibration, const std::vector<T
     const auto classes = gemm_classes(calibration.judged);
     int judged = 0;
     for (const Target& target : targets)
-        for (const GemmClass& one : classes) {
+        for (const ErrorClass& one : classes) {
             if (one.name != target.name) continue;
             INFO(name_of(calibration.recipe.dtype)
                  << " " << one.name << ": held out mean " << one.held_out.mean << ", p90 " << one.held_out.p90
@@ -54,7 +54,7 @@ void require_known_gaps(const std::vector<MeasuredCalibration>& calibrated) {
     // Sixteenths of a GEMM are often below 50 µs, where the library's choice of kernel decides.
     const auto classes = gemm_classes(calibrated.at(0).judged);
     int seen = 0;
-    for (const GemmClass& one : classes) {
+    for (const ErrorClass& one : classes) {
         if (one.name == "  P^2 x M/P^2") {
             CHECK(one.held_out.mean > 0.04);
             CHECK(one.held_out.mean < 0.06);

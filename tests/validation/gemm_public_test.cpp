@@ -20,7 +20,7 @@ std::filesystem::path public_data() {
 struct Target {
     std::string device;
     DType dtype;
-    double mean;       ///< highest mean error that is accepted on held-out families
+    double mean, p90;  ///< highest errors that are accepted on held-out families
     std::size_t rows;  ///< at least so many rows judged
 };
 
@@ -32,10 +32,10 @@ TEST_CASE("held-out GEMM families are predicted within target") {
         return;
     }
     const std::vector<Target> targets{
-        {"mi300x", DType::fp8, 0.06, 1000},
-        {"h100", DType::bf16, 0.08, 1000},
-        {"mi355x", DType::bf16, 0.08, 100},
-        {"mi355x", DType::fp8, 0.08, 500},
+        {"mi300x", DType::fp8, 0.035, 0.08, 1000},  // issue 4 asks for these,
+        {"h100", DType::bf16, 0.05, 0.12, 1000},    // for these,
+        {"mi355x", DType::bf16, 0.08, 0.18, 100},   // and for 5 and 12 % here: a known gap, see below
+        {"mi355x", DType::fp8, 0.08, 0.17, 500},
     };
     int judged = 0;
     for (const Target& target : targets) {
@@ -44,15 +44,22 @@ TEST_CASE("held-out GEMM families are predicted within target") {
             const auto file = source / "configs" / "calibrations" / (recipe.device + ".json");
             const GemmParameters parameters = read_gemm_calibration(file).at(recipe.dtype);
             const auto held_out = rows_of_fold(gemm_rows(recipe, public_data()), 0, true);
-            const GemmErrors errors = gemm_errors(held_out, parameters);
+            const Json provenance = read_json_file(file)["gemm"][name_of(recipe.dtype)]["provenance"];
+            std::vector<double> rates;
+            for (const Json& campaign : provenance.value("campaigns", Json::array()))
+                rates.push_back(campaign["rate"]);
+            const GemmErrors errors = gemm_errors(held_out, parameters, rates);
             INFO(target.device << " " << name_of(target.dtype) << ": mean " << errors.mean << ", p90 "
                                << errors.p90 << " on " << errors.rows << " rows of " << errors.families
                                << " families");
             CHECK(errors.mean <= target.mean);
+            CHECK(errors.p90 <= target.p90);
+            // Which of five kernel libraries was tuned for a model decides; two sources of one shape differ
+            // by 22 %.
+            if (target.device == "mi355x" && target.dtype == DType::bf16) CHECK(errors.mean > 0.05);
             CHECK(errors.rows >= target.rows);
             CHECK(errors.families >= 5);
             // The committed provenance is of these very parameters.
-            const Json provenance = read_json_file(file)["gemm"][name_of(recipe.dtype)]["provenance"];
             CHECK(provenance["mean_error_held_out_pct"].get<double>() ==
                   Approx(100 * errors.mean).margin(0.02));
             CHECK(provenance["rows_held_out"].get<std::size_t>() == errors.rows);
@@ -87,6 +94,17 @@ TEST_CASE("folds never share a family and none is empty") {
         }
     // 4096 families in 4 folds: 1024 each, ± 5 standard deviations of √(4096 · ¼ · ¾) = 27.7.
     for (const int count : families) CHECK(std::abs(count - 1024) < 139);
+}
+
+TEST_CASE("rows of a table are told apart by campaign") {
+    const auto path = std::filesystem::temp_directory_path() / "overlap_gemm_campaign_test.csv";
+    std::ofstream(path) << "M,N,K,us,src\n16,32,64,9,old\n32,32,64,9,new\n16,32,64,10,new\n";
+    GemmTableFilter filter{.where = {}, .campaign_column = "src", .campaigns = {"new"}};
+    const auto rows = read_gemm_table(path, filter);
+    std::filesystem::remove(path);
+    REQUIRE(rows.size() == 2);  // of the two of 16 rows the faster
+    CHECK(rows[0].campaign == 0);
+    CHECK(rows[1].campaign == 1);
 }
 
 TEST_CASE("a bad row of a table is a one-line error with its place") {

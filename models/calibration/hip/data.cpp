@@ -17,7 +17,7 @@ __global__ void write_words(std::uint64_t* memory, std::size_t count, std::uint6
 
 __global__ void write_elements(void* memory, std::size_t count, DType type, std::uint64_t seed) {
     for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x)
-        store_element(memory, i, type, static_cast<float>(hashed(seed, i) >> 40) / float(1 << 23) - 1.0f);
+        store_element(memory, i, type, random_value(seed, i));
 }
 
 __global__ void compare_words(const char* memory, Rows here, Rows there, std::size_t offset,

@@ -56,6 +56,11 @@ __device__ inline void store_element(void* memory, std::size_t place, DType type
         static_cast<std::uint16_t*>(memory)[place] = float_to_bf16(value);
 }
 
+/// Uniform in [-1, 1) before rounding: what `fill_elements` writes.
+__device__ inline float random_value(std::uint64_t seed, std::uint64_t place) {
+    return static_cast<float>(hashed(seed, place) >> 40) / float(1 << 23) - 1.0f;
+}
+
 /// A zeroed counter on the current GPU.
 struct DeviceCounter {
     unsigned long long* word = nullptr;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,13 +13,14 @@ namespace overlap::hip {
 struct GemmShape {
     std::int64_t m = 0, n = 0, k = 0;
     DType dtype = DType::bf16;
-    bool accumulate = false;  ///< beta = 1, else 0
-    int units = 0;            ///< compute units that the library may use; 0: all
+    bool accumulate = false;                             ///< beta = 1, else 0
+    int units = 0;                                       ///< compute units that the library may use; 0: all
+    std::int64_t a_pitch = 0, b_pitch = 0, c_pitch = 0;  ///< elements from row to row; 0: dense
 };
 
 /// One GEMM of the platform's library on the GPU that was current when it was made: cuBLASLt (first algorithm
-/// of its heuristic, 32 MiB workspace), or rocBLAS. A plan is for one stream at a time: it owns its
-/// workspace.
+/// of its heuristic, 32 MiB workspace), or rocBLAS. A plan is for one stream at a time, for its workspace's
+/// sake.
 class Gemm {
 public:
     virtual ~Gemm() = default;
@@ -28,8 +30,10 @@ public:
 };
 
 /// Throws GpuError where the library does not take the shape. rocBLAS takes neither fp8 nor a limit on
-/// compute units.
-std::unique_ptr<Gemm> make_gemm(const GemmShape& shape);
+/// compute units. `workspace`: gemm_workspace_bytes on that GPU that plans of one stream may share; null: its
+/// own.
+std::unique_ptr<Gemm> make_gemm(const GemmShape& shape, void* workspace = nullptr);
+inline constexpr std::size_t gemm_workspace_bytes = std::size_t{32} << 20;  // cuBLAS's own default on Hopper
 /// "cuBLASLt 13.0.2", say; the reason where there is none.
 std::string gemm_library();
 

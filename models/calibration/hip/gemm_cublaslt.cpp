@@ -4,6 +4,8 @@
 
 #include <cublasLt.h>
 
+#include <map>
+
 #include "models/calibration/hip/gemm.hpp"
 
 namespace overlap::hip {
@@ -19,13 +21,24 @@ cudaDataType_t library_type(DType type) {
     return type == DType::fp8 ? CUDA_R_8F_E4M3 : type == DType::fp16 ? CUDA_R_16F : CUDA_R_16BF;
 }
 
-constexpr std::size_t workspace_bytes = std::size_t{32} << 20;  // cuBLAS's own default on Hopper
+/// One a GPU, kept: making one takes a millisecond.
+cublasLtHandle_t handle_of_current_gpu() {
+    static std::map<int, cublasLtHandle_t> handles;
+    int gpu = 0;
+    check(cudaGetDevice(&gpu));
+    const auto [place, added] = handles.try_emplace(gpu, nullptr);
+    if (added) check_blas(cublasLtCreate(&place->second));
+    return place->second;
+}
 
 /// cuBLASLt is column-major: Cᵀ = Bᵀ·Aᵀ, so its first operand is B and its m is our n.
 class CublasLtGemm : public Gemm {
 public:
-    explicit CublasLtGemm(const GemmShape& shape) : beta_(shape.accumulate ? 1.0f : 0.0f) {
-        check_blas(cublasLtCreate(&handle_));
+    CublasLtGemm(const GemmShape& shape, void* workspace)
+        : beta_(shape.accumulate ? 1.0f : 0.0f),
+          handle_(handle_of_current_gpu()),
+          workspace_(workspace),
+          owns_workspace_(workspace == nullptr) {
         check_blas(cublasLtMatmulDescCreate(&description_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
         const bool transposed = shape.dtype == DType::fp8;
         if (transposed) set(CUBLASLT_MATMUL_DESC_TRANSA, static_cast<std::int32_t>(CUBLAS_OP_T));
@@ -33,28 +46,28 @@ public:
         const auto type = library_type(shape.dtype);
         check_blas(cublasLtMatrixLayoutCreate(&first_, type, transposed ? shape.k : shape.n,
                                               transposed ? shape.n : shape.k,
-                                              transposed ? shape.k : shape.n));
-        check_blas(cublasLtMatrixLayoutCreate(&second_, type, shape.k, shape.m, shape.k));
+                                              pitch(shape.b_pitch, transposed ? shape.k : shape.n)));
+        check_blas(
+            cublasLtMatrixLayoutCreate(&second_, type, shape.k, shape.m, pitch(shape.a_pitch, shape.k)));
         check_blas(cublasLtMatrixLayoutCreate(&result_, library_type(result_of(shape.dtype)), shape.n,
-                                              shape.m, shape.n));
+                                              shape.m, pitch(shape.c_pitch, shape.n)));
         choose();
-        check(hipMalloc(&workspace_, workspace_bytes));
+        if (owns_workspace_) check(hipMalloc(&workspace_, gemm_workspace_bytes));
     }
 
     CublasLtGemm(const CublasLtGemm&) = delete;
     CublasLtGemm& operator=(const CublasLtGemm&) = delete;
 
     ~CublasLtGemm() override {
-        static_cast<void>(hipFree(workspace_));
+        if (owns_workspace_) static_cast<void>(hipFree(workspace_));
         for (auto layout : {first_, second_, result_}) cublasLtMatrixLayoutDestroy(layout);
         cublasLtMatmulDescDestroy(description_);
-        cublasLtDestroy(handle_);
     }
 
     void run(const void* a, const void* b, void* c, hipStream_t stream) override {
         const float alpha = 1;
         check_blas(cublasLtMatmul(handle_, description_, &alpha, b, first_, a, second_, &beta_, c, result_, c,
-                                  result_, &choice_.algo, workspace_, workspace_bytes, stream));
+                                  result_, &choice_.algo, workspace_, gemm_workspace_bytes, stream));
     }
 
     std::string algorithm() const override {
@@ -71,6 +84,7 @@ public:
     }
 
 private:
+    static std::int64_t pitch(std::int64_t given, std::int64_t dense) { return given ? given : dense; }
     template <class Value>
     void set(cublasLtMatmulDescAttributes_t name, Value value) {
         check_blas(cublasLtMatmulDescSetAttribute(description_, name, &value, sizeof value));
@@ -80,7 +94,7 @@ private:
         cublasLtMatmulPreference_t preference;
         check_blas(cublasLtMatmulPreferenceCreate(&preference));
         check_blas(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                                        &workspace_bytes, sizeof workspace_bytes));
+                                                        &gemm_workspace_bytes, sizeof gemm_workspace_bytes));
         int found = 0;
         const auto status = cublasLtMatmulAlgoGetHeuristic(handle_, description_, first_, second_, result_,
                                                            result_, preference, 1, &choice_, &found);
@@ -104,12 +118,13 @@ private:
     cublasLtMatrixLayout_t first_ = nullptr, second_ = nullptr, result_ = nullptr;
     cublasLtMatmulHeuristicResult_t choice_{};
     void* workspace_ = nullptr;
+    bool owns_workspace_;
 };
 
 }  // namespace
 
-std::unique_ptr<Gemm> make_gemm(const GemmShape& shape) {
-    return std::make_unique<CublasLtGemm>(shape);
+std::unique_ptr<Gemm> make_gemm(const GemmShape& shape, void* workspace) {
+    return std::make_unique<CublasLtGemm>(shape, workspace);
 }
 
 std::string gemm_library() {

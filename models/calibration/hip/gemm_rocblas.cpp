@@ -74,12 +74,16 @@ public:
     void run(const void* a, const void* b, void* c, hipStream_t stream) override {
         const int m = static_cast<int>(shape_.m), n = static_cast<int>(shape_.n),
                   k = static_cast<int>(shape_.k);
+        const int lda = static_cast<int>(shape_.a_pitch ? shape_.a_pitch : shape_.k),
+                  ldb = static_cast<int>(shape_.b_pitch ? shape_.b_pitch : shape_.n),
+                  ldc = static_cast<int>(shape_.c_pitch ? shape_.c_pitch : shape_.n);
         const int type = shape_.dtype == DType::fp16 ? type_f16 : type_bf16;
         const float alpha = 1, beta = shape_.accumulate ? 1.0f : 0.0f;
         check_blas(rocblas().set_stream(handle_, stream), "set_stream");
-        check_blas(rocblas().gemm(handle_, operation_none, operation_none, n, m, k, &alpha, b, type, n, a,
-                                  type, k, &beta, c, type, n, c, type, n, type_f32, algorithm_standard, 0, 0),
-                   "gemm_ex");
+        check_blas(
+            rocblas().gemm(handle_, operation_none, operation_none, n, m, k, &alpha, b, type, ldb, a, type,
+                           lda, &beta, c, type, ldc, c, type, ldc, type_f32, algorithm_standard, 0, 0),
+            "gemm_ex");
     }
 
     std::string algorithm() const override { return "standard"; }
@@ -91,7 +95,7 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Gemm> make_gemm(const GemmShape& shape) {
+std::unique_ptr<Gemm> make_gemm(const GemmShape& shape, void*) {
     return std::make_unique<RocBlasGemm>(shape);
 }
 

@@ -26,7 +26,9 @@
 #define hipError_t cudaError_t
 #define hipErrorPeerAccessAlreadyEnabled cudaErrorPeerAccessAlreadyEnabled
 #define hipEvent_t cudaEvent_t
-#define hipEventCreate cudaEventCreate
+#define hipEventCreateWithFlags cudaEventCreateWithFlags
+#define hipEventDefault cudaEventDefault
+#define hipEventDisableTiming cudaEventDisableTiming
 #define hipEventElapsedTime cudaEventElapsedTime
 #define hipEventRecord cudaEventRecord
 #define hipFree cudaFree
@@ -45,6 +47,7 @@
 #define hipMemcpyDeviceToHost cudaMemcpyDeviceToHost
 #define hipMemcpyPeerAsync cudaMemcpyPeerAsync
 #define hipMemset cudaMemset
+#define hipMemsetAsync cudaMemsetAsync
 #define hipRuntimeGetVersion cudaRuntimeGetVersion
 #define hipSetDevice cudaSetDevice
 #define hipStream_t cudaStream_t

@@ -80,6 +80,12 @@ JsonLine& JsonLine::add(std::string_view name, const std::vector<std::vector<dou
     return *this;
 }
 
+JsonLine& JsonLine::add_json(std::string_view name, std::string_view json) {
+    key(name);
+    members_ += json;
+    return *this;
+}
+
 JsonLine& JsonLine::append(const JsonLine& more) {
     if (!members_.empty() && !more.members_.empty()) members_ += ",";
     members_ += more.members_;

@@ -3,6 +3,19 @@
 #include "models/calibration/hip/machine.hpp"
 
 namespace overlap::hip {
+namespace {
+
+hipEvent_t event_of(std::vector<hipEvent_t>& events, int gpu, std::size_t index, unsigned flags) {
+    while (events.size() <= index) {
+        check(hipSetDevice(gpu));
+        hipEvent_t event;
+        check(hipEventCreateWithFlags(&event, flags));
+        events.push_back(event);
+    }
+    return events[index];
+}
+
+}  // namespace
 
 Machine::Machine(std::size_t arena_bytes) : arena_bytes_(arena_bytes) {
     int count = 0;
@@ -64,14 +77,11 @@ hipStream_t Machine::stream(int gpu, int index, bool high_priority) {
 }
 
 hipEvent_t Machine::event(int gpu, std::size_t index) {
-    auto& events = devices_[gpu].events;
-    while (events.size() <= index) {
-        check(hipSetDevice(gpu));
-        hipEvent_t event;
-        check(hipEventCreate(&event));
-        events.push_back(event);
-    }
-    return events[index];
+    return event_of(devices_[gpu].events, gpu, index, hipEventDefault);
+}
+
+hipEvent_t Machine::mark(int gpu, std::size_t index) {
+    return event_of(devices_[gpu].marks, gpu, index, hipEventDisableTiming);
 }
 
 int* Machine::flags(int gpu) {

@@ -30,6 +30,8 @@ public:
 
     hipStream_t stream(int gpu, int index, bool high_priority = false);
     hipEvent_t event(int gpu, std::size_t index);
+    /// An event that only orders streams, without a time.
+    hipEvent_t mark(int gpu, std::size_t index);
     /// Zeroed words that a kernel of another GPU may set.
     int* flags(int gpu);
     void synchronize();
@@ -42,7 +44,7 @@ private:
         int* flags = nullptr;
         int highest_priority = 0;
         std::vector<hipStream_t> streams[2];
-        std::vector<hipEvent_t> events;
+        std::vector<hipEvent_t> events, marks;
     };
     void open(int gpu);
 

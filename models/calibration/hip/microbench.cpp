@@ -13,21 +13,14 @@
 //   nvcc -std=c++20 -O2 -arch=sm_90 -I. -x cu models/calibration/hip/*.cpp -lcublasLt -o microbench
 //   hipcc -std=c++20 -O2 --offload-arch=gfx942 -I. -x hip models/calibration/hip/*.cpp -ldl -o microbench
 
-#include <unistd.h>
-
 #include <chrono>
 #include <cmath>
-#include <csignal>
-#include <cstdlib>
-#include <cstring>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 
-#include "models/calibration/hip/gemm.hpp"
+#include "models/calibration/hip/program.hpp"
 #include "models/calibration/hip/question.hpp"
-#include "models/calibration/hip/telemetry.hpp"
 
 namespace overlap::hip {
 namespace {
@@ -39,13 +32,6 @@ struct Arguments {
 };
 
 const char* const usage = "usage: microbench CASES [--out FILE] [--passes N] [--arena-GiB N] [--only KIND]";
-
-int positive(const std::string& name, const std::string& text) {
-    const int value = std::atoi(text.c_str());
-    if (value < 1 || std::to_string(value) != text)
-        throw UserError(name + " " + text + ": allowed: 1, 2, 3, …");
-    return value;
-}
 
 Arguments read_arguments(const std::vector<std::string>& given) {
     Arguments arguments;
@@ -69,55 +55,6 @@ Arguments read_arguments(const std::vector<std::string>& given) {
     }
     if (arguments.cases.empty()) throw UserError(usage);
     return arguments;
-}
-
-std::string now() {
-    const std::time_t time = std::time(nullptr);
-    char text[32];
-    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&time));
-    return text;
-}
-
-JsonLine facts(const Machine& machine, const std::string& command) {
-    hipDeviceProp_t properties;
-    check(hipGetDeviceProperties(&properties, 0));
-    int driver = 0, runtime = 0, clock_kHz = 0, memory_kHz = 0, cache = 0;
-    check(hipDriverGetVersion(&driver));
-    check(hipRuntimeGetVersion(&runtime));
-    check(hipDeviceGetAttribute(&clock_kHz, hipDeviceAttributeClockRate, 0));
-    check(hipDeviceGetAttribute(&memory_kHz, hipDeviceAttributeMemoryClockRate, 0));
-    check(hipDeviceGetAttribute(&cache, hipDeviceAttributeL2CacheSize, 0));
-    std::vector<std::vector<double>> peers(machine.gpus(), std::vector<double>(machine.gpus()));
-    std::vector<double> limits;
-    for (int gpu = 0; gpu < machine.gpus(); ++gpu) {
-        limits.push_back(make_telemetry(gpu)->power_limit_W());
-        for (int peer = 0; peer < machine.gpus(); ++peer) {
-            int reachable = 0;
-            if (peer != gpu) check(hipDeviceCanAccessPeer(&reachable, gpu, peer));
-            peers[gpu][peer] = reachable;
-        }
-    }
-    const char* connections = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
-    return JsonLine()
-        .add("schema", 1)
-        .add("kind", "machine")
-        .add("date", now())
-        .add("command", command)
-        .add("device", properties.name)
-        .add("gpus", machine.gpus())
-        .add("compute_units", machine.compute_units(0))
-        .add("memory_GiB", static_cast<double>(properties.totalGlobalMem) / (1 << 30))
-        .add("cache_MiB", cache / 1048576.0)
-        .add("peak_clock_MHz", clock_kHz / 1e3)
-        .add("memory_clock_MHz", memory_kHz / 1e3)
-        .add("power_limits_W", limits)
-        .add("platform", on_nvidia ? "nvidia" : "amd")
-        .add("driver", driver_version())
-        .add("driver_api", driver)
-        .add("runtime", runtime)
-        .add("gemm_library", gemm_library())
-        .add("peer_access", peers)
-        .add("max_connections", connections ? connections : "");
 }
 
 JsonLine line_of(int pass, const Case& c) {
@@ -164,16 +101,6 @@ std::string answer(Machine& machine, int pass, const Case& c, int& failed) {
     return line.text();
 }
 
-/// Kernels that wait for each other would wait for ever after a mistake: a case gets a minute.
-char running[256] = "";
-void on_alarm(int) {
-    const char text[] = "\nmicrobench: no end within 60 s: ";
-    static_cast<void>(!write(2, text, sizeof text - 1));
-    static_cast<void>(!write(2, running, std::strlen(running)));
-    static_cast<void>(!write(2, "\n", 1));
-    _exit(1);
-}
-
 int run(const Arguments& arguments, const std::string& command) {
     std::vector<Kind> kinds;
     for (const Question& question : questions()) kinds.push_back(question.kind);
@@ -190,14 +117,12 @@ int run(const Arguments& arguments, const std::string& command) {
         if (!file) throw UserError(part + ": cannot be written");
     }
     std::ostream& out = arguments.out.empty() ? std::cout : file;
-    out << facts(machine, command).text() << std::endl;
-    std::signal(SIGALRM, on_alarm);
+    out << machine_facts(machine, command).text() << std::endl;
     const auto start = std::chrono::steady_clock::now();
     int failed = 0;
     for (int pass = 1; pass <= arguments.passes; ++pass) {
         for (const Case& c : cases) {
-            std::strncpy(running, c.text().c_str(), sizeof running - 1);
-            alarm(60);
+            const Watch watch(c.text());
             try {
                 out << answer(machine, pass, c, failed) << std::endl;
             } catch (const UserError& error) {
@@ -208,7 +133,6 @@ int run(const Arguments& arguments, const std::string& command) {
         std::cerr << "pass " << pass << " of " << arguments.passes << ": " << cases.size() << " cases, "
                   << taken.count() << " s so far" << std::endl;
     }
-    alarm(0);
     if (!arguments.out.empty()) {
         file.close();
         if (!file) throw std::runtime_error(part + ": cannot be written");
@@ -222,23 +146,7 @@ int run(const Arguments& arguments, const std::string& command) {
 
 int main(int count, char** values) {
     using namespace overlap::hip;
-    // CUDA loads kernels when they are first launched, which waits for the GPU: for ever, behind a closed
-    // gate. And streams must not share a hardware queue, or one would wait for another's gate. Both before
-    // the first CUDA call.
-    setenv("CUDA_MODULE_LOADING", "EAGER", 1);
-    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
-    std::string command;
-    for (int i = 0; i < count; ++i) command += (i ? " " : "") + std::string(values[i]);
-    try {
-        return run(read_arguments({values + 1, values + count}), command);
-    } catch (const NoGpu& error) {
-        std::cerr << error.what() << "\n";
-        return 2;
-    } catch (const UserError& error) {
-        std::cerr << error.what() << "\n";
-        return 2;
-    } catch (const std::exception& error) {
-        std::cerr << "microbench: " << error.what() << "\n";
-        return 1;
-    }
+    return run_program("microbench", count, values, [](const auto& given, const std::string& command) {
+        return run(read_arguments(given), command);
+    });
 }

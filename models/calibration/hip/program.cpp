@@ -1,0 +1,120 @@
+// Facts of the machine, a watch, and what is around `main`. Built with the rest: see microbench.cpp.
+
+#include "models/calibration/hip/program.hpp"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <iostream>
+
+#include "models/calibration/hip/case_list.hpp"
+#include "models/calibration/hip/gemm.hpp"
+#include "models/calibration/hip/telemetry.hpp"
+
+namespace overlap::hip {
+namespace {
+
+char running[256] = "";
+void on_alarm(int) {
+    const char text[] = "\nno end within 60 s: ";
+    static_cast<void>(!write(2, text, sizeof text - 1));
+    static_cast<void>(!write(2, running, std::strlen(running)));
+    static_cast<void>(!write(2, "\n", 1));
+    _exit(1);
+}
+
+}  // namespace
+
+std::string now() {
+    const std::time_t time = std::time(nullptr);
+    char text[32];
+    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&time));
+    return text;
+}
+
+JsonLine machine_facts(const Machine& machine, const std::string& command) {
+    hipDeviceProp_t properties;
+    check(hipGetDeviceProperties(&properties, 0));
+    int driver = 0, runtime = 0, clock_kHz = 0, memory_kHz = 0, cache = 0;
+    check(hipDriverGetVersion(&driver));
+    check(hipRuntimeGetVersion(&runtime));
+    check(hipDeviceGetAttribute(&clock_kHz, hipDeviceAttributeClockRate, 0));
+    check(hipDeviceGetAttribute(&memory_kHz, hipDeviceAttributeMemoryClockRate, 0));
+    check(hipDeviceGetAttribute(&cache, hipDeviceAttributeL2CacheSize, 0));
+    std::vector<std::vector<double>> peers(machine.gpus(), std::vector<double>(machine.gpus()));
+    std::vector<double> limits;
+    for (int gpu = 0; gpu < machine.gpus(); ++gpu) {
+        limits.push_back(make_telemetry(gpu)->power_limit_W());
+        for (int peer = 0; peer < machine.gpus(); ++peer) {
+            int reachable = 0;
+            if (peer != gpu) check(hipDeviceCanAccessPeer(&reachable, gpu, peer));
+            peers[gpu][peer] = reachable;
+        }
+    }
+    const char* connections = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+    return JsonLine()
+        .add("schema", 1)
+        .add("kind", "machine")
+        .add("date", now())
+        .add("command", command)
+        .add("device", properties.name)
+        .add("gpus", machine.gpus())
+        .add("compute_units", machine.compute_units(0))
+        .add("memory_GiB", static_cast<double>(properties.totalGlobalMem) / (1 << 30))
+        .add("cache_MiB", cache / 1048576.0)
+        .add("peak_clock_MHz", clock_kHz / 1e3)
+        .add("memory_clock_MHz", memory_kHz / 1e3)
+        .add("power_limits_W", limits)
+        .add("platform", on_nvidia ? "nvidia" : "amd")
+        .add("driver", driver_version())
+        .add("driver_api", driver)
+        .add("runtime", runtime)
+        .add("gemm_library", gemm_library())
+        .add("peer_access", peers)
+        .add("max_connections", connections ? connections : "");
+}
+
+int positive(const std::string& name, const std::string& text) {
+    const int value = std::atoi(text.c_str());
+    if (value < 1 || std::to_string(value) != text)
+        throw UserError(name + " " + text + ": allowed: 1, 2, 3, …");
+    return value;
+}
+
+Watch::Watch(const std::string& what) {
+    std::strncpy(running, what.c_str(), sizeof running - 1);
+    std::signal(SIGALRM, on_alarm);
+    alarm(60);
+}
+
+Watch::~Watch() {
+    alarm(0);
+}
+
+int run_program(const std::string& name, int count, char** values,
+                const std::function<int(const std::vector<std::string>&, const std::string&)>& run) {
+    // CUDA loads kernels when they are first launched, which waits for the GPU: for ever, behind a closed
+    // gate. And streams must not share a hardware queue, or one would wait for another's gate. Both before
+    // the first CUDA call.
+    setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+    std::string command;
+    for (int i = 0; i < count; ++i) command += (i ? " " : "") + std::string(values[i]);
+    try {
+        return run({values + 1, values + count}, command);
+    } catch (const NoGpu& error) {
+        std::cerr << error.what() << "\n";
+        return 2;
+    } catch (const UserError& error) {
+        std::cerr << error.what() << "\n";
+        return 2;
+    } catch (const std::exception& error) {
+        std::cerr << name << ": " << error.what() << "\n";
+        return 1;
+    }
+}
+
+}  // namespace overlap::hip

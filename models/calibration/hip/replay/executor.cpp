@@ -1,0 +1,168 @@
+// Executes a plan on the GPUs and times it by events. Built with the rest: see replay.cpp.
+
+#include "models/calibration/hip/replay/executor.hpp"
+
+#include <algorithm>
+
+#include "models/calibration/hip/copies.hpp"
+#include "models/calibration/hip/replay/moves.hpp"
+
+namespace overlap::hip {
+namespace {
+
+constexpr std::size_t element = 2;  // bf16
+
+double microseconds_between(hipEvent_t from, hipEvent_t to) {
+    float milliseconds = 0;
+    check(hipEventElapsedTime(&milliseconds, from, to));
+    return milliseconds * 1e3;
+}
+
+}  // namespace
+
+std::size_t bytes_of(const PlanBuffer& buffer) {
+    return static_cast<std::size_t>(buffer.rows * buffer.columns) * element;
+}
+
+Gemm& GemmPlans::get(int gpu, const GemmShape& shape) {
+    check(hipSetDevice(gpu));
+    void*& workspace = workspaces_[gpu];
+    if (!workspace) check(hipMalloc(&workspace, gemm_workspace_bytes));
+    auto& gemm = gemms_[{gpu, shape.m, shape.n, shape.k, shape.accumulate, shape.a_pitch, shape.b_pitch,
+                         shape.c_pitch}];
+    if (!gemm) gemm = make_gemm(shape, workspace);
+    return *gemm;
+}
+
+Executor::Executor(Machine& machine, GemmPlans& gemms, const PlacedPlan& placed)
+    : machine_(machine), plan_(*placed.plan), memory_(placed.memory), marks_(plan_.tasks.size(), nullptr) {
+    std::map<int, std::size_t> next_event, next_mark;
+    std::map<std::pair<int, bool>, int> next_stream;
+    const auto event = [&](int gpu) { return machine.event(gpu, next_event[gpu]++); };
+    for (const PlanStream& stream : plan_.streams) {
+        const int index = next_stream[{stream.gpu, stream.high_priority}]++;
+        streams_.push_back(machine.stream(stream.gpu, index, stream.high_priority));
+        starts_.push_back(event(stream.gpu));
+        ends_.push_back(event(stream.gpu));
+    }
+    for (const PlanTask& task : plan_.tasks) {
+        Step step{task.stream, {}, operation(task, gemms)};
+        std::map<std::size_t, std::size_t> last;  // by stream: streams are in order
+        for (const std::size_t before : task.after)
+            if (const std::size_t stream = plan_.tasks[before].stream; stream != task.stream)
+                last[stream] = std::max(last[stream], before);
+        for (const auto& [stream, before] : last) {
+            step.waits.push_back(before);
+            if (!marks_[before]) {
+                const int gpu = plan_.tasks[before].gpu;
+                marks_[before] = machine.mark(gpu, next_mark[gpu]++);
+            }
+        }
+        steps_.push_back(std::move(step));
+        around_.emplace_back(event(task.gpu), event(task.gpu));
+    }
+}
+
+Operation Executor::operation(const PlanTask& task, GemmPlans& gemms) const {
+    const auto pitch = [&](const PlanBlock& block) { return plan_.buffers[block.buffer].columns; };
+    const auto address = [&](const PlanBlock& block) {
+        return static_cast<char*>(memory_[block.buffer]) +
+               (block.row * pitch(block) + block.column) * static_cast<std::int64_t>(element);
+    };
+    const auto rows = [&](const PlanBlock& block) {
+        return Rows{static_cast<std::size_t>(block.rows), static_cast<std::size_t>(block.columns) * element,
+                    static_cast<std::size_t>(pitch(block)) * element};
+    };
+    const auto places = [&](const std::vector<PlanBlock>& blocks) {
+        std::vector<Place> result;
+        for (const PlanBlock& block : blocks) result.push_back({address(block), rows(block)});
+        return result;
+    };
+    const int units = machine_.compute_units(task.gpu);
+    switch (task.kind) {
+        case PlanKind::gemm: {
+            const PlanBlock &a = task.from[0], &b = task.from[1], &c = task.to[0];
+            GemmShape shape{c.rows, c.columns, a.columns, DType::bf16, task.accumulate};
+            shape.a_pitch = pitch(a);
+            shape.b_pitch = pitch(b);
+            shape.c_pitch = pitch(c);
+            Gemm* gemm = &gemms.get(task.gpu, shape);
+            return [gemm, a = address(a), b = address(b), c = address(c)](hipStream_t stream) {
+                gemm->run(a, b, c, stream);
+            };
+        }
+        case PlanKind::copy: {
+            const PlanBlock &from = task.from[0], &to = task.to[0];
+            return copy_operation({address(from), plan_.buffers[from.buffer].gpu, rows(from), address(to),
+                                   plan_.buffers[to.buffer].gpu, rows(to)},
+                                  {task.dma, task.blocks});
+        }
+        case PlanKind::local_copy:
+            return move_operation(places(task.from), places(task.to), units);
+        case PlanKind::reduce:
+            return sum_operation(places(task.from), places(task.to)[0], units);
+    }
+    throw std::logic_error("no such kind of task");
+}
+
+void Executor::enqueue(bool gated, bool with_spans) {
+    int current = -1;
+    const auto on = [&](int gpu) {
+        if (gpu != current) check(hipSetDevice(gpu));
+        current = gpu;
+    };
+    for (std::size_t stream = 0; stream < streams_.size(); ++stream) {
+        on(plan_.streams[stream].gpu);
+        if (gated) gate().hold(streams_[stream]);
+        check(hipEventRecord(starts_[stream], streams_[stream]));
+    }
+    for (std::size_t id = 0; id < steps_.size(); ++id) {
+        const Step& step = steps_[id];
+        const hipStream_t stream = streams_[step.stream];
+        on(plan_.tasks[id].gpu);
+        for (const std::size_t before : step.waits) check(hipStreamWaitEvent(stream, marks_[before], 0));
+        if (with_spans) check(hipEventRecord(around_[id].first, stream));
+        step.operation(stream);
+        if (with_spans) check(hipEventRecord(around_[id].second, stream));
+        if (marks_[id]) check(hipEventRecord(marks_[id], stream));
+    }
+    for (std::size_t stream = 0; stream < streams_.size(); ++stream) {
+        on(plan_.streams[stream].gpu);
+        check(hipEventRecord(ends_[stream], streams_[stream]));
+    }
+}
+
+void Executor::run_first() {
+    enqueue(false, false);
+    machine_.synchronize();
+}
+
+Execution Executor::run(bool with_spans) {
+    enqueue(true, with_spans);
+    gate().open();
+    machine_.synchronize();
+
+    // Times on one GPU are all taken from one event there; its release is when the first of its streams was
+    // let go.
+    std::map<int, hipEvent_t> origin;
+    std::map<int, double> release;
+    for (std::size_t i = 0; i < streams_.size(); ++i) {
+        const int gpu = plan_.streams[i].gpu;
+        const hipEvent_t zero = origin.try_emplace(gpu, starts_[i]).first->second;
+        double& first = release.try_emplace(gpu, 0).first->second;
+        first = std::min(first, microseconds_between(zero, starts_[i]));
+    }
+    const auto since_release = [&](int gpu, hipEvent_t event) {
+        return microseconds_between(origin.at(gpu), event) - release.at(gpu);
+    };
+    Execution execution;
+    for (std::size_t i = 0; i < streams_.size(); ++i)
+        execution.makespan = std::max(execution.makespan, since_release(plan_.streams[i].gpu, ends_[i]));
+    if (with_spans)
+        for (std::size_t id = 0; id < steps_.size(); ++id)
+            execution.spans.push_back({since_release(plan_.tasks[id].gpu, around_[id].first),
+                                       since_release(plan_.tasks[id].gpu, around_[id].second)});
+    return execution;
+}
+
+}  // namespace overlap::hip

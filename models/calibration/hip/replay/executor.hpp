@@ -1,0 +1,72 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <tuple>
+
+#include "models/calibration/hip/lanes.hpp"
+#include "models/calibration/hip/replay/plan.hpp"
+
+namespace overlap::hip {
+
+std::size_t bytes_of(const PlanBuffer& buffer);
+
+/// A plan with memory for its buffers.
+struct PlacedPlan {
+    const Plan* plan = nullptr;
+    std::vector<void*> memory;  ///< by buffer
+};
+
+/// Library GEMMs by shape, kept from plan to plan; one workspace a GPU.
+class GemmPlans {
+public:
+    /// Makes it where it is new. `gpu` becomes the current one.
+    Gemm& get(int gpu, const GemmShape& shape);
+
+private:
+    using Key = std::tuple<int, std::int64_t, std::int64_t, std::int64_t, bool, std::int64_t, std::int64_t,
+                           std::int64_t>;
+    std::map<Key, std::unique_ptr<Gemm>> gemms_;
+    std::map<int, void*> workspaces_;
+};
+
+/// Of one task, µs from the release of its GPU.
+struct Span {
+    double start = 0, end = 0;
+};
+
+struct Execution {
+    double makespan = 0;      ///< µs from a GPU's release to the last end on it, largest over the GPUs
+    std::vector<Span> spans;  ///< by task; empty unless asked for
+};
+
+/// Executes a plan again and again. The host enqueues its tasks in their order behind a closed gate, each on
+/// its stream, after marks of the tasks of other streams that it needs; then all GPUs are released together.
+class Executor {
+public:
+    Executor(Machine& machine, GemmPlans& gemms, const PlacedPlan& placed);
+    Execution run(bool with_spans = false);
+    /// Without a gate, and without times: libraries load kernels when they are first launched, which waits
+    /// for the GPU: for ever, behind a closed gate.
+    void run_first();
+
+private:
+    struct Step {
+        std::size_t stream;
+        std::vector<std::size_t> waits;  ///< tasks whose marks it waits for
+        Operation operation;
+    };
+    Operation operation(const PlanTask& task, GemmPlans& gemms) const;
+    void enqueue(bool gated, bool with_spans);
+
+    Machine& machine_;
+    const Plan& plan_;
+    const std::vector<void*>& memory_;
+    std::vector<Step> steps_;
+    std::vector<hipStream_t> streams_;
+    std::vector<hipEvent_t> starts_, ends_;                  ///< by stream
+    std::vector<hipEvent_t> marks_;                          ///< by task; null where nobody waits
+    std::vector<std::pair<hipEvent_t, hipEvent_t>> around_;  ///< by task
+};
+
+}  // namespace overlap::hip

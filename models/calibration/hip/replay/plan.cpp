@@ -1,0 +1,218 @@
+// Reads and checks a plan; no GPU code. Built with the rest: see replay.cpp.
+
+#include "models/calibration/hip/replay/plan.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "models/calibration/hip/case_list.hpp"
+#include "models/calibration/hip/replay/json_value.hpp"
+
+namespace overlap::hip {
+namespace {
+
+constexpr std::size_t most_tasks_a_stream = 300;  // with their waits and marks less than a launch queue holds
+constexpr std::size_t most_blocks = 16;           // a local copy or a sum, one kernel each
+
+[[noreturn]] void refuse(const JsonValue& value, const std::string& what) {
+    throw UserError((value.where().empty() ? "/" : value.where()) + ": " + what);
+}
+
+std::int64_t in_range(const JsonValue& value, std::int64_t from, std::int64_t to) {
+    const std::int64_t number = value.whole();
+    if (number < from || number > to)
+        refuse(value, "is " + std::to_string(number) + ", allowed: " + std::to_string(from) + " to " +
+                          std::to_string(to));
+    return number;
+}
+
+constexpr std::int64_t longest = 1 << 24;
+
+class PlanReader {
+public:
+    explicit PlanReader(const JsonValue& json) : json_(json) {}
+
+    Plan read() {
+        in_range(json_.at("schema"), 1, 1);
+        config();
+        if (const JsonValue* reason = json_.find("not_placed"))
+            refuse(json_, "can't be run: " + reason->text());
+        for (const JsonValue& buffer : json_.at("buffers").items()) add_buffer(buffer);
+        plan_.inputs = blocks(json_.at("inputs"));
+        plan_.results = blocks(json_.at("results"));
+        for (const JsonValue& task : json_.at("tasks").items()) add_task(task);
+        if (plan_.tasks.empty()) refuse(json_.at("tasks"), "is empty");
+        return std::move(plan_);
+    }
+
+private:
+    void config() {
+        const JsonValue& config = json_.at("config");
+        plan_.config = config.source();
+        plan_.system = config.at("topology").text();
+        if (plan_.system.ends_with(".json")) plan_.system.resize(plan_.system.size() - 5);
+        const JsonValue& workload = config.at("workload");
+        const std::string& collective = workload.at("collective").text();
+        if (collective != "all_gather" && collective != "reduce_scatter")
+            refuse(workload, "collective is " + collective + ", allowed: all_gather, reduce_scatter");
+        plan_.gathers = collective == "all_gather";
+        const JsonValue& gemm = workload.at("gemm");
+        if (gemm.at("dtype").text() != "bf16")
+            refuse(gemm, "dtype is " + gemm.at("dtype").text() + ", allowed: bf16");
+        plan_.m = in_range(gemm.at("m"), 1, longest);
+        plan_.n = in_range(gemm.at("n"), 1, longest);
+        plan_.k = in_range(gemm.at("k"), 1, longest);
+        if (const JsonValue* chunks = config.at("params").find("chunks"))
+            plan_.chunks = static_cast<int>(in_range(*chunks, 1, 65536));
+        plan_.name = config.at("schedule").text() + " " + collective + " " + std::to_string(plan_.m) + "x" +
+                     std::to_string(plan_.n) + "x" + std::to_string(plan_.k) + " " +
+                     config.at("params").source();
+        if (const JsonValue* spans = json_.find("spans")) plan_.spans = spans->boolean();
+    }
+
+    void add_buffer(const JsonValue& json) {
+        PlanBuffer buffer{static_cast<int>(in_range(json.at("gpu"), 0, 63)), json.at("name").text(),
+                          in_range(json.at("rows"), 0, longest), in_range(json.at("columns"), 1, longest)};
+        if (json.at("dtype").text() != "bf16") refuse(json, "dtype: allowed: bf16");
+        if (buffer.columns % 8)
+            refuse(json, "rows of " + std::to_string(buffer.columns) +
+                             " elements, allowed: multiples of 8 (kernels copy 16 bytes at a time)");
+        plan_.gpus = std::max(plan_.gpus, buffer.gpu + 1);
+        plan_.buffers.push_back(std::move(buffer));
+    }
+
+    PlanBlock block(const JsonValue& json) const {
+        const auto& numbers = json.items();
+        if (numbers.size() != 5 || plan_.buffers.empty())
+            refuse(json, "expected [buffer, row, column, rows, columns]");
+        const auto buffer = in_range(numbers[0], 0, static_cast<std::int64_t>(plan_.buffers.size()) - 1);
+        const PlanBuffer& whole = plan_.buffers[buffer];
+        const PlanBlock block{static_cast<std::size_t>(buffer), in_range(numbers[1], 0, whole.rows),
+                              in_range(numbers[2], 0, whole.columns), in_range(numbers[3], 1, whole.rows),
+                              in_range(numbers[4], 1, whole.columns)};
+        if (block.row + block.rows > whole.rows || block.column + block.columns > whole.columns)
+            refuse(json, "reaches beyond its buffer");
+        if (block.column % 8 || block.columns % 8)
+            refuse(json, "columns " + std::to_string(block.column) + " + " + std::to_string(block.columns) +
+                             ", allowed: multiples of 8 (kernels copy 16 bytes at a time)");
+        return block;
+    }
+    std::vector<PlanBlock> blocks(const JsonValue& json) const {
+        std::vector<PlanBlock> result;
+        for (const JsonValue& item : json.items()) result.push_back(block(item));
+        return result;
+    }
+
+    void add_task(const JsonValue& json) {
+        PlanTask task;
+        in_range(json.at("id"), static_cast<std::int64_t>(plan_.tasks.size()),
+                 static_cast<std::int64_t>(plan_.tasks.size()));
+        task.name = json.at("name").text();
+        task.gpu = static_cast<int>(in_range(json.at("gpu"), 0, plan_.gpus - 1));
+        if (json.find("gates")) refuse(json, "can't be run: waits for shares of other tasks");
+        for (const JsonValue& before : json.at("after").items())
+            task.after.push_back(in_range(before, 0, static_cast<std::int64_t>(plan_.tasks.size()) - 1));
+        const JsonValue* priority = json.find("priority");
+        task.stream = stream({task.gpu, json.at("stream").text(), priority && priority->whole() > 0});
+        if (++tasks_of_stream_[task.stream] > most_tasks_a_stream)
+            refuse(json, "can't be run: more than " + std::to_string(most_tasks_a_stream) +
+                             " tasks on a stream would fill the launch queue");
+        task.from = blocks(json.at("from"));
+        task.to = blocks(json.at("to"));
+        const std::string& kind = json.at("kind").text();
+        if (kind == "gemm")
+            gemm(task, json);
+        else if (kind == "copy")
+            copy(task, json);
+        else if (kind == "local_copy")
+            local_copy(task, json);
+        else if (kind == "reduce")
+            reduce(task, json);
+        else
+            refuse(json, "kind is " + kind + ", allowed: gemm, copy, local_copy, reduce");
+        plan_.tasks.push_back(std::move(task));
+    }
+
+    std::size_t stream(PlanStream wanted) {
+        for (std::size_t i = 0; i < plan_.streams.size(); ++i) {
+            const PlanStream& known = plan_.streams[i];
+            if (known.gpu == wanted.gpu && known.name == wanted.name &&
+                known.high_priority == wanted.high_priority)
+                return i;
+        }
+        plan_.streams.push_back(std::move(wanted));
+        return plan_.streams.size() - 1;
+    }
+
+    int gpu_of(const PlanBlock& block) const { return plan_.buffers[block.buffer].gpu; }
+    void need(bool fits, const JsonValue& json, const char* what) const {
+        if (!fits) refuse(json, std::string("expected ") + what);
+    }
+    void need_here(const PlanTask& task, const std::vector<PlanBlock>& blocks, const JsonValue& json) const {
+        for (const PlanBlock& block : blocks)
+            need(gpu_of(block) == task.gpu, json, "blocks in the memory of the task's GPU");
+    }
+
+    void gemm(PlanTask& task, const JsonValue& json) const {
+        task.kind = PlanKind::gemm;
+        task.accumulate = json.at("accumulate").boolean();
+        need(task.from.size() == 2 && task.to.size() == 1, json, "from: A, B; to: C");
+        const PlanBlock &a = task.from[0], &b = task.from[1], &c = task.to[0];
+        need(a.rows == c.rows && b.columns == c.columns && a.columns == b.rows, json, "A, B and C that fit");
+        need(a.rows == json.at("m").whole() && b.columns == json.at("n").whole() &&
+                 a.columns == json.at("k").whole(),
+             json, "blocks of m, n, k");
+        need(json.at("stream").text() == "compute", json, "stream compute, whose GEMMs share a workspace");
+        need_here(task, task.from, json);
+        need_here(task, task.to, json);
+    }
+
+    void copy(PlanTask& task, const JsonValue& json) const {
+        task.kind = PlanKind::copy;
+        task.dma = json.at("agent").text() == "dma";
+        task.blocks = static_cast<int>(in_range(json.at("copy_cus"), task.dma ? 0 : 1, 4096));
+        need(task.from.size() == 1 && task.to.size() == 1 && same_size(task.from[0], task.to[0]), json,
+             "one block from, one of the same size to");
+        need(gpu_of(task.from[0]) == json.at("src").whole() && gpu_of(task.to[0]) == json.at("dst").whole(),
+             json, "blocks in the memory of src and dst");
+        need(task.gpu == json.at(json.at("transfer").text() == "pull" ? "dst" : "src").whole(), json,
+             "the GPU that executes it: dst pulls, src pushes");
+    }
+
+    void local_copy(PlanTask& task, const JsonValue& json) const {
+        task.kind = PlanKind::local_copy;
+        need(!task.from.empty() && task.from.size() == task.to.size() && task.from.size() <= most_blocks,
+             json, "1 to 16 blocks, as many from as to");
+        for (std::size_t i = 0; i < task.from.size(); ++i)
+            need(same_size(task.from[i], task.to[i]), json, "blocks of the same size");
+        need_here(task, task.from, json);
+        need_here(task, task.to, json);
+    }
+
+    void reduce(PlanTask& task, const JsonValue& json) const {
+        task.kind = PlanKind::reduce;
+        need(task.from.size() >= 2 && task.from.size() <= most_blocks && task.to.size() == 1, json,
+             "2 to 16 blocks from, one to");
+        for (const PlanBlock& part : task.from)
+            need(same_size(part, task.to[0]), json, "blocks of the same size");
+        need_here(task, task.from, json);
+        need_here(task, task.to, json);
+    }
+
+    static bool same_size(const PlanBlock& one, const PlanBlock& other) {
+        return one.rows == other.rows && one.columns == other.columns;
+    }
+
+    const JsonValue& json_;
+    Plan plan_;
+    std::map<std::size_t, std::size_t> tasks_of_stream_;
+};
+
+}  // namespace
+
+Plan read_plan(const std::string& text) {
+    const JsonValue json = JsonValue::read(text);
+    return PlanReader(json).read();
+}
+
+}  // namespace overlap::hip

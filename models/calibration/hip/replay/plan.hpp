@@ -1,0 +1,62 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/calibration/hip/gemm.hpp"
+
+namespace overlap::hip {
+
+/// A dense row-major bf16 matrix of one GPU.
+struct PlanBuffer {
+    int gpu = 0;
+    std::string name;
+    std::int64_t rows = 0, columns = 0;
+};
+
+struct PlanBlock {
+    std::size_t buffer = 0;
+    std::int64_t row = 0, column = 0, rows = 0, columns = 0;
+};
+
+enum class PlanKind { gemm, copy, local_copy, reduce };
+inline constexpr const char* plan_kind_names[] = {"gemm", "copy", "local_copy", "reduce"};
+
+struct PlanTask {
+    PlanKind kind = PlanKind::gemm;
+    std::string name;
+    int gpu = 0;
+    std::size_t stream = 0;           ///< of Plan::streams
+    std::vector<std::size_t> after;   ///< earlier tasks
+    std::vector<PlanBlock> from, to;  ///< as in sim/schedules/placement.hpp
+    bool accumulate = false;          ///< GEMM: C += A·B
+    bool dma = true;                  ///< copy: by a DMA engine, else by a kernel of `blocks` blocks
+    int blocks = 0;
+};
+
+struct PlanStream {
+    int gpu = 0;
+    std::string name;
+    bool high_priority = false;
+};
+
+/// What `sim … --graph FILE` wrote, checked: indices in range, blocks inside their buffers, sizes that fit,
+/// at most as many tasks a stream as can be enqueued behind a closed gate.
+struct Plan {
+    std::string config;   ///< the run config, JSON
+    std::string system;   ///< name of the topology
+    std::string name;     ///< for people
+    bool gathers = true;  ///< all_gather > gemm; else gemm > reduce_scatter
+    bool spans = false;   ///< the list asks for times of each task
+    int gpus = 0, chunks = 1;
+    std::int64_t m = 0, n = 0, k = 0;
+    std::vector<PlanBuffer> buffers;
+    std::vector<PlanStream> streams;
+    std::vector<PlanTask> tasks;
+    std::vector<PlanBlock> inputs, results;
+};
+
+/// Throws UserError where `text` is no plan or one that replay can't run.
+Plan read_plan(const std::string& text);
+
+}  // namespace overlap::hip

@@ -1,0 +1,240 @@
+// Executes task graphs of the simulator on the GPUs of this machine and writes JSON Lines: facts of the
+// machine, then a measured trace a plan (README.md says what is in them).
+//
+// Usage: replay PLANS [--out FILE] [--repeats N] [--spans] [--no-rest] [--arena-GiB N]
+//   PLANS           a plan a line, as `sim … --graph FILE` writes them
+//   --out FILE      instead of standard output; FILE.part until all is done
+//   --repeats N     timed executions of each plan (9)
+//   --spans         times of each task for every plan, not only for those with "spans": true
+//   --no-rest       do not wait for peak clocks before each execution
+//   --arena-GiB N   memory a GPU for the plans (24)
+// Each plan: inputs are filled, one execution is checked against what `serial` computes, two warm up, N are
+// timed, one more records the times of each task where asked for, and the result is checked again. Before
+// each execution the GPUs rest until they run at their peak clocks and their caches are written over. A plan
+// that can't be run ends the program where it is the only one; in a list it is noted in its place. Exit: 0
+// done, 1 ours (a GPU call failed or a result is wrong: that plan has an `error`), 2 yours (no GPU, a plan
+// that can't be run, bad argument).
+//
+// Build, from the top of the repository:
+//   files=$(ls models/calibration/hip/*.cpp models/calibration/hip/replay/*.cpp | grep -v microbench.cpp)
+//   nvcc -std=c++20 -O2 -arch=sm_90 -I. -x cu $files -lcublasLt -o replay
+//   hipcc -std=c++20 -O2 --offload-arch=gfx942 -I. -x hip $files -ldl -o replay
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include "models/calibration/hip/case_list.hpp"
+#include "models/calibration/hip/clock.hpp"
+#include "models/calibration/hip/program.hpp"
+#include "models/calibration/hip/question.hpp"
+#include "models/calibration/hip/replay/reference.hpp"
+
+namespace overlap::hip {
+namespace {
+
+struct Arguments {
+    std::string plans, out;
+    int repeats = 9;
+    std::size_t arena_GiB = 24;
+    bool spans = false, rest = true;
+};
+
+const char* const usage =
+    "usage: replay PLANS [--out FILE] [--repeats N] [--spans] [--no-rest] [--arena-GiB N]";
+
+Arguments read_arguments(const std::vector<std::string>& given) {
+    Arguments arguments;
+    for (std::size_t i = 0; i < given.size(); ++i) {
+        const auto value = [&] {
+            if (i + 1 == given.size()) throw UserError(given[i] + " needs a value; " + usage);
+            return given[++i];
+        };
+        if (given[i] == "--out")
+            arguments.out = value();
+        else if (given[i] == "--repeats")
+            arguments.repeats = positive("--repeats", value());
+        else if (given[i] == "--arena-GiB")
+            arguments.arena_GiB = positive("--arena-GiB", value());
+        else if (given[i] == "--spans")
+            arguments.spans = true;
+        else if (given[i] == "--no-rest")
+            arguments.rest = false;
+        else if (!given[i].starts_with("-") && arguments.plans.empty())
+            arguments.plans = given[i];
+        else
+            throw UserError("unknown argument " + given[i] + "; " + usage);
+    }
+    if (arguments.plans.empty()) throw UserError(usage);
+    return arguments;
+}
+
+std::vector<std::string> read_lines(const std::string& path) {
+    if (std::filesystem::is_directory(path))
+        throw UserError(path + ": is a directory, expected a file of plans");
+    std::ifstream file(path);
+    if (!file) throw UserError(path + ": cannot be read");
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(file, line);)
+        if (line.find_first_not_of(" \t\r") != std::string::npos) lines.push_back(std::move(line));
+    if (lines.empty()) throw UserError(path + ": no plans; a line is what sim --graph writes");
+    return lines;
+}
+
+constexpr std::size_t more_than_a_cache = std::size_t{320} << 20;
+
+class Replay {
+public:
+    Replay(Machine& machine, const Arguments& arguments) : machine_(machine), arguments_(arguments) {}
+
+    JsonLine run(const Plan& plan) {
+        if (plan.gpus > machine_.gpus())
+            throw UserError("needs " + std::to_string(plan.gpus) + " GPUs, this host has " +
+                            std::to_string(machine_.gpus()));
+        if (plan.gpus > 1 && !machine_.peers()) throw UserError("needs GPUs that reach each other's memory");
+        gpus_ = plan.gpus;
+        const PlacedPlan placed = place(plan);
+        fill_inputs(placed);
+        Executor executor(machine_, gemms_, placed);
+        executor.run_first();
+        check_results(placed);
+        for (int warm = 0; warm < 2; ++warm) settled(executor);
+        std::vector<double> samples;
+        for (int i = 0; i < arguments_.repeats; ++i) samples.push_back(settled(executor).makespan);
+        JsonLine line;
+        line.add("unit", "us").add("makespan_us", median(samples)).add("samples_us", samples);
+        if (plan.spans || arguments_.spans) {
+            const Execution recorded = settled(executor, true);
+            line.add("recorded_makespan_us", recorded.makespan).add_json("spans", spans_of(plan, recorded));
+        }
+        check_results(placed);
+        return line;
+    }
+
+private:
+    PlacedPlan place(const Plan& plan) {
+        machine_.reset();
+        PlacedPlan placed{&plan, {}};
+        clocks_.clear();
+        caches_.clear();
+        for (int gpu = 0; gpu < gpus_; ++gpu) {
+            clocks_.push_back(take_clocks(machine_, gpu, 1));
+            caches_.push_back(machine_.take(gpu, more_than_a_cache));
+        }
+        try {
+            for (const PlanBuffer& buffer : plan.buffers)
+                placed.memory.push_back(machine_.take(buffer.gpu, bytes_of(buffer)));
+        } catch (const std::runtime_error& error) {
+            throw UserError(error.what());
+        }
+        return placed;
+    }
+
+    Execution settled(Executor& executor, bool with_spans = false) {
+        for (int gpu = 0; gpu < gpus_; ++gpu) {
+            if (arguments_.rest) rest(machine_, gpu, clocks_[gpu]);
+            check(hipSetDevice(gpu));
+            check(hipMemsetAsync(caches_[gpu], 0, more_than_a_cache, machine_.stream(gpu, 0)));
+        }
+        machine_
+            .synchronize();  // a short plan is enqueued in less time: its first stream would be let go late
+        return executor.run(with_spans);
+    }
+
+    static std::string spans_of(const Plan& plan, const Execution& recorded) {
+        std::string json = "[";
+        for (std::size_t id = 0; id < recorded.spans.size(); ++id) {
+            JsonLine span;
+            span.add("task", static_cast<std::int64_t>(id))
+                .add("name", plan.tasks[id].name)
+                .add("kind", plan_kind_names[static_cast<std::size_t>(plan.tasks[id].kind)])
+                .add("gpu", plan.tasks[id].gpu)
+                .add("stream", plan.streams[plan.tasks[id].stream].name)
+                .add("start_us", recorded.spans[id].start)
+                .add("end_us", recorded.spans[id].end);
+            json += (id ? "," : "") + span.text();
+        }
+        return json + "]";
+    }
+
+    Machine& machine_;
+    const Arguments& arguments_;
+    GemmPlans gemms_;
+    int gpus_ = 0;
+    std::vector<double*> clocks_;
+    std::vector<void*> caches_;
+};
+
+/// What the only plan of a file does wrong ends the program before a GPU is asked for.
+void refuse_single(const std::string& path, const std::vector<std::string>& lines) {
+    if (lines.size() > 1) return;
+    try {
+        static_cast<void>(read_plan(lines[0]));
+    } catch (const UserError& error) {
+        throw UserError(path + ": " + error.what());
+    }
+}
+
+int run(const Arguments& arguments, const std::string& command) {
+    const std::vector<std::string> lines = read_lines(arguments.plans);
+    refuse_single(arguments.plans, lines);
+    Machine machine(arguments.arena_GiB << 30);
+    Replay replay(machine, arguments);
+
+    const std::string part = arguments.out + ".part";
+    std::ofstream file;
+    if (!arguments.out.empty()) {
+        file.open(part);
+        if (!file) throw UserError(part + ": cannot be written");
+    }
+    std::ostream& out = arguments.out.empty() ? std::cout : file;
+    out << machine_facts(machine, command).text() << std::endl;
+    const auto start = std::chrono::steady_clock::now();
+    int failed = 0, skipped = 0;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        JsonLine line;
+        line.add("schema", 1)
+            .add("kind", "overlap")
+            .add("plan", static_cast<std::int64_t>(i + 1))
+            .add("date", now());
+        try {
+            const Plan plan = read_plan(lines[i]);
+            const Watch watch(plan.name);
+            line.add("system", plan.system).add_json("scenario", plan.config);
+            line.append(replay.run(plan));
+        } catch (const UserError& reason) {
+            if (lines.size() == 1) {
+                if (!arguments.out.empty()) std::filesystem::remove(part);
+                throw UserError(arguments.plans + ": " + reason.what());
+            }
+            line.add("skipped", reason.what());
+            ++skipped;
+        } catch (const std::runtime_error& error) {
+            std::cerr << "replay: plan " << i + 1 << ": " << error.what() << std::endl;
+            line.add("error", error.what());
+            ++failed;
+            machine.synchronize();  // throws where the GPU itself is lost: then there is no point in going on
+        }
+        out << line.text() << std::endl;
+    }
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    std::cerr << lines.size() << " plans, " << skipped << " skipped, " << failed << " failed, "
+              << taken.count() << " s" << std::endl;
+    if (!arguments.out.empty()) {
+        file.close();
+        if (!file) throw std::runtime_error(part + ": cannot be written");
+        std::filesystem::rename(part, arguments.out);
+    }
+    return failed ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace overlap::hip
+
+int main(int count, char** values) {
+    using namespace overlap::hip;
+    return run_program("replay", count, values, [](const auto& given, const std::string& command) {
+        return run(read_arguments(given), command);
+    });
+}

@@ -1,0 +1,82 @@
+#include "sim/calibration/device_problems.hpp"
+
+#include "sim/calibration/dma_copies.hpp"
+#include "sim/calibration/interference_factors.hpp"
+#include "sim/calibration/kernel_copies.hpp"
+#include "sim/calibration/local_kernels.hpp"
+
+namespace overlap {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Makes the machines of a device from its files in `configs`, with values of its parameters.
+class MachineMaker {
+public:
+    MachineMaker(const Calibration& gemms, const ConfigFolder& configs)
+        : path_(configs.find("devices", gemms.device)), gemms_(gemms) {
+        for (const std::string& name : configs.names("topologies")) {
+            Json json = read_json_file(configs.find("topologies", name));
+            if (json.value("device", "") == path_.filename().string()) topologies_[name] = std::move(json);
+        }
+    }
+
+    Machines operator()(const DeviceValues& values) const {
+        const Json trial = trial_calibration(gemms_.device, values);
+        const DeviceSpec spec = read_device(path_, {trial, "trial"});
+        Machines machines;
+        for (const auto& [name, json] : topologies_) {
+            const Topology topology({json, name}, spec);
+            machines.emplace(name, Machine{topology, ResourceTable(topology), gemms_, {}});
+        }
+        return machines;
+    }
+
+private:
+    fs::path path_;
+    Calibration gemms_;
+    std::map<std::string, Json> topologies_;
+};
+
+}  // namespace
+
+std::vector<DeviceProblem> device_problems(const std::string& device, const fs::path& folder,
+                                           const std::string& shown) {
+    std::vector<DeviceProblem> problems;
+    const auto has = [&](const std::string& file) { return fs::exists(folder / file); };
+    if (device != "h200") return problems;
+    const bool peers = has("two_gpus.jsonl") && has("four_gpus.jsonl"), local = has("local.jsonl");
+    if (peers) problems.push_back(dma_copies(folder, shown));
+    if (peers) problems.push_back(kernel_copies(folder, shown));
+    if (local) problems.push_back(local_kernels(folder, shown));
+    if (peers && local) problems.push_back(interference_factors(folder, shown));
+    return problems;
+}
+
+std::vector<DeviceCalibration> calibrate_device(const Calibration& gemms, const fs::path& folder,
+                                                const std::string& shown, const ConfigFolder& configs) {
+    std::vector<DeviceProblem> problems = device_problems(gemms.device, folder, shown);
+    if (problems.empty()) return {};
+    DeviceValues known;
+    for (const DeviceProblem& problem : problems)
+        for (const DeviceParameter& parameter : problem.parameters) known[parameter.name()] = parameter.start;
+    const MachineMaker machines(gemms, configs);
+    std::vector<DeviceCalibration> result;
+    for (DeviceProblem& problem : problems) {
+        result.push_back(calibrate(std::move(problem), [&](const DeviceValues& values) {
+            DeviceValues all = values;
+            all.insert(known.begin(), known.end());
+            return machines(all);
+        }));
+        for (const auto& [name, value] : result.back().values()) known[name] = value;
+    }
+    return result;
+}
+
+Json device_groups(const std::vector<DeviceCalibration>& calibrations) {
+    Json groups = Json::object();
+    for (const DeviceCalibration& calibration : calibrations) add_to_groups(calibration, groups);
+    return groups;
+}
+
+}  // namespace overlap

@@ -1,0 +1,52 @@
+#include "sim/compare/compare_cases.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "sim/commands/commands.hpp"
+
+namespace overlap {
+namespace {
+
+struct CompareFlags {
+    std::vector<std::string> traces;
+    std::string tolerances, html;
+    std::string format = "text";
+};
+
+int execute(const CompareFlags& flags) {
+    const ConfigFolder folder = ConfigFolder::standard();
+    Comparison comparison = compare(read_measured_cases(flags.traces), folder);
+    comparison.verdicts =
+        flags.tolerances.empty() ? judge_cases(comparison) : judge(comparison, flags.tolerances);
+    if (!flags.html.empty()) write_file_atomically(flags.html, to_html(comparison));
+    print(flags.format == "json"  ? to_json(comparison).dump() + "\n"
+          : flags.format == "csv" ? to_csv(comparison)
+                                  : to_text(comparison));
+    if (!comparison.not_predicted.empty())
+        throw UserError(comparison.not_predicted.front() +
+                        " (not predicted: " + std::to_string(comparison.not_predicted.size()) + " cases)");
+    return std::any_of(comparison.verdicts.begin(), comparison.verdicts.end(),
+                       [](const Verdict& verdict) { return verdict.fails(); })
+               ? 3
+               : 0;
+}
+
+}  // namespace
+
+void add_compare_command(CLI::App& app, int& status) {
+    CLI::App* command = app.add_subcommand(
+        "compare", "Predict measured cases and say how far off each is; exit 3 outside the tolerances");
+    auto flags = std::make_shared<CompareFlags>();
+    command
+        ->add_option("traces", flags->traces,
+                     "Measured cases: *.json, *.jsonl, folders of such files, patterns")
+        ->required();
+    command->add_option("--tolerances", flags->tolerances, "File of claims (configs/tolerances/*.json)");
+    command->add_option("--html", flags->html, "Write a page with plots that needs no other file");
+    command->add_option("--format", flags->format, "Output: text, json or csv")
+        ->check(CLI::IsMember({"text", "json", "csv"}));
+    command->callback([flags, &status] { status = execute(*flags); });
+}
+
+}  // namespace overlap

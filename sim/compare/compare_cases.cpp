@@ -1,0 +1,265 @@
+#include "sim/compare/compare_cases.hpp"
+
+#include <tbb/parallel_for.h>
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+namespace overlap {
+namespace {
+
+/// Share of the makespan by which a task's end may be off before it counts as a divergence.
+constexpr double divergence = 0.02;
+constexpr double as_good_as_best = 0.02;
+
+std::string size_class(Seconds makespan) {
+    const double us = to_microseconds(makespan);
+    return us < 200 ? "below 0.2 ms" : us < 1000 ? "0.2-1 ms" : us < 5000 ? "1-5 ms" : "from 5 ms";
+}
+
+std::string operator_of(const Workload& workload) {
+    const Pair* pair = workload.pair();
+    if (pair == nullptr) return "operators";
+    const std::string collective = name_of(pair->collective);
+    if (pair->order == Order::gemm_first) return "gemm > " + collective;
+    return pair->order == Order::collective_first ? collective + " > gemm" : collective + " beside gemm";
+}
+
+std::string scenario_of(const std::string& system, const Scenario& scenario) {
+    const Pair* pair = scenario.workload.pair();
+    const std::string& topology = scenario.machine.topology.name();
+    std::string name = system + (topology == system ? ", " : " " + topology + ", ");
+    if (pair == nullptr) return name + scenario.workload.name;
+    const GemmShape& gemm = pair->gemm;
+    return name + operator_of(scenario.workload) + ", " + std::to_string(gemm.m) + "x" +
+           std::to_string(gemm.n) + "x" + std::to_string(gemm.k) + " " + name_of(gemm.dtype);
+}
+
+std::string text_of(const Json& value) {
+    return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+/// The schedule with its agent, and with every parameter that is not at its default for that agent.
+std::string name_of_variant(const Scenario& scenario, const Json& params) {
+    const ScheduleEntry& schedule = *scenario.schedule;
+    const Json agent = params.contains("agent") ? Json{{"agent", params["agent"]}} : Json::object();
+    const Pair* pair = scenario.workload.pair();
+    const Json defaults = to_json(read_parameters({agent, "defaults"}, schedule.parameters,
+                                                  pair == nullptr || pair->order != Order::gemm_first,
+                                                  schedule.single_stream, scenario.machine.topology),
+                                  schedule.parameters);
+    std::string name = schedule.name;
+    for (const auto& [key, value] : params.items())
+        if (key == "agent" || key == "chunks" || value != defaults[key])
+            name += " " + key + "=" + text_of(value);
+    return name;
+}
+
+using SpanKey = std::pair<int, std::string>;  ///< GPU and name of the task
+
+/// Spans by key, in order of their starts: the first measured one goes with the first predicted one.
+std::map<SpanKey, std::vector<const Span*>> by_key(const Timeline& timeline) {
+    std::map<SpanKey, std::vector<const Span*>> result;
+    for (const Span& span : timeline.spans()) result[{span.gpu, span.name}].push_back(&span);
+    for (auto& [key, spans] : result)
+        std::stable_sort(spans.begin(), spans.end(),
+                         [](const Span* a, const Span* b) { return a->start < b->start; });
+    return result;
+}
+
+TaskErrors compare_tasks(const Timeline& measured, const Timeline& predicted) {
+    TaskErrors result;
+    const auto predicted_spans = by_key(predicted);
+    const Seconds allowed = divergence * measured.end();
+    std::size_t paired = 0;
+    for (const auto& [key, spans] : by_key(measured)) {
+        const auto found = predicted_spans.find(key);
+        const std::size_t partners = found == predicted_spans.end() ? 0 : found->second.size();
+        for (std::size_t i = 0; i < spans.size(); ++i) {
+            if (i >= partners) {
+                ++result.only_measured;
+                continue;
+            }
+            ++paired;
+            const Span &seen = *spans[i], &expected = *found->second[i];
+            const Seconds lasted = seen.end - seen.start;
+            if (lasted > Seconds())
+                result.by_kind[task_kind_names[static_cast<std::size_t>(seen.kind)]].push_back(
+                    (expected.end - expected.start) / lasted - 1);
+            if (std::abs((expected.end - seen.end).si()) <= allowed.si()) continue;
+            if (!result.first || seen.end < result.first->measured_end)
+                result.first = {seen.name, seen.gpu, seen.start, seen.end, expected.start, expected.end};
+        }
+    }
+    result.only_predicted = predicted.spans().size() - paired;
+    return result;
+}
+
+ComparedCase compare_case(const MeasuredCase& measured, const ConfigFolder& folder) {
+    const Scenario scenario = resolve(measured.config, folder);
+    const Json params = to_json(scenario.params, scenario.schedule->parameters);
+    Prediction predicted = predict(scenario);
+    ComparedCase result;
+    result.origin = measured.origin;
+    result.scenario = scenario_of(measured.system, scenario);
+    result.name = name_of_variant(scenario, params);
+    result.measured = measured.makespan();
+    result.measured_spread = measured.spread();
+    for (const MeasuredRun& run : measured.runs) result.run_medians.push_back(run.median());
+    result.predicted = predicted.makespan;
+    result.predicted_p10 = predicted.p10;
+    result.predicted_p90 = predicted.p90;
+    result.seeds = predicted.seeds;
+    result.error = predicted.makespan / result.measured - 1;
+    const auto param = [&](const char* key) { return params.contains(key) ? text_of(params[key]) : "none"; };
+    result.labels = {{"system", measured.system},
+                     {"schedule", scenario.schedule->name},
+                     {"agent", param("agent")},
+                     {"transfer", param("transfer")},
+                     {"operator", operator_of(scenario.workload)},
+                     {"size", size_class(result.measured)}};
+    if (measured.tolerance) {
+        result.tolerance = measured.tolerance->error;
+        result.known_gap = measured.tolerance->known_gap;
+        result.reason = measured.tolerance->reason;
+    }
+    if (measured.timeline) {
+        result.tasks = compare_tasks(*measured.timeline, predicted.timeline);
+        result.measured_timeline = *measured.timeline;
+        result.predicted_timeline = std::move(predicted.timeline);
+    }
+    return result;
+}
+
+/// Ranks from 0; equal values share the mean of their ranks.
+std::vector<double> ranks_of(const std::vector<double>& values) {
+    std::vector<std::size_t> order(values.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [&](auto a, auto b) { return values[a] < values[b]; });
+    std::vector<double> ranks(values.size());
+    for (std::size_t first = 0; first < order.size();) {
+        std::size_t last = first;
+        while (last + 1 < order.size() && values[order[last + 1]] == values[order[first]]) ++last;
+        for (std::size_t i = first; i <= last; ++i) ranks[order[i]] = 0.5 * static_cast<double>(first + last);
+        first = last + 1;
+    }
+    return ranks;
+}
+
+/// Spearman's: Pearson's correlation of the ranks; none where all values of a side are equal.
+std::optional<double> rank_correlation(const std::vector<double>& a, const std::vector<double>& b) {
+    const std::vector<double> x = ranks_of(a), y = ranks_of(b);
+    const double mean = 0.5 * static_cast<double>(x.size() - 1);
+    double xy = 0, xx = 0, yy = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        xy += (x[i] - mean) * (y[i] - mean);
+        xx += (x[i] - mean) * (x[i] - mean);
+        yy += (y[i] - mean) * (y[i] - mean);
+    }
+    if (xx == 0 || yy == 0) return std::nullopt;
+    return xy / std::sqrt(xx * yy);
+}
+
+RankedScenario rank(const std::string& name, const std::vector<const ComparedCase*>& cases) {
+    const auto best = [&](auto time) {
+        return *std::min_element(cases.begin(), cases.end(),
+                                 [&](auto* a, auto* b) { return time(*a) < time(*b); });
+    };
+    const ComparedCase& measured = *best([](const ComparedCase& c) { return c.measured; });
+    const ComparedCase& predicted = *best([](const ComparedCase& c) { return c.predicted; });
+    RankedScenario result{
+        name,        cases.size(), measured.name, predicted.name, predicted.measured / measured.measured - 1,
+        std::nullopt};
+    if (cases.size() < 3) return result;
+    std::vector<double> seen, expected;
+    for (const ComparedCase* one : cases) {
+        seen.push_back(one->measured.si());
+        expected.push_back(one->predicted.si());
+    }
+    result.rank_correlation = rank_correlation(seen, expected);
+    return result;
+}
+
+void rank_scenarios(Comparison& comparison) {
+    std::map<std::string, std::vector<const ComparedCase*>> by_scenario;
+    for (const ComparedCase& one : comparison.cases) by_scenario[one.scenario].push_back(&one);
+    RankingSummary& summary = comparison.ranking;
+    std::size_t hits = 0, correlated = 0;
+    for (const auto& [name, cases] : by_scenario) {
+        if (cases.size() < 2) continue;
+        const RankedScenario ranked = rank(name, cases);
+        hits += ranked.regret <= as_good_as_best;
+        summary.mean_regret += ranked.regret;
+        summary.rank_correlation += ranked.rank_correlation.value_or(0);
+        correlated += ranked.rank_correlation.has_value();
+        comparison.scenarios.push_back(ranked);
+    }
+    summary.scenarios = comparison.scenarios.size();
+    if (summary.scenarios == 0) return;
+    const auto count = static_cast<double>(summary.scenarios);
+    summary.best_within_2pct = static_cast<double>(hits) / count;
+    summary.mean_regret /= count;
+    if (correlated > 0) summary.rank_correlation /= static_cast<double>(correlated);
+}
+
+void summarise_errors(Comparison& comparison) {
+    std::vector<double> errors;
+    std::map<std::string, std::vector<double>> kinds;
+    std::size_t runs = 0, within = 0;
+    for (const ComparedCase& one : comparison.cases) {
+        errors.push_back(one.error);
+        if (one.tasks)
+            for (const auto& [kind, values] : one.tasks->by_kind)
+                kinds[kind].insert(kinds[kind].end(), values.begin(), values.end());
+        if (one.seeds == 1) continue;
+        runs += one.run_medians.size();
+        within += static_cast<std::size_t>(std::count_if(
+            one.run_medians.begin(), one.run_medians.end(),
+            [&](Seconds median) { return one.predicted_p10 <= median && median <= one.predicted_p90; }));
+    }
+    comparison.all = summarise(errors);
+    for (const auto& [kind, values] : kinds) comparison.by_task_kind[kind] = summarise(values);
+    if (runs > 0) comparison.runs_within_p10_p90 = static_cast<double>(within) / static_cast<double>(runs);
+    for (const std::string& key : comparison_labels()) {
+        std::map<std::string, std::vector<double>> values;
+        for (const ComparedCase& one : comparison.cases) values[one.labels.at(key)].push_back(one.error);
+        for (const auto& [value, some] : values) comparison.groups.push_back({key, value, summarise(some)});
+    }
+}
+
+}  // namespace
+
+const std::vector<std::string>& comparison_labels() {
+    static const std::vector<std::string> labels{"system",   "schedule", "agent",
+                                                 "transfer", "operator", "size"};
+    return labels;
+}
+
+Comparison compare(const std::vector<MeasuredCase>& cases, const ConfigFolder& folder) {
+    std::vector<std::optional<ComparedCase>> compared(cases.size());
+    std::vector<std::string> failures(cases.size());
+    tbb::parallel_for(std::size_t{0}, cases.size(), [&](std::size_t i) {
+        try {
+            compared[i] = compare_case(cases[i], folder);
+        } catch (const UserError& error) {
+            failures[i] = error.what();
+        }
+    });
+    Comparison comparison;
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+        if (compared[i])
+            comparison.cases.push_back(std::move(*compared[i]));
+        else
+            comparison.not_predicted.push_back(failures[i]);
+    }
+    summarise(comparison);
+    return comparison;
+}
+
+void summarise(Comparison& comparison) {
+    summarise_errors(comparison);
+    rank_scenarios(comparison);
+}
+
+}  // namespace overlap

@@ -1,0 +1,216 @@
+// rocprofv3 of ROCprofiler-SDK. Source of both forms: github.com/ROCm/rocprofiler-sdk,
+// source/docs/how-to/using-rocprofv3.rst and source/lib/output.
+#include <csv.h>
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "sim/core/config_reader.hpp"
+#include "sim/importers/trace_importer.hpp"
+
+namespace overlap {
+namespace {
+
+using Row = std::vector<std::string>;
+
+/// All rows of a CSV file, the header first; libcsv knows quotes.
+std::vector<Row> read_csv_rows(const std::filesystem::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    if (!in) throw UserError(path.string() + ": cannot be read (no such file, or no permission)");
+    std::stringstream text;
+    text << in.rdbuf();
+    const std::string content = text.str();
+
+    struct State {
+        std::vector<Row> rows;
+        Row row;
+    } state;
+    csv_parser parser{};
+    if (csv_init(&parser, CSV_STRICT | CSV_APPEND_NULL) != 0) throw std::runtime_error("csv_init failed");
+    const auto cell = [](void* data, std::size_t size, void* to) {
+        static_cast<State*>(to)->row.emplace_back(static_cast<const char*>(data), size);
+    };
+    const auto line = [](int, void* to) {
+        auto* all = static_cast<State*>(to);
+        all->rows.push_back(std::exchange(all->row, {}));
+    };
+    const std::size_t read = csv_parse(&parser, content.data(), content.size(), cell, line, &state);
+    const bool whole = read == content.size() && csv_fini(&parser, cell, line, &state) == 0;
+    csv_free(&parser);
+    if (!whole || state.rows.empty())
+        throw UserError(path.string() + ":" + std::to_string(state.rows.size() + 1) + ": is no CSV");
+    return state.rows;
+}
+
+/// GPUs 0, 1, … in the order of their handles.
+class Agents {
+public:
+    void add(std::int64_t agent) { ids_.push_back(agent); }
+    void sort() {
+        std::sort(ids_.begin(), ids_.end());
+        ids_.erase(std::unique(ids_.begin(), ids_.end()), ids_.end());
+    }
+    bool has(std::int64_t agent) const { return std::binary_search(ids_.begin(), ids_.end(), agent); }
+    int gpu(std::int64_t agent) const {
+        return static_cast<int>(std::lower_bound(ids_.begin(), ids_.end(), agent) - ids_.begin());
+    }
+
+private:
+    std::vector<std::int64_t> ids_;
+};
+
+/// Of a copy between agents: between GPUs, within one, or none of ours (the host).
+std::optional<TaskKind> kind_of_copy(bool from_gpu, bool to_gpu, bool same) {
+    if (!from_gpu || !to_gpu) return std::nullopt;
+    return same ? TaskKind::local_copy : TaskKind::copy;
+}
+
+class RocprofCsvImporter final : public TraceImporter {
+public:
+    RecordedTrace read(const std::filesystem::path& path) const override {
+        const std::vector<Row> rows = read_csv_rows(path);
+        const Table table{path.string(), rows};
+        RecordedTrace trace;
+        trace.recorded_by = "rocprofv3";
+        trace.gpus_are_agents = true;
+        const bool kernels = table.has("Kernel_Name");
+        if (!kernels && !table.has("Direction"))
+            throw UserError(
+                table.file +
+                ":1: is neither a kernel trace (Kernel_Name) nor a memory copy trace (Direction)");
+        const std::string queue = table.has("Stream_Id") ? "Stream_Id" : "Queue_Id";
+        for (std::size_t i = 1; i < rows.size(); ++i) {
+            if (kernels) {
+                const std::string& name = table.cell(i, "Kernel_Name");
+                const std::string track =
+                    (queue == "Stream_Id" ? "stream " : "queue ") + table.cell(i, queue);
+                add(trace, table, i, name, kind_of_kernel(name), table.agent(i, "Agent_Id"), track);
+                continue;
+            }
+            const std::string& direction = table.cell(i, "Direction");
+            const int from = table.agent(i, "Source_Agent_Id"), to = table.agent(i, "Destination_Agent_Id");
+            const bool devices = direction.ends_with("DEVICE_TO_DEVICE");
+            add(trace, table, i, direction, kind_of_copy(devices, devices, from == to), to,
+                "copy from agent " + std::to_string(from));
+        }
+        return trace;
+    }
+
+private:
+    struct Table {
+        std::string file;
+        const std::vector<Row>& rows;
+
+        bool has(const std::string& column) const {
+            return std::find(rows[0].begin(), rows[0].end(), column) != rows[0].end();
+        }
+        const std::string& cell(std::size_t row, const std::string& column) const {
+            const auto found = std::find(rows[0].begin(), rows[0].end(), column);
+            const auto at = static_cast<std::size_t>(found - rows[0].begin());
+            if (found == rows[0].end()) throw UserError(file + ":1: has no column '" + column + "'");
+            if (at >= rows[row].size())
+                throw UserError(file + ":" + std::to_string(row + 1) + ": has no cell for '" + column + "'");
+            return rows[row][at];
+        }
+        std::int64_t integer(std::size_t row, const std::string& column, const std::string& value) const {
+            std::size_t used = 0;
+            std::int64_t number = -1;
+            try {
+                number = std::stoll(value, &used);
+            } catch (const std::exception&) {
+                used = 0;
+            }
+            if (used == 0 || used != value.size() || number < 0)
+                throw UserError(file + ":" + std::to_string(row + 1) + ": " + column + " is '" + value +
+                                "', expected a whole number");
+            return number;
+        }
+        /// "Agent 4" or "4".
+        int agent(std::size_t row, const std::string& column) const {
+            const std::string& value = cell(row, column);
+            return static_cast<int>(
+                integer(row, column, value.starts_with("Agent ") ? value.substr(6) : value));
+        }
+        std::int64_t time(std::size_t row, const std::string& column) const {
+            return integer(row, column, cell(row, column));
+        }
+    };
+
+    static void add(RecordedTrace& trace, const Table& table, std::size_t row, const std::string& name,
+                    std::optional<TaskKind> kind, int gpu, const std::string& track) {
+        if (!kind) {
+            ++trace.not_mapped[name];
+            return;
+        }
+        const std::int64_t start = table.time(row, "Start_Timestamp"), end = table.time(row, "End_Timestamp");
+        if (end < start)
+            throw UserError(table.file + ":" + std::to_string(row + 1) + ": ends before it starts");
+        trace.spans.push_back({name, *kind, gpu, track, start, end});
+    }
+};
+
+class RocprofJsonImporter final : public TraceImporter {
+public:
+    RecordedTrace read(const std::filesystem::path& path) const override {
+        const Json json = read_json_file(path);
+        ConfigObject file(json, path.string());
+        RecordedTrace trace;
+        trace.recorded_by = "rocprofv3";
+        for (ConfigObject& tool : file.objects("rocprofiler-sdk-tool")) read_tool(tool, trace);
+        return trace;
+    }
+
+private:
+    static std::int64_t handle(ConfigObject& record, const std::string& key) {
+        return record.object(key).integer("handle", 0, INT64_MAX);
+    }
+
+    static void read_tool(ConfigObject& tool, RecordedTrace& trace) {
+        // agents[].type: 1 is a CPU, 2 a GPU (rocprofiler_agent_type_t).
+        Agents gpus;
+        for (ConfigObject& agent : tool.objects("agents"))
+            if (agent.integer("type", 0, 100) == 2) gpus.add(handle(agent, "id"));
+        gpus.sort();
+        std::map<std::int64_t, std::string> kernels;
+        for (ConfigObject& symbol : tool.objects("kernel_symbols"))
+            kernels[symbol.integer("kernel_id", 0, INT64_MAX)] = symbol.text("formatted_kernel_name");
+
+        ConfigObject records = tool.object("buffer_records");
+        const auto add = [&](ConfigObject& record, const std::string& name, std::optional<TaskKind> kind,
+                             int gpu, const std::string& track) {
+            if (!kind) {
+                ++trace.not_mapped[name];
+                return;
+            }
+            trace.spans.push_back({name, *kind, gpu, track, record.integer("start_timestamp", 0, INT64_MAX),
+                                   record.integer("end_timestamp", 0, INT64_MAX)});
+        };
+        for (ConfigObject& record : records.objects("kernel_dispatch")) {
+            ConfigObject info = record.object("dispatch_info");
+            const auto id = info.integer("kernel_id", 0, INT64_MAX);
+            const auto found = kernels.find(id);
+            if (found == kernels.end()) info.fail("kernel_id", "is none of kernel_symbols");
+            add(record, found->second, kind_of_kernel(found->second), gpus.gpu(handle(info, "agent_id")),
+                "queue " + std::to_string(handle(info, "queue_id")));
+        }
+        if (!records.has("memory_copy")) return;
+        for (ConfigObject& record : records.objects("memory_copy")) {
+            const std::int64_t from = handle(record, "src_agent_id"), to = handle(record, "dst_agent_id");
+            add(record, "memory copy with the host", kind_of_copy(gpus.has(from), gpus.has(to), from == to),
+                gpus.gpu(to), "copy from " + std::to_string(gpus.gpu(from)));
+            if (!trace.spans.empty() && trace.spans.back().name == "memory copy with the host")
+                trace.spans.back().name = "memory copy";
+        }
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<TraceImporter> make_rocprof_csv_importer() {
+    return std::make_unique<RocprofCsvImporter>();
+}
+std::unique_ptr<TraceImporter> make_rocprof_json_importer() {
+    return std::make_unique<RocprofJsonImporter>();
+}
+
+}  // namespace overlap

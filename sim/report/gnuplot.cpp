@@ -1,0 +1,84 @@
+#include "sim/report/gnuplot.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include "sim/core/config_reader.hpp"
+#include "sim/core/errors.hpp"
+
+extern char** environ;
+
+namespace overlap {
+namespace {
+
+/// A nameless file for what goes to or comes from a program: unlike pipes, both sides never wait for each
+/// other.
+class Buffer {
+public:
+    Buffer() : file_(std::tmpfile(), &std::fclose) {
+        if (!file_) throw std::runtime_error(std::string("temporary file: ") + std::strerror(errno));
+    }
+    explicit Buffer(const std::string& content) : Buffer() {
+        if (std::fwrite(content.data(), 1, content.size(), file_.get()) != content.size() ||
+            std::fflush(file_.get()) != 0)
+            throw std::runtime_error(std::string("temporary file: ") + std::strerror(errno));
+        std::rewind(file_.get());
+    }
+    int descriptor() const { return fileno(file_.get()); }
+    std::string content() {
+        std::rewind(file_.get());
+        std::string text;
+        std::array<char, 65536> part{};
+        while (const std::size_t got = std::fread(part.data(), 1, part.size(), file_.get()))
+            text.append(part.data(), got);
+        return text;
+    }
+
+private:
+    std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
+};
+
+/// What gnuplot prints when it is fed `script`.
+std::string run_gnuplot(const std::string& script) {
+    const Buffer input(script);
+    Buffer output, errors;
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, input.descriptor(), 0);
+    posix_spawn_file_actions_adddup2(&actions, output.descriptor(), 1);
+    posix_spawn_file_actions_adddup2(&actions, errors.descriptor(), 2);
+    std::string name = "gnuplot", defaults = "--default-settings", from_input = "-";
+    const std::array<char*, 4> arguments{name.data(), defaults.data(), from_input.data(), nullptr};
+    pid_t child = 0;
+    const int error = posix_spawnp(&child, "gnuplot", &actions, nullptr, arguments.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (error == ENOENT || error == EACCES)
+        throw UserError(
+            "plots need gnuplot, which is not installed (Debian and Ubuntu: package gnuplot-nox)");
+    if (error != 0) throw std::runtime_error(std::string("gnuplot: ") + std::strerror(error));
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (status != 0) throw std::runtime_error("gnuplot failed: " + errors.content());
+    return output.content();
+}
+
+}  // namespace
+
+void require_gnuplot() {
+    run_gnuplot("");
+}
+
+void write_svg(const std::filesystem::path& file, const Plot& plot) {
+    write_file_atomically(file, run_gnuplot(to_gnuplot(plot)));
+}
+
+}  // namespace overlap

@@ -1,0 +1,136 @@
+#include "sim/report/html.hpp"
+
+#include <array>
+#include <cctype>
+
+#include "sim/report/text_format.hpp"
+
+namespace overlap {
+namespace {
+
+constexpr std::string_view style = R"(
+body{font:14px/1.45 system-ui,sans-serif;color:#1b1f24;margin:2rem auto;max-width:1080px;padding:0 1rem}
+h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem;border-bottom:1px solid #d0d7de;padding-bottom:.2rem}
+table{border-collapse:collapse;margin:.5rem 0;font-variant-numeric:tabular-nums}
+th,td{padding:.15rem .6rem;border-bottom:1px solid #eaeef2;text-align:left}td.n{text-align:right}
+th{position:sticky;top:0;background:#f6f8fa;cursor:pointer;white-space:nowrap}
+tr:hover td{background:#f6f8fa}.bad{color:#b35900;font-weight:600}.scroll{max-height:32rem;overflow:auto}
+input{padding:.25rem .5rem;border:1px solid #d0d7de;border-radius:4px;width:22rem}
+svg{max-width:100%;height:auto}svg text{font:12px system-ui,sans-serif;fill:#1b1f24}
+summary{cursor:pointer;padding:.2rem 0}.note{color:#59636e}
+)";
+
+constexpr std::string_view script = R"(
+for(const table of document.querySelectorAll('table.data')){
+  const body=table.tBodies[0],rows=[...body.rows];
+  const box=document.createElement('input');box.placeholder='filter: every word must occur';
+  box.setAttribute('aria-label','filter');
+  box.oninput=()=>{const words=box.value.toLowerCase().split(/\s+/).filter(Boolean);
+    for(const row of rows){const text=row.textContent.toLowerCase();
+      row.hidden=!words.every(word=>text.includes(word));}};
+  if(rows.length>12)table.parentNode.insertBefore(box,table);
+  [...table.tHead.rows[0].cells].forEach((head,i)=>{let up=false;head.onclick=()=>{up=!up;
+    const key=row=>{const text=row.cells[i].textContent,n=parseFloat(text);return isNaN(n)?text:n;};
+    rows.sort((a,b)=>{const x=key(a),y=key(b);return(x<y?-1:x>y?1:0)*(up?1:-1);});
+    rows.forEach(row=>body.appendChild(row));};});
+}
+)";
+
+std::string number(double value) {
+    return fixed(value, 1);
+}
+
+std::string end_of(const std::string& element, const std::string& tip) {
+    return tip.empty() ? "/>\n" : "><title>" + html_escaped(tip) + "</title></" + element + ">\n";
+}
+
+}  // namespace
+
+std::string html_escaped(std::string_view text) {
+    std::string result;
+    for (const char c : text) {
+        switch (c) {
+            case '&':
+                result += "&amp;";
+                break;
+            case '<':
+                result += "&lt;";
+                break;
+            case '>':
+                result += "&gt;";
+                break;
+            case '"':
+                result += "&quot;";
+                break;
+            default:
+                result += c;
+        }
+    }
+    return result;
+}
+
+std::string html_page(const std::string& title, const std::string& body) {
+    return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<title>" +
+           html_escaped(title) + "</title>\n<style>" + std::string(style) + "</style></head>\n<body>\n<h1>" +
+           html_escaped(title) + "</h1>\n" + body + "<script>" + std::string(script) +
+           "</script>\n</body></html>\n";
+}
+
+std::string html_table(const std::vector<std::string>& head,
+                       const std::vector<std::vector<std::string>>& rows) {
+    std::string html = "<table class=\"data\"><thead><tr>";
+    for (const std::string& cell : head) html += "<th>" + html_escaped(cell) + "</th>";
+    html += "</tr></thead><tbody>\n";
+    for (const auto& row : rows) {
+        html += "<tr>";
+        for (const std::string& cell : row) {
+            const bool numeric = !cell.empty() && (std::isdigit(static_cast<unsigned char>(cell[0])) != 0 ||
+                                                   cell[0] == '+' || cell[0] == '-');
+            html += (numeric ? "<td class=\"n\">" : "<td>") + html_escaped(cell) + "</td>";
+        }
+        html += "</tr>\n";
+    }
+    return html + "</tbody></table>\n";
+}
+
+void Drawing::rectangle(double x, double y, double width, double height, const std::string& style,
+                        const std::string& tip) {
+    elements_ += "<rect x=\"" + number(x) + "\" y=\"" + number(y) + "\" width=\"" + number(width) +
+                 "\" height=\"" + number(height) + "\" style=\"" + style + "\"" + end_of("rect", tip);
+}
+
+void Drawing::circle(double x, double y, double radius, const std::string& style, const std::string& tip) {
+    elements_ += "<circle cx=\"" + number(x) + "\" cy=\"" + number(y) + "\" r=\"" + number(radius) +
+                 "\" style=\"" + style + "\"" + end_of("circle", tip);
+}
+
+void Drawing::line(double x1, double y1, double x2, double y2, const std::string& style) {
+    elements_ += "<line x1=\"" + number(x1) + "\" y1=\"" + number(y1) + "\" x2=\"" + number(x2) + "\" y2=\"" +
+                 number(y2) + "\" style=\"" + style + "\"/>\n";
+}
+
+void Drawing::polygon(const std::vector<std::pair<double, double>>& points, const std::string& style) {
+    elements_ += "<polygon points=\"";
+    for (const auto& [x, y] : points) elements_ += number(x) + "," + number(y) + " ";
+    elements_ += "\" style=\"" + style + "\"/>\n";
+}
+
+void Drawing::text(double x, double y, const std::string& text, const std::string& anchor,
+                   const std::string& style) {
+    elements_ += "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" text-anchor=\"" + anchor +
+                 "\" style=\"" + style + "\">" + html_escaped(text) + "</text>\n";
+}
+
+std::string Drawing::svg() const {
+    return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + number(width_) + "\" height=\"" +
+           number(height_) + "\" viewBox=\"0 0 " + number(width_) + " " + number(height_) + "\">\n" +
+           elements_ + "</svg>\n";
+}
+
+std::string colour(std::size_t index) {
+    static const std::array<std::string, 8> colours{"#0072b2", "#e69f00", "#009e73", "#cc79a7",
+                                                    "#56b4e9", "#d55e00", "#8c7a00", "#555555"};
+    return colours[index % colours.size()];
+}
+
+}  // namespace overlap

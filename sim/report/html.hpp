@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace overlap {
+
+/// Text for HTML and SVG, with & < > " replaced.
+std::string html_escaped(std::string_view text);
+
+/// A whole page that needs no other file: style, body, and a script that sorts and filters tables of class
+/// "data" (a text box above each; a click on a column's head sorts by it).
+std::string html_page(const std::string& title, const std::string& body);
+
+/// A table of class "data". Cells are text; those that begin with a digit, + or - are set right.
+std::string html_table(const std::vector<std::string>& head,
+                       const std::vector<std::vector<std::string>>& rows);
+
+/// A drawing of SVG elements, in pixels from the top left.
+class Drawing {
+public:
+    Drawing(double width, double height) : width_(width), height_(height) {}
+
+    /// `tip` is shown beside the pointer; `style` is CSS.
+    void rectangle(double x, double y, double width, double height, const std::string& style,
+                   const std::string& tip = "");
+    void circle(double x, double y, double radius, const std::string& style, const std::string& tip = "");
+    void line(double x1, double y1, double x2, double y2, const std::string& style);
+    void polygon(const std::vector<std::pair<double, double>>& points, const std::string& style);
+    /// `anchor` is start, middle or end.
+    void text(double x, double y, const std::string& text, const std::string& anchor = "start",
+              const std::string& style = "");
+    std::string svg() const;
+
+private:
+    double width_, height_;
+    std::string elements_;
+};
+
+/// Colours that stay apart for colour-blind readers (Okabe and Ito, jfly.uni-koeln.de/color), in turn.
+std::string colour(std::size_t number);
+
+}  // namespace overlap

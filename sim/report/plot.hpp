@@ -1,0 +1,59 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace overlap {
+
+struct PlotPoint {
+    double x, y;
+};
+
+/// Points of one class: a colour, a marker and a line of the legend.
+struct PlotSeries {
+    std::string name;
+    std::vector<PlotPoint> points;
+};
+
+/// A grey area between two lines, from `low` to `high` at each x, and a line through its middle.
+struct PlotBand {
+    struct Edge {
+        double x, low, middle, high;
+    };
+    std::string name;
+    std::vector<Edge> edges;
+};
+
+/// `label` ends with the unit in brackets. Without limits (low == high) the data set them.
+struct PlotAxis {
+    std::string label;
+    bool logarithmic = false;
+    std::pair<double, double> limits{0, 0};
+};
+
+struct PlotPanel {
+    std::string title;
+    PlotAxis x, y;
+    std::vector<PlotBand> bands;
+    std::vector<PlotSeries> series;
+    bool square = false;
+};
+
+/// Panels side by side.
+struct Plot {
+    std::string title;
+    std::vector<PlotPanel> panels;
+};
+
+/// Measured (x > 0) against predicted (y > 0) on equal logarithmic axes with the diagonal ± 10 %, and beside
+/// it the error in percent against the measured value. The legend gives each class's count, mean and p90
+/// error. `quantity` and `unit` label the axes: "GEMM time" and "us".
+Plot comparison_plot(const std::string& title, const std::string& quantity, const std::string& unit,
+                     const std::vector<PlotSeries>& series);
+
+/// The plot in gnuplot's language, with its data, for the SVG terminal: a marker (`<use … translate`) for
+/// every point and every line of a legend.
+std::string to_gnuplot(const Plot& plot);
+
+}  // namespace overlap

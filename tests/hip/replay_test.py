@@ -1,0 +1,136 @@
+"""replay is built without a GPU, says so when it is run, and refuses plans that it can't run.
+
+Usage: replay_test.py amd|nvidia
+Exit 77, with the reason, where the compiler is not installed. GPUs that are there are hidden from the program.
+"""
+import copy
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from microbench_test import HOLDS, ROOT, what_is_missing
+
+BLOCK_A, BLOCK_B, BLOCK_C = [0, 0, 0, 16, 24], [1, 0, 0, 24, 8], [2, 0, 0, 16, 8]
+GEMM = {"id": 0, "name": "gemm", "kind": "gemm", "gpu": 0, "stream": "compute", "shard": -1, "chunk": -1, "after": [],
+        "m": 16, "n": 8, "k": 24, "dtype": "bf16", "accumulate": False, "from": [BLOCK_A, BLOCK_B], "to": [BLOCK_C]}
+COPY = {"id": 1, "name": "copy", "kind": "copy", "gpu": 1, "stream": "transfer 0", "shard": 0, "chunk": 0, "after": [0],
+        "src": 0, "dst": 1, "agent": "dma", "transfer": "pull", "copy_cus": 0, "from": [[2, 8, 0, 8, 8]],
+        "to": [[3, 0, 0, 8, 8]]}
+PLAN = {"schema": 1,
+        "config": {"topology": "h200_2.json", "schedule": "serial", "params": {},
+                   "workload": {"collective": "all_gather", "gemm": {"m": 16, "n": 8, "k": 24, "dtype": "bf16"}}},
+        "buffers": [{"gpu": gpu, "name": name, "rows": rows, "columns": columns, "dtype": "bf16"} for gpu, name, rows, columns
+                    in [(0, "a", 16, 24), (0, "b", 24, 8), (0, "c", 16, 8), (1, "c", 16, 8)]],
+        "inputs": [BLOCK_A, BLOCK_B], "results": [BLOCK_C], "tasks": [GEMM, COPY]}
+
+# Where in the plan something else stands (None: is missing), and what the message says.
+BAD_PLANS = [
+    (["schema"], 2, "/schema: is 2, allowed: 1 to 1"),
+    (["not_placed"], "polls flags", "/: can't be run: polls flags"),
+    (["buffers"], None, "/: has no 'buffers'"),
+    (["buffers", 0, "columns"], 20, "/buffers/0: rows of 20 elements, allowed: multiples of 8"),
+    (["buffers", 0, "dtype"], "fp8", "/buffers/0: dtype: allowed: bf16"),
+    (["config", "workload", "collective"], "all_reduce", "collective is all_reduce, allowed: all_gather, reduce_scatter"),
+    (["config", "workload", "gemm", "dtype"], "fp8", "dtype is fp8, allowed: bf16"),
+    (["config", "workload", "gemm", "m"], 0.5, "/config/workload/gemm/m: expected a whole number"),
+    (["tasks"], [], "/tasks: is empty"),
+    (["tasks", 0, "kind"], "collective", "/tasks/0: kind is collective, allowed: gemm, copy, local_copy, reduce"),
+    (["tasks", 0, "gates"], [], "/tasks/0: can't be run: waits for shares of other tasks"),
+    (["tasks", 0, "after"], [0], "/tasks/0/after/0: is 0, allowed: 0 to -1"),
+    (["tasks", 0, "k"], 16, "/tasks/0: expected blocks of m, n, k"),
+    (["tasks", 0, "stream"], "local", "/tasks/0: expected stream compute"),
+    (["tasks", 0, "from", 0], [0, 8, 0, 16, 24], "/tasks/0/from/0: reaches beyond its buffer"),
+    (["tasks", 0, "from", 0], [9, 0, 0, 16, 24], "/tasks/0/from/0/0: is 9, allowed: 0 to 3"),
+    (["tasks", 0, "from", 0], [0, 0, 0, 16], "/tasks/0/from/0: expected [buffer, row, column, rows, columns]"),
+    (["tasks", 0, "from", 0], [0, 0, 0, 8, 24], "/tasks/0: expected A, B and C that fit"),
+    (["tasks", 1, "id"], 2, "/tasks/1/id: is 2, allowed: 1 to 1"),
+    (["tasks", 1, "gpu"], 0, "/tasks/1: expected the GPU that executes it: dst pulls, src pushes"),
+    (["tasks", 1, "src"], 1, "/tasks/1: expected blocks in the memory of src and dst"),
+    (["tasks", 1, "agent"], "cu", "/tasks/1/copy_cus: is 0, allowed: 1 to 4096"),
+    (["tasks", 1, "to", 0], [3, 0, 0, 16, 8], "/tasks/1: expected one block from, one of the same size to"),
+    (["tasks", 1, "to", 0], [3, 0, 4, 8, 4], "/tasks/1/to/0: columns 4 + 4, allowed: multiples of 8"),
+]
+BAD_TEXTS = [("", "no plans; a line is what sim --graph writes"), ("{\"schema\": 1", "no JSON: no '}' at byte 12"),
+             ("nonsense", "no JSON: no value at byte 0"), ("[1, 2]", "/: expected an object")]
+BAD_ARGUMENTS = [
+    ([], "usage: replay PLANS"),
+    (["no_such.json"], "no_such.json: cannot be read"),
+    (["."], ".: is a directory, expected a file of plans"),
+    (["plan.json", "plan.json"], "unknown argument plan.json; usage: "),
+    (["plan.json", "--repeats", "0"], "--repeats 0: allowed: 1, 2, 3"),
+    (["plan.json", "--out"], "--out needs a value; usage: "),
+]
+
+
+def changed(path, value):
+    plan = copy.deepcopy(PLAN)
+    place = plan
+    for key in path[:-1]:
+        place = place[key]
+    if value is None:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    return json.dumps(plan)
+
+
+class Replay(unittest.TestCase):
+    platform = "amd"
+
+    @classmethod
+    def setUpClass(cls):
+        subprocess.run([ROOT / "scripts" / "build", f"hip_{cls.platform}", "replay"], check=True)
+        cls.program = ROOT / "build" / f"hip_{cls.platform}" / "bin" / "replay"
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        (self.folder / "plan.json").write_text(json.dumps(PLAN))
+
+    def refusal(self, *args):
+        """The one line on standard error of a run that ends with exit code 2 and leaves nothing behind."""
+        before = sorted(self.folder.iterdir())
+        hidden = {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1", "ROCR_VISIBLE_DEVICES": "-1"}
+        done = subprocess.run([self.program, *args], cwd=self.folder, env={**os.environ, **hidden}, timeout=60,
+                              stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8")
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+        self.assertRegex(done.stderr, r"\A[^\n]+\n\Z")
+        self.assertEqual(sorted(self.folder.iterdir()), before)
+        return done.stderr.rstrip("\n")
+
+    def test_is_built_for_every_architecture(self):
+        program = self.program.read_bytes()
+        for part in HOLDS[self.platform]:
+            self.assertIn(part, program)
+
+    def test_says_that_there_is_no_gpu(self):
+        self.assertRegex(self.refusal("plan.json", "--out", "out.jsonl"), "^no GPU: .")
+        (self.folder / "many.jsonl").write_text(changed(["schema"], 2) + "\n" + json.dumps(PLAN) + "\n")
+        self.assertRegex(self.refusal("many.jsonl"), "^no GPU: .")  # in a list, a bad plan is noted in its place
+
+    def test_refuses_bad_plans(self):
+        texts = [(changed(path, value), message) for path, value, message in BAD_PLANS] + BAD_TEXTS
+        for text, message in texts:
+            with self.subTest(message=message):
+                (self.folder / "bad.json").write_text(text)
+                said = self.refusal("bad.json")
+                self.assertTrue(said.startswith("bad.json: "), said)
+                self.assertIn(message, said)
+
+    def test_refuses_bad_arguments(self):
+        for args, message in BAD_ARGUMENTS:
+            with self.subTest(args=args):
+                self.assertTrue(self.refusal(*args).startswith(message), args)
+
+
+if __name__ == "__main__":
+    Replay.platform = sys.argv[1]
+    if reason := what_is_missing(Replay.platform):
+        print(f"skipped: {reason}")
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,148 @@
+// The statistics of a comparison are checked with cases whose errors are chosen: a case that measures what is
+// predicted for it, times a factor.
+#include "sim/compare/compare_cases.hpp"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "tests/test_support.hpp"
+
+using namespace overlap;
+using namespace overlap::test;
+
+namespace {
+
+MeasuredCase case_of(const std::string& schedule, int m, double factor, const std::string& agent = "dma") {
+    MeasuredCase result;
+    result.origin = schedule;
+    result.system = "made_up";
+    result.config.origin = schedule;
+    result.config.topology = "mi300x_8";
+    result.config.schedule = schedule;
+    result.config.params = {{"agent", agent}};
+    result.config.workload = {{"collective", "all_gather"},
+                              {"gemm", {{"m", m}, {"n", 1024}, {"k", 1024}, {"dtype", "bf16"}}}};
+    const Seconds predicted = predict(resolve(result.config, shipped)).makespan;
+    result.runs = {{"", {predicted * (1 / (1 + factor))}}};
+    return result;
+}
+
+}  // namespace
+
+TEST_CASE("errors are summarised by their size and their sign") {
+    const ErrorSummary errors = summarise(std::vector<double>{0.1, -0.2, 0.3, -0.4, 0, 0, 0, 0, 0, 0});
+    CHECK(errors.count == 10);
+    CHECK(errors.mean == Approx(0.1));
+    CHECK(errors.median == Approx(0.0));
+    CHECK(errors.p90 == Approx(0.4));  // what nine of ten are below: 0 0 0 0 0 0 0.1 0.2 0.3 0.4
+    CHECK(errors.bias == Approx(-0.02));
+    CHECK(summarise(std::vector<double>()).count == 0);
+}
+
+TEST_CASE("a comparison gives each case its error, and groups them") {
+    const Comparison comparison =
+        compare({case_of("serial", 8192, 0.10), case_of("shard_direct", 8192, -0.05, "cu"),
+                 case_of("serial", 16384, 0)},
+                shipped);
+    REQUIRE(comparison.cases.size() == 3);
+    CHECK(comparison.cases[0].error == Approx(0.10));
+    CHECK(comparison.cases[1].error == Approx(-0.05));
+    CHECK(comparison.all.mean == Approx(0.05));
+    CHECK(comparison.all.bias == Approx(0.05 / 3));
+    const auto group = [&](const std::string& key, const std::string& value) {
+        for (const GroupErrors& one : comparison.groups)
+            if (one.key == key && one.value == value) return one.errors;
+        return ErrorSummary();
+    };
+    CHECK(group("schedule", "serial").count == 2);
+    CHECK(group("schedule", "serial").mean == Approx(0.05));
+    CHECK(group("agent", "cu").bias == Approx(-0.05));
+    CHECK(group("operator", "all_gather > gemm").count == 3);
+}
+
+TEST_CASE("regret is what choosing by prediction costs") {
+    // The predicted order is serial, then shard_p2p (7 times the transfers on a mesh). Measured the other way
+    // round: shard_p2p has half of serial's measured time.
+    MeasuredCase serial = case_of("serial", 8192, 0), p2p = case_of("shard_p2p", 8192, 0);
+    p2p.runs = {{"", {serial.makespan() * 0.5}}};
+    const Comparison wrong = compare({serial, p2p}, shipped);
+    REQUIRE(wrong.scenarios.size() == 1);
+    CHECK(wrong.scenarios[0].predicted_best.starts_with("serial"));
+    CHECK(wrong.scenarios[0].measured_best.starts_with("shard_p2p"));
+    CHECK(wrong.ranking.mean_regret == Approx(1.0));
+    CHECK(wrong.ranking.best_within_2pct == 0);
+
+    const Comparison right =
+        compare({serial, case_of("shard_p2p", 8192, 0.2), case_of("shard_direct", 8192, 0)}, shipped);
+    CHECK(right.ranking.mean_regret == Approx(0).margin(1e-12));
+    CHECK(right.ranking.best_within_2pct == 1);
+    REQUIRE(right.scenarios[0].rank_correlation);
+    CHECK(*right.scenarios[0].rank_correlation == Approx(1));
+}
+
+TEST_CASE("spans are compared task by task, and the first divergence is found") {
+    MeasuredCase one = case_of("shard_direct", 8192, 0);
+    const Timeline predicted = predict(resolve(one.config, shipped)).timeline;
+    std::vector<Span> spans = predicted.spans();
+    one.timeline = Timeline(spans);
+    const ComparedCase same = compare({one}, shipped).cases.front();
+    REQUIRE(same.tasks);
+    CHECK(!same.tasks->first);
+    CHECK(same.tasks->only_measured == 0);
+    CHECK(same.tasks->only_predicted == 0);
+    CHECK(summarise(same.tasks->by_kind.at("gemm")).mean == Approx(0).margin(1e-12));
+
+    // From the middle on everything is later by a tenth of the makespan.
+    const Seconds middle = 0.5 * predicted.end(), late = 0.1 * predicted.end();
+    const Span* expected = nullptr;
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+        if (spans[i].start < middle) continue;
+        if (expected == nullptr || predicted.spans()[i].end < expected->end) expected = &predicted.spans()[i];
+        spans[i].start += late;
+        spans[i].end += late;
+    }
+    REQUIRE(expected != nullptr);
+    spans.push_back({"nobody's", TaskKind::reduce, 0, "compute", Seconds(), middle});
+    one.timeline = Timeline(spans);
+    const ComparedCase off = compare({one}, shipped).cases.front();
+    REQUIRE(off.tasks->first);
+    CHECK(off.tasks->first->measured_end.si() == Approx((expected->end + late).si()));
+    CHECK(off.tasks->first->predicted_end.si() == Approx(expected->end.si()));
+    CHECK(off.tasks->only_measured == 1);
+}
+
+TEST_CASE("claims are judged: met, outside, known gap, gap no more") {
+    const TemporaryFolder folder;
+    const auto verdict = [&](const std::string& claim) {
+        std::ofstream(folder / "t.json") << R"({"schema": 1, "claims": [)" << claim << "]}";
+        const Comparison comparison =
+            compare({case_of("serial", 8192, 0.10), case_of("shard_p2p", 8192, 0)}, shipped);
+        return judge(comparison, folder / "t.json").front();
+    };
+    const std::string serial = R"("where": {"schedule": "serial"}, "metric": "mean_abs_pct")";
+    CHECK(!verdict("{" + serial + R"(, "limit": 11, "status": "enforced"})").fails());
+    CHECK(verdict("{" + serial + R"(, "limit": 9, "status": "enforced"})").fails());
+    CHECK(!verdict("{" + serial + R"(, "limit": 9, "status": "known_gap", "reason": "r"})").fails());
+    CHECK(verdict("{" + serial + R"(, "limit": 11, "status": "known_gap", "reason": "r"})").fails());
+    CHECK(!verdict(R"({"metric": "best_within_2pct", "limit": 100, "status": "enforced"})").fails());
+    const auto error = [&](const std::string& claim) { return error_of([&] { verdict(claim); }); };
+    CHECK(
+        error(
+            R"({"where": {"schedule": "ring"}, "metric": "bias_abs_pct", "limit": 1, "status": "enforced"})")
+            .find("no case has these labels") != std::string::npos);
+    CHECK(
+        error(
+            R"({"where": {"shedule": "serial"}, "metric": "bias_abs_pct", "limit": 1, "status": "enforced"})")
+            .find("'schedule'") != std::string::npos);
+    CHECK(error("{" + serial + R"(, "limit": 9, "status": "known_gap"})").find("/claims/0") !=
+          std::string::npos);
+}
+
+TEST_CASE("a case that can't be predicted is listed, with why") {
+    MeasuredCase bad = case_of("serial", 8192, 0);
+    bad.config.topology = "nowhere";
+    const Comparison comparison = compare({bad, case_of("serial", 8192, 0)}, shipped);
+    CHECK(comparison.cases.size() == 1);
+    REQUIRE(comparison.not_predicted.size() == 1);
+    CHECK(comparison.not_predicted[0].find("nowhere") != std::string::npos);
+}

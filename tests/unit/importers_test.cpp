@@ -1,0 +1,171 @@
+// No profiler has been run for these: the samples follow the documented formats (named in each importer).
+#include <sqlite3.h>
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "sim/importers/trace_importer.hpp"
+#include "tests/test_support.hpp"
+
+using namespace overlap;
+using namespace overlap::test;
+
+namespace {
+
+class Samples {
+public:
+    std::filesystem::path write(const std::string& name, const std::string& text) const {
+        std::ofstream(folder_ / name) << text;
+        return folder_ / name;
+    }
+    std::filesystem::path database(const std::string& name, const std::string& statements) const {
+        sqlite3* handle = nullptr;
+        REQUIRE(sqlite3_open((folder_ / name).c_str(), &handle) == SQLITE_OK);
+        REQUIRE(sqlite3_exec(handle, statements.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK);
+        sqlite3_close(handle);
+        return folder_ / name;
+    }
+
+private:
+    TemporaryFolder folder_;
+};
+
+RecordedTrace read(const std::filesystem::path& path) {
+    return find_trace_importer(path, "").make()->read(path);
+}
+
+Timeline timeline(std::vector<RecordedTrace> traces) {
+    return timeline_of(traces);
+}
+
+const std::string kineto = R"json({"schemaVersion": 1, "baseTimeNanoseconds": 1700000000000000000,
+ "distributedInfo": {"backend": "nccl", "rank": 1, "world_size": 4}, "traceEvents": [
+ {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 9, "tid": 9, "ts": 1.0, "dur": 50.0, "args": {}},
+ {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+  "pid": 1, "tid": 20, "ts": 10.5, "dur": 100.25, "args": {"device": 1, "stream": 20, "correlation": 1}},
+ {"ph": "X", "cat": "kernel", "name": "nvjet_tst_128x256_64x4_2x1_v_bz_coopA_TNT", "pid": 1, "tid": 7,
+  "ts": 110.75, "dur": 30.0, "args": {"device": 1, "stream": 7, "correlation": 2}},
+ {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy PtoP (Device -> Device)", "pid": 1, "tid": 8, "ts": 12.5,
+  "dur": 8.0, "args": {"device": 1, "stream": 8, "bytes": 4096}},
+ {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pinned -> Device)", "pid": 1, "tid": 8, "ts": 11.0,
+  "dur": 1.0, "args": {"device": 1, "stream": 8}},
+ {"ph": "X", "cat": "kernel", "name": "my_own_kernel", "pid": 1, "tid": 7, "ts": 200.0, "dur": 1.0,
+  "args": {"device": 1, "stream": 7}},
+ {"ph": "i", "cat": "overhead", "name": "flush", "ts": 1.0}]})json";
+
+}  // namespace
+
+TEST_CASE("PyTorch profiler: kernels and copies of the GPU of a rank, the rest named") {
+    const Samples samples;
+    const RecordedTrace trace = read(samples.write("rank1.json", kineto));
+    REQUIRE(trace.spans.size() == 3);
+    const Timeline seen = timeline({trace});
+    CHECK(seen.spans()[0].kind == TaskKind::collective);
+    CHECK(seen.spans()[0].gpu == 1);
+    CHECK(seen.spans()[0].track == "stream 20");
+    CHECK(to_microseconds(seen.spans()[0].start) == Approx(0).margin(1e-9));
+    CHECK(to_microseconds(seen.spans()[0].end) == Approx(100.25));
+    CHECK(seen.spans()[1].kind == TaskKind::gemm);
+    CHECK(to_microseconds(seen.spans()[1].start) == Approx(100.25));
+    CHECK(seen.spans()[2].kind == TaskKind::copy);
+    CHECK(trace.not_mapped.at("my_own_kernel") == 1);
+    CHECK(trace.not_mapped.at("Memcpy HtoD (Pinned -> Device)") == 1);
+}
+
+TEST_CASE("rocprofv3: kernels and copies of one run are two CSV files on one clock") {
+    const Samples samples;
+    const RecordedTrace kernels = read(
+        samples.write("1_kernel_trace.csv",
+                      "\"Kind\",\"Agent_Id\",\"Queue_Id\",\"Stream_Id\",\"Kernel_Name\",\"Start_Timestamp\","
+                      "\"End_Timestamp\"\n"
+                      "\"KERNEL_DISPATCH\",\"Agent 4\",1,2,\"Cijk_Ailk_Bljk_BBS_MT256x256x64\",1000,51000\n"
+                      "\"KERNEL_DISPATCH\",\"Agent 5\",1,0,\"void foo<int, 3>(int, char)\",1000,2000\n"
+                      "\"KERNEL_DISPATCH\",\"Agent 5\",1,0,\"rccl \"\"Generic\"\", a\",3000,9000\n"));
+    const RecordedTrace copies = read(
+        samples.write("1_memory_copy_trace.csv",
+                      "\"Kind\",\"Direction\",\"Source_Agent_Id\",\"Destination_Agent_Id\",\"Correlation_"
+                      "Id\",\"Start_Timestamp\","
+                      "\"End_Timestamp\"\n"
+                      "\"MEMORY_COPY\",\"MEMORY_COPY_DEVICE_TO_DEVICE\",\"Agent 5\",\"Agent 4\",7,2000,4000\n"
+                      "\"MEMORY_COPY\",\"MEMORY_COPY_HOST_TO_DEVICE\",\"Agent 0\",\"Agent 4\",8,500,600\n"));
+    const Timeline seen = timeline({kernels, copies});
+    REQUIRE(seen.spans().size() == 3);
+    CHECK(seen.gpus() == 2);
+    CHECK(seen.spans()[0].kind == TaskKind::gemm);
+    CHECK(seen.spans()[0].gpu == 0);
+    CHECK(seen.spans()[0].track == "stream 2");
+    CHECK(to_microseconds(seen.spans()[0].end) == Approx(50));
+    CHECK(seen.spans()[1].name == "rccl \"Generic\", a");
+    CHECK(seen.spans()[1].gpu == 1);
+    CHECK(seen.spans()[2].kind == TaskKind::copy);
+    CHECK(to_microseconds(seen.spans()[2].start) == Approx(1));
+    CHECK(kernels.not_mapped.at("void foo<int, 3>(int, char)") == 1);
+    CHECK(copies.not_mapped.at("MEMORY_COPY_HOST_TO_DEVICE") == 1);
+}
+
+TEST_CASE("rocprofv3 JSON: agents, kernel names and records") {
+    const Samples samples;
+    const RecordedTrace trace = read(samples.write("results.json", R"({"rocprofiler-sdk-tool": [{
+        "agents": [{"id": {"handle": 11}, "type": 1}, {"id": {"handle": 22}, "type": 2},
+                   {"id": {"handle": 33}, "type": 2}],
+        "kernel_symbols": [{"kernel_id": 5, "formatted_kernel_name": "Cijk_Alik"}, {"kernel_id": 6,
+                            "formatted_kernel_name": "odd"}],
+        "buffer_records": {
+          "kernel_dispatch": [
+            {"start_timestamp": 100, "end_timestamp": 2100,
+             "dispatch_info": {"agent_id": {"handle": 33}, "queue_id": {"handle": 3}, "kernel_id": 5}},
+            {"start_timestamp": 100, "end_timestamp": 200,
+             "dispatch_info": {"agent_id": {"handle": 22}, "queue_id": {"handle": 3}, "kernel_id": 6}}],
+          "memory_copy": [
+            {"start_timestamp": 150, "end_timestamp": 250, "src_agent_id": {"handle": 22},
+             "dst_agent_id": {"handle": 33}},
+            {"start_timestamp": 150, "end_timestamp": 250, "src_agent_id": {"handle": 11},
+             "dst_agent_id": {"handle": 33}}]}}]})"));
+    const Timeline seen = timeline({trace});
+    REQUIRE(seen.spans().size() == 2);
+    CHECK(seen.spans()[0].gpu == 1);
+    CHECK(to_microseconds(seen.spans()[0].end) == Approx(2));
+    CHECK(seen.spans()[1].kind == TaskKind::copy);
+    CHECK(seen.spans()[1].track == "copy from 0");
+    CHECK(trace.not_mapped ==
+          std::map<std::string, std::size_t>{{"memory copy with the host", 1}, {"odd", 1}});
+}
+
+TEST_CASE("Nsight Systems: the tables of CUDA activity") {
+    const Samples samples;
+    const RecordedTrace trace = read(samples.database("report.sqlite", R"(
+        CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL);
+        CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER,
+                                                 demangledName INTEGER, shortName INTEGER);
+        CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER,
+                                                 bytes INTEGER, copyKind INTEGER);
+        INSERT INTO StringIds VALUES (1, 'sm90_xmma_gemm_bf16bf16'), (2, 'mystery');
+        INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (5000, 9000, 2, 7, 1, 1), (9000, 9100, 2, 7, 2, 2);
+        INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (4000, 6000, 3, 13, 64, 10), (1, 2, 3, 13, 64, 1);)"));
+    const Timeline seen = timeline({trace});
+    REQUIRE(seen.spans().size() == 2);
+    CHECK(seen.spans()[0].kind == TaskKind::gemm);
+    CHECK(seen.spans()[0].gpu == 2);
+    CHECK(to_microseconds(seen.spans()[0].start) == Approx(1));
+    CHECK(seen.spans()[1].kind == TaskKind::copy);
+    CHECK(seen.spans()[1].track == "stream 13");
+    CHECK(trace.not_mapped.size() == 2);
+    CHECK(error_of([&] {
+              read(samples.database("empty.sqlite", "CREATE TABLE t (a)"));
+          }).find("has no CUDA activity") != std::string::npos);
+}
+
+TEST_CASE("a trace that can't be read is one line with file and place") {
+    const Samples samples;
+    const auto error = [&](const std::string& name, const std::string& text) {
+        return error_of([&] { read(samples.write(name, text)); });
+    };
+    CHECK(error("a.txt", "nothing").find("is of no known trace format") != std::string::npos);
+    CHECK(error("a.json", R"({"traceEvents": [{"ph": "X", "cat": "kernel", "name": "gemm", "ts": 1}]})")
+              .find("/traceEvents/0/args") != std::string::npos);
+    CHECK(error("a.csv", "Kind,Kernel_Name,Agent_Id,Queue_Id,Start_Timestamp,End_Timestamp\nK,gemm,x,1,1,2\n")
+              .find("a.csv:2: Agent_Id is 'x'") != std::string::npos);
+    CHECK(error("b.csv", "Kind,Kernel_Name,Agent_Id,Queue_Id,Start_Timestamp,End_Timestamp\nK,gemm,1,1,3,2\n")
+              .find("b.csv:2: ends before it starts") != std::string::npos);
+    CHECK(error("c.csv", "a,b\n1,2\n").find("is neither a kernel trace") != std::string::npos);
+    CHECK(error_of([] { find_trace_importer("x.json", "kinetto"); }).find("'kineto'") != std::string::npos);
+}
