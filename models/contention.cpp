@@ -98,6 +98,8 @@ void add_interference(const Task& task, const Machine& machine, Cost& cost) {
 
 void remove_contention(const Machine& machine, Cost& cost) {
     cost.body = isolated_body(cost, machine.resources);
+    // Kernels beside a pull make its end seen at once; without contention it is, kernels or not.
+    cost.polling.reset();
     const auto shared_by_both = [&](const Demand& demand) {
         const ResourceKind kind = machine.resources[demand.resource].kind;
         return kind == ResourceKind::compute_units || kind == ResourceKind::hbm ||

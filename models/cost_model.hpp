@@ -41,7 +41,8 @@ struct Claim {
 
 /// How the end of a body is seen where nobody is told of it: by polls, `first` after the task's stream began
 /// to wait and every `period` from then. A stream began to wait where the first of its tasks that went on
-/// without a gap began. The polls of several streams of a GPU are `apart`.
+/// without a gap began. The polls of several streams of a GPU are `apart`. While a kernel runs on the GPU
+/// that waits, ends are seen at once.
 struct Polling {
     Seconds first, period, apart;
 };

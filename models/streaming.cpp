@@ -15,6 +15,8 @@ struct Traffic {
     Bytes moved() const { return read + written; }
 };
 
+constexpr double share_for_loads = 0.5;  // of the cache; see streamed()
+
 BytesPerSecond unit_rate(Bytes read, Bytes written, const DeviceSpec::Stream& stream) {
     if (stream.read == BytesPerSecond()) return stream.cu;
     const double reading = (read / stream.read).si(), writing = (written / stream.write).si();
@@ -69,10 +71,14 @@ public:
 }  // namespace
 
 Streamed streamed(const Work& work, const DeviceSpec& device, double units) {
-    const Traffic bytes = traffic(work, device);
-    const bool cached = device.stream.cache > BytesPerSecond() && bytes.moved() <= device.last_level_cache;
+    Traffic bytes = traffic(work, device);
+    const bool sums = std::holds_alternative<ReduceWork>(work),
+               loads = device.stream.cached_loads > 0 && (sums || bytes.written == Bytes());
+    const Bytes fits = loads ? device.last_level_cache * share_for_loads : device.last_level_cache;
+    const bool cached = device.stream.cache > BytesPerSecond() && bytes.moved() <= fits;
     const BytesPerSecond memory = cached ? device.stream.cache : device.hbm;
-    const bool waits = std::holds_alternative<ReduceWork>(work) && device.stream.reduce > BytesPerSecond();
+    if (loads && cached) bytes.unit = device.stream.cached_loads * bytes.unit;
+    const bool waits = sums && device.stream.reduce > BytesPerSecond();
     if (units == 0)
         units = std::min(device.compute_units, waits ? device.compute_units : memory / bytes.unit);
     const BytesPerSecond drawn = units * bytes.unit;

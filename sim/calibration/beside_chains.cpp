@@ -18,6 +18,7 @@ constexpr std::int64_t most = 1 << 24;
 const Bytes local_work(256.0 * (1 << 20));
 const Seconds head_start = microseconds(100);
 constexpr double window_us = 2000;  // the microbenchmark takes 5000; more of the same
+constexpr int event_streams = 1000;
 constexpr int least_runs = 3, most_runs = 150, trial_runs = 4, work_runs = 4, late_gemms = 6;
 /// Orders that a machine leaves open: of many copies at once there are more.
 constexpr std::uint64_t few_seeds = 2, many_seeds = 7;
@@ -52,8 +53,13 @@ public:
             task.stream = 100 + 10 * gpu + step;
             task.priority = beside_.high_priority ? 1 : 0;
             wait(task.gpu, task.stream, delay);
-            lanes.emplace_back();
-            for (int i = 0; i < count; ++i) lanes.back().push_back(add(task));
+            Lane& lane = lanes.emplace_back();
+            for (int i = 0; i < count; ++i) {
+                if (beside_.by_dma() && !beside_.kind.ends_with("push") && i > 0)
+                    lane.push_back(add(task, {add_event(task, lane.back())}));
+                else
+                    lane.push_back(add(task));
+            }
         }
         return lanes;
     }
@@ -68,9 +74,18 @@ public:
     double end(TaskId task) const { return to_microseconds(times_[task].end); }
 
 private:
-    TaskId add(const Task& task) {
+    TaskId add(const Task& task, std::vector<TaskId> after = {}) {
         waits_.emplace_back();
-        return graph_.add(task, {});
+        return graph_.add(task, std::move(after));
+    }
+    // The benchmark records an event after every operation. After a pull it holds the stream until the end of
+    // the pull is seen.
+    TaskId add_event(Task copy, TaskId after) {
+        copy.stream += event_streams;
+        const TaskId event = add(copy, {after});
+        is_event_.resize(event + 1);
+        is_event_[event] = true;
+        return event;
     }
     void wait(int gpu, int stream, Seconds delay) {
         if (delay == Seconds()) return;
@@ -96,7 +111,9 @@ private:
         Cost& cost = costs_[task];
         const Task& is = graph_[task];
         const ResourceId units = machine_.resources.compute_units(is.gpu);
-        if (waits_[task] > Seconds()) {
+        if (task < is_event_.size() && is_event_[task]) {
+            cost = Cost{};
+        } else if (waits_[task] > Seconds()) {
             cost = Cost{};
             cost.body = waits_[task];
         } else if (is.kind() == TaskKind::gemm && beside_.work_units > 0 && cost.claim) {
@@ -117,6 +134,7 @@ private:
     Machine machine_;
     TaskGraph graph_;
     std::vector<Seconds> waits_;
+    std::vector<bool> is_event_;
     std::vector<Cost> costs_;
     std::vector<TaskTimes> times_;
 };

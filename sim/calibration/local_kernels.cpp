@@ -35,6 +35,7 @@ std::vector<DeviceParameter> parameters() {
             {group, "read_write_overlap", 1.4, 1.2, {1, 10}, "estimate: triads by few blocks"},
             {group, "cu_reduce_GBps", 28, 1.2, rate_GBps, "estimate: 8 parts of 256 MiB by 8 blocks"},
             {group, "cache_GBps", 6400, 1.3, rate_GBps, "estimate: a copy of 16 MiB takes 10.0 us"},
+            {group, "cached_load_gain", 1.6, 1.3, {1, 100}, "estimate: 8 parts of 1 MiB by 8 blocks"},
             {group, "strided_run_bytes", 20, 3, {1e-3, 1e9}, "estimate: packs of rows of 1 KiB lose 2 %"}};
 }
 

@@ -103,6 +103,7 @@ ComparedCase compare_case(const MeasuredCase& measured, const ConfigFolder& fold
     ComparedCase result;
     result.origin = measured.origin;
     result.scenario = scenario_of(measured.system, scenario);
+    result.key = measured.system + scenario.machine.topology.name() + to_json(scenario.workload).dump();
     result.name = name_of_variant(scenario, params);
     result.measured = measured.makespan();
     result.measured_spread = measured.spread();
@@ -183,12 +184,12 @@ RankedScenario rank(const std::string& name, const std::vector<const ComparedCas
 
 void rank_scenarios(Comparison& comparison) {
     std::map<std::string, std::vector<const ComparedCase*>> by_scenario;
-    for (const ComparedCase& one : comparison.cases) by_scenario[one.scenario].push_back(&one);
+    for (const ComparedCase& one : comparison.cases) by_scenario[one.key].push_back(&one);
     RankingSummary& summary = comparison.ranking;
     std::size_t hits = 0, correlated = 0;
-    for (const auto& [name, cases] : by_scenario) {
+    for (const auto& [key, cases] : by_scenario) {
         if (cases.size() < 2) continue;
-        const RankedScenario ranked = rank(name, cases);
+        const RankedScenario ranked = rank(cases.front()->scenario, cases);
         hits += ranked.regret <= as_good_as_best;
         summary.mean_regret += ranked.regret;
         summary.rank_correlation += ranked.rank_correlation.value_or(0);

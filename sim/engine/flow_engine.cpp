@@ -141,6 +141,7 @@ private:
         leave(task);
         for (const Hold& hold : costs_[task].holds) shares_.give_back(hold);
         const Seconds now = times_[task].done = stream_free_[graph_.stream_number(task)] = to_seconds(now_);
+        polls_.end(task);
         const Cost& cost = costs_[task];
         const Seconds completion = cost.polling ? polls_.delay(task, now) : cost.completion;
         carry_out(dispatcher_.body_done(task));

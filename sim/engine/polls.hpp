@@ -15,7 +15,9 @@ public:
 
     /// The task begins. `stream_free`: when the body before it on its stream was over.
     void begin(TaskId task, Seconds now, Seconds stream_free);
-    /// From the end of a body, `now`, until it is seen.
+    /// Its body is over.
+    void end(TaskId task);
+    /// From the end of a body, `now`, until it is seen: none while a kernel runs on its GPU.
     Seconds delay(TaskId task, Seconds now) const;
 
 private:
@@ -23,7 +25,8 @@ private:
     std::span<const Cost> costs_;
     /// By stream; empty where nothing is polled for.
     std::vector<Seconds> waiting_since_;
-    std::vector<int> turns_;  ///< how many streams of its GPU are polled for before it; -1: not polled for
+    std::vector<int> turns_;    ///< how many streams of its GPU are polled for before it; -1: not polled for
+    std::vector<int> kernels_;  ///< by GPU: that are launched or run
 };
 
 }  // namespace overlap

@@ -264,6 +264,7 @@ private:
     void body_done(TaskId task) {
         change_holds(costs_[task], false);
         times_[task].done = stream_free_[stream_of(task)] = now();
+        polls_.end(task);
         const Cost& cost = costs_[task];
         const Seconds completion = cost.polling ? polls_.delay(task, now()) : cost.completion;
         carry_out(dispatcher_.body_done(task));

@@ -27,7 +27,8 @@ struct TaskErrors {
 
 struct ComparedCase {
     std::string origin;
-    std::string scenario;  ///< machine and workload: what all schedules of a scenario have in common
+    std::string scenario;  ///< machine and workload, for people
+    std::string key;       ///< the same, exactly: what all schedules of a scenario have in common
     std::string name;      ///< schedule and its parameters
     /// What cases are grouped by: "system", "schedule", "agent", "transfer", "operator", "size".
     std::map<std::string, std::string> labels;

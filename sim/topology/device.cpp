@@ -130,6 +130,7 @@ DeviceSpec read(const std::filesystem::path& path, ConfigObject* calibration) {
     number("read_write_overlap", {1, 10}, device.stream.overlap);
     if (kernel.has("cu_reduce_GBps")) device.stream.reduce = rate(kernel, "cu_reduce_GBps");
     if (kernel.has("cache_GBps")) device.stream.cache = rate(kernel, "cache_GBps");
+    number("cached_load_gain", {1, 100}, device.stream.cached_loads);
     kernel.finish();
 
     if (config.has("collective_library")) {

@@ -101,8 +101,9 @@ struct DeviceSpec {
         BytesPerSecond read, write;  ///< of one that only reads or writes; 0: not known apart from `cu`
         double overlap = 1;          ///< reads and writes of a unit take the p-norm of both: 1 is the sum
         BytesPerSecond reduce;       ///< parts that a unit adds up; 0: as a copy
-        BytesPerSecond cache;        ///< all units, what fits into the last-level cache; 0: as HBM
-        Bytes strided_run;           ///< as of DMA
+        double cached_loads = 0;  ///< times a unit that waits for loads is faster on the cache; 0: not known
+        BytesPerSecond cache;     ///< all units, what fits into the last-level cache; 0: as HBM
+        Bytes strided_run;        ///< as of DMA
     } stream;
 
     /// Collectives of the vendor's library, measured: time = latency + bus bytes / bus rate, where bus bytes

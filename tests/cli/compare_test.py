@@ -72,6 +72,10 @@ class MeasuredOverlap(SimTestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""), report["verdicts"])
         self.assertEqual(len(report["cases"]), 1306)
 
+    def test_published(self):
+        done = self.sim("compare", str(ROOT / "traces" / "published"))
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+
 
 class Import(SimTestCase):
     TRACE = {"traceEvents": [

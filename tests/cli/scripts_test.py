@@ -88,7 +88,7 @@ class Setup(SimTestCase):
         version = clang.removeprefix("clang++-")
         self.assertLessEqual({f"clang-{version}", f"clang-tools-{version}", f"lld-{version}"},
                              set(self.asked_for("--all")))
-        for user in ("models/calibration/hip/CMakeLists.txt", "tests/hip/microbench_test.py", "tests/cli/compilers_agree.py"):
+        for user in ("models/calibration/hip/CMakeLists.txt", "tests/hip/hip_program.py", "tests/cli/compilers_agree.py"):
             self.assertIn(clang, (ROOT / user).read_text(), user)
 
     def test_says_how_it_is_used(self):

@@ -3,22 +3,9 @@
 Usage: microbench_test.py amd|nvidia
 Exit 77, with the reason, where the compiler is not installed. GPUs that are there are hidden from the program.
 """
-import os
-import pathlib
-import shutil
-import subprocess
-import sys
-import tempfile
-import unittest
+from hip_program import ROOT, ProgramTestCase, run_tests
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 CASES = ROOT / "models" / "calibration" / "hip" / "cases"
-DEBIAN = ["/usr/bin/clang++-19", "/usr/lib/llvm-19/bin/clang-offload-bundler", "/usr/lib/llvm-19/bin/lld",
-          "/usr/include/hip/hip_runtime.h", "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode/hip.bc"]
-# What a program must hold: code for every architecture, and the library that its GEMMs call.
-HOLDS = {"amd": [b"amdgcn-amd-amdhsa--gfx90a", b"amdgcn-amd-amdhsa--gfx942", b"rocblas_gemm_ex"],
-         "nvidia": [b"sm_90", b"cublasLtMatmul"]}
-
 KINDS = "allowed: gemm, peer_copy, local_copy, memory, matrix, latency, interference, late_copy, sustained"
 WHOLE = "allowed: a whole number from 0"
 BYTES = "allowed: bytes, such as 4096, 4KiB, 16MiB, 1GiB"
@@ -68,45 +55,15 @@ BAD_ARGUMENTS = [
 ]
 
 
-def what_is_missing(platform):
-    if platform == "nvidia":
-        found = shutil.which("nvcc", path=os.environ.get("PATH", "") + ":/usr/local/cuda/bin")
-        return None if found else "no nvcc (CUDA toolkit) on PATH"
-    if pathlib.Path("/opt/rocm/bin/hipcc").exists():
-        return None
-    missing = [path for path in DEBIAN if not pathlib.Path(path).exists()]
-    return f"no {', '.join(missing)}; scripts/setup --all installs what is missing" if missing else None
-
-
-class Microbench(unittest.TestCase):
-    platform = "amd"
-
-    @classmethod
-    def setUpClass(cls):
-        subprocess.run([ROOT / "scripts" / "build", f"hip_{cls.platform}", "microbench"], check=True)
-        cls.program = ROOT / "build" / f"hip_{cls.platform}" / "bin" / "microbench"
+class Microbench(ProgramTestCase):
+    program_name = "microbench"
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         (self.folder / "good.cases").write_text("gemm m=1 n=1 k=1\n")
 
-    def refusal(self, *args):
-        """The one line on standard error of a run that ends with exit code 2 and leaves nothing behind."""
-        before = sorted(self.folder.iterdir())
-        hidden = {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1", "ROCR_VISIBLE_DEVICES": "-1"}
-        done = subprocess.run([self.program, *args], cwd=self.folder, env={**os.environ, **hidden}, timeout=60,
-                              stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8")
-        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
-        self.assertRegex(done.stderr, r"\A[^\n]+\n\Z")
-        self.assertEqual(sorted(self.folder.iterdir()), before)
-        return done.stderr.rstrip("\n")
-
     def test_is_built_for_every_architecture(self):
-        program = self.program.read_bytes()
-        for part in HOLDS[self.platform]:
-            self.assertIn(part, program)
+        self.check_architectures()
 
     def test_says_that_there_is_no_gpu(self):
         lists = sorted(CASES.glob("*.cases"))
@@ -124,14 +81,8 @@ class Microbench(unittest.TestCase):
                 self.assertIn(message, said)
 
     def test_refuses_bad_arguments(self):
-        for args, message in BAD_ARGUMENTS:
-            with self.subTest(args=args):
-                self.assertTrue(self.refusal(*args).startswith(message), args)
+        self.check_refused_arguments(BAD_ARGUMENTS)
 
 
 if __name__ == "__main__":
-    Microbench.platform = sys.argv[1]
-    if reason := what_is_missing(Microbench.platform):
-        print(f"skipped: {reason}")
-        sys.exit(77)
-    unittest.main(argv=sys.argv[:1])
+    run_tests(Microbench)

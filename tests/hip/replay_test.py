@@ -5,14 +5,8 @@ Exit 77, with the reason, where the compiler is not installed. GPUs that are the
 """
 import copy
 import json
-import os
-import pathlib
-import subprocess
-import sys
-import tempfile
-import unittest
 
-from microbench_test import HOLDS, ROOT, what_is_missing
+from hip_program import ProgramTestCase, run_tests
 
 BLOCK_A, BLOCK_B, BLOCK_C = [0, 0, 0, 16, 24], [1, 0, 0, 24, 8], [2, 0, 0, 16, 8]
 GEMM = {"id": 0, "name": "gemm", "kind": "gemm", "gpu": 0, "stream": "compute", "shard": -1, "chunk": -1, "after": [],
@@ -78,35 +72,15 @@ def changed(path, value):
     return json.dumps(plan)
 
 
-class Replay(unittest.TestCase):
-    platform = "amd"
-
-    @classmethod
-    def setUpClass(cls):
-        subprocess.run([ROOT / "scripts" / "build", f"hip_{cls.platform}", "replay"], check=True)
-        cls.program = ROOT / "build" / f"hip_{cls.platform}" / "bin" / "replay"
+class Replay(ProgramTestCase):
+    program_name = "replay"
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         (self.folder / "plan.json").write_text(json.dumps(PLAN))
 
-    def refusal(self, *args):
-        """The one line on standard error of a run that ends with exit code 2 and leaves nothing behind."""
-        before = sorted(self.folder.iterdir())
-        hidden = {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1", "ROCR_VISIBLE_DEVICES": "-1"}
-        done = subprocess.run([self.program, *args], cwd=self.folder, env={**os.environ, **hidden}, timeout=60,
-                              stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8")
-        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
-        self.assertRegex(done.stderr, r"\A[^\n]+\n\Z")
-        self.assertEqual(sorted(self.folder.iterdir()), before)
-        return done.stderr.rstrip("\n")
-
     def test_is_built_for_every_architecture(self):
-        program = self.program.read_bytes()
-        for part in HOLDS[self.platform]:
-            self.assertIn(part, program)
+        self.check_architectures()
 
     def test_says_that_there_is_no_gpu(self):
         self.assertRegex(self.refusal("plan.json", "--out", "out.jsonl"), "^no GPU: .")
@@ -123,14 +97,8 @@ class Replay(unittest.TestCase):
                 self.assertIn(message, said)
 
     def test_refuses_bad_arguments(self):
-        for args, message in BAD_ARGUMENTS:
-            with self.subTest(args=args):
-                self.assertTrue(self.refusal(*args).startswith(message), args)
+        self.check_refused_arguments(BAD_ARGUMENTS)
 
 
 if __name__ == "__main__":
-    Replay.platform = sys.argv[1]
-    if reason := what_is_missing(Replay.platform):
-        print(f"skipped: {reason}")
-        sys.exit(77)
-    unittest.main(argv=sys.argv[:1])
+    run_tests(Replay)

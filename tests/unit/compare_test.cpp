@@ -80,6 +80,23 @@ TEST_CASE("regret is what choosing by prediction costs") {
     CHECK(*right.scenarios[0].rank_correlation == Approx(1));
 }
 
+TEST_CASE("operator lists of other sizes are other scenarios, also where they have the same name") {
+    const auto collective = [](int bytes) {
+        MeasuredCase one = case_of("serial", 8192, 0);
+        one.config.params = Json::object();
+        one.config.workload = {{"operators",
+                                {{{"name", "c"},
+                                  {"type", "collective"},
+                                  {"collective", "all_gather"},
+                                  {"bytes", bytes},
+                                  {"dtype", "bf16"},
+                                  {"needs", Json::array()}}}}};
+        return one;
+    };
+    CHECK(compare({collective(1 << 20), collective(1 << 24)}, shipped).ranking.scenarios == 0);
+    CHECK(compare({collective(1 << 20), collective(1 << 20)}, shipped).ranking.scenarios == 1);
+}
+
 TEST_CASE("spans are compared task by task, and the first divergence is found") {
     MeasuredCase one = case_of("shard_direct", 8192, 0);
     const Timeline predicted = predict(resolve(one.config, shipped)).timeline;

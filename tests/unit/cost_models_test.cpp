@@ -211,4 +211,13 @@ TEST_CASE("kernels in local memory by compute units, cache and sums") {
     // Two parts of 15 MB added up at 1000 GB/s make 1500 GB/s with the sum: 45 MB in 30 us, in 45 by HBM.
     device.stream.reduce = gigabytes_per_second(10);
     CHECK(body(ReduceWork{Bytes(15e6), 2}, 100) == Approx(std::hypot(30, 45)));
+    // From the cache a unit loads twice as fast, up to half of it; what it writes is not faster.
+    device.stream.overlap = 1;
+    device.stream.cached_loads = 2;
+    const MemoryBoundWork small{Bytes(4e5), Bytes()}, large{Bytes(8e5), Bytes()};
+    CHECK(body(small, 1) == Approx(10));
+    CHECK(body(large, 1) == Approx(40));
+    CHECK(body(large, 1000) == Approx(0.8));  // HBM
+    CHECK(body(MemoryBoundWork{Bytes(), Bytes(4e5)}, 1) == Approx(40));
+    CHECK(body(ReduceWork{Bytes(1e5), 2}, 1) == Approx(10).epsilon(1e-3));
 }

@@ -1,4 +1,5 @@
-// No profiler has been run for these: the samples follow the documented formats (named in each importer).
+// PyTorch's trace is a recorded one; the other samples follow the documented formats (named in each
+// importer).
 #include <sqlite3.h>
 #include <catch2/catch.hpp>
 #include <fstream>
@@ -69,6 +70,25 @@ TEST_CASE("PyTorch profiler: kernels and copies of the GPU of a rank, the rest n
     CHECK(seen.spans()[2].kind == TaskKind::copy);
     CHECK(trace.not_mapped.at("my_own_kernel") == 1);
     CHECK(trace.not_mapped.at("Memcpy HtoD (Pinned -> Device)") == 1);
+}
+
+TEST_CASE("a recorded PyTorch trace of two ranks: three times all-gather, then GEMM") {
+    const auto folder = source_folder / "traces" / "h200_2" / "profiler";
+    const RecordedTrace first = read(folder / "rank0.json"), second = read(folder / "rank1.json");
+    CHECK(first.not_mapped.empty());
+    const Timeline seen = timeline({first, second});
+    CHECK(seen.gpus() == 2);
+    std::map<std::pair<int, TaskKind>, std::vector<double>> lasted;
+    for (const Span& span : seen.spans())
+        lasted[{span.gpu, span.kind}].push_back(to_microseconds(span.end - span.start));
+    for (const int gpu : {0, 1}) {
+        REQUIRE(lasted[{gpu, TaskKind::gemm}].size() == 3);
+        // 344 GFLOP at some 800 TFLOP/s, as cuBLASLt takes alone (traces/h200_4/microbench: 426 us).
+        for (const double gemm : lasted[{gpu, TaskKind::gemm}]) CHECK(gemm == Approx(426).epsilon(0.02));
+        REQUIRE(lasted[{gpu, TaskKind::collective}].size() == 3);
+        CHECK(lasted[{gpu, TaskKind::collective}][2] == Approx(286).epsilon(0.01));
+        CHECK(lasted[{gpu, TaskKind::memory_bound}].size() == 3);  // cuBLASLt clears its workspace
+    }
 }
 
 TEST_CASE("rocprofv3: kernels and copies of one run are two CSV files on one clock") {

@@ -23,7 +23,15 @@ struct Copies {
         cost.body = microseconds(body);
         if (polled) cost.polling = Polling{microseconds(11), microseconds(9), microseconds(3)};
         costs.push_back(cost);
-        return graph.add({GemmShape{1, 1, 1}, gpu, stream}, {});
+        return graph.add({CopyWork{1 - gpu, gpu, Bytes(1), Bytes(1), Agent::dma}, gpu, stream}, {});
+    }
+    void add_kernel(double launch, double body, int stream, int gpu = 0) {
+        Cost cost;
+        cost.launch = microseconds(launch);
+        cost.body = microseconds(body);
+        cost.demands.push_back({table.compute_units(gpu), 1e-9});
+        costs.push_back(cost);
+        graph.add({GemmShape{1, 1, 1}, gpu, stream}, {});
     }
     std::vector<double> ends(const std::string& engine) const {
         std::vector<double> result;
@@ -74,6 +82,18 @@ TEST_CASE("a stream that has been idle begins to wait anew") {
     copies.add(0, 5, 0, false);
     const TaskId copy = copies.add(0, 5, 0, true);  // begins at 5, over at 10: seen at 16
     CHECK(copies.ends(any_engine())[copy] == Approx(16));
+}
+
+TEST_CASE("an end is seen at once while a kernel runs on the GPU that waits, launched or running") {
+    Copies copies;
+    const TaskId beside = copies.add(0, 5, 0, true);
+    const TaskId after = copies.add(0, 9, 0, true);   // over at 14: the kernel was at 10
+    const TaskId far = copies.add(0, 5, 1, true, 1);  // the kernel is on the other GPU
+    copies.add_kernel(6, 4, 2);
+    const auto ends = copies.ends(any_engine());
+    CHECK(ends[beside] == Approx(5));
+    CHECK(ends[after] == Approx(20));
+    CHECK(ends[far] == Approx(11));
 }
 
 TEST_CASE("a DMA engine that turns to another stream takes longer to start") {

@@ -59,17 +59,18 @@ TEST_CASE(
                                          // Pushes of few blocks that meet on one link lose up to a quarter.
                                          {"  all_at_once, large", 0.12, 0.24, 48, 0.08}});
         } else if (name == "local kernels") {
-            // Known gaps: sums of what is in the cache, pure reads.
-            require_bounds(calibration, {{"local kernel >= 1 MiB", 0.055, 0.14, 218, 0.05},
-                                         {"local kernel < 1 MiB", 0.066, 0.12, 40},
-                                         {"  copy", 0.04, 0.07, 60},
+            // Known gaps: what is left over where a block has little, pure reads.
+            require_bounds(calibration, {{"local kernel >= 1 MiB", 0.046, 0.105, 218},
+                                         {"local kernel < 1 MiB", 0.07, 0.12, 40},
+                                         {"  copy", 0.044, 0.08, 60},
                                          {"  pack, scatter", 0.037, 0.08, 96},
-                                         {"  reduction", 0.11, 0.27, 45, 0.08}});
+                                         {"  read, write, triad", 0.065, 0.15, 57},
+                                         {"  reduction", 0.07, 0.16, 45, 0.05}});
         } else if (name == "interference") {
             require_bounds(calibration, {{"work beside copies", 0.06, 0.15, 271},
                                          {"  DMA, work", 0.027, 0.075, 83},
                                          {"  kernels of peers, work", 0.02, 0.035, 34},
-                                         {"  DMA, copies", 0.075, 0.18, 87, 0.06},
+                                         {"  DMA, copies", 0.055, 0.15, 87},
                                          {"  kernels of peers, copies", 0.028, 0.055, 34},
                                          {"  own kernels, units left to them, copies", 0.031, 0.145, 20},
                                          // Known gaps: a kernel's blocks get in with a GEMM's last wave.

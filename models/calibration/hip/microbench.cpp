@@ -15,8 +15,6 @@
 
 #include <chrono>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 
 #include "models/calibration/hip/program.hpp"
@@ -110,21 +108,15 @@ int run(const Arguments& arguments, const std::string& command) {
     if (cases.empty()) throw UserError("--only " + arguments.only + ": the list has no case of that kind");
     Machine machine(arguments.arena_GiB << 30);
 
-    const std::string part = arguments.out + ".part";
-    std::ofstream file;
-    if (!arguments.out.empty()) {
-        file.open(part);
-        if (!file) throw UserError(part + ": cannot be written");
-    }
-    std::ostream& out = arguments.out.empty() ? std::cout : file;
-    out << machine_facts(machine, command).text() << std::endl;
+    ResultsFile results(arguments.out);
+    results.write(machine_facts(machine, command).text());
     const auto start = std::chrono::steady_clock::now();
     int failed = 0;
     for (int pass = 1; pass <= arguments.passes; ++pass) {
         for (const Case& c : cases) {
             const Watch watch(c.text());
             try {
-                out << answer(machine, pass, c, failed) << std::endl;
+                results.write(answer(machine, pass, c, failed));
             } catch (const UserError& error) {
                 throw UserError(arguments.cases + ":" + std::to_string(c.line) + ": " + error.what());
             }
@@ -133,11 +125,7 @@ int run(const Arguments& arguments, const std::string& command) {
         std::cerr << "pass " << pass << " of " << arguments.passes << ": " << cases.size() << " cases, "
                   << taken.count() << " s so far" << std::endl;
     }
-    if (!arguments.out.empty()) {
-        file.close();
-        if (!file) throw std::runtime_error(part + ": cannot be written");
-        std::filesystem::rename(part, arguments.out);
-    }
+    results.finish();
     return failed ? 1 : 0;
 }
 

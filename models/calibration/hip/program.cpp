@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <iostream>
 
 #include "models/calibration/hip/case_list.hpp"
@@ -75,6 +76,27 @@ JsonLine machine_facts(const Machine& machine, const std::string& command) {
         .add("gemm_library", gemm_library())
         .add("peer_access", peers)
         .add("max_connections", connections ? connections : "");
+}
+
+ResultsFile::ResultsFile(const std::string& path) : path_(path), part_(path + ".part") {
+    if (path_.empty()) return;
+    file_.open(part_);
+    if (!file_) throw UserError(part_ + ": cannot be written");
+}
+
+void ResultsFile::write(const std::string& line) {
+    (path_.empty() ? std::cout : file_) << line << std::endl;
+}
+
+void ResultsFile::finish() {
+    if (path_.empty()) return;
+    file_.close();
+    if (!file_) throw std::runtime_error(part_ + ": cannot be written");
+    std::filesystem::rename(part_, path_);
+}
+
+void ResultsFile::discard() {
+    if (!path_.empty()) std::filesystem::remove(part_);
 }
 
 int positive(const std::string& name, const std::string& text) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fstream>
 #include <functional>
 #include <string>
 #include <vector>
@@ -14,6 +15,22 @@ namespace overlap::hip {
 std::string now();
 /// The first line of every results file (README.md).
 JsonLine machine_facts(const Machine& machine, const std::string& command);
+/// Lines of results: to the standard output, or to FILE.part until `finish` makes it FILE. What was measured
+/// before a mistake stays in FILE.part.
+class ResultsFile {
+public:
+    /// An empty `path` is the standard output. Throws UserError where it can't be written.
+    explicit ResultsFile(const std::string& path);
+
+    void write(const std::string& line);
+    void finish();
+    /// Nothing was measured: leaves no file.
+    void discard();
+
+private:
+    std::string path_, part_;
+    std::ofstream file_;
+};
 /// A whole number from 1. Throws UserError.
 int positive(const std::string& name, const std::string& text);
 

@@ -182,14 +182,8 @@ int run(const Arguments& arguments, const std::string& command) {
     Machine machine(arguments.arena_GiB << 30);
     Replay replay(machine, arguments);
 
-    const std::string part = arguments.out + ".part";
-    std::ofstream file;
-    if (!arguments.out.empty()) {
-        file.open(part);
-        if (!file) throw UserError(part + ": cannot be written");
-    }
-    std::ostream& out = arguments.out.empty() ? std::cout : file;
-    out << machine_facts(machine, command).text() << std::endl;
+    ResultsFile results(arguments.out);
+    results.write(machine_facts(machine, command).text());
     const auto start = std::chrono::steady_clock::now();
     int failed = 0, skipped = 0;
     for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -205,7 +199,7 @@ int run(const Arguments& arguments, const std::string& command) {
             line.append(replay.run(plan));
         } catch (const UserError& reason) {
             if (lines.size() == 1) {
-                if (!arguments.out.empty()) std::filesystem::remove(part);
+                results.discard();
                 throw UserError(arguments.plans + ": " + reason.what());
             }
             line.add("skipped", reason.what());
@@ -216,16 +210,12 @@ int run(const Arguments& arguments, const std::string& command) {
             ++failed;
             machine.synchronize();  // throws where the GPU itself is lost: then there is no point in going on
         }
-        out << line.text() << std::endl;
+        results.write(line.text());
     }
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
     std::cerr << lines.size() << " plans, " << skipped << " skipped, " << failed << " failed, "
               << taken.count() << " s" << std::endl;
-    if (!arguments.out.empty()) {
-        file.close();
-        if (!file) throw std::runtime_error(part + ": cannot be written");
-        std::filesystem::rename(part, arguments.out);
-    }
+    results.finish();
     return failed ? 1 : 0;
 }
 
