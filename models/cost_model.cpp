@@ -13,7 +13,8 @@ Seconds isolated_body(const Cost& cost, const ResourceTable& resources) {
 }
 
 Seconds seen_after(const Polling& polling, Seconds elapsed) {
-    constexpr double blur = 1e-6;  // seconds
+    constexpr double blur =
+        1e-6;  // seconds; estimate: a ninth of the H200's period, so that fits see a slope
     const double period = polling.period.si(), since = elapsed.si() - polling.first.si();
     const double nearest = std::round(since / period), late = since - nearest * period;
     const double passed = std::clamp((late + blur) / (2 * blur), 0.0, 1.0);  // share of ends it misses

@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "sim/commands/commands.hpp"
+#include "sim/core/timeline_json.hpp"
 #include "sim/importers/trace_importer.hpp"
 #include "sim/run.hpp"
 
@@ -11,18 +12,6 @@ struct ImportFlags {
     std::vector<std::string> files;
     std::string out, format, scenario, system = "imported";
 };
-
-Json spans_json(const Timeline& timeline) {
-    Json spans = Json::array();
-    for (const Span& span : timeline.spans())
-        spans.push_back({{"name", span.name},
-                         {"kind", task_kind_names[static_cast<std::size_t>(span.kind)]},
-                         {"gpu", span.gpu},
-                         {"stream", span.track},
-                         {"start_us", to_microseconds(span.start)},
-                         {"end_us", to_microseconds(span.end)}});
-    return spans;
-}
 
 void execute(const ImportFlags& flags) {
     std::vector<RecordedTrace> traces;

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <map>
 
+#include "sim/core/timeline_json.hpp"
+
 namespace overlap {
 namespace {
 
@@ -40,24 +42,6 @@ std::vector<MeasuredRun> read_runs(ConfigObject& object, const std::string& date
         runs.push_back({date, {microseconds(object.number("makespan_us", positive))}});
     }
     return runs;
-}
-
-Timeline read_spans(ConfigObject& object) {
-    std::vector<Span> spans;
-    for (ConfigObject& entry : object.objects("spans")) {
-        if (entry.has("task")) entry.integer("task", 0, INT64_MAX);
-        Span span;
-        span.name = entry.text("name");
-        span.kind = static_cast<TaskKind>(entry.choice("kind", task_kind_names));
-        span.gpu = static_cast<int>(entry.integer("gpu", 0, 1'000'000));
-        span.track = entry.text("stream");
-        span.start = microseconds(entry.number("start_us", non_negative));
-        span.end = microseconds(entry.number("end_us", non_negative));
-        if (span.end < span.start) entry.fail("end_us", "is before start_us");
-        entry.finish();
-        spans.push_back(std::move(span));
-    }
-    return Timeline(std::move(spans));
 }
 
 CaseTolerance read_tolerance(ConfigObject& object) {

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "sim/core/config_reader.hpp"
+#include "sim/core/timeline_json.hpp"
 #include "sim/importers/trace_importer.hpp"
 
 namespace overlap {
@@ -15,15 +15,9 @@ public:
         RecordedTrace trace;
         trace.recorded_by = file.text("system");
         if (!file.has("spans")) file.fail("spans", "is missing: the case was measured without spans");
-        for (ConfigObject& entry : file.objects("spans")) {
-            const auto ns = [&](const std::string& key) {
-                return std::llround(entry.number(key, non_negative) * 1e3);
-            };
-            trace.spans.push_back({entry.text("name"),
-                                   static_cast<TaskKind>(entry.choice("kind", task_kind_names)),
-                                   static_cast<int>(entry.integer("gpu", 0, 1'000'000)), entry.text("stream"),
-                                   ns("start_us"), ns("end_us")});
-        }
+        const auto ns = [](Seconds time) { return std::llround(time.si() * 1e9); };
+        for (const Span& span : read_spans(file).spans())
+            trace.spans.push_back({span.name, span.kind, span.gpu, span.track, ns(span.start), ns(span.end)});
         return trace;
     }
 };

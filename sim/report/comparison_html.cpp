@@ -9,14 +9,6 @@
 namespace overlap {
 namespace {
 
-std::string percent(double share, int decimals = 1) {
-    return fixed(100 * share, decimals) + " %";
-}
-
-std::string signed_percent(double share) {
-    return (share > 0 ? "+" : "") + percent(share);
-}
-
 std::string us(Seconds time) {
     return significant(to_microseconds(time));
 }
@@ -78,7 +70,7 @@ std::string scatter(const Comparison& comparison) {
                 drawing.circle(
                     x(to_microseconds(one.measured)), y(to_microseconds(one.predicted)), 3.5, style,
                     one.scenario + "\n" + one.name + "\nmeasured " + us(one.measured) + " us, predicted " +
-                        us(one.predicted) + " us, " + signed_percent(one.error));
+                        us(one.predicted) + " us, " + signed_percent_text(one.error));
         const double row = top + 14 + 18 * static_cast<double>(number);
         drawing.circle(left + side + 20, row - 4, 4, style);
         drawing.text(left + side + 30, row, schedule);
@@ -165,7 +157,7 @@ std::string gantt(const ComparedCase& one) {
         drawing.text(left + 164 + 110 * static_cast<double>(kind), y + 8, task_kind_names[kind]);
     }
     std::string html = "<details><summary>" + html_escaped(one.name + ", " + one.scenario) + ": " +
-                       signed_percent(one.error) + "</summary>\n" + drawing.svg();
+                       signed_percent_text(one.error) + "</summary>\n" + drawing.svg();
     if (one.tasks && one.tasks->first)
         html += "<p>First off by more than 2 % of the makespan: " + html_escaped(one.tasks->first->task) +
                 " on GPU " + std::to_string(one.tasks->first->gpu) + ", measured end " +
@@ -179,10 +171,10 @@ std::vector<std::string> row_of(const std::string& key, const std::string& value
     return {key,
             value,
             std::to_string(errors.count),
-            percent(errors.mean),
-            percent(errors.median),
-            percent(errors.p90),
-            signed_percent(errors.bias)};
+            percent_text(errors.mean),
+            percent_text(errors.median),
+            percent_text(errors.p90),
+            signed_percent_text(errors.bias)};
 }
 
 std::string error_table(const Comparison& comparison) {
@@ -196,9 +188,9 @@ std::string error_table(const Comparison& comparison) {
 std::string case_table(const Comparison& comparison) {
     std::vector<std::vector<std::string>> rows;
     for (const ComparedCase& one : comparison.cases)
-        rows.push_back({one.scenario, one.name, us(one.measured), percent(one.measured_spread),
+        rows.push_back({one.scenario, one.name, us(one.measured), percent_text(one.measured_spread),
                         us(one.predicted), us(one.predicted_p10) + " - " + us(one.predicted_p90),
-                        signed_percent(one.error)});
+                        signed_percent_text(one.error)});
     return "<div class=\"scroll\">" +
            html_table(
                {"scenario", "schedule", "measured us", "between runs", "predicted us", "p10 - p90", "error"},
@@ -212,11 +204,11 @@ std::string ranking_section(const Comparison& comparison) {
     std::vector<std::vector<std::string>> rows;
     for (const RankedScenario& scenario : comparison.scenarios)
         rows.push_back({scenario.name, std::to_string(scenario.cases), scenario.measured_best,
-                        scenario.predicted_best, percent(scenario.regret),
+                        scenario.predicted_best, percent_text(scenario.regret),
                         scenario.rank_correlation ? fixed(*scenario.rank_correlation, 2) : ""});
     return "<h2>Choice of a schedule</h2>\n<p>The predicted best is within 2 % of the measured best in " +
-           percent(summary.best_within_2pct) + " of " + std::to_string(summary.scenarios) +
-           " scenarios; mean regret " + percent(summary.mean_regret, 2) + ", mean rank correlation " +
+           percent_text(summary.best_within_2pct) + " of " + std::to_string(summary.scenarios) +
+           " scenarios; mean regret " + percent_text(summary.mean_regret, 2) + ", mean rank correlation " +
            fixed(summary.rank_correlation, 2) + ".</p>\n<div class=\"scroll\">" +
            html_table({"scenario", "cases", "measured best", "predicted best", "regret", "rank correlation"},
                       rows) +
@@ -237,8 +229,8 @@ std::string verdict_section(const Comparison& comparison) {
 
 std::string to_html(const Comparison& comparison) {
     std::string body = "<p>" + std::to_string(comparison.cases.size()) + " measured cases; mean |error| <b>" +
-                       percent(comparison.all.mean) + "</b>, p90 " + percent(comparison.all.p90) + ", bias " +
-                       signed_percent(comparison.all.bias) + ".</p>\n";
+                       percent_text(comparison.all.mean) + "</b>, p90 " + percent_text(comparison.all.p90) +
+                       ", bias " + signed_percent_text(comparison.all.bias) + ".</p>\n";
     if (!comparison.cases.empty())
         body += "<h2>Predicted against measured</h2>\n" + scatter(comparison) + "<h2>Errors</h2>\n" +
                 histogram(comparison) + error_table(comparison);

@@ -10,18 +10,10 @@ namespace {
 constexpr std::size_t worst_shown = 10;
 constexpr std::size_t divergences_shown = 10;
 
-std::string percent(double share) {
-    return fixed(100 * share, 1) + " %";
-}
-
-std::string signed_percent(double share) {
-    return (share > 0 ? "+" : "") + percent(share);
-}
-
 std::string line_of(const std::string& name, const ErrorSummary& errors) {
-    return left(name, 34) + right(std::to_string(errors.count), 6) + right(percent(errors.mean), 10) +
-           right(percent(errors.median), 10) + right(percent(errors.p90), 10) +
-           right(signed_percent(errors.bias), 10) + "\n";
+    return left(name, 34) + right(std::to_string(errors.count), 6) + right(percent_text(errors.mean), 10) +
+           right(percent_text(errors.median), 10) + right(percent_text(errors.p90), 10) +
+           right(signed_percent_text(errors.bias), 10) + "\n";
 }
 
 std::string table(const Comparison& comparison) {
@@ -47,7 +39,7 @@ std::string ranking(const Comparison& comparison) {
     for (const RankedScenario& scenario : comparison.scenarios) hits += scenario.regret <= 0.02;
     return "\nchoice of a schedule   predicted best within 2 % of the measured best in " +
            std::to_string(hits) + " of " + std::to_string(summary.scenarios) + " scenarios (" +
-           percent(summary.best_within_2pct) + ")\n                       mean regret " +
+           percent_text(summary.best_within_2pct) + ")\n                       mean regret " +
            fixed(100 * summary.mean_regret, 2) + " %, mean rank correlation " +
            fixed(summary.rank_correlation, 2) + "\n";
 }
@@ -65,7 +57,8 @@ std::string worst(const Comparison& comparison) {
     std::size_t shown = 0;
     for (const ComparedCase* one : by_error(comparison)) {
         if (shown++ == worst_shown) break;
-        text += right(signed_percent(one->error), 10) + right(fixed(to_microseconds(one->measured), 1), 19) +
+        text += right(signed_percent_text(one->error), 10) +
+                right(fixed(to_microseconds(one->measured), 1), 19) +
                 right(fixed(to_microseconds(one->predicted), 1), 15) + "  " + one->scenario + ": " +
                 one->name + "\n";
     }
@@ -104,7 +97,7 @@ std::string verdicts(const Comparison& comparison) {
 std::string to_text(const Comparison& comparison) {
     std::string text = table(comparison) + ranking(comparison);
     if (comparison.runs_within_p10_p90)
-        text += "unspecified orders     " + percent(*comparison.runs_within_p10_p90) +
+        text += "unspecified orders     " + percent_text(*comparison.runs_within_p10_p90) +
                 " of measured runs are within the predicted p10 to p90\n";
     text += worst(comparison) + divergences(comparison) + verdicts(comparison);
     if (!comparison.not_predicted.empty()) text += "\nnot predicted\n";

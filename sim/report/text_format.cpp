@@ -26,6 +26,14 @@ std::string fixed(double value, int decimals) {
     return text;
 }
 
+std::string percent_text(double share, int decimals) {
+    return fixed(100 * share, decimals) + " %";
+}
+
+std::string signed_percent_text(double share) {
+    return (share > 0 ? "+" : "") + percent_text(share);
+}
+
 std::string significant(double value) {
     const double size = std::abs(value);
     return fixed(value, size >= 1000 ? 0 : decimals_for(size));

@@ -15,6 +15,9 @@ inline constexpr std::size_t label_columns = 11;
 
 /// `value` with this many decimals, never "-0.0"; "n/a" where it isn't finite.
 std::string fixed(double value, int decimals);
+/// "12.3 %" of 0.123; signed: "+12.3 %".
+std::string percent_text(double share, int decimals = 1);
+std::string signed_percent_text(double share);
 /// `value` with at least four significant digits: "1.234", "12.34", "1234".
 std::string significant(double value);
 /// Padded with spaces on the right (left-aligned) or on the left (right-aligned).

@@ -1,5 +1,6 @@
-// Copies of an H200 node against our own measurements (traces/h200_4/microbench): fitted anew here, held out
-// by direction and pattern, and compared with the calibration that is shipped.
+// Copies between H200 GPUs by DMA and by kernels, kernels in local memory, and interference: fitted anew to
+// our own measurements (traces/h200_4/microbench), judged on families that the fit has not seen, and compared
+// with the calibration that is shipped.
 #include <catch2/catch.hpp>
 #include <iostream>
 
@@ -11,60 +12,96 @@ using namespace overlap::test;
 
 namespace {
 
-struct Target {
+struct Bounds {
     std::string name;
     double mean, p90;  ///< highest held-out errors that are accepted
     std::size_t count;
+    double least_mean = 0, least_p90 = 0;  ///< a known gap is asserted to be still one
 };
 
-const ErrorClass& find(const std::vector<ErrorClass>& classes, const std::string& name) {
-    for (const ErrorClass& one : classes)
-        if (one.name == name) return one;
-    FAIL("no class " << name);
-    throw std::logic_error(name);
-}
+// Asked for: 5 and 12 % from 1 MiB, 12 and 25 % below, 6 and 15 % of interference factors; what was reached
+// is asserted, rounded up.
+const std::map<std::string, std::vector<Bounds>> all_bounds{
+    {"DMA copies",
+     {{"DMA copy >= 1 MiB", 0.045, 0.12, 266},
+      {"DMA copy < 1 MiB", 0.11, 0.23, 88},
+      {"  one copy >= 16 MiB", 0.035, 0.07, 91},
+      {"  pull all_with_one", 0.02, 0.03, 8},
+      {"  pull rotation", 0.055, 0.14, 20},
+      // Known gaps: chains whose end nobody awaits alone are shorter; chunks of several lanes block each
+      // other more than here; medians of pushes in no certain order.
+      {"  chained chunks", 0.08, 0.18, 51, 0.05},
+      {"  one copy 1-4 MiB", 0.056, 0.16, 36, 0, 0.12},
+      {"  pull all_at_once", 0.062, 0.34, 29, 0, 0.25},
+      {"  push all_at_once", 0.125, 0.38, 15, 0.05}}},
+    {"kernel copies",
+     {{"kernel copy >= 1 MiB", 0.045, 0.08, 450},
+      {"kernel copy < 1 MiB", 0.038, 0.09, 246},
+      {"  pair, large", 0.025, 0.062, 64},
+      {"  ring, large", 0.025, 0.05, 48},
+      {"  rotation, large", 0.028, 0.045, 48},
+      {"  chained chunks", 0.024, 0.055, 24},
+      // Pushes of few blocks that meet on one link lose up to a quarter.
+      {"  all_at_once, large", 0.12, 0.24, 48, 0.08}}},
+    {"local kernels",
+     {{"local kernel >= 1 MiB", 0.046, 0.105, 218},
+      {"local kernel < 1 MiB", 0.07, 0.12, 40},
+      {"  copy", 0.044, 0.08, 60},
+      {"  pack, scatter", 0.037, 0.08, 96},
+      // Known gaps: what is left over where a block has little, pure reads.
+      {"  read, write, triad", 0.065, 0.15, 57},
+      {"  reduction", 0.07, 0.16, 45, 0.05}}},
+    {"interference",
+     {{"work beside copies", 0.06, 0.15, 271},
+      {"  DMA, work", 0.027, 0.075, 83},
+      {"  kernels of peers, work", 0.02, 0.035, 34},
+      {"  DMA, copies", 0.055, 0.15, 87},
+      {"  kernels of peers, copies", 0.028, 0.055, 34},
+      {"  own kernels, units left to them, copies", 0.031, 0.145, 20},
+      // Known gaps: a kernel's blocks get in with a GEMM's last wave.
+      {"  own kernels, GEMM on all units, copies", 1.1, 0.6, 134, 0.3},
+      {"late copies, wait and copy", 0.45, 1.9, 200, 0.2}}}};
 
-void require_targets(const std::vector<ErrorClass>& classes, const std::vector<Target>& targets) {
-    for (const Target& target : targets) {
-        const ErrorClass& one = find(classes, target.name);
+void check_bounds(const std::vector<ErrorClass>& classes, const Bounds& bounds) {
+    int seen = 0;
+    for (const ErrorClass& one : classes) {
+        if (one.name != bounds.name) continue;
+        ++seen;
         INFO(one.name << ": held out mean " << one.held_out.mean << ", p90 " << one.held_out.p90 << " of "
                       << one.count);
-        CHECK(one.held_out.mean <= target.mean);
-        CHECK(one.held_out.p90 <= target.p90);
-        CHECK(one.held_out.mean > 0);
-        CHECK(one.count == target.count);
+        CHECK(one.held_out.mean <= bounds.mean);
+        CHECK(one.held_out.p90 <= bounds.p90);
+        CHECK(one.held_out.mean > bounds.least_mean);
+        CHECK(one.held_out.p90 > bounds.least_p90);
+        CHECK(one.count == bounds.count);
     }
+    INFO(bounds.name);
+    CHECK(seen == 1);
 }
 
 }  // namespace
 
 // One test, because each would fit anew in a process of its own.
-TEST_CASE("H200 copies: held-out errors, known gaps, and the shipped groups regenerated") {
-    const auto calibrated =
-        calibrate_device(shipped.calibration("h200"), source_folder / "traces/h200_4/microbench",
-                         "traces/h200_4/microbench", shipped);
-    REQUIRE_FALSE(calibrated.empty());
-    REQUIRE(calibrated.front().problem.name == "DMA copies");
-    const std::vector<ErrorClass> dma = calibrated.front().classes();
-    std::cout << error_table(dma);
-    // Issue 4 asks for 5 and 12 % from 1 MiB, 12 and 25 % below; what was reached is asserted, rounded up.
-    require_targets(dma, {{"DMA copy >= 1 MiB", 0.045, 0.12, 266},
-                          {"DMA copy < 1 MiB", 0.11, 0.23, 88},
-                          {"  one copy >= 16 MiB", 0.035, 0.07, 91},
-                          {"  pull all_with_one", 0.02, 0.03, 8},
-                          {"  pull rotation", 0.055, 0.14, 20}});
-    // Known gaps: chains whose end nobody awaits alone are shorter; chunks of several lanes block each other
-    // more than here; medians of pushes in no certain order.
-    CHECK(find(dma, "  chained chunks").held_out.mean > 0.05);
-    CHECK(find(dma, "  one copy 1-4 MiB").held_out.p90 > 0.12);
-    CHECK(find(dma, "  pull all_at_once").held_out.p90 > 0.25);
-    CHECK(find(dma, "  push all_at_once").held_out.mean > 0.05);
+TEST_CASE(
+    "H200 copies, local kernels, interference: held-out errors, known gaps, and the shipped groups "
+    "regenerated") {
+    const std::string folder = "traces/h200_4/microbench";
+    const auto calibrations =
+        calibrate_device(shipped.calibration("h200"), source_folder / folder, folder, shipped);
+    CHECK(calibrations.size() == all_bounds.size());
+    for (const DeviceCalibration& calibration : calibrations) {
+        INFO(calibration.problem.name);
+        const std::vector<ErrorClass> classes = calibration.classes();
+        std::cout << error_table(classes);
+        REQUIRE(all_bounds.contains(calibration.problem.name));
+        for (const Bounds& bounds : all_bounds.at(calibration.problem.name)) check_bounds(classes, bounds);
+    }
     // Digit by digit, and nothing else.
     const Json file = read_json_file(source_folder / "configs/calibrations/h200.json");
     Json groups = Json::object();
     for (const std::string& group : calibrated_groups)
         if (file.contains(group)) groups[group] = file.at(group);
-    Json fitted = device_groups(calibrated);
+    const Json fitted = device_groups(calibrations);
     CHECK(fitted.size() == groups.size());
     for (const auto& item : fitted.items()) CHECK(item.value().dump(2) == groups.at(item.key()).dump(2));
 }
