@@ -16,7 +16,8 @@ public:
         trace.recorded_by = file.text("system");
         if (!file.has("spans")) file.fail("spans", "is missing: the case was measured without spans");
         const auto ns = [](Seconds time) { return std::llround(time.si() * 1e9); };
-        for (const Span& span : read_spans(file).spans())
+        const Timeline recorded = read_spans(file);
+        for (const Span& span : recorded.spans())
             trace.spans.push_back({span.name, span.kind, span.gpu, span.track, ns(span.start), ns(span.end)});
         return trace;
     }
