@@ -110,8 +110,11 @@ std::map<DType, GemmParameters> read_gemm_parameters(ConfigObject& gemm) {
 }
 
 std::map<DType, GemmParameters> read_gemm_calibration(const std::filesystem::path& path) {
-    const Json json = read_json_file(path);
-    ConfigObject config(json, path.string());
+    return read_gemm_calibration(read_config_file(path));
+}
+
+std::map<DType, GemmParameters> read_gemm_calibration(const ConfigFile& file) {
+    ConfigObject config = file.view();
     config.integer("schema", 1, 1);
     config.text("device");
     for (const std::string& group : calibrated_groups)  // of the device, read with its file

@@ -10,6 +10,7 @@
 #include "sim/core/config_reader.hpp"
 #include "sim/core/dtype.hpp"
 #include "sim/core/units.hpp"
+#include "sim/core/what_if.hpp"
 
 namespace overlap {
 
@@ -68,5 +69,6 @@ std::string tile_key(const GemmTile& tile);
 std::map<DType, GemmParameters> read_gemm_parameters(ConfigObject& gemm);
 /// The same from a whole file {"schema": 1, "device": …, "gemm": …}.
 std::map<DType, GemmParameters> read_gemm_calibration(const std::filesystem::path& path);
+std::map<DType, GemmParameters> read_gemm_calibration(const ConfigFile& file);
 
 }  // namespace overlap

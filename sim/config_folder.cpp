@@ -35,7 +35,20 @@ std::vector<std::string> ConfigFolder::names(const std::string& kind) const {
 }
 
 Topology ConfigFolder::topology(const std::string& name) const {
-    return read_topology(find("topologies", name), root_ / "devices", root_ / "calibrations");
+    return read_topology(
+        read_machine_files(find("topologies", name), root_ / "devices", root_ / "calibrations"));
+}
+
+Machine ConfigFolder::machine(const std::string& name, const WhatIf& what_if) const {
+    const MachineFiles files =
+        read_machine_files(find("topologies", name), root_ / "devices", root_ / "calibrations", what_if);
+    Topology topology = read_topology(files);
+    ResourceTable resources(topology);
+    const std::string device = topology.device().name;
+    Calibration calibration{
+        device, read_gemm_calibration(files.calibration ? *files.calibration
+                                                        : read_config_file(find("calibrations", device)))};
+    return {std::move(topology), std::move(resources), std::move(calibration), Seconds()};
 }
 
 DeviceSpec ConfigFolder::device(const std::string& name) const {

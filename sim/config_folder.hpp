@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/calibration.hpp"
+#include "models/cost_model.hpp"
 #include "sim/topology/topology.hpp"
 
 namespace overlap {
@@ -26,6 +26,8 @@ public:
     std::filesystem::path traces() const { return std::filesystem::absolute(root_).parent_path() / "traces"; }
 
     Topology topology(const std::string& name) const;
+    /// The machine of a topology, for single kernels (`sustained` 0).
+    Machine machine(const std::string& topology, const WhatIf& what_if = {}) const;
     /// With the calibration of the same name laid over it.
     DeviceSpec device(const std::string& name) const;
     Calibration calibration(const std::string& device) const;

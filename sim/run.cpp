@@ -229,6 +229,7 @@ RunConfig read_run_config(const Json& json, const std::string& origin) {
     if (config.has("seeds")) result.seeds = static_cast<int>(config.integer("seeds", 1, most_seeds));
     if (config.has("cost_models")) result.cost_models = config.texts("cost_models");
     if (config.has("without")) result.without = config.texts("without");
+    if (config.has("what_if")) result.what_if = config.raw("what_if");
     config.finish();
     return result;
 }
@@ -251,40 +252,35 @@ Scenario resolve(const RunConfig& config, const ConfigFolder& folder) {
     }();
     require_handled(schedule, workload);
 
-    Topology topology = folder.topology(config.topology);
+    Machine machine = folder.machine(config.topology, WhatIf(config.what_if, config.origin));
+    const Topology& topology = machine.topology;
     const Pair* pair = workload.pair();
     const bool collective_first = pair == nullptr || pair->order != Order::gemm_first;
     ScheduleParams params = read_parameters({config.params, config.origin, "/params"}, schedule.parameters,
                                             collective_first, schedule.single_stream, topology);
     require_memory(workload, topology.device(), config.origin);
-    ResourceTable resources(topology);
-    Calibration calibration = folder.calibration(topology.device().name);
     make_engine(config.engine);
     CostModels{config.cost_models};
     without(config.without);
-    const Seconds sustained = multiplying_time(workload, calibration);
+    machine.sustained = multiplying_time(workload, machine.calibration);
     const bool one_order = topology.device().dma.order != QueueOrder::unspecified;
     const int seeds = config.seeds.value_or(one_order ? 1 : default_seeds);
-    return {{std::move(topology), std::move(resources), std::move(calibration), sustained},
-            std::move(workload),
-            &schedule,
-            std::move(params),
-            config.engine,
-            seeds,
-            config.cost_models,
-            config.without};
+    return {std::move(machine), std::move(workload), &schedule,     std::move(params), config.engine, seeds,
+            config.cost_models, config.without,      config.what_if};
 }
 
 Json Scenario::config() const {
-    return {{"schema", 1},
-            {"topology", machine.topology.name() + ".json"},
-            {"schedule", schedule->name},
-            {"params", to_json(params, schedule->parameters)},
-            {"workload", to_json(workload)},
-            {"engine", engine},
-            {"seeds", seeds},
-            {"cost_models", cost_models},
-            {"without", without}};
+    Json json{{"schema", 1},
+              {"topology", machine.topology.name() + ".json"},
+              {"schedule", schedule->name},
+              {"params", to_json(params, schedule->parameters)},
+              {"workload", to_json(workload)},
+              {"engine", engine},
+              {"seeds", seeds},
+              {"cost_models", cost_models},
+              {"without", without}};
+    if (!what_if.empty()) json["what_if"] = what_if;
+    return json;
 }
 
 TaskGraph Scenario::graph() const {

@@ -31,6 +31,7 @@ struct RunConfig {
     std::optional<int> seeds;
     std::vector<std::string> cost_models;
     std::vector<std::string> without;
+    Json what_if = Json::object();  ///< changes of the machine's files (see WhatIf)
 };
 
 /// Keys that are absent keep their defaults; topology and schedule are left empty for flags to fill.
@@ -46,6 +47,7 @@ struct Scenario {
     int seeds = 1;  ///< simulations of what the machine leaves unspecified, with seeds 0 … seeds − 1
     std::vector<std::string> cost_models;
     std::vector<std::string> without;
+    Json what_if = Json::object();  ///< how `machine` differs from its files
 
     /// The resolved config: reading it back gives the same scenario.
     Json config() const;

@@ -36,10 +36,7 @@ Machine machine_for(const CostFlags& flags, const ConfigFolder& folder) {
             throw UserError("command line: there is no topology " + usual + "; name one with --topology");
         name = usual;
     }
-    Topology topology = folder.topology(name);
-    ResourceTable resources(topology);
-    Calibration calibration = folder.calibration(topology.device().name);
-    return {std::move(topology), std::move(resources), std::move(calibration), Seconds()};
+    return folder.machine(name);
 }
 
 DType dtype_named(const std::string& name, const std::string& where) {

@@ -16,7 +16,7 @@ const std::string command_line = "command line";
 
 struct RunFlags {
     std::string config, topology, schedule, workload, gemm, dtype, collective, order, shard_dim, engine;
-    std::vector<std::string> params, cost_models, without;
+    std::vector<std::string> params, what_if, cost_models, without;
     std::string format = "text";
     std::string trace, graph;
     std::optional<int> seeds;
@@ -24,14 +24,15 @@ struct RunFlags {
 };
 
 /// "chunks=4" → {"chunks": 4}; a value that is no JSON is text.
-void set_param(Json& params, const std::string& assignment) {
+void assign(Json& values, const std::string& assignment, const std::string& flag,
+            const std::string& expected) {
     const auto equals = assignment.find('=');
     if (equals == std::string::npos || equals == 0)
-        throw UserError(command_line + ": --set is '" + assignment +
-                        "', expected NAME=VALUE, for instance chunks=4");
+        throw UserError(command_line + ": " + flag + " is '" + assignment + "', expected " + expected);
+    if (!values.is_object()) return;  // of a config file: refused when it is resolved
     const std::string value = assignment.substr(equals + 1);
     const Json parsed = Json::parse(value, nullptr, false);
-    params[assignment.substr(0, equals)] =
+    values[assignment.substr(0, equals)] =
         parsed.is_discarded() || parsed.is_structured() ? Json(value) : parsed;
 }
 
@@ -81,7 +82,10 @@ RunConfig config_from(const RunFlags& flags, const ConfigFolder& folder) {
     const bool changes =
         !(flags.gemm + flags.dtype + flags.collective + flags.order + flags.shard_dim).empty();
     if (changes) config.workload = changed_workload(flags, config, folder);
-    for (const std::string& assignment : flags.params) set_param(config.params, assignment);
+    for (const std::string& assignment : flags.params)
+        assign(config.params, assignment, "--set", "NAME=VALUE, for instance chunks=4");
+    for (const std::string& assignment : flags.what_if)
+        assign(config.what_if, assignment, "--what-if", "KEY=VALUE, for instance device.dma.peer_engines=4");
     if (!flags.cost_models.empty()) config.cost_models = flags.cost_models;
     if (!flags.without.empty()) config.without = flags.without;
     return config;
@@ -130,6 +134,11 @@ void add_run_command(CLI::App& app) {
     app.add_option("--schedule", flags->schedule, "Overlap schedule (see: sim list)");
     app.add_option("--set", flags->params,
                    "Schedule parameter NAME=VALUE (see: sim explain SCHEDULE); repeatable")
+        ->take_all();
+    app.add_option(
+           "--what-if", flags->what_if,
+           "Value of the machine's files in this run, KEY=VALUE: topology.fabric.0.bandwidth_GBps=2x, "
+           "device.dma.peer_engines=4; repeatable")
         ->take_all();
     app.add_option("--workload", flags->workload,
                    "A file, or a name in configs/workloads; default " + default_workload);

@@ -62,6 +62,9 @@ std::string workload_text(const RunResult& result) {
 Lines header(const RunResult& result) {
     Lines lines = field("", result.scenario);
     lines.push_back(left("topology", label_columns) + config_text(result, "topology"));
+    if (const auto changes = result.config.find("what_if"); changes != result.config.end())
+        for (const auto& [path, value] : changes->items())
+            append(lines, field(left("what if", label_columns), path + " = " + words(value)));
     lines.push_back(left("workload", label_columns) + workload_text(result));
     append(lines, field(left("schedule", label_columns), schedule_text(result)));
     std::string engine = result.engine + ", " + std::to_string(result.tasks) + " tasks simulated in " +

@@ -37,9 +37,7 @@ ConfigObject calibrated(ConfigObject& config, const std::string& name) {
     return group;
 }
 
-DeviceSpec read(const std::filesystem::path& path, ConfigObject* calibration) {
-    const Json json = read_json_file(path);
-    ConfigObject config(json, path.string());
+DeviceSpec read(ConfigObject config, ConfigObject* calibration) {
     DeviceSpec device;
     config.integer("schema", 1, 1);
     device.name = config.text("name");
@@ -183,11 +181,19 @@ DeviceSpec read(const std::filesystem::path& path, ConfigObject* calibration) {
 }  // namespace
 
 DeviceSpec read_device(const std::filesystem::path& path) {
-    return read(path, nullptr);
+    const ConfigFile file = read_config_file(path);
+    return read(file.view(), nullptr);
 }
 
 DeviceSpec read_device(const std::filesystem::path& path, ConfigObject calibration) {
-    return read(path, &calibration);
+    const ConfigFile file = read_config_file(path);
+    return read(file.view(), &calibration);
+}
+
+DeviceSpec read_device(const ConfigFile& device, const ConfigFile* calibration) {
+    if (calibration == nullptr) return read(device.view(), nullptr);
+    ConfigObject fitted = calibration->view();
+    return read(device.view(), &fitted);
 }
 
 }  // namespace overlap

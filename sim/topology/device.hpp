@@ -8,6 +8,7 @@
 #include "sim/core/config_reader.hpp"
 #include "sim/core/operators.hpp"
 #include "sim/core/units.hpp"
+#include "sim/core/what_if.hpp"
 
 namespace overlap {
 
@@ -143,5 +144,7 @@ DeviceSpec read_device(const std::filesystem::path& path);
 /// The file and the calibration (configs/schema/calibration.schema.json) are to be complete together, and to
 /// have no value twice.
 DeviceSpec read_device(const std::filesystem::path& path, ConfigObject calibration);
+/// The same from files that have been read; `calibration` may be null.
+DeviceSpec read_device(const ConfigFile& device, const ConfigFile* calibration);
 
 }  // namespace overlap

@@ -115,10 +115,11 @@ Route Topology::route(int src, int dst) const {
     return route;
 }
 
-Topology read_topology(const std::filesystem::path& path, const std::filesystem::path& devices,
-                       const std::filesystem::path& calibrations) {
-    const Json json = read_json_file(path);
-    ConfigObject config(json, path.string());
+MachineFiles read_machine_files(const std::filesystem::path& path, const std::filesystem::path& devices,
+                                const std::filesystem::path& calibrations, const WhatIf& what_if) {
+    ConfigFile topology = read_config_file(path);
+    what_if.change("topology", std::array{&topology});
+    ConfigObject config = topology.view();
     std::string device = config.text("device");
     if (!device.ends_with(".json")) device += ".json";
     if (!std::filesystem::exists(devices / device)) {
@@ -129,10 +130,17 @@ Topology read_topology(const std::filesystem::path& path, const std::filesystem:
         config.fail("device",
                     "is '" + device + "', no such file in " + devices.string() + suggestion(device, known));
     }
-    if (calibrations.empty() || !std::filesystem::exists(calibrations / device))
-        return {config, read_device(devices / device)};
-    const Json calibration = read_json_file(calibrations / device);
-    return {config, read_device(devices / device, {calibration, (calibrations / device).string()})};
+    MachineFiles files{std::move(topology), read_config_file(devices / device), {}};
+    std::vector<ConfigFile*> of_device{&files.device};
+    if (!calibrations.empty() && std::filesystem::exists(calibrations / device))
+        of_device.push_back(&files.calibration.emplace(read_config_file(calibrations / device)));
+    what_if.change("device", of_device);
+    return files;
+}
+
+Topology read_topology(const MachineFiles& files) {
+    return {files.topology.view(),
+            read_device(files.device, files.calibration ? &*files.calibration : nullptr)};
 }
 
 }  // namespace overlap

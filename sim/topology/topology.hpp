@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,9 +67,15 @@ private:
     std::vector<int> ring_;
 };
 
+/// The files that describe a machine, as read, or as changed by a what-if.
+struct MachineFiles {
+    ConfigFile topology, device;
+    std::optional<ConfigFile> calibration;  ///< of the device, where there is one
+};
 /// Reads a topology file and the device file it names, which is looked up in `devices`, with the calibration
-/// of the same name if there is one in `calibrations`.
-Topology read_topology(const std::filesystem::path& path, const std::filesystem::path& devices,
-                       const std::filesystem::path& calibrations = {});
+/// of the same name if there is one in `calibrations`. Throws UserError.
+MachineFiles read_machine_files(const std::filesystem::path& path, const std::filesystem::path& devices,
+                                const std::filesystem::path& calibrations = {}, const WhatIf& what_if = {});
+Topology read_topology(const MachineFiles& files);
 
 }  // namespace overlap

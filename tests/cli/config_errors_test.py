@@ -58,6 +58,32 @@ class Parameters(SimTestCase):
             self.assert_refused([*PAIR, "--set", text], "expected NAME=VALUE")
 
 
+class WhatIf(SimTestCase):
+    def test_keys(self):
+        self.assert_refused([*PAIR, "--what-if", "topology.fabric.0.bandwith_GBps=2x"], "/what_if/topology.fabric.0.bandwith_GBps",
+                            "h200_4.json", "'bandwidth_GBps'")
+        self.assert_refused([*PAIR, "--what-if", "device.dmaa.peer_engines=2"], "h200.json", "'dma'")
+        self.assert_refused([*PAIR, "--what-if", "workload.gemm.m=2"], "'workload'", "expected topology.KEY or device.KEY")
+        self.assert_refused([*PAIR, "--what-if", "device.dma=2"], "/dma of", "expected one value of it", "order")
+        for text in ("device.dma.peer_engines", "=4"):
+            self.assert_refused([*PAIR, "--what-if", text], "--what-if is '" + text + "'", "expected KEY=VALUE")
+
+    def test_values(self):
+        self.assert_refused([*PAIR, "--what-if", "device.dma.peer_engines=0"], "h200.json with what_if: /dma/peer_engines/value:",
+                            "from 1 to 1024")
+        self.assert_refused([*PAIR, "--what-if", "device.dma.peer_engines=2.5x"], "whole number")
+        self.assert_refused([*PAIR, "--what-if", "device.dma.peer_engines=many"], "expected a number, or a factor")
+        self.assert_refused([*PAIR, "--what-if", "device.dma.order=lifo"], "'lifo'", "'fifo'")
+
+    def test_in_a_config(self):
+        for value in (4, [], None, "2x"):
+            name = self.file("config.json", dict(SMALL, what_if=value))
+            self.assert_refused(["--config", name], "config.json: /what_if: is", "expected an object")
+            self.assert_refused(["--config", name, "--what-if", "device.dma.peer_engines=2"], "config.json: /what_if: is")
+        name = self.file("config.json", dict(SMALL, what_if={"device.dma.peer_engine": 2}))
+        self.assert_refused(["--config", name], "config.json: /what_if/device.dma.peer_engine:", "'peer_engines'")
+
+
 class Sizes(SimTestCase):
     def test_gemm_flag(self):
         for text in ("0x1x1", "1x0x1", "-5x8x8", "1e30x1x1", "1000000001x1x1", "99999999999999999999x1x1", "8x8", "8x8x8x8",

@@ -299,4 +299,15 @@ TEST_CASE("the schemas reject broken workloads and run configs", "[configs]") {
     require_rejected(run, broken(config, "/topolgy", "mi300x_8.json"), "");
     require_rejected(run, broken(config, "/workload/gemm/m", -1), "/workload");
     require_rejected(run, broken(config, "/workload", 8), "/workload");
+
+    const auto what_if = [&](const std::string& path, const json& value) {
+        json changed = config;
+        changed["what_if"][path] = value;
+        return changed;
+    };
+    REQUIRE(run.errors(what_if("topology.fabric.0.bandwidth_GBps", "2x"), "sample") == "");
+    REQUIRE(run.errors(what_if("device.dma.peer_engines", 4), "sample") == "");
+    require_rejected(run, what_if("device", 4), "");  // names of keys have no pointer
+    require_rejected(run, what_if("workload.gemm.m", 4), "");
+    require_rejected(run, what_if("device.dma", {{"peer_engines", 4}}), "/what_if");
 }

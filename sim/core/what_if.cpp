@@ -1,0 +1,175 @@
+#include "sim/core/what_if.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+namespace overlap {
+namespace {
+
+const std::array<std::string, 2> roots{"topology", "device"};
+constexpr double largest_exact_integer = 9007199254740992.0;  // 2^53
+
+std::vector<std::string> parts_of(const std::string& path) {
+    std::vector<std::string> parts(1);
+    for (const char letter : path) {
+        if (letter == '.')
+            parts.emplace_back();
+        else
+            parts.back() += letter;
+    }
+    return parts;
+}
+
+bool is_parameter(const Json& node) {
+    return node.is_object() && node.contains("value");
+}
+
+std::vector<std::string> keys_of(const Json& node) {
+    std::vector<std::string> keys;
+    if (node.is_object())
+        for (const auto& item : node.items()) keys.push_back(item.key());
+    if (node.is_array())
+        for (std::size_t i = 0; i < node.size(); ++i) keys.push_back(std::to_string(i));
+    return keys;
+}
+
+Json* member(Json& node, const std::string& key) {
+    if (node.is_object()) {
+        const auto found = node.find(key);
+        return found == node.end() ? nullptr : &*found;
+    }
+    const std::vector<std::string> indices = keys_of(node);
+    const auto found = std::find(indices.begin(), indices.end(), key);
+    return found == indices.end() ? nullptr : &node[static_cast<std::size_t>(found - indices.begin())];
+}
+
+/// Where a path ends: the value that it names, or where it breaks off.
+struct PathEnd {
+    ConfigFile* file = nullptr;
+    Json* node = nullptr;   ///< the last that was reached
+    std::size_t steps = 0;  ///< parts of the path that led there, its root included
+    std::string pointer;
+
+    bool is_value() const { return is_parameter(*node) || !node->is_structured(); }
+    std::string place() const { return (pointer.empty() ? "/" : pointer) + " of " + file->name; }
+};
+
+PathEnd follow(ConfigFile& file, const std::vector<std::string>& parts) {
+    PathEnd at{&file, &file.json, 1, ""};
+    while (at.steps < parts.size() && !is_parameter(*at.node)) {
+        Json* next = member(*at.node, parts[at.steps]);
+        if (next == nullptr) break;
+        at.node = next;
+        at.pointer += "/" + parts[at.steps++];
+    }
+    return at;
+}
+
+/// The ends in those of the files into which the path leads farthest.
+std::vector<PathEnd> farthest(std::span<ConfigFile* const> files, const std::vector<std::string>& parts) {
+    std::vector<PathEnd> ends;
+    for (ConfigFile* file : files) {
+        PathEnd end = follow(*file, parts);
+        if (!ends.empty() && end.steps < ends.front().steps) continue;
+        if (!ends.empty() && end.steps > ends.front().steps) ends.clear();
+        ends.push_back(std::move(end));
+    }
+    return ends;
+}
+
+/// " (did you mean …)" of the keys at the ends.
+std::string suggestion(const std::string& key, const std::vector<PathEnd>& ends) {
+    std::vector<std::string> known;
+    for (const PathEnd& end : ends)
+        for (std::string& name : keys_of(*end.node)) known.push_back(std::move(name));
+    return overlap::suggestion(key, known);
+}
+
+/// 1.5 of "1.5x".
+std::optional<double> factor_of(const Json& value) {
+    if (!value.is_string()) return {};
+    const auto& text = value.get_ref<const std::string&>();
+    double factor = 0;
+    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), factor);
+    const bool whole = error == std::errc() && stop + 1 == text.data() + text.size() && *stop == 'x';
+    if (!whole || !std::isfinite(factor)) return {};
+    return factor;
+}
+
+Json multiplied(const Json& old, double factor) {
+    const double product = old.get<double>() * factor;
+    // A count stays one, for readers that accept nothing else.
+    if (old.is_number_integer() && product == std::floor(product) &&
+        std::abs(product) <= largest_exact_integer)
+        return static_cast<std::int64_t>(product);
+    return product;
+}
+
+/// What `value` makes of the `old` value; none where it is of another kind.
+std::optional<Json> replaced(const Json& old, const Json& value) {
+    if (old.is_number()) {
+        if (value.is_number()) return value;
+        if (const auto factor = factor_of(value)) return multiplied(old, *factor);
+        return {};
+    }
+    if ((old.is_string() && value.is_string()) || (old.is_boolean() && value.is_boolean())) return value;
+    return {};
+}
+
+const char* expected_for(const Json& old) {
+    if (old.is_number()) return "a number, or a factor such as \"2x\"";
+    return old.is_string() ? "text" : "true or false";
+}
+
+}  // namespace
+
+ConfigFile read_config_file(const std::filesystem::path& path) {
+    return {read_json_file(path), path.string()};
+}
+
+WhatIf::WhatIf(const Json& changes, const std::string& origin) : origin_(origin + ": /what_if") {
+    if (!changes.is_object())
+        throw UserError(origin_ + ": is " + changes.dump() +
+                        ", expected an object such as {\"topology.fabric.0.bandwidth_GBps\": \"2x\"}");
+    for (const auto& [path, value] : changes.items()) {
+        const std::string root = parts_of(path).front();
+        if (path == root || std::find(roots.begin(), roots.end(), root) == roots.end())
+            throw UserError(origin_ + "/" + path + ": begins with '" + root +
+                            "', expected topology.KEY or device.KEY");
+        // Results name the topology, from which it is read again.
+        if (path == "topology.name") throw UserError(origin_ + "/" + path + ": can't be changed");
+    }
+    changes_ = changes;
+}
+
+void WhatIf::change(const std::string& root, std::span<ConfigFile* const> files) const {
+    std::vector<ConfigFile*> changed;
+    for (const auto& [path, value] : changes_.items()) {
+        const std::vector<std::string> parts = parts_of(path);
+        if (parts.front() != root) continue;
+        const auto fail = [&, &key = path](const std::string& message) {
+            throw UserError(origin_ + "/" + key + ": " + message);
+        };
+        const std::vector<PathEnd> ends = farthest(files, parts);
+        const PathEnd& end = ends.front();
+        if (end.steps < parts.size())
+            fail("has '" + parts[end.steps] + "' after " + end.place() + ", which " +
+                 (end.is_value() ? "is a value" : "has no such key" + suggestion(parts[end.steps], ends)));
+        if (!end.is_value())
+            fail("is all of " + end.place() + ", expected one value of it" + suggestion("", ends));
+
+        Json& old = is_parameter(*end.node) ? (*end.node)["value"] : *end.node;
+        std::optional<Json> next = replaced(old, value);
+        if (!next)
+            fail("is " + value.dump() + ", expected " + expected_for(old) + " instead of " + old.dump());
+        old = *std::move(next);
+        changed.push_back(end.file);
+    }
+    for (ConfigFile* file : files)
+        if (std::find(changed.begin(), changed.end(), file) != changed.end()) file->name += " with what_if";
+}
+
+}  // namespace overlap

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "sim/core/config_reader.hpp"
+
+namespace overlap {
+
+/// A JSON file as read, or as changed by a what-if, and what errors call it.
+struct ConfigFile {
+    Json json;
+    std::string name;
+
+    ConfigObject view() const { return {json, name}; }
+};
+ConfigFile read_config_file(const std::filesystem::path& path);
+
+/// Values of a machine's files that are others in one run: {"topology.fabric.0.bandwidth_GBps": "2x",
+/// "device.dma.peer_engines": 4}. A key is a path of object keys and array indices, joined by dots, that ends
+/// at a number, a text or true/false, or at a {"value", "source"}, whose value it then is. The new value is
+/// of the kind of the old one, or "2x": a factor of an old number. Changes are made before files are read, so
+/// the same ranges hold for them.
+class WhatIf {
+public:
+    WhatIf() = default;
+    /// Contract: `changes` is a flat object whose keys begin with "topology." or "device."; errors say that
+    /// it stands at /what_if of `origin`. Throws UserError.
+    WhatIf(const Json& changes, const std::string& origin);
+
+    /// Makes the changes whose keys begin with `root`, each in the first of `files` that has its path. A
+    /// changed file's name says so from then on. Throws UserError where none has it, with the nearest key.
+    void change(const std::string& root, std::span<ConfigFile* const> files) const;
+
+private:
+    Json changes_ = Json::object();
+    std::string origin_;
+};
+
+}  // namespace overlap
