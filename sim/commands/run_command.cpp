@@ -122,7 +122,7 @@ void execute(const RunFlags& flags) {
     const RunResult result = run(scenario);
     if (!flags.trace.empty()) write_file_atomically(flags.trace, to_chrome_trace(result));
     if (flags.format == "json") return print(to_json(result).dump() + "\n");
-    if (flags.format == "csv") return print(csv_header() + "\n" + csv_row(result) + "\n");
+    if (flags.format == "csv") return print(csv_header() + "\n" + csv_row(to_json(result)) + "\n");
     print(to_text(result));
 }
 

@@ -1,5 +1,8 @@
 #include "sim/core/config_reader.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -258,6 +261,11 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
             throw UserError(path.string() +
                             ": cannot be written (folder missing, no permission, or disk full)");
         }
+    }
+    // On the disk before it takes the old one's name, or a power cut could leave neither.
+    if (const int descriptor = ::open(temporary.c_str(), O_RDONLY | O_CLOEXEC); descriptor >= 0) {
+        ::fsync(descriptor);
+        ::close(descriptor);
     }
     std::filesystem::rename(temporary, path, error);
     if (!error) return;

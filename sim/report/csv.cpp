@@ -56,6 +56,10 @@ constexpr std::array columns{
     Column{"params", "/config/params"},
 };
 
+bool has(CsvClock clock, const Column& column) {
+    return clock == CsvClock::with || column.name != std::string_view("wall_ms");
+}
+
 // RFC 4180: a field with a comma, a quote or a line break is quoted, and its quotes are doubled.
 std::string quoted(const std::string& text) {
     if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
@@ -67,7 +71,9 @@ std::string quoted(const std::string& text) {
     return field + '"';
 }
 
-std::string cell(const Json& value) {
+}  // namespace
+
+std::string csv_cell(const Json& value) {
     if (value.is_null()) return "";
     if (value.is_string()) return quoted(value.get<std::string>());
     if (!value.is_number_float()) return quoted(value.dump());
@@ -78,22 +84,21 @@ std::string cell(const Json& value) {
     return {digits.data(), end};
 }
 
-}  // namespace
-
-std::string csv_header() {
+std::string csv_header(CsvClock clock) {
     std::string line;
-    for (const Column& column : columns) line += (line.empty() ? "" : ",") + std::string(column.name);
+    for (const Column& column : columns)
+        if (has(clock, column)) line += (line.empty() ? "" : ",") + std::string(column.name);
     return line;
 }
 
-std::string csv_row(const RunResult& result) {
-    const Json json = to_json(result);
+std::string csv_row(const Json& result, CsvClock clock) {
     std::string line;
     bool first = true;
     for (const Column& column : columns) {
+        if (!has(clock, column)) continue;
         const Json::json_pointer at(column.pointer);
         if (!first) line += ',';
-        if (json.contains(at)) line += cell(json.at(at));
+        if (result.contains(at)) line += csv_cell(result.at(at));
         first = false;
     }
     return line;

@@ -22,6 +22,8 @@ MAY_INCLUDE = {
     "sim/importers": ["sim/core/", "sim/importers/"],
     "sim/calibration": ["sim/core/", "sim/topology/", "models/", "sim/engine/", "sim/effects.hpp", "sim/config_folder.hpp",
                         "sim/calibration/"],
+    "sim/sweep": ["sim/core/", "sim/topology/", "sim/workload/", "sim/schedules/", "sim/run.hpp", "sim/config_folder.hpp", "sim/report/",
+                  "sim/sweep/"],
     "sim/report": ["sim/core/", "models/resources.hpp", "sim/report/"],
 }
 

@@ -84,7 +84,8 @@ struct Kind {
 const std::vector<Kind> kKinds = {{"devices", "device", "name"},
                                   {"topologies", "topology", "name"},
                                   {"workloads", "workload", "name"},
-                                  {"calibrations", "calibration", "device"}};
+                                  {"calibrations", "calibration", "device"},
+                                  {"sweeps", "sweep", "name"}};
 
 void require_rejected(const Schema& schema, const json& sample, const std::string& where) {
     const std::string errors = schema.errors(sample, "sample");
@@ -310,4 +311,22 @@ TEST_CASE("the schemas reject broken workloads and run configs", "[configs]") {
     require_rejected(run, what_if("device", 4), "");  // names of keys have no pointer
     require_rejected(run, what_if("workload.gemm.m", 4), "");
     require_rejected(run, what_if("device.dma", {{"peer_engines", 4}}), "/what_if");
+}
+
+TEST_CASE("the schema rejects broken sweeps", "[configs]") {
+    const Schema schema("sweep");
+    const json sweep = {{"schema", 1}, {"name", "a"}, {"axes", {{"params.chunks", {1, 2}}}}};
+    REQUIRE(schema.errors(sweep, "sample") == "");
+    const auto with_values = [&](const std::string& field, const json& values) {
+        json changed = sweep;
+        changed["axes"][field] = values;
+        return changed;
+    };
+    REQUIRE(schema.errors(with_values("workload", {{"files", "ficco_g*"}}), "sample") == "");
+    REQUIRE(schema.errors(with_values("workload.gemm.m", {{"from", 1}, {"to", 8}, {"times", 2}}), "sample") ==
+            "");
+    require_rejected(schema, {{"schema", 1}, {"name", "a"}}, "");
+    require_rejected(schema, with_values("chunks", {1, 2}), "");
+    require_rejected(schema, with_values("params.chunks", json::array()), "/axes/params.chunks");
+    require_rejected(schema, with_values("params.chunks", {{"from", 1}, {"to", 8}}), "/axes/params.chunks");
 }

@@ -1,0 +1,143 @@
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <iostream>
+#include <memory>
+#include <thread>
+
+#include "sim/commands/commands.hpp"
+#include "sim/report/text_format.hpp"
+#include "sim/sweep/cluster.hpp"
+#include "sim/sweep/progress_line.hpp"
+#include "sim/sweep/run_sweep.hpp"
+
+namespace overlap {
+namespace {
+
+struct SweepFlags {
+    std::string file, out;
+    bool resume = false, dry_run = false;
+    std::optional<std::uint64_t> point;
+    int workers = 0;
+};
+
+std::atomic<bool> interrupted{false};
+
+/// Asks for an end at the next block; the second signal ends at once.
+void stop_on_signals() {
+    struct sigaction action{};
+    action.sa_handler = [](int) { interrupted = true; };
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+    std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error of write(), like a full disk
+}
+
+Json config_of(const DesignSpace& space, std::uint64_t number, const std::string& file) {
+    Constraints constraints = space.constraints();
+    if (number >= space.size())
+        throw UserError(file + ": --point is " + std::to_string(number) + ", the last is " +
+                        std::to_string(space.size() - 1));
+    const std::optional<DesignPoint> point = space.point(number, constraints);
+    if (!point)
+        throw UserError(file + ": combination " + std::to_string(number) + " is no point (see /where)");
+    return resolve(point->config, ConfigFolder::standard()).config();
+}
+
+std::string summary(const SweepFolder& folder, std::uint64_t before, double seconds) {
+    std::string text = std::to_string(folder.points()) + " points";
+    if (folder.errors() > 0)
+        text += ", " + std::to_string(folder.errors()) + " of them failed (column 'error' says why)";
+    const auto run = static_cast<double>(folder.points() - before);
+    text += "; " + fixed(run, 0) + " run in " + fixed(seconds, 1) + " s, " + fixed(run / seconds, 0) +
+            " a second\n";
+    for (const char* name : {"points.csv", "points.jsonl", "sweep.json"})
+        text += "  " + (folder.path() / name).string() + "\n";
+    return text;
+}
+
+/// Runs what is missing, by threads of this process or by the processes of a cluster.
+void run_missing(const DesignSpace& space, SweepFolder& folder, int threads, const Cluster& cluster,
+                 const ConfigFolder& configs) {
+    ProgressLine line(std::cerr, isatty(STDERR_FILENO) == 1, folder.next(), space.size());
+    const SweepObserver observer{
+        [] { return interrupted.load(); },
+        [&](const SweepFolder& at) { line.show(at.next(), at.points(), at.errors()); }};
+    if (cluster.processes() == 1) {
+        ThreadWorkers workers(threads, space, configs);
+        run_sweep(space, folder, workers, observer);
+    } else {
+        ClusterWorkers workers(cluster, space, configs);
+        std::future<void> done =
+            std::async(std::launch::async, [&] { run_sweep(space, folder, workers, observer); });
+        workers.exchange(done);
+        done.get();
+    }
+    line.clear();
+}
+
+void lead(const SweepFlags& flags, Cluster& cluster, const DesignSpace& space, const ConfigFolder& configs) {
+    if (flags.out.empty()) throw UserError("command line: --out is missing: a folder for the results");
+    SweepFolder folder =
+        flags.resume ? SweepFolder::resume(flags.out, space) : SweepFolder::create(flags.out, space);
+    cluster.told(space.resolved().dump());
+    if (!cluster.all(true))
+        throw UserError(
+            flags.file +
+            ": is not the same for all processes: the file, or configs/, differ between machines");
+    stop_on_signals();
+    const auto begun = std::chrono::steady_clock::now();
+    const std::uint64_t before = folder.points();
+    const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+    run_missing(space, folder, flags.workers > 0 ? flags.workers : cores, cluster, configs);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+    if (folder.next() < space.size())
+        throw UserError(flags.out + ": stopped at " + std::to_string(folder.next()) + " of " +
+                        std::to_string(space.size()) + "; --resume goes on from there");
+    print(space.name() + ": " + summary(folder, before, seconds));
+}
+
+/// What other processes than the leader do. They have nothing to say: the leader does.
+void follow(const SweepFlags& flags, Cluster& cluster, const ConfigFolder& configs) {
+    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_IGN);  // the leader ends the sweep
+    const std::string sweep = cluster.told();
+    if (sweep.empty()) return;
+    std::optional<DesignSpace> space;
+    try {
+        space.emplace(configs.find("sweeps", flags.file), configs);
+    } catch (const UserError&) {
+        space.reset();
+    }
+    if (!cluster.all(space && space->resolved().dump() == sweep)) return;
+    PointRunner runner(*space, configs);
+    cluster.serve(runner);
+}
+
+void execute(const SweepFlags& flags) {
+    const ConfigFolder configs = ConfigFolder::standard();
+    Cluster cluster;
+    if (!cluster.leads()) return follow(flags, cluster, configs);
+    const DesignSpace space(configs.find("sweeps", flags.file), configs);
+    if (flags.point) return print(config_of(space, *flags.point, flags.file).dump(2) + "\n");
+    if (flags.dry_run) return print(space.resolved().dump(2) + "\n");
+    lead(flags, cluster, space, configs);
+}
+
+}  // namespace
+
+void add_sweep_command(CLI::App& app) {
+    CLI::App* command = app.add_subcommand("sweep", "Run every point of a design space; one row a point");
+    auto flags = std::make_shared<SweepFlags>();
+    command->add_option("file", flags->file, "Sweep config: a file, or a name in configs/sweeps")->required();
+    command->add_option("--out", flags->out, "Folder for points.csv, points.jsonl and sweep.json");
+    command->add_flag("--resume", flags->resume, "Go on with what --out has, after whatever ended it");
+    command->add_option("--workers", flags->workers, "Points that run side by side; default: all cores")
+        ->check(CLI::Range(1, 4096));
+    command->add_flag("--dry-run", flags->dry_run, "Print the sweep with ranges expanded; run nothing");
+    command->add_option("--point", flags->point,
+                        "Print the run config of a point, for sim --config; run nothing");
+    command->callback([flags] { execute(*flags); });
+}
+
+}  // namespace overlap

@@ -1,0 +1,184 @@
+#include "sim/sweep/axes.hpp"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "sim/schedules/parameters.hpp"
+
+namespace overlap {
+namespace {
+
+constexpr std::size_t most_values = 1'000'000;  // of one axis, which is kept in memory
+
+/// What a path may be, besides any path below "what_if".
+std::vector<std::string> known_fields() {
+    std::vector<std::string> fields{"topology", "schedule",    "workload", "engine",
+                                    "seeds",    "cost_models", "without"};
+    for (const char* field : {"collective", "order", "shard_dim", "gemm.m", "gemm.n", "gemm.k", "gemm.dtype"})
+        fields.push_back("workload." + std::string(field));
+    for (const ParameterInfo& parameter : schedule_parameters()) fields.push_back("params." + parameter.name);
+    return fields;
+}
+
+void require_field(const ConfigObject& at, const std::string& field) {
+    if (field.starts_with("what_if.")) return;
+    const std::vector<std::string> known = known_fields();
+    if (std::find(known.begin(), known.end(), field) != known.end()) return;
+    // "chunks" is meant to be "params.chunks": the nearest by its last part, if any has that.
+    for (const std::string& candidate : known)
+        if (candidate.ends_with("." + field))
+            at.fail(field, "is no field of a run config (did you mean '" + candidate + "'?)");
+    at.fail(field, "is no field of a run config" + suggestion(field, known));
+}
+
+/// {"from": 1, "to": 16, "by": 1} or {"from": 1, "to": 64, "times": 2}; whole numbers stay whole.
+std::vector<Json> range_values(ConfigObject range, const ConfigObject& at, const std::string& field) {
+    const bool whole = range.raw("from").is_number_integer();
+    const double from = range.number("from", {}), to = range.number("to", {from, 1e300});
+    const bool geometric = range.has("times");
+    if (geometric == range.has("by"))
+        at.fail(field, "is a range, which needs one of 'by' (linear) and 'times' (geometric)");
+    const double step = geometric ? range.number("times", {1.0 + 1e-6, 1e300}) : range.number("by", positive);
+    range.finish();
+    if (geometric && from <= 0) at.fail(field, "is a geometric range, which has to begin above 0");
+    std::vector<Json> values;
+    // Each value is computed from the start, so that no error adds up on the way to the end.
+    for (std::size_t i = 0;; ++i) {
+        const double value =
+            geometric ? from * std::pow(step, static_cast<double>(i)) : from + step * static_cast<double>(i);
+        if (value > to * (1 + 1e-12)) break;
+        if (i == most_values)
+            at.fail(field, "is a range of more than " + std::to_string(most_values) + " values");
+        const double rounded = std::round(value);
+        const bool as_whole = whole && std::abs(value - rounded) <= 1e-9 * std::abs(value);
+        values.push_back(as_whole ? Json(static_cast<std::int64_t>(rounded)) : Json(value));
+    }
+    return values;
+}
+
+/// {"files": ["ficco_g*"]}: names in the folder of the field's kind, in the order in which people count.
+std::vector<Json> file_values(ConfigObject files, const ConfigObject& at, const std::string& field,
+                              const ConfigFolder& folder) {
+    const std::vector<std::string> patterns =
+        files.raw("files").is_string() ? std::vector{files.text("files")} : files.texts("files");
+    files.finish();
+    if (field != "topology" && field != "workload")
+        at.fail(field, "takes no 'files' (allowed for: topology, workload)");
+    std::vector<Json> values;
+    for (const std::string& pattern : patterns) {
+        std::vector<std::string> names = folder.names(field == "topology" ? "topologies" : "workloads");
+        const auto rest = std::remove_if(names.begin(), names.end(), [&](const std::string& name) {
+            return fnmatch(pattern.c_str(), name.c_str(), 0) != 0 &&
+                   fnmatch(pattern.c_str(), (name + ".json").c_str(), 0) != 0;
+        });
+        if (rest == names.begin())
+            at.fail(field, "has the pattern '" + pattern + "'" + suggestion(pattern, names));
+        names.erase(rest, names.end());
+        std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
+            return strverscmp(a.c_str(), b.c_str()) < 0;
+        });
+        values.insert(values.end(), names.begin(), names.end());
+    }
+    return values;
+}
+
+std::vector<Json> values_of(ConfigObject& axes, const std::string& field, const ConfigFolder& folder) {
+    require_field(axes, field);
+    const Json& given = axes.raw(field);
+    std::vector<Json> values;
+    if (given.is_array()) {
+        values.assign(given.begin(), given.end());
+    } else if (given.is_object() && given.contains("files")) {
+        values = file_values(axes.object(field), axes, field, folder);
+    } else if (given.is_object() && given.contains("from")) {
+        values = range_values(axes.object(field), axes, field);
+    } else {
+        axes.fail(field, "is " + given.dump() +
+                             ", expected a list, {\"from\", \"to\", \"by\" or \"times\"} or {\"files\"}");
+    }
+    if (values.empty()) axes.fail(field, "has no value");
+    std::set<std::string> seen;
+    for (const Json& value : values)
+        if (!seen.insert(value.dump()).second) axes.fail(field, "has the value " + value.dump() + " twice");
+    return values;
+}
+
+Axis zipped_axis(ConfigObject group, const ConfigFolder& folder) {
+    Axis axis;
+    std::string longest;
+    for (const std::string& field : group.keys()) {
+        std::vector<Json> values = values_of(group, field, folder);
+        if (axis.fields.empty()) axis.values.resize(values.size());
+        if (values.size() != axis.values.size())
+            group.fail(field, "has " + std::to_string(values.size()) + " values, but '" +
+                                  axis.fields.front() + "', with which it is zipped, has " +
+                                  std::to_string(axis.values.size()));
+        axis.fields.push_back(field);
+        for (std::size_t i = 0; i < values.size(); ++i) axis.values[i].push_back(std::move(values[i]));
+    }
+    if (axis.fields.empty()) group.fail("", "is empty, expected fields to vary together");
+    return axis;
+}
+
+/// Of an explicit list; a point need not set what others set.
+Axis listed_axis(std::vector<ConfigObject> points) {
+    Axis axis;
+    for (const ConfigObject& point : points)
+        for (const std::string& field : point.keys()) {
+            require_field(point, field);
+            if (std::find(axis.fields.begin(), axis.fields.end(), field) == axis.fields.end())
+                axis.fields.push_back(field);
+        }
+    for (ConfigObject& point : points) {
+        std::vector<Json>& row = axis.values.emplace_back();
+        for (const std::string& field : axis.fields)
+            row.push_back(point.has(field) ? point.raw(field) : Json(nullptr));
+    }
+    return axis;
+}
+
+}  // namespace
+
+std::vector<Axis> read_axes(ConfigObject& sweep, const ConfigFolder& folder) {
+    std::vector<Axis> axes;
+    if (sweep.has("axes")) {
+        ConfigObject object = sweep.object("axes");
+        for (const std::string& field : object.keys()) {
+            Axis& axis = axes.emplace_back(Axis{{field}, {}});
+            for (Json& value : values_of(object, field, folder)) axis.values.push_back({std::move(value)});
+        }
+    }
+    if (sweep.has("zipped"))
+        for (ConfigObject& group : sweep.objects("zipped")) axes.push_back(zipped_axis(group, folder));
+    if (sweep.has("points")) {
+        std::vector<ConfigObject> points = sweep.objects("points");
+        if (points.empty()) sweep.fail("points", "has no point");
+        axes.push_back(listed_axis(std::move(points)));
+    }
+    std::vector<std::string> fields;
+    for (const Axis& axis : axes)
+        for (const std::string& field : axis.fields) {
+            if (std::find(fields.begin(), fields.end(), field) != fields.end())
+                sweep.fail("", "sweeps '" + field + "' twice");
+            fields.push_back(field);
+        }
+    return axes;
+}
+
+void set_field(Json& config, const std::string& path, const Json& value) {
+    if (path.starts_with("what_if.")) {
+        config["what_if"][path.substr(std::strlen("what_if."))] = value;
+        return;
+    }
+    Json* at = &config;
+    std::size_t begin = 0;
+    for (std::size_t dot; (dot = path.find('.', begin)) != std::string::npos; begin = dot + 1)
+        at = &(*at)[path.substr(begin, dot - begin)];
+    (*at)[path.substr(begin)] = value;
+}
+
+}  // namespace overlap

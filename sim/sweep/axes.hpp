@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/config_folder.hpp"
+
+namespace overlap {
+
+/// Fields of a run config that vary together, and the values they take in turn.
+struct Axis {
+    std::vector<std::string> fields;        ///< paths into a run config: "params.chunks", "workload.gemm.m"
+    std::vector<std::vector<Json>> values;  ///< a row a value of the axis, a cell a field; null: not set
+};
+
+/// The axes of a sweep file in the order of the file: every entry of "axes" is one, every object of "zipped"
+/// is one, and the list "points" is one. Ranges and globs are expanded. Throws UserError.
+std::vector<Axis> read_axes(ConfigObject& sweep, const ConfigFolder& folder);
+
+/// Sets the field at `path` of a run config; "what_if.a.b" sets the member "a.b" of "what_if".
+void set_field(Json& config, const std::string& path, const Json& value);
+
+}  // namespace overlap

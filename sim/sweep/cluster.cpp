@@ -1,0 +1,148 @@
+#include "sim/sweep/cluster.hpp"
+
+#include <mpi.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+
+namespace overlap {
+namespace {
+
+enum Tag { work = 1, rows = 2 };
+/// Messages are looked for at this interval: a blocking receive of MPI would keep a core busy.
+constexpr std::chrono::microseconds between_looks{200};
+
+/// Set by mpirun of Open MPI, by others through PMI, and by srun through PMIx.
+bool started_with_others() {
+    for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"})
+        if (std::getenv(name) != nullptr) return true;
+    return false;
+}
+
+std::vector<char> packed(const Rows& rows) {
+    const std::array<std::uint64_t, 3> head{rows.points, rows.errors, rows.csv.size()};
+    std::vector<char> message(sizeof head);
+    std::memcpy(message.data(), head.data(), sizeof head);
+    message.insert(message.end(), rows.csv.begin(), rows.csv.end());
+    message.insert(message.end(), rows.jsonl.begin(), rows.jsonl.end());
+    return message;
+}
+
+Rows unpacked(const std::vector<char>& message) {
+    std::array<std::uint64_t, 3> head{};
+    std::memcpy(head.data(), message.data(), sizeof head);
+    const char *csv = message.data() + sizeof head, *jsonl = csv + head[2];
+    return {{csv, jsonl}, {jsonl, message.data() + message.size()}, head[0], head[1]};
+}
+
+bool arrived(int rank, int tag, MPI_Status& status) {
+    int there = 0;
+    MPI_Iprobe(rank, tag, MPI_COMM_WORLD, &there, &status);
+    return there != 0;
+}
+
+}  // namespace
+
+Cluster::Cluster() {
+    if (!started_with_others()) return;
+    int provided = 0;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &processes_);
+}
+
+Cluster::~Cluster() {
+    int started = 0;
+    MPI_Initialized(&started);
+    if (started == 0) return;
+    if (!told_) told();  // the others wait for it
+    MPI_Finalize();
+}
+
+std::string Cluster::told(const std::string& text) {
+    told_ = true;
+    if (processes_ == 1) return text;
+    std::uint64_t size = text.size();
+    MPI_Bcast(&size, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    std::string result = text;
+    result.resize(size);
+    MPI_Bcast(result.data(), static_cast<int>(size), MPI_CHAR, 0, MPI_COMM_WORLD);
+    return result;
+}
+
+bool Cluster::all(bool mine) const {
+    int result = mine ? 1 : 0;
+    if (processes_ > 1) MPI_Allreduce(MPI_IN_PLACE, &result, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    return result == 1;
+}
+
+void Cluster::serve(PointRunner& runner) {
+    for (;;) {
+        MPI_Status status;
+        while (!arrived(0, work, status)) std::this_thread::sleep_for(between_looks);
+        std::array<std::uint64_t, 2> range{};
+        MPI_Recv(range.data(), 2, MPI_UINT64_T, 0, work, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (range[1] == 0) return;
+        const std::vector<char> message = packed(runner.run(range[0], range[1]));
+        MPI_Send(message.data(), static_cast<int>(message.size()), MPI_CHAR, 0, rows, MPI_COMM_WORLD);
+    }
+}
+
+ClusterWorkers::ClusterWorkers(const Cluster& cluster, const DesignSpace& space, const ConfigFolder& folder)
+    : processes_(cluster.processes()), own_(space, folder), running_(static_cast<std::size_t>(processes_)) {
+    for (int rank = 0; rank < processes_; ++rank) idle_.push(rank);
+}
+
+ClusterWorkers::~ClusterWorkers() {
+    const std::array<std::uint64_t, 2> nothing{};
+    for (int rank = 1; rank < processes_; ++rank)
+        MPI_Send(nothing.data(), 2, MPI_UINT64_T, rank, work, MPI_COMM_WORLD);
+}
+
+Rows ClusterWorkers::run(std::uint64_t first, std::uint64_t count) {
+    int rank = 0;
+    idle_.pop(rank);
+    Rows result;
+    if (rank == 0) {
+        result = own_.run(first, count);
+    } else {
+        auto request = std::make_shared<Request>(Request{{first, count}, {}});
+        std::future<Rows> answer = request->rows.get_future();
+        requests_.push({rank, std::move(request)});
+        result = answer.get();
+    }
+    idle_.push(rank);
+    return result;
+}
+
+bool ClusterWorkers::send_requests() {
+    bool any = false;
+    for (std::pair<int, std::shared_ptr<Request>> next; requests_.try_pop(next); any = true) {
+        MPI_Send(next.second->range, 2, MPI_UINT64_T, next.first, work, MPI_COMM_WORLD);
+        running_[static_cast<std::size_t>(next.first)] = std::move(next.second);
+    }
+    return any;
+}
+
+bool ClusterWorkers::receive_rows() {
+    MPI_Status status;
+    if (!arrived(MPI_ANY_SOURCE, rows, status)) return false;
+    int size = 0;
+    MPI_Get_count(&status, MPI_CHAR, &size);
+    std::vector<char> message(static_cast<std::size_t>(size));
+    MPI_Recv(message.data(), size, MPI_CHAR, status.MPI_SOURCE, rows, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    std::exchange(running_[static_cast<std::size_t>(status.MPI_SOURCE)], nullptr)
+        ->rows.set_value(unpacked(message));
+    return true;
+}
+
+void ClusterWorkers::exchange(const std::future<void>& done) {
+    bool busy = true;
+    while (done.wait_for(busy ? std::chrono::microseconds(0) : between_looks) != std::future_status::ready) {
+        busy = send_requests();
+        busy = receive_rows() || busy;
+    }
+}
+
+}  // namespace overlap

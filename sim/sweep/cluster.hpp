@@ -1,0 +1,64 @@
+#pragma once
+
+#include <tbb/concurrent_queue.h>
+
+#include <future>
+#include <thread>
+
+#include "sim/sweep/workers.hpp"
+
+namespace overlap {
+
+/// The processes that mpirun or srun started together; this process alone where none did. One object a
+/// process; only the thread that made it may call it.
+class Cluster {
+public:
+    Cluster();
+    ~Cluster();
+    Cluster(const Cluster&) = delete;
+    Cluster& operator=(const Cluster&) = delete;
+
+    int processes() const { return processes_; }
+    /// Whether this process hands out points and writes results.
+    bool leads() const { return rank_ == 0; }
+    /// The leader's text, told to all; every process is to call it. Empty where the leader failed before.
+    std::string told(const std::string& text = "");
+    /// Whether all processes say so; every process is to call it, unless told() was empty.
+    bool all(bool mine) const;
+    /// Runs points for the leader until it says that there are no more.
+    void serve(PointRunner& runner);
+
+private:
+    int rank_ = 0, processes_ = 1;
+    bool told_ = false;
+};
+
+/// One thread here, and the other processes of the cluster. Contract: the leader's, made by the thread that
+/// made the cluster, which calls exchange() while others call run().
+class ClusterWorkers : public Workers {
+public:
+    ClusterWorkers(const Cluster& cluster, const DesignSpace& space, const ConfigFolder& folder);
+    /// Tells the others that there are no more points.
+    ~ClusterWorkers() override;
+
+    int count() const override { return processes_; }
+    Rows run(std::uint64_t first, std::uint64_t count) override;
+    /// Carries requests and results between run() and the other processes until `done` is ready.
+    void exchange(const std::future<void>& done);
+
+private:
+    struct Request {
+        std::uint64_t range[2];
+        std::promise<Rows> rows;
+    };
+    bool send_requests();
+    bool receive_rows();
+
+    int processes_;
+    PointRunner own_;
+    tbb::concurrent_bounded_queue<int> idle_;  ///< ranks
+    tbb::concurrent_queue<std::pair<int, std::shared_ptr<Request>>> requests_;
+    std::vector<std::shared_ptr<Request>> running_;  ///< by rank
+};
+
+}  // namespace overlap

@@ -1,0 +1,114 @@
+#include "sim/sweep/constraint.hpp"
+
+#include <muparserx/mpParser.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+
+namespace overlap {
+namespace {
+
+using namespace mup;
+
+/// a % b, the remainder of whole numbers; muparserx has none.
+class Remainder : public IOprtBin {
+public:
+    Remainder() : IOprtBin("%", prMUL_DIV, oaLEFT) {}
+    void Eval(ptr_val_type& result, const ptr_val_type* arguments, int) override {
+        const double left = arguments[0]->GetFloat(), right = arguments[1]->GetFloat();
+        *result = std::fmod(left, right);
+    }
+    const char_type* GetDesc() const override { return "a % b: remainder of a / b"; }
+    IToken* Clone() const override { return new Remainder(*this); }
+};
+
+/// !a.
+class Not : public IOprtInfix {
+public:
+    Not() : IOprtInfix("!", prINFIX) {}
+    void Eval(ptr_val_type& result, const ptr_val_type* arguments, int) override {
+        *result = !arguments[0]->GetBool();
+    }
+    const char_type* GetDesc() const override { return "!a: not a"; }
+    IToken* Clone() const override { return new Not(*this); }
+};
+
+void assign(Value& value, const Json& json) {
+    if (json.is_boolean()) {
+        value = json.get<bool>();
+    } else if (json.is_number_integer()) {
+        value = static_cast<int_type>(json.get<std::int64_t>());
+    } else if (json.is_number()) {
+        value = json.get<double>();
+    } else {
+        value = json.is_string() ? json.get<std::string>() : json.dump();
+    }
+}
+
+const std::string name_letters = "0123456789_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.";
+
+}  // namespace
+
+struct Constraints::Parsers {
+    std::string origin;
+    std::vector<std::string> names, expressions;
+    std::deque<Value> values;  ///< of the names; parsers keep addresses of them
+    std::deque<ParserX> parsers;
+
+    [[noreturn]] void fail(std::size_t number, const std::string& message) const {
+        throw UserError(origin + "/" + std::to_string(number) + ": is '" + expressions[number] +
+                        "': " + message);
+    }
+    std::string explained(const ParserError& error) const {
+        if (error.GetCode() == ecUNASSIGNABLE_TOKEN) {
+            const std::string& rest = error.GetToken();
+            const std::string name = rest.substr(0, rest.find_first_not_of(name_letters));
+            if (!name.empty()) return "there is no '" + name + "'" + suggestion(name, names);
+        }
+        std::string message = error.GetMsg();
+        while (!message.empty() && message.back() == '.') message.pop_back();
+        return message;
+    }
+};
+
+Constraints::Constraints(const std::vector<std::string>& expressions, const std::vector<std::string>& names,
+                         const std::string& origin)
+    : parsers_(new Parsers{origin, names, expressions, {}, {}}) {
+    for (std::size_t i = 0; i < names.size(); ++i) parsers_->values.emplace_back(int_type{1});
+    for (std::size_t i = 0; i < expressions.size(); ++i) {
+        ParserX& parser = parsers_->parsers.emplace_back(pckCOMMON | pckNON_COMPLEX | pckSTRING);
+        parser.EnableAutoCreateVar(false);
+        parser.DefineNameChars(name_letters.c_str());
+        try {
+            parser.DefineOprt(new Remainder);
+            parser.DefineInfixOprt(new Not);
+            for (std::size_t name = 0; name < names.size(); ++name)
+                parser.DefineVar(names[name], Variable(&parsers_->values[name]));
+            parser.SetExpr(expressions[i]);
+            parser.GetExprVar();  // parses
+        } catch (const ParserError& error) {
+            parsers_->fail(i, parsers_->explained(error));
+        }
+    }
+}
+
+Constraints::~Constraints() = default;
+
+bool Constraints::hold(const Json& values) {
+    for (std::size_t i = 0; i < parsers_->names.size(); ++i)
+        assign(parsers_->values[i], values.at(parsers_->names[i]));
+    for (std::size_t i = 0; i < parsers_->parsers.size(); ++i) {
+        try {
+            const IValue& result = parsers_->parsers[i].Eval();
+            if (result.GetType() != 'b')
+                parsers_->fail(i, "gives " + result.ToString() + ", expected a comparison");
+            if (!result.GetBool()) return false;
+        } catch (const ParserError& error) {
+            parsers_->fail(i, parsers_->explained(error));
+        }
+    }
+    return true;
+}
+
+}  // namespace overlap

@@ -1,0 +1,243 @@
+#include "sim/sweep/design_space.hpp"
+
+#include <algorithm>
+
+namespace overlap {
+namespace {
+
+constexpr std::uint64_t most_combinations = 100'000'000;  // `where` looks at each of them
+
+std::string stem_of(const std::string& name) {
+    return std::filesystem::path(name).stem().string();
+}
+
+/// Of the swept fields, those that a run with these values takes no notice of.
+bool ignored(const std::string& field, const Json& values, const Json& base) {
+    if (!field.starts_with("params.")) return false;
+    const std::string parameter = field.substr(std::string("params.").size());
+    const std::string schedule = values.value("schedule", base.value("schedule", ""));
+    const std::vector<std::string>& accepted = find_schedule(schedule).parameters;
+    if (std::find(accepted.begin(), accepted.end(), parameter) == accepted.end()) return true;
+    const Json none = Json::object();
+    const Json& params = base.contains("params") ? base.at("params") : none;
+    const std::string agent = values.value("params.agent", params.value("agent", agent_names.front()));
+    return (parameter == "copy_cus" || parameter == "copy_priority") &&
+           agent == agent_names[static_cast<std::size_t>(Agent::dma)];
+}
+
+}  // namespace
+
+DesignSpace::DesignSpace(const std::filesystem::path& file, const ConfigFolder& folder)
+    : file_(file.string()) {
+    const Json json = read_json_file(file);
+    ConfigObject sweep(json, file_);
+    sweep.integer("schema", 1, 1);
+    name_ = sweep.text("name");
+    if (sweep.has("description")) description_ = sweep.text("description");
+    base_ = sweep.has("base") ? sweep.raw("base") : Json::object();
+    read_run_config(base_, file_ + ": /base");
+    axes_ = read_axes(sweep, folder);
+    if (sweep.has("where")) where_ = sweep.texts("where");
+    sweep.finish();
+    if (axes_.empty()) sweep.fail("", "sweeps nothing, expected one of 'axes', 'zipped', 'points'");
+    for (const Axis& axis : axes_) {
+        if (axis.values.size() > most_combinations / size_)
+            sweep.fail("", "has more than " + std::to_string(most_combinations) + " combinations");
+        size_ *= axis.values.size();
+        fields_.insert(fields_.end(), axis.fields.begin(), axis.fields.end());
+    }
+    learn_names(folder);
+    constraints();
+    require_values_that_run(folder);
+    require_a_point();
+}
+
+/// Looks up every topology, schedule and workload that the file names.
+void DesignSpace::learn_names(const ConfigFolder& folder) {
+    const auto learn = [&](const std::string& field, const Json& value) {
+        if (!value.is_string()) return;
+        const std::string name = value.get<std::string>();
+        try {
+            if (field == "schedule") find_schedule(name);
+            if (field == "topology")
+                topologies_[name] = std::make_shared<const Topology>(folder.topology(name));
+            if (field == "workload") workloads_[name] = read_json_file(folder.find("workloads", name));
+        } catch (const UserError& error) {
+            throw UserError(file_ + ": " + field + ": " + error.what());
+        }
+    };
+    for (const std::string field : {"schedule", "topology", "workload"})
+        if (base_.contains(field)) learn(field, base_.at(field));
+    for (const Axis& axis : axes_)
+        for (const std::vector<Json>& row : axis.values)
+            for (std::size_t i = 0; i < axis.fields.size(); ++i) learn(axis.fields[i], row[i]);
+    for (const char* field : {"schedule", "topology"})
+        if (!base_.contains(field) && std::find(fields_.begin(), fields_.end(), field) == fields_.end())
+            throw UserError(file_ + ": /base/" + field + ": is missing and not swept");
+    if (!base_.contains("workload")) learn("workload", default_workload);
+}
+
+DesignSpace::Places DesignSpace::places(std::uint64_t number) const {
+    Places places(axes_.size());
+    for (std::size_t axis = axes_.size(); axis-- > 0;) {
+        places[axis] = number % axes_[axis].values.size();
+        number /= axes_[axis].values.size();
+    }
+    return places;
+}
+
+Json DesignSpace::assigned(const Places& places) const {
+    Json values = Json::object();
+    for (std::size_t axis = 0; axis < axes_.size(); ++axis)
+        for (std::size_t i = 0; i < axes_[axis].fields.size(); ++i)
+            if (const Json& value = axes_[axis].values[places[axis]][i]; !value.is_null())
+                values[axes_[axis].fields[i]] = value;
+    for (auto field = values.begin(); field != values.end();)
+        field = ignored(field.key(), values, base_) ? values.erase(field) : std::next(field);
+    return values;
+}
+
+/// Whether an earlier value on one of the axes gives the same assignment.
+bool DesignSpace::repeated(const Places& at) const {
+    const Json values = assigned(at);
+    for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
+        const std::vector<std::string>& fields = axes_[axis].fields;
+        const bool all_set = std::all_of(fields.begin(), fields.end(),
+                                         [&](const std::string& field) { return values.contains(field); });
+        if (all_set) continue;
+        Places earlier = at;
+        for (earlier[axis] = 0; earlier[axis] < at[axis]; ++earlier[axis])
+            if (assigned(earlier) == values) return true;
+    }
+    return false;
+}
+
+Json DesignSpace::run_config(const Json& values) const {
+    Json config = base_;
+    const bool changes_workload =
+        std::any_of(values.items().begin(), values.items().end(),
+                    [](const auto& item) { return item.key().starts_with("workload."); });
+    if (values.contains("workload")) config["workload"] = values.at("workload");
+    if (changes_workload) {
+        if (!config.contains("workload")) config["workload"] = default_workload;
+        if (config["workload"].is_string()) {
+            config["workload"] = workloads_.at(config["workload"].get<std::string>());
+            for (const char* key : {"name", "description", "source"}) config["workload"].erase(key);
+        }
+    }
+    for (const auto& [field, value] : values.items()) set_field(config, field, value);
+    return config;
+}
+
+/// What a constraint may use, of one point.
+Json DesignSpace::variables(const RunConfig& config) const {
+    Json workload =
+        config.workload.is_string() ? workloads_.at(config.workload.get<std::string>()) : config.workload;
+    const Topology& topology = *topologies_.at(config.topology);
+    const Json gemm = workload.value("gemm", Json::object());
+    Json result{{"topology", stem_of(config.topology)},
+                {"gpus", topology.gpus()},
+                {"gpus_per_node", topology.gpus_per_node()},
+                {"nodes", topology.nodes()},
+                {"schedule", config.schedule},
+                {"engine", config.engine},
+                {"workload", workload.value("name", "custom")},
+                {"collective", workload.value("collective", "")},
+                {"dtype", gemm.value("dtype", "")}};
+    for (const char* size : {"m", "n", "k"}) result[std::string("gemm.") + size] = gemm.value(size, 0);
+    std::vector<std::string> names;
+    for (const ParameterInfo& parameter : schedule_parameters()) names.push_back(parameter.name);
+    const ScheduleEntry& schedule = find_schedule(config.schedule);
+    const bool collective_first = workload.value("order", "collective_first") != "gemm_first";
+    const auto parameters = [&](const Json& given) {
+        return to_json(read_parameters({given, config.origin, "/params"}, schedule.parameters,
+                                       collective_first, schedule.single_stream, topology),
+                       names);
+    };
+    Json params;
+    try {
+        params = parameters(config.params);
+    } catch (const UserError&) {  // the point is going to say so
+        params = parameters(Json::object());
+        params.update(config.params);
+    }
+    for (const std::string& name : names) result[name] = params.value(name, Json(0));
+    for (const std::string& field : fields_)
+        if (field.starts_with("what_if.")) result[field] = 0;
+    return result;
+}
+
+Constraints DesignSpace::constraints() const {
+    std::vector<std::string> names{"topology", "gpus",       "gpus_per_node", "nodes",  "schedule", "engine",
+                                   "workload", "collective", "dtype",         "gemm.m", "gemm.n",   "gemm.k"};
+    for (const ParameterInfo& parameter : schedule_parameters()) names.push_back(parameter.name);
+    for (const std::string& field : fields_)
+        if (field.starts_with("what_if.")) names.push_back(field);
+    return Constraints(where_, names, file_ + ": /where");
+}
+
+std::optional<DesignPoint> DesignSpace::point(std::uint64_t number, Constraints& constraints) const {
+    const Places at = places(number);
+    if (repeated(at)) return std::nullopt;
+    DesignPoint point{number, assigned(at), {}};
+    point.config = read_run_config(run_config(point.values), file_ + " point " + std::to_string(number));
+    if (where_.empty()) return point;
+    Json names = variables(point.config);
+    for (const auto& [field, value] : point.values.items())
+        if (field.starts_with("what_if.")) names[field] = value;
+    if (!constraints.hold(names)) return std::nullopt;
+    return point;
+}
+
+/// A value is wrong where points have it and none of them can run. Where some can, those that can't become
+/// rows that say why.
+void DesignSpace::require_values_that_run(const ConfigFolder& folder) const {
+    constexpr std::uint64_t tries = 32;
+    constexpr std::size_t most_looked_at = 2000;
+    Constraints allowed = constraints();
+    std::uint64_t stride = size_;  // between neighbours on the axis
+    for (const Axis& axis : axes_) {
+        stride /= axis.values.size();
+        const std::uint64_t others = size_ / axis.values.size();
+        for (std::size_t value = 0; value < std::min(axis.values.size(), most_looked_at); ++value) {
+            std::string reason;
+            for (std::uint64_t i = 0; i < std::min(tries, others); ++i) {
+                const std::uint64_t other = others <= tries ? i : i * (others / tries);
+                const std::uint64_t number =
+                    other / stride * stride * axis.values.size() + value * stride + other % stride;
+                try {
+                    const std::optional<DesignPoint> point = this->point(number, allowed);
+                    if (!point) continue;
+                    resolve(point->config, folder);
+                    reason.clear();
+                    break;
+                } catch (const UserError& error) {
+                    if (reason.empty()) reason = error.what();
+                }
+            }
+            if (!reason.empty()) throw UserError(reason);
+        }
+    }
+}
+
+void DesignSpace::require_a_point() const {
+    Constraints allowed = constraints();
+    for (std::uint64_t number = 0; number < size_; ++number)
+        if (point(number, allowed)) return;
+    throw UserError(file_ + ": /where: allows none of the " + std::to_string(size_) + " combinations");
+}
+
+Json DesignSpace::resolved() const {
+    Json axes = Json::array();
+    for (const Axis& axis : axes_) axes.push_back({{"fields", axis.fields}, {"values", axis.values}});
+    return {{"schema", 1},
+            {"name", name_},
+            {"description", description_},
+            {"version", OVERLAP_VERSION},
+            {"points", size_},
+            {"base", base_},
+            {"axes", axes},
+            {"where", where_}};
+}
+
+}  // namespace overlap

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/run.hpp"
+#include "sim/sweep/axes.hpp"
+#include "sim/sweep/constraint.hpp"
+
+namespace overlap {
+
+struct DesignPoint {
+    std::uint64_t number = 0;  ///< in the product of all axes, the last of them the fastest
+    Json values;               ///< of the swept fields that are set
+    RunConfig config;
+};
+
+/// The run configs of a sweep file (configs/schema/sweep.schema.json): `base`, and every combination of the
+/// axes' values that `where` allows. Points are made when asked for, so a large space takes no memory.
+///
+/// A swept parameter that a point's schedule (or agent) does not take is left out of it; of the combinations
+/// that become the same by that, the first is a point and the others are not.
+class DesignSpace {
+public:
+    /// Throws UserError for an unknown field or name, an empty axis, a bad constraint, a value with which no
+    /// point can run, or a space without a point.
+    DesignSpace(const std::filesystem::path& file, const ConfigFolder& folder);
+
+    const std::string& name() const { return name_; }
+    /// Combinations, those that are no points too.
+    std::uint64_t size() const { return size_; }
+    const std::vector<std::string>& fields() const { return fields_; }
+    /// For one thread's calls of point().
+    Constraints constraints() const;
+    /// None where the combination is no point. Throws UserError where a constraint has no truth value.
+    std::optional<DesignPoint> point(std::uint64_t number, Constraints& constraints) const;
+    /// With ranges and globs expanded, and the version that did it.
+    Json resolved() const;
+
+private:
+    using Places = std::vector<std::size_t>;  ///< of a combination, on each axis
+    Places places(std::uint64_t number) const;
+    Json assigned(const Places& places) const;
+    Json run_config(const Json& values) const;
+    bool repeated(const Places& places) const;
+    Json variables(const RunConfig& config) const;
+    void learn_names(const ConfigFolder& folder);
+    void require_values_that_run(const ConfigFolder& folder) const;
+    void require_a_point() const;
+
+    std::string file_, name_, description_;
+    Json base_;
+    std::vector<Axis> axes_;
+    std::vector<std::string> fields_, where_;
+    std::uint64_t size_ = 1;
+    std::map<std::string, std::shared_ptr<const Topology>> topologies_;  ///< by the name in configs
+    std::map<std::string, Json> workloads_;
+};
+
+}  // namespace overlap

@@ -1,0 +1,80 @@
+#include "sim/sweep/rows.hpp"
+
+#include "sim/report/report.hpp"
+
+namespace overlap {
+namespace {
+
+/// Swept fields that have no column of their own in a run's CSV.
+std::vector<std::string> further_fields(const DesignSpace& space) {
+    std::vector<std::string> fields;
+    for (const std::string& field : space.fields())
+        if (field.starts_with("what_if.") || field == "without" || field == "cost_models")
+            fields.push_back(field);
+    return fields;
+}
+
+void add_row(const DesignSpace& space, const DesignPoint& point, const Json& result, Rows& rows) {
+    rows.csv += std::to_string(point.number) + "," + csv_row(result, CsvClock::without);
+    for (const std::string& field : further_fields(space))
+        rows.csv += "," + csv_cell(point.values.contains(field) ? point.values.at(field) : Json());
+    rows.csv += "," + csv_cell(result.contains("error") ? result.at("error") : Json()) + "\n";
+
+    Json line{{"point", point.number}, {"values", point.values}};
+    for (const auto& [key, value] : result.items())
+        if (key != "schema" && key != "config" && key != "wall_ms") line[key] = value;
+    rows.jsonl += line.dump() + "\n";
+    ++rows.points;
+}
+
+/// What is known of a point that failed.
+Json failure(const DesignPoint& point, const std::string& reason) {
+    const RunConfig& config = point.config;
+    Json known{{"topology", config.topology}, {"schedule", config.schedule}, {"params", config.params}};
+    known["workload"] = config.workload.is_string() ? Json{{"name", config.workload}} : config.workload;
+    return {{"config", known}, {"error", reason}};
+}
+
+}  // namespace
+
+Rows& Rows::operator+=(const Rows& other) {
+    csv += other.csv;
+    jsonl += other.jsonl;
+    points += other.points;
+    errors += other.errors;
+    return *this;
+}
+
+std::string PointRunner::header(const DesignSpace& space) {
+    std::string header = "point," + csv_header(CsvClock::without);
+    for (const std::string& field : further_fields(space)) header += "," + csv_cell(field);
+    return header + ",error";
+}
+
+void PointRunner::run_point(const DesignPoint& point, Rows& rows) const {
+    try {
+        add_row(space_, point, to_json(overlap::run(resolve(point.config, folder_))), rows);
+    } catch (const std::exception& error) {
+        add_failure(point, error.what(), rows);
+    }
+}
+
+void PointRunner::add_failure(const DesignPoint& point, const std::string& reason, Rows& rows) const {
+    add_row(space_, point, failure(point, reason), rows);
+    ++rows.errors;
+}
+
+Rows PointRunner::run(std::uint64_t first, std::uint64_t count) {
+    Rows rows;
+    for (std::uint64_t number = first; number < first + count; ++number) {
+        try {
+            if (const std::optional<DesignPoint> point = space_.point(number, constraints_))
+                run_point(*point, rows);
+        } catch (const UserError& error) {  // of a constraint
+            add_failure({number, Json::object(), {}}, error.what(), rows);
+        }
+    }
+    return rows;
+}
+
+}  // namespace overlap

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+
+#include "sim/sweep/design_space.hpp"
+
+namespace overlap {
+
+/// Results as they go into points.csv and points.jsonl, a line each for every point.
+struct Rows {
+    std::string csv, jsonl;
+    std::uint64_t points = 0, errors = 0;
+
+    Rows& operator+=(const Rows& other);
+};
+
+/// Runs points and writes their rows. Same point, same bytes, whoever runs it. One object serves one thread.
+class PointRunner {
+public:
+    PointRunner(const DesignSpace& space, const ConfigFolder& folder)
+        : space_(space), folder_(folder), constraints_(space.constraints()) {}
+
+    /// Of the combinations first … first + count − 1; a point that fails becomes a row with the reason.
+    Rows run(std::uint64_t first, std::uint64_t count);
+
+    /// The columns of points.csv, without a line break.
+    static std::string header(const DesignSpace& space);
+
+private:
+    void run_point(const DesignPoint& point, Rows& rows) const;
+    void add_failure(const DesignPoint& point, const std::string& reason, Rows& rows) const;
+
+    const DesignSpace& space_;
+    const ConfigFolder& folder_;
+    Constraints constraints_;
+};
+
+}  // namespace overlap

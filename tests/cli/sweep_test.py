@@ -1,0 +1,291 @@
+"""sim sweep: which points it runs, what it writes, and that nothing is lost or doubled whatever ends it."""
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+from sim_case import SimTestCase
+
+GEMM = {"collective": "all_gather", "gemm": {"m": 4096, "n": 1024, "k": 2048, "dtype": "bf16"}}
+BASE = {"topology": "h200_4.json", "schedule": "hetero_fused_1d", "seeds": 1, "workload": GEMM}
+# 48 points, some of them slow enough to be hit in the middle.
+SLOW = {"schema": 1, "name": "slow", "base": {"topology": "mi300x_8", "schedule": "hetero_unfused_1d"},
+        "axes": {"workload": ["ficco_g2", "ficco_g5", "ficco_g9", "llama3_70b_down_forward"],
+                 "params.chunks": [8, 16, 24, 32, 48, 64], "params.agent": ["dma", "cu"]}}
+
+
+class Sweeping:
+    """What the test cases below share."""
+
+    def sweep(self, content, *args, out="out"):
+        """Rows of points.csv after a whole sweep."""
+        self.file("sweep.json", {"schema": 1, "name": "test", "base": BASE, **content})
+        self.output("sweep", "sweep.json", "--out", out, *args)
+        return self.rows(out)
+
+    def rows(self, out="out"):
+        with open(self.folder / out / "points.csv", newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+    def lines(self, out="out"):
+        text = (self.folder / out / "points.jsonl").read_text(encoding="utf-8")
+        return [json.loads(line) for line in text.splitlines()]
+
+    def results(self, out):
+        """The bytes of both files."""
+        return tuple((self.folder / out / name).read_bytes() for name in ("points.csv", "points.jsonl"))
+
+
+class SweepPoints(Sweeping, SimTestCase):
+    def test_every_combination_the_last_axis_fastest(self):
+        rows = self.sweep({"axes": {"params.agent": ["dma", "cu"], "params.chunks": [1, 2, 4]}})
+        self.assertEqual([(row["point"], row["agent"], row["chunks"]) for row in rows],
+                         [("0", "dma", "1"), ("1", "dma", "2"), ("2", "dma", "4"),
+                          ("3", "cu", "1"), ("4", "cu", "2"), ("5", "cu", "4")])
+
+    def test_a_row_is_what_sim_says_of_the_point(self):
+        rows = self.sweep({"axes": {"schedule": ["serial", "hetero_fused_1d"],
+                                    "what_if.topology.fabric.0.bandwidth_GBps": [100, "2x"]}})
+        lines = self.lines()
+        self.assertEqual(len(rows), 4)
+        for row, line in zip(rows, lines):
+            self.file("point.json", self.output("sweep", "sweep.json", "--point", row["point"]))
+            alone = self.result("--config", "point.json")
+            for key, value in alone.items():
+                if key not in ("schema", "config", "wall_ms"):
+                    self.assertEqual(line[key], value, key)
+            for column in ("makespan_us", "serial_us", "speedup", "losses_us.launch"):
+                value = alone
+                for part in column.split("."):
+                    value = value[part]
+                self.assertEqual(float(row[column]), value)
+            self.assertEqual(row["what_if.topology.fabric.0.bandwidth_GBps"],
+                             str(line["values"]["what_if.topology.fabric.0.bandwidth_GBps"]))
+        self.assertNotIn("wall_ms", rows[0])
+
+    def test_ranges(self):
+        self.sweep({"axes": {"workload.gemm.m": {"from": 1024, "to": 9000, "times": 2},
+                             "workload.gemm.n": {"from": 512, "to": 1536, "by": 512}}})
+        self.assertEqual(sorted({line["values"]["workload.gemm.m"] for line in self.lines()}), [1024, 2048, 4096, 8192])
+        self.assertEqual(sorted({line["values"]["workload.gemm.n"] for line in self.lines()}), [512, 1024, 1536])
+
+    def test_zipped_and_listed(self):
+        rows = self.sweep({"zipped": [{"workload.gemm.m": [1024, 2048], "params.chunks": [2, 4]}],
+                           "points": [{"schedule": "serial"}, {"schedule": "uniform_fused_1d", "params.agent": "cu"}]})
+        self.assertEqual([(row["m"], row["chunks"], row["schedule"], row["agent"]) for row in rows],
+                         [("1024", "", "serial", "dma"), ("1024", "2", "uniform_fused_1d", "cu"),
+                          ("2048", "", "serial", "dma"), ("2048", "4", "uniform_fused_1d", "cu")])
+
+    def test_files_in_the_order_in_which_people_count(self):
+        self.file("sweep.json", {"schema": 1, "name": "test", "base": BASE, "axes": {"schedule": ["serial", "shard_p2p"]}})
+        base = {key: value for key, value in BASE.items() if key != "workload"}
+        self.file("files.json", {"schema": 1, "name": "files", "base": base, "axes": {"workload": {"files": "ficco_g1*"}}})
+        resolved = json.loads(self.output("sweep", "files.json", "--dry-run"))
+        self.assertEqual([value[0] for value in resolved["axes"][0]["values"]],
+                         ["ficco_g1"] + [f"ficco_g{number}" for number in range(10, 17)])
+        self.assertEqual(resolved["points"], 8)
+
+    def test_where(self):
+        axes = {"workload.gemm.m": [4096, 4104], "params.chunks": [2, 3, 4], "params.agent": ["dma", "cu"]}
+        rows = self.sweep({"axes": axes, "where": ["gemm.m % (gpus * chunks) == 0", "agent == \"cu\" || chunks > 2"]})
+        # 4096 / 4 = 1024 is divided by 2 and 4; 4104 / 4 = 1026 by 2 and 3.
+        self.assertEqual([(row["m"], row["chunks"], row["agent"]) for row in rows],
+                         [("4096", "2", "cu"), ("4096", "4", "dma"), ("4096", "4", "cu"),
+                          ("4104", "2", "cu"), ("4104", "3", "dma"), ("4104", "3", "cu")])
+
+    def test_a_parameter_that_a_schedule_lacks_makes_no_further_points(self):
+        rows = self.sweep({"axes": {"schedule": ["serial", "hetero_fused_1d"], "params.chunks": [2, 4],
+                                    "params.agent": ["dma", "cu"], "params.copy_cus": [4, 8]}})
+        self.assertEqual([(row["schedule"], row["chunks"], row["agent"], row["copy_cus"]) for row in rows],
+                         [("serial", "", "dma", ""), ("serial", "", "cu", "4"), ("serial", "", "cu", "8"),
+                          ("hetero_fused_1d", "2", "dma", ""), ("hetero_fused_1d", "2", "cu", "4"),
+                          ("hetero_fused_1d", "2", "cu", "8"), ("hetero_fused_1d", "4", "dma", ""),
+                          ("hetero_fused_1d", "4", "cu", "4"), ("hetero_fused_1d", "4", "cu", "8")])
+
+    def test_a_point_that_fails_is_a_row_that_says_why(self):
+        rows = self.sweep({"axes": {"workload.gemm.m": [16, 4096], "params.chunks": [2, 64]}})
+        self.assertEqual([bool(row["error"]) for row in rows], [False, True, False, False])
+        failed, line = rows[1], self.lines()[1]
+        self.assertEqual((failed["m"], failed["chunks"], failed["makespan_us"]), ("16", "64", ""))
+        self.assertIn("chunks", failed["error"])
+        self.assertEqual(failed["error"], line["error"])
+
+    def test_shipped_sweeps_can_run(self):
+        folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "configs", "sweeps")
+        names = sorted(os.listdir(folder))
+        self.assertGreaterEqual(len(names), 5)
+        for name in names:
+            with self.subTest(sweep=name):
+                resolved = json.loads(self.output("sweep", name, "--dry-run"))
+                self.assertEqual(resolved["name"] + ".json", name)
+                for number in (0, resolved["points"] // 2, resolved["points"] - 1):
+                    done = self.sim("sweep", name, "--point", str(number))
+                    self.assertTrue(done.returncode == 0 or "is no point" in done.stderr, done.stderr)
+
+
+class SweepRunning(Sweeping, SimTestCase):
+    def start(self, *args):
+        return subprocess.Popen([os.environ["SIM"], "sweep", "slow.json", "--out", "out", "--workers", "2", *args],
+                                cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+
+    def setUp(self):
+        super().setUp()
+        self.file("slow.json", SLOW)
+
+    def whole(self):
+        self.output("sweep", "slow.json", "--out", "whole", "--workers", "2")
+        return self.results("whole")
+
+    def test_the_same_bytes_whatever_the_workers(self):
+        expected = self.whole()
+        for workers in ("1", "3"):
+            self.output("sweep", "slow.json", "--out", "by" + workers, "--workers", workers)
+            self.assertEqual(self.results("by" + workers), expected)
+
+    def test_the_same_bytes_from_processes_of_mpi(self):
+        if shutil.which("mpirun") is None:
+            self.skipTest("no mpirun here (package openmpi-bin)")
+        expected = self.whole()
+        mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "3", os.environ["SIM"], "sweep", "slow.json"]
+        done = subprocess.run([*mpirun, "--out", "out"], cwd=self.folder, capture_output=True, encoding="utf-8", timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.count("48 points"), 1)  # one process speaks
+        self.assertEqual(self.results("out"), expected)
+        again = subprocess.run([*mpirun, "--out", "out"], cwd=self.folder, capture_output=True, encoding="utf-8", timeout=120)
+        self.assertNotEqual(again.returncode, 0)
+        self.assertEqual(again.stderr.count("has a sweep already"), 1)
+
+    def test_kills_lose_and_double_nothing(self):
+        expected = self.whole()
+        cuts, args = set(), []
+        for attempt in range(40):
+            process = self.start(*args)
+            try:
+                process.wait(timeout=0.03 + 0.05 * attempt)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            process.communicate()
+            self.assertIn(process.returncode, (0, -signal.SIGKILL))
+            if process.returncode == 0:
+                break
+            if (self.folder / "out" / "sweep.json").exists():
+                args = ["--resume"]
+                cuts.add((self.folder / "out" / "points.jsonl").stat().st_size)
+        self.assertEqual(process.returncode, 0)
+        self.assertGreaterEqual(len(cuts), 2)
+        self.assertEqual(self.results("out"), expected)
+
+    def test_interrupted_then_resumed(self):
+        expected = self.whole()
+        for sent in (signal.SIGINT, signal.SIGTERM):
+            process = self.start()
+            while not (self.folder / "out" / "points.jsonl").exists() or \
+                    (self.folder / "out" / "points.jsonl").stat().st_size == 0:
+                time.sleep(0.002)
+            process.send_signal(sent)
+            _, errors = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 2, errors)
+            self.assertRegex(errors, r"stopped at \d+ of 48; --resume goes on")
+            self.output("sweep", "slow.json", "--out", "out", "--resume")
+            self.assertEqual(self.results("out"), expected)
+            self.assertIn("48 points; 0 run", self.output("sweep", "slow.json", "--out", "out", "--resume"))
+            shutil.rmtree(self.folder / "out")
+
+    def test_a_full_disk(self):
+        expected = self.whole()
+        limited = subprocess.run(["bash", "-c", 'ulimit -f 16; exec "$SIM" sweep slow.json --out out'], cwd=self.folder,
+                                 capture_output=True, encoding="utf-8", timeout=60)
+        self.assertEqual(limited.returncode, 2, limited.stderr)
+        self.assertRegex(limited.stderr, r"\Asim: out/points\.\w+: cannot be written: .*--resume\)\n\Z")
+        self.output("sweep", "slow.json", "--out", "out", "--resume")
+        self.assertEqual(self.results("out"), expected)
+
+    def test_one_at_a_time_in_a_folder(self):
+        process = self.start()
+        while not (self.folder / "out" / "progress.json").exists():
+            time.sleep(0.002)
+        process.send_signal(signal.SIGSTOP)  # so that it is there for certain
+        done = self.sim("sweep", "slow.json", "--out", "out", "--resume")
+        process.send_signal(signal.SIGCONT)
+        process.communicate(timeout=60)
+        self.assertEqual((done.returncode, process.returncode), (2, 0))
+        self.assertIn("another sim sweep", done.stderr)
+
+
+class SweepMistakes(Sweeping, SimTestCase):
+    def refused(self, content, *expected):
+        self.file("sweep.json", {"schema": 1, "name": "test", "base": BASE, **content})
+        self.assert_refused(["sweep", "sweep.json", "--out", "out"], "sweep.json", *expected)
+
+    def test_axes(self):
+        self.refused({"axes": {"params.chunkz": [1]}}, "/axes/params.chunkz", "'params.chunks'")
+        self.refused({"axes": {"chunks": [1]}}, "/axes/chunks", "'params.chunks'")
+        self.refused({"axes": {"params.chunks": []}}, "/axes/params.chunks", "has no value")
+        self.refused({"axes": {"params.chunks": [2, 2]}}, "/axes/params.chunks", "twice")
+        self.refused({"axes": {"params.chunks": 2}}, "/axes/params.chunks", "expected a list")
+        self.refused({"axes": {"params.chunks": {"from": 1, "to": 4}}}, "/axes/params.chunks", "'by'", "'times'")
+        self.refused({"axes": {"params.chunks": {"from": 4, "to": 1, "by": 1}}}, "/axes/params.chunks/to", "4")
+        self.refused({"axes": {"params.chunks": {"from": 1, "to": 4, "by": 0}}}, "/axes/params.chunks/by")
+        self.refused({"axes": {"workload.gemm.m": {"from": 1, "to": 1e9, "by": 1}}}, "more than 1000000 values")
+        self.refused({"axes": {"params.agent": {"files": "*"}}}, "/axes/params.agent", "topology, workload")
+        self.refused({"axes": {"topology": ["h200_5"]}}, "h200_5", "did you mean 'h200_")
+        self.refused({"axes": {"schedule": ["hetero_fused_1f"]}}, "'hetero_fused_1f'", "'hetero_fused_1d'")
+        self.refused({"zipped": [{"params.chunks": [1, 2], "params.agent": ["dma"]}]}, "/zipped/0/params.agent", "has 1")
+        self.refused({"zipped": [{}]}, "/zipped/0", "is empty")
+        self.refused({"points": []}, "/points", "no point")
+        self.refused({"axes": {"params.chunks": [2]}, "points": [{"params.chunks": 4}]}, "'params.chunks' twice")
+        self.refused({}, "sweeps nothing")
+        self.refused({"axes": {"params.chunks": [2]}, "wher": []}, "/wher")
+
+    def test_values_with_which_nothing_runs(self):
+        self.refused({"axes": {"params.chunks": [2, 0]}}, "point 1", "/params/chunks", "is 0")
+        self.refused({"axes": {"params.agent": ["dma", "sdma"]}}, "point 1", "/params/agent", "'sdma'", "dma")
+        self.refused({"axes": {"workload.gemm.k": [-5]}}, "/workload/gemm/k", "-5")
+        self.refused({"axes": {"what_if.device.dma.enginez": [4]}}, "dma.enginez")
+
+    def test_constraints(self):
+        axes = {"axes": {"params.chunks": [2, 4]}}
+        self.refused({**axes, "where": ["chunk > 2"]}, "/where/0", "there is no 'chunk'", "'chunks'")
+        self.refused({**axes, "where": ["chunks > 2", "chunks >"]}, "/where/1", "'chunks >'")
+        self.refused({**axes, "where": ["chunks = 2"]}, "/where/0", "expected a comparison")
+        self.refused({**axes, "where": ["schedule > 3"]}, "/where/0", "'schedule > 3'")
+        self.refused({**axes, "where": ["chunks > 4"]}, "/where", "none of the 2 combinations")
+
+    def test_folders(self):
+        self.sweep({"axes": {"params.chunks": [1, 2, 4]}})
+        again = ["sweep", "sweep.json", "--out", "out"]
+        self.assert_refused(again, "out", "--resume")
+        self.assert_refused(["sweep", "sweep.json"], "--out")
+        self.assert_refused(["sweep", "sweep.json", "--out", "none", "--resume"], "none", "no sweep")
+        self.assert_refused(["sweep", "sweep.jsn", "--out", "new"], "sweep.jsn")
+        self.assert_refused(["sweep", "sweep.json", "--point", "3"], "--point is 3", "2")
+        self.file("sweep.json", {"schema": 1, "name": "test", "base": BASE, "axes": {"params.chunks": [1, 2, 8]}})
+        self.assert_refused([*again, "--resume"], "out/sweep.json", "another sweep")
+        (self.folder / "file").touch()
+        self.assert_refused(["sweep", "sweep.json", "--out", "file/in"], "file/in", "cannot be created")
+
+    def test_damaged_results(self):
+        self.sweep({"axes": {"params.chunks": [1, 2, 4]}})
+        again = ["sweep", "sweep.json", "--out", "out", "--resume"]
+        for name in ("points.csv", "points.jsonl"):
+            path = self.folder / "out" / name
+            good = path.read_bytes()
+            path.write_bytes(good[:-1])
+            self.assert_refused(again, "out/" + name, "is damaged", f"{len(good)} had been written")
+            path.write_bytes(good[:60] + b"!" + good[61:])
+            self.assert_refused(again, "out/" + name, "is damaged", "not those")
+            path.write_bytes(good)
+        progress = self.folder / "out" / "progress.json"
+        good = progress.read_text(encoding="utf-8")
+        for bad, expected in ((good[:40], "progress.json"), (good.replace('"next": 3', '"next": -3'), "/next"),
+                              (good.replace('"next": 3', '"next": 4'), "'next' is 4 of 3")):
+            self.assertNotEqual(bad, good)
+            progress.write_text(bad, encoding="utf-8")
+            self.assert_refused(again, "progress.json", expected)
+        progress.unlink()
+        self.assert_refused(again, "progress.json", "is missing")
+        progress.write_text(good, encoding="utf-8")
+        self.output(*again)
