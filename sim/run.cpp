@@ -7,7 +7,6 @@
 #include <semaphore>
 #include <thread>
 
-#include "models/gemm_model.hpp"
 #include "sim/observe.hpp"
 
 namespace overlap {
@@ -27,11 +26,11 @@ public:
         : scenario_(scenario), graph_(graph), engine_(make_engine(scenario.engine)) {}
 
     std::vector<Cost> price(const Effects& effects) const {
-        return overlap::price(graph_, scenario_.workload, scenario_.machine,
+        return overlap::price(graph_, scenario_.workload, *scenario_.machine,
                               CostModels(scenario_.cost_models), effects);
     }
     EngineResult run(std::span<const Cost> costs, std::uint64_t seed) const {
-        return engine_->run(graph_, costs, scenario_.machine.resources, seed);
+        return engine_->run(graph_, costs, scenario_.machine->resources, seed);
     }
     /// Makespans with their seeds, the shortest first.
     std::vector<std::pair<Seconds, std::uint64_t>> makespans(std::span<const Cost> costs) const {
@@ -60,20 +59,20 @@ public:
     }
     /// Computation alone, each operator whole: the GPU with most of it.
     Seconds computation(const Effects& effects) const {
-        std::vector<Seconds> sums(static_cast<std::size_t>(scenario_.machine.topology.gpus()));
+        std::vector<Seconds> sums(static_cast<std::size_t>(scenario_.machine->topology.gpus()));
         const std::vector<Cost> costs = price(effects);
         for (TaskId id = 0; id < graph_.size(); ++id) {
             const TaskKind kind = graph_[id].kind();
             if (kind == TaskKind::gemm || kind == TaskKind::memory_bound)
                 sums[static_cast<std::size_t>(graph_[id].gpu)] +=
-                    isolated_time(costs[id], scenario_.machine.resources);
+                    isolated_time(costs[id], scenario_.machine->resources);
         }
         return *std::max_element(sums.begin(), sums.end());
     }
 
 private:
     bool several_orders(std::span<const Cost> costs) const {
-        const ResourceTable& resources = scenario_.machine.resources;
+        const ResourceTable& resources = scenario_.machine->resources;
         return std::any_of(costs.begin(), costs.end(), [&](const Cost& cost) {
             return cost.claim && !cost.claim->as_enqueued &&
                    resources[cost.claim->resource].order == QueueOrder::unspecified;
@@ -89,7 +88,7 @@ TaskGraph serial_graph(const Scenario& scenario) {
     ScheduleParams params = scenario.params;
     params.transfers.single_stream = false;
     params.chunks = 1;
-    return find_schedule("serial").make()->build(scenario.workload, scenario.machine.topology, params);
+    return find_schedule("serial").make()->build(scenario.workload, scenario.machine->topology, params);
 }
 
 /// The simulations of one run, which need nothing of each other: side by side on the cores where they are
@@ -167,38 +166,8 @@ private:
     std::future<Seconds> computation_, communication_, best_communication_;
 };
 
-/// How long the GEMMs of a workload keep a GPU busy, whole and one after another: parts of them run at the
-/// clock of the whole, not at that of a short kernel.
-Seconds multiplying_time(const Workload& workload, const Calibration& calibration) {
-    Seconds sum;
-    const auto add = [&](const GemmShape& shape) {
-        sum += estimate_gemm(shape, calibration.gemm_for(shape.dtype)).body;
-    };
-    if (const Pair* pair = workload.pair()) {
-        add(pair->gemm);
-    } else {
-        for (const Operator& op : std::get<std::vector<Operator>>(workload.content))
-            if (const auto* shape = std::get_if<GemmShape>(&op.work)) add(*shape);
-    }
-    return sum;
-}
-
-/// Refuses a pair whose operands could never be in the memory of one GPU.
-void require_memory(const Workload& workload, const DeviceSpec& device, const std::string& origin) {
-    const Pair* pair = workload.pair();
-    if (pair == nullptr) return;
-    const GemmShape& gemm = pair->gemm;
-    const Bytes needed = matrix_size(gemm.m, gemm.k, gemm.dtype) + matrix_size(gemm.k, gemm.n, gemm.dtype) +
-                         matrix_size(gemm.m, gemm.n, output_type(gemm.dtype));
-    if (needed <= device.hbm_capacity) return;
-    throw UserError(origin + ": /workload/gemm: the operands of " + std::to_string(gemm.m) + "x" +
-                    std::to_string(gemm.n) + "x" + std::to_string(gemm.k) + " take " +
-                    std::to_string(std::llround(needed.si() * 1e-9)) + " GB, but " + device.name + " has " +
-                    std::to_string(std::llround(device.hbm_capacity.si() * 1e-9)) + " GB of HBM");
-}
-
 std::string scenario_line(const Scenario& scenario) {
-    const Topology& topology = scenario.machine.topology;
+    const Topology& topology = scenario.machine->topology;
     std::string line = scenario.workload.name + ": ";
     if (const Pair* pair = scenario.workload.pair())
         line += scenario.workload.form() + ", GEMM " + std::to_string(pair->gemm.m) + "x" +
@@ -211,81 +180,6 @@ std::string scenario_line(const Scenario& scenario) {
 }
 
 }  // namespace
-
-RunConfig read_run_config(const Json& json, const std::string& origin) {
-    ConfigObject config(json, origin);
-    RunConfig result;
-    result.origin = origin;
-    if (config.has("schema")) config.integer("schema", 1, 1);
-    if (config.has("topology")) result.topology = config.text("topology");
-    if (config.has("schedule")) result.schedule = config.text("schedule");
-    if (config.has("params")) result.params = config.raw("params");
-    if (config.has("workload")) {
-        result.workload = config.raw("workload");
-        if (!result.workload.is_string() && !result.workload.is_object())
-            config.fail("workload", "is " + result.workload.dump() + ", expected a file name or an object");
-    }
-    if (config.has("engine")) result.engine = config.text("engine");
-    if (config.has("seeds")) result.seeds = static_cast<int>(config.integer("seeds", 1, most_seeds));
-    if (config.has("cost_models")) result.cost_models = config.texts("cost_models");
-    if (config.has("without")) result.without = config.texts("without");
-    if (config.has("what_if")) result.what_if = config.raw("what_if");
-    config.finish();
-    return result;
-}
-
-Scenario resolve(const RunConfig& config, const ConfigFolder& folder) {
-    const auto required = [&](const std::string& value, const std::string& key, const std::string& example) {
-        if (value.empty())
-            throw UserError(config.origin + ": /" + key + ": is missing (for instance " + example +
-                            "; see sim list)");
-    };
-    required(config.topology, "topology", "mi300x_8.json");
-    required(config.schedule, "schedule", "ring_chunked");
-
-    const ScheduleEntry& schedule = find_schedule(config.schedule);
-    Workload workload = [&] {
-        if (config.workload.is_object()) return read_workload({config.workload, config.origin, "/workload"});
-        const auto path = folder.find("workloads", config.workload.get<std::string>());
-        const Json json = read_json_file(path);
-        return read_workload({json, path.string()});
-    }();
-    require_handled(schedule, workload);
-
-    Machine machine = folder.machine(config.topology, WhatIf(config.what_if, config.origin));
-    const Topology& topology = machine.topology;
-    const Pair* pair = workload.pair();
-    const bool collective_first = pair == nullptr || pair->order != Order::gemm_first;
-    ScheduleParams params = read_parameters({config.params, config.origin, "/params"}, schedule.parameters,
-                                            collective_first, schedule.single_stream, topology);
-    require_memory(workload, topology.device(), config.origin);
-    make_engine(config.engine);
-    CostModels{config.cost_models};
-    without(config.without);
-    machine.sustained = multiplying_time(workload, machine.calibration);
-    const bool one_order = topology.device().dma.order != QueueOrder::unspecified;
-    const int seeds = config.seeds.value_or(one_order ? 1 : default_seeds);
-    return {std::move(machine), std::move(workload), &schedule,     std::move(params), config.engine, seeds,
-            config.cost_models, config.without,      config.what_if};
-}
-
-Json Scenario::config() const {
-    Json json{{"schema", 1},
-              {"topology", machine.topology.name() + ".json"},
-              {"schedule", schedule->name},
-              {"params", to_json(params, schedule->parameters)},
-              {"workload", to_json(workload)},
-              {"engine", engine},
-              {"seeds", seeds},
-              {"cost_models", cost_models},
-              {"without", without}};
-    if (!what_if.empty()) json["what_if"] = what_if;
-    return json;
-}
-
-TaskGraph Scenario::graph() const {
-    return schedule->make()->build(workload, machine.topology, params);
-}
 
 Prediction predict(const Scenario& scenario) {
     const TaskGraph graph = scenario.graph();
@@ -331,7 +225,7 @@ RunResult run(const Scenario& scenario) {
     result.tasks = graph.size();
     result.engine = scenario.engine;
     result.wall_ms = simulated.wall_ms;
-    observe(graph, costs, simulated, scenario.machine.resources, result);
+    observe(graph, costs, simulated, scenario.machine->resources, result);
     return result;
 }
 

@@ -7,15 +7,20 @@
 namespace overlap::test {
 namespace {
 
-Scenario scenario_of(const std::string& topology, const std::string& schedule, const Json& params,
-                     const Json& workload = default_workload) {
+RunConfig config_of(const std::string& topology, const std::string& schedule, const Json& params,
+                    const Json& workload = default_workload) {
     RunConfig config;
     config.origin = "bench";
     config.topology = topology;
     config.schedule = schedule;
     config.params = params;
     config.workload = workload;
-    return resolve(config, shipped);
+    return config;
+}
+
+Scenario scenario_of(const std::string& topology, const std::string& schedule, const Json& params,
+                     const Json& workload = default_workload) {
+    return resolve(config_of(topology, schedule, params, workload), shipped);
 }
 
 /// All-to-all before a GEMM of 16 tokens a chunk and peer: as many chunks as rows allow.
@@ -31,8 +36,8 @@ void simulate(benchmark::State& state, const Scenario& scenario, const std::stri
     std::size_t tasks = 0;
     for (auto _ : state) {
         const TaskGraph graph = scenario.graph();
-        const std::vector<Cost> costs = price(graph, scenario.workload, scenario.machine, models, Effects());
-        benchmark::DoNotOptimize(make_engine(engine)->run(graph, costs, scenario.machine.resources));
+        const std::vector<Cost> costs = price(graph, scenario.workload, *scenario.machine, models, Effects());
+        benchmark::DoNotOptimize(make_engine(engine)->run(graph, costs, scenario.machine->resources));
         tasks = graph.size();
     }
     state.counters["tasks"] = static_cast<double>(tasks);
@@ -52,6 +57,23 @@ const Scenario& eight_by_eight() {
     return scenario;
 }
 
+/// A config of a sweep: its machine is there already.
+void resolve_8x8(benchmark::State& state) {
+    Resolver resolver(shipped);
+    const RunConfig config = config_of("mi300x_8", "hetero_fused_1d", {{"chunks", 8}});
+    for (auto _ : state) benchmark::DoNotOptimize(resolver.resolve(config));
+}
+void resolve_what_if_8x8(benchmark::State& state) {
+    Resolver resolver(shipped);
+    RunConfig config = config_of("mi300x_8", "hetero_fused_1d", {{"chunks", 8}}, "ficco_g1");
+    config.what_if = {{"topology.fabric.0.bandwidth_GBps", "2x"}, {"device.dma.peer_engines", 4}};
+    for (auto _ : state) benchmark::DoNotOptimize(resolver.resolve(config));
+}
+void resolve_from_files_8x8(benchmark::State& state) {
+    const RunConfig config = config_of("mi300x_8", "hetero_fused_1d", {{"chunks", 8}});
+    for (auto _ : state) benchmark::DoNotOptimize(resolve(config, shipped));
+}
+
 void graph_8x8(benchmark::State& state) {
     for (auto _ : state) benchmark::DoNotOptimize(eight_by_eight().graph());
 }
@@ -60,15 +82,15 @@ void price_8x8(benchmark::State& state) {
     const TaskGraph graph = scenario.graph();
     const CostModels models;
     for (auto _ : state)
-        benchmark::DoNotOptimize(price(graph, scenario.workload, scenario.machine, models, Effects()));
+        benchmark::DoNotOptimize(price(graph, scenario.workload, *scenario.machine, models, Effects()));
 }
 void engine_8x8(benchmark::State& state) {
     const Scenario& scenario = eight_by_eight();
     const TaskGraph graph = scenario.graph();
     const std::vector<Cost> costs =
-        price(graph, scenario.workload, scenario.machine, CostModels(), Effects());
+        price(graph, scenario.workload, *scenario.machine, CostModels(), Effects());
     const auto engine = make_engine("flow");
-    for (auto _ : state) benchmark::DoNotOptimize(engine->run(graph, costs, scenario.machine.resources));
+    for (auto _ : state) benchmark::DoNotOptimize(engine->run(graph, costs, scenario.machine->resources));
 }
 void simulate_8x8_flow(benchmark::State& state) {
     simulate(state, eight_by_eight(), "flow");
@@ -99,6 +121,9 @@ void whole_run_1024_gpus(benchmark::State& state) {
     whole_run(state, thousand_gpus());
 }
 
+BENCHMARK(resolve_8x8)->Unit(benchmark::kMicrosecond);
+BENCHMARK(resolve_what_if_8x8)->Unit(benchmark::kMicrosecond);
+BENCHMARK(resolve_from_files_8x8)->Unit(benchmark::kMicrosecond);
 BENCHMARK(graph_8x8)->Unit(benchmark::kMicrosecond);
 BENCHMARK(price_8x8)->Unit(benchmark::kMicrosecond);
 BENCHMARK(engine_8x8)->Unit(benchmark::kMicrosecond);
