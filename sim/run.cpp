@@ -2,94 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <future>
 #include <semaphore>
 #include <thread>
 
+#include "sim/baseline.hpp"
+#include "sim/experiment.hpp"
 #include "sim/observe.hpp"
 
 namespace overlap {
 namespace {
-
-/// The nearest-rank quantile of sorted values.
-template <class Value>
-const Value& quantile(const std::vector<Value>& sorted, double share) {
-    const auto rank = std::ceil(share * static_cast<double>(sorted.size()));
-    return sorted[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];
-}
-
-/// One graph under one set of effects; the parts that the counterfactual runs share.
-class Experiment {
-public:
-    Experiment(const Scenario& scenario, const TaskGraph& graph)
-        : scenario_(scenario), graph_(graph), engine_(make_engine(scenario.engine)) {}
-
-    std::vector<Cost> price(const Effects& effects) const {
-        return overlap::price(graph_, scenario_.workload, *scenario_.machine,
-                              CostModels(scenario_.cost_models), effects);
-    }
-    EngineResult run(std::span<const Cost> costs, std::uint64_t seed) const {
-        return engine_->run(graph_, costs, scenario_.machine->resources, seed);
-    }
-    /// Makespans with their seeds, the shortest first.
-    std::vector<std::pair<Seconds, std::uint64_t>> makespans(std::span<const Cost> costs) const {
-        std::vector<std::pair<Seconds, std::uint64_t>> result;
-        const int seeds = several_orders(costs) ? scenario_.seeds : 1;
-        for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(seeds); ++seed)
-            result.emplace_back(run(costs, seed).makespan, seed);
-        std::sort(result.begin(), result.end());
-        return result;
-    }
-    /// Makespans as above, and a run with their median.
-    std::pair<std::vector<std::pair<Seconds, std::uint64_t>>, EngineResult> median_run(
-        std::span<const Cost> costs) const {
-        if (!several_orders(costs)) {
-            EngineResult only = run(costs, 0);
-            return {{{only.makespan, 0}}, std::move(only)};
-        }
-        auto all = makespans(costs);
-        return {all, run(costs, quantile(all, 0.5).second)};
-    }
-    Seconds makespan(const Effects& effects) const { return quantile(makespans(price(effects)), 0.5).first; }
-    /// Transfers and reductions alone.
-    Seconds communication(Effects effects) const {
-        effects.computation = false;
-        return makespan(effects);
-    }
-    /// Computation alone, each operator whole: the GPU with most of it.
-    Seconds computation(const Effects& effects) const {
-        std::vector<Seconds> sums(static_cast<std::size_t>(scenario_.machine->topology.gpus()));
-        const std::vector<Cost> costs = price(effects);
-        for (TaskId id = 0; id < graph_.size(); ++id) {
-            const TaskKind kind = graph_[id].kind();
-            if (kind == TaskKind::gemm || kind == TaskKind::memory_bound)
-                sums[static_cast<std::size_t>(graph_[id].gpu)] +=
-                    isolated_time(costs[id], scenario_.machine->resources);
-        }
-        return *std::max_element(sums.begin(), sums.end());
-    }
-
-private:
-    bool several_orders(std::span<const Cost> costs) const {
-        const ResourceTable& resources = scenario_.machine->resources;
-        return std::any_of(costs.begin(), costs.end(), [&](const Cost& cost) {
-            return cost.claim && !cost.claim->as_enqueued &&
-                   resources[cost.claim->resource].order == QueueOrder::unspecified;
-        });
-    }
-
-    const Scenario& scenario_;
-    const TaskGraph& graph_;
-    std::unique_ptr<Engine> engine_;
-};
-
-TaskGraph serial_graph(const Scenario& scenario) {
-    ScheduleParams params = scenario.params;
-    params.transfers.single_stream = false;
-    params.chunks = 1;
-    return find_schedule("serial").make()->build(scenario.workload, scenario.machine->topology, params);
-}
 
 /// The simulations of one run, which need nothing of each other: side by side on the cores where they are
 /// large.
@@ -102,7 +24,7 @@ public:
           cores_(std::max(1U, std::thread::hardware_concurrency())) {}
 
     template <class Work>
-    std::future<Seconds> start(Work work) {
+    auto start(Work work) -> std::future<decltype(work())> {
         return std::async(policy_, [this, work] {
             const Core core(cores_);
             return work();
@@ -127,22 +49,20 @@ private:
 // each. What is left without any of them is the pipeline itself: idle links, fill and drain.
 class Attribution {
 public:
-    Attribution(Jobs& jobs, const Experiment& own, const Experiment& serial, Effects effects) {
-        const auto without = [&](bool& effect) {
+    Attribution(Jobs& jobs, const Experiment& own, Effects effects) {
+        const auto without = [&](bool& effect, bool matters) {
             const bool had = std::exchange(effect, false);
-            steps_.push_back(had ? jobs.start([&own, effects] { return own.makespan(effects); })
-                                 : std::future<Seconds>());
+            steps_.push_back(had && matters ? jobs.start([&own, effects] { return own.makespan(effects); })
+                                            : std::future<Seconds>());
         };
-        without(effects.contention);
-        without(effects.launch);
-        without(effects.packing);
-        without(effects.decomposition);
-        computation_ = jobs.start([&serial, effects] { return serial.computation(effects); });
+        without(effects.contention, true);
+        without(effects.launch, true);
+        without(effects.packing, own.pricer().has_packing());
+        without(effects.decomposition, own.pricer().has_decomposition());
         communication_ = jobs.start([&own, effects] { return own.communication(effects); });
-        best_communication_ = jobs.start([&serial, effects] { return serial.communication(effects); });
     }
 
-    Losses losses(Seconds makespan, Seconds ideal) {
+    Losses losses(Seconds makespan, const Baseline& baseline, Seconds ideal) {
         Losses losses;
         Seconds before = makespan;
         const std::array parts{&losses.contention, &losses.launch, &losses.packing, &losses.decomposition};
@@ -152,9 +72,8 @@ public:
             *parts[i] = before - after;
             before = after;
         }
-        const Seconds computation = computation_.get();
-        const Seconds steady = std::max(computation, communication_.get());
-        const Seconds best_pattern = std::max(computation, best_communication_.get());
+        const Seconds steady = std::max(baseline.bare_computation, communication_.get());
+        const Seconds best_pattern = std::max(baseline.bare_computation, baseline.bare_communication);
         losses.fill_drain = before - steady;
         losses.pattern = steady - best_pattern;
         losses.unattributed = best_pattern - ideal;
@@ -162,8 +81,8 @@ public:
     }
 
 private:
-    std::vector<std::future<Seconds>> steps_;  ///< invalid where the effect was off already
-    std::future<Seconds> computation_, communication_, best_communication_;
+    std::vector<std::future<Seconds>> steps_;  ///< invalid where it would be the same run
+    std::future<Seconds> communication_;
 };
 
 std::string scenario_line(const Scenario& scenario) {
@@ -189,21 +108,21 @@ Prediction predict(const Scenario& scenario) {
             makespans.size(), timeline_of(graph, simulated)};
 }
 
-RunResult run(const Scenario& scenario) {
+RunResult run(const Scenario& scenario, const RunOptions& options) {
     const Effects effects = without(scenario.without);
     const TaskGraph graph = scenario.graph();
-    const TaskGraph baseline = serial_graph(scenario);
     const Experiment own(scenario, graph);
-    const Experiment serial(scenario, baseline);
 
     Jobs jobs(scenario, graph);
-    auto serial_makespan = jobs.start([&] { return serial.makespan(effects); });
+    auto baseline_job = jobs.start([&] {
+        return options.baselines != nullptr ? options.baselines->get(scenario) : baseline_of(scenario);
+    });
     auto own_communication = jobs.start([&] { return own.communication(effects); });
-    auto serial_communication = jobs.start([&] { return serial.communication(effects); });
-    Attribution attribution(jobs, own, serial, effects);
+    Attribution attribution(jobs, own, effects);
 
     const std::vector<Cost> costs = own.price(effects);
     auto [makespans, simulated] = own.median_run(costs);
+    const Baseline baseline = baseline_job.get();
     RunResult result;
     result.config = scenario.config();
     result.scenario = scenario_line(scenario);
@@ -211,21 +130,22 @@ RunResult run(const Scenario& scenario) {
     result.makespan_p10 = quantile(makespans, 0.1).first;
     result.makespan_p90 = quantile(makespans, 0.9).first;
     result.seeds = makespans.size();
-    result.serial = serial_makespan.get();
-    result.gemm = serial.computation(effects);
+    result.serial = baseline.makespan;
+    result.gemm = baseline.computation;
     result.comm = own_communication.get();
-    result.ideal = std::max(result.gemm, serial_communication.get());
+    result.ideal = std::max(result.gemm, baseline.communication);
     // Nothing to do takes no time with or without overlap.
     result.speedup = result.makespan.si() > 0 ? result.serial / result.makespan : 1.0;
     // Without anything to gain (one GPU, or nothing to overlap) the share of the gain has no meaning.
     const double ideal_speedup = result.ideal.si() > 0 ? result.serial / result.ideal : 1.0;
     if (ideal_speedup > 1.0 + 1e-9)
         result.overlap_efficiency = (result.speedup - 1.0) / (ideal_speedup - 1.0);
-    result.losses = attribution.losses(result.makespan, result.ideal);
+    result.losses = attribution.losses(result.makespan, baseline, result.ideal);
     result.tasks = graph.size();
     result.engine = scenario.engine;
     result.wall_ms = simulated.wall_ms;
     observe(graph, costs, simulated, scenario.machine->resources, result);
+    if (options.record) record(graph, costs, simulated, scenario.machine->resources, result);
     return result;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sim/baseline.hpp"
 #include "sim/effects.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/report/result.hpp"
@@ -15,8 +16,13 @@ struct Prediction {
 };
 Prediction predict(const Scenario& scenario);
 
+struct RunOptions {
+    bool record = true;  ///< with timeline and counters, for whoever looks at them; numbers are the same
+    Baselines* baselines = nullptr;  ///< shared by the runs of a sweep
+};
+
 /// Runs the schedule and, for the baseline and the losses, `serial` and the counterfactuals. Every time is
 /// the median over the seeds; the timeline is that of a median run.
-RunResult run(const Scenario& scenario);
+RunResult run(const Scenario& scenario, const RunOptions& options = {});
 
 }  // namespace overlap

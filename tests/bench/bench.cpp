@@ -1,6 +1,9 @@
 // How fast the simulator is: the cases of the README's table. scripts/bench runs it.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+
+#include "sim/core/allocation.hpp"
 #include "sim/run.hpp"
 #include "tests/test_support.hpp"
 
@@ -101,6 +104,30 @@ void simulate_8x8_simgrid(benchmark::State& state) {
 void whole_run_8x8(benchmark::State& state) {
     whole_run(state, eight_by_eight());
 }
+/// A point of a sweep: config to numbers, with machine and baseline of the points before.
+void design_point(benchmark::State& state, const RunConfig& config) {
+    Resolver resolver(shipped);
+    Baselines baselines;
+    for (auto _ : state)
+        benchmark::DoNotOptimize(run(resolver.resolve(config), {.record = false, .baselines = &baselines}));
+    state.counters["points"] = benchmark::Counter(1, benchmark::Counter::kIsIterationInvariantRate);
+}
+void design_point_8x8(benchmark::State& state, const std::string& schedule, const std::string& agent) {
+    design_point(state, config_of("mi300x_8", schedule, {{"chunks", 8}, {"agent", agent}}));
+}
+void design_point_chunks(benchmark::State& state) {
+    design_point(state, config_of("mi300x_8", "hetero_fused_1d", {{"chunks", state.range(0)}}));
+}
+void design_point_gpus(benchmark::State& state) {
+    const int gpus = static_cast<int>(state.range(0));
+    const std::string topology = gpus == 64 ? "mesh_64" : "mi300x_" + std::to_string(gpus);
+    design_point(
+        state, config_of(topology, gpus == 16 ? "hierarchical_chunked" : "hetero_fused_1d", {{"chunks", 8}}));
+}
+void design_point_15_orders(benchmark::State& state) {
+    design_point(state, config_of("h200_4", "hetero_fused_1d", {{"chunks", 8}, {"transfer", "push"}}));
+}
+
 void simulate_all_to_all_pipeline(benchmark::State& state) {
     const auto chunks = static_cast<int>(state.range(0));
     simulate(state, scenario_of("mi300x_8", "uniform_fused_1d", {{"chunks", chunks}}, long_pipeline(chunks)),
@@ -121,6 +148,19 @@ void whole_run_1024_gpus(benchmark::State& state) {
     whole_run(state, thousand_gpus());
 }
 
+/// Every schedule that serves an all-gather before a GEMM, with either agent.
+void register_design_points() {
+    const Workload workload = scenario_of("mi300x_8", "serial", Json::object()).workload;
+    for (const ScheduleEntry& entry : schedules())
+        for (const std::string& agent : agent_names)
+            if (entry.handles(workload) && std::ranges::count(entry.parameters, "chunks") > 0)
+                benchmark::RegisterBenchmark(("design_point_8x8/" + entry.name + "/" + agent).c_str(),
+                                             [name = entry.name, agent](benchmark::State& state) {
+                                                 design_point_8x8(state, name, agent);
+                                             })
+                    ->Unit(benchmark::kMicrosecond);
+}
+
 BENCHMARK(resolve_8x8)->Unit(benchmark::kMicrosecond);
 BENCHMARK(resolve_what_if_8x8)->Unit(benchmark::kMicrosecond);
 BENCHMARK(resolve_from_files_8x8)->Unit(benchmark::kMicrosecond);
@@ -130,6 +170,9 @@ BENCHMARK(engine_8x8)->Unit(benchmark::kMicrosecond);
 BENCHMARK(simulate_8x8_flow)->Unit(benchmark::kMicrosecond);
 BENCHMARK(simulate_8x8_simgrid)->Unit(benchmark::kMicrosecond);
 BENCHMARK(whole_run_8x8)->Unit(benchmark::kMicrosecond);
+BENCHMARK(design_point_chunks)->RangeMultiplier(2)->Range(2, 64)->Unit(benchmark::kMicrosecond);
+BENCHMARK(design_point_gpus)->Arg(8)->Arg(16)->Arg(64)->Unit(benchmark::kMicrosecond);
+BENCHMARK(design_point_15_orders)->Unit(benchmark::kMicrosecond);
 BENCHMARK(simulate_all_to_all_pipeline)->RangeMultiplier(4)->Range(16, 4096)->Unit(benchmark::kMillisecond);
 BENCHMARK(simulate_64x8_full_mesh)->Unit(benchmark::kMillisecond);
 BENCHMARK(simulate_1024_gpus)->Unit(benchmark::kMillisecond)->Iterations(1);
@@ -138,4 +181,10 @@ BENCHMARK(whole_run_1024_gpus)->Unit(benchmark::kMillisecond)->Iterations(1)->Us
 }  // namespace
 }  // namespace overlap::test
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+    overlap::keep_freed_memory();
+    benchmark::Initialize(&argc, argv);
+    if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+    overlap::test::register_design_points();
+    benchmark::RunSpecifiedBenchmarks();
+}
