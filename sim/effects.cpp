@@ -1,8 +1,6 @@
 #include "sim/effects.hpp"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 
 #include "models/contention.hpp"
 
@@ -13,10 +11,9 @@ bool is_computation(TaskKind kind) {
     return kind == TaskKind::gemm || kind == TaskKind::memory_bound || kind == TaskKind::local_copy;
 }
 
-Cost scaled(Cost cost, double share) {
+void scale(Cost& cost, double share) {
     cost.body = cost.body * share;
     for (Demand& demand : cost.demands) demand.amount *= share;
-    return cost;
 }
 
 void remove_latencies(Cost& cost) {
@@ -24,47 +21,6 @@ void remove_latencies(Cost& cost) {
     cost.polling.reset();
     cost.handoff = cost.remote_handoff = cost.flag = Seconds();
 }
-
-class Pricer {
-public:
-    Pricer(const Workload& workload, const Machine& machine, const CostModels& models, const Effects& effects)
-        : workload_(workload), machine_(machine), models_(models), effects_(effects) {}
-
-    Cost price(const Task& task) {
-        const TaskKind kind = task.kind();
-        if (!effects_.computation && is_computation(kind)) return {};
-        if (!effects_.packing && kind == TaskKind::local_copy) return {};
-        return full_price(task, kind);
-    }
-
-private:
-    // On its own, so that the cost is made where it is returned to: it is large.
-    Cost full_price(const Task& task, TaskKind kind) {
-        Cost cost = kind == TaskKind::gemm ? gemm(task) : models_.cost(task, machine_);
-        if (effects_.contention)
-            add_interference(task, machine_, cost);
-        else
-            remove_contention(machine_, cost);
-        if (!effects_.launch) remove_latencies(cost);
-        return cost;
-    }
-
-    Cost gemm(const Task& task) {
-        const auto& shape = std::get<GemmShape>(task.work);
-        const Pair* pair = workload_.pair();
-        if (!effects_.decomposition && pair != nullptr) {
-            Task whole = task;
-            whole.work = pair->gemm;
-            return scaled(models_.cost(whole, machine_), shape.flops() / pair->gemm.flops());
-        }
-        return models_.cost(task, machine_);
-    }
-
-    const Workload& workload_;
-    const Machine& machine_;
-    const CostModels& models_;
-    const Effects& effects_;
-};
 
 }  // namespace
 
@@ -81,13 +37,51 @@ Effects without(std::span<const std::string> names) {
     return effects;
 }
 
+Pricer::Pricer(const TaskGraph& graph, const Workload& workload, const Machine& machine,
+               const CostModels& models)
+    : graph_(graph), workload_(workload), machine_(machine) {
+    alone_.reserve(graph.size());
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        alone_.push_back(models.cost(graph[id], machine));
+        has_packing_ = has_packing_ || graph[id].kind() == TaskKind::local_copy;
+    }
+    const Pair* pair = workload.pair();
+    if (pair == nullptr) return;
+    for (int gpu = 0; gpu < machine.topology.gpus(); ++gpu)
+        wholes_.push_back(models.cost(Task{pair->gemm, gpu, compute_stream}, machine));
+}
+
+Cost Pricer::price(TaskId id, const Effects& effects) const {
+    const Task& task = graph_[id];
+    const bool part = task.kind() == TaskKind::gemm && !effects.decomposition && has_decomposition();
+    Cost cost = part ? wholes_[static_cast<std::size_t>(task.gpu)] : alone_[id];
+    if (part) scale(cost, std::get<GemmShape>(task.work).flops() / workload_.pair()->gemm.flops());
+    if (effects.contention)
+        add_interference(task, machine_, cost);
+    else
+        remove_contention(machine_, cost);
+    if (!effects.launch) remove_latencies(cost);
+    return cost;
+}
+
+std::vector<Cost> Pricer::price(const Effects& effects) const {
+    std::vector<Cost> costs;
+    costs.reserve(graph_.size());
+    for (TaskId id = 0; id < graph_.size(); ++id) {
+        const TaskKind kind = graph_[id].kind();
+        const bool free = (!effects.computation && is_computation(kind)) ||
+                          (!effects.packing && kind == TaskKind::local_copy);
+        if (free)
+            costs.emplace_back();
+        else
+            costs.push_back(price(id, effects));
+    }
+    return costs;
+}
+
 std::vector<Cost> price(const TaskGraph& graph, const Workload& workload, const Machine& machine,
                         const CostModels& models, const Effects& effects) {
-    Pricer pricer(workload, machine, models, effects);
-    std::vector<Cost> costs;
-    costs.reserve(graph.size());
-    for (TaskId id = 0; id < graph.size(); ++id) costs.push_back(pricer.price(graph[id]));
-    return costs;
+    return Pricer(graph, workload, machine, models).price(effects);
 }
 
 }  // namespace overlap

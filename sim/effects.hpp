@@ -23,8 +23,32 @@ inline const std::array<std::string, 4> effect_names{"contention", "launch", "pa
 /// Throws UserError for a name that is none of effect_names.
 Effects without(std::span<const std::string> names);
 
-/// The cost of every task of a graph with these effects. Without decomposition, a part of the pair's GEMM
-/// costs the whole GEMM times its share of the FLOPs.
+/// Costs of the tasks of a graph under any effects; what depends on none of them is worked out once.
+/// Thread-safe. What it is made of must outlive it.
+class Pricer {
+public:
+    Pricer(const TaskGraph& graph, const Workload& workload, const Machine& machine,
+           const CostModels& models);
+
+    /// The cost of every task with these effects. Without decomposition, a part of the pair's GEMM costs the
+    /// whole GEMM times its share of the FLOPs.
+    std::vector<Cost> price(const Effects& effects) const;
+    /// Whether a run without packing, or without decomposition, could differ from one with it.
+    bool has_packing() const { return has_packing_; }
+    bool has_decomposition() const { return !wholes_.empty(); }
+
+private:
+    Cost price(TaskId id, const Effects& effects) const;
+
+    const TaskGraph& graph_;
+    const Workload& workload_;
+    const Machine& machine_;
+    std::vector<Cost> alone_;   ///< by task, without interference
+    std::vector<Cost> wholes_;  ///< by GPU: the pair's whole GEMM; empty where there is none
+    bool has_packing_ = false;
+};
+
+/// The same for one set of effects.
 std::vector<Cost> price(const TaskGraph& graph, const Workload& workload, const Machine& machine,
                         const CostModels& models, const Effects& effects);
 

@@ -1,9 +1,11 @@
 #include <iostream>
 
 #include "sim/cli.hpp"
+#include "sim/core/allocation.hpp"
 #include "sim/core/errors.hpp"
 
 int main(int argc, char** argv) {
+    overlap::keep_freed_memory();
     try {
         return overlap::run_command_line(argc, argv);
     } catch (const overlap::UserError& error) {

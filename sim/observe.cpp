@@ -84,9 +84,18 @@ Timeline timeline_of(const TaskGraph& graph, const EngineResult& simulated) {
 
 void observe(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
              const ResourceTable& resources, RunResult& result) {
-    result.timeline = timeline_of(graph, simulated);
-    result.exposed_comm = result.timeline.exposed_communication();
+    std::vector<Activity> activities;
+    activities.reserve(graph.size());
+    for (TaskId id = 0; id < graph.size(); ++id)
+        activities.push_back(
+            {graph[id].kind(), graph[id].gpu, simulated.tasks[id].start, simulated.tasks[id].end});
+    result.exposed_comm = exposed_communication(activities);
     result.utilisation = utilisation_of(costs, simulated, resources);
+}
+
+void record(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
+            const ResourceTable& resources, RunResult& result) {
+    result.timeline = timeline_of(graph, simulated);
     result.counters = counters_of(costs, simulated, resources);
 }
 

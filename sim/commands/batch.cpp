@@ -10,9 +10,9 @@ namespace overlap {
 namespace {
 
 /// One result, or {"error": …} that says what is wrong with the line.
-Json answer(const std::string& line, const std::string& origin, const ConfigFolder& folder) {
+Json answer(const std::string& line, const std::string& origin, Resolver& resolver) {
     try {
-        return to_json(run(resolve(read_run_config(parse_json(line, origin), origin), folder)));
+        return to_json(run(resolver.resolve(read_run_config(parse_json(line, origin), origin))));
     } catch (const UserError& error) {
         return {{"schema", 1}, {"error", error.what()}};
     }
@@ -27,12 +27,12 @@ void execute(const std::string& file) {
     std::ifstream opened(file);
     if (!standard && !opened) throw UserError(file + ": cannot be read (no such file, or no permission)");
     std::istream& in = standard ? std::cin : opened;
-    const ConfigFolder folder = ConfigFolder::standard();
+    Resolver resolver(ConfigFolder::standard());
     std::size_t number = 0, answered = 0, bad = 0;
     for (std::string line; std::getline(in, line);) {
         ++number;
         if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-        const Json result = answer(line, file + " line " + std::to_string(number), folder);
+        const Json result = answer(line, file + " line " + std::to_string(number), resolver);
         ++answered;
         bad += result.contains("error");
         print(result.dump() + "\n");

@@ -95,7 +95,7 @@ RunConfig config_from(const RunFlags& flags, const ConfigFolder& folder) {
 Json plan_of(const Scenario& scenario, const TaskGraph& graph) {
     Json json = to_json(graph, scenario.config());
     try {
-        add_placement(json, place(graph, *scenario.schedule, scenario.workload, scenario.machine.topology,
+        add_placement(json, place(graph, *scenario.schedule, scenario.workload, scenario.machine->topology,
                                   scenario.params));
     } catch (const UserError& reason) {
         json["not_placed"] = reason.what();
@@ -118,7 +118,7 @@ void execute(const RunFlags& flags) {
             return print(json.dump(2) + "\n");
         }
     }
-    spdlog::info("simulating {} on {}", scenario.schedule->name, scenario.machine.topology.name());
+    spdlog::info("simulating {} on {}", scenario.schedule->name, scenario.machine->topology.name());
     const RunResult result = run(scenario);
     if (!flags.trace.empty()) write_file_atomically(flags.trace, to_chrome_trace(result));
     if (flags.format == "json") return print(to_json(result).dump() + "\n");

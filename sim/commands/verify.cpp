@@ -25,10 +25,10 @@ struct Outcome {
 
 Outcome compare(const Scenario& scenario, double tolerance) {
     const TaskGraph graph = scenario.graph();
-    const std::vector<Cost> costs = price(graph, scenario.workload, scenario.machine,
+    const std::vector<Cost> costs = price(graph, scenario.workload, *scenario.machine,
                                           CostModels(scenario.cost_models), without(scenario.without));
-    Outcome outcome{make_engine("simgrid")->run(graph, costs, scenario.machine.resources),
-                    make_engine("flow")->run(graph, costs, scenario.machine.resources)};
+    Outcome outcome{make_engine("simgrid")->run(graph, costs, scenario.machine->resources),
+                    make_engine("flow")->run(graph, costs, scenario.machine->resources)};
     const double scale = outcome.simgrid.makespan.si();
     outcome.makespan_error = outcome.flow.makespan.si() / scale - 1;
     for (TaskId id = 0; id < graph.size(); ++id) {

@@ -28,7 +28,7 @@ std::string operator_of(const Workload& workload) {
 
 std::string scenario_of(const std::string& system, const Scenario& scenario) {
     const Pair* pair = scenario.workload.pair();
-    const std::string& topology = scenario.machine.topology.name();
+    const std::string& topology = scenario.machine->topology.name();
     std::string name = system + (topology == system ? ", " : " " + topology + ", ");
     if (pair == nullptr) return name + scenario.workload.name;
     const GemmShape& gemm = pair->gemm;
@@ -47,7 +47,7 @@ std::string name_of_variant(const Scenario& scenario, const Json& params) {
     const Pair* pair = scenario.workload.pair();
     const Json defaults = to_json(read_parameters({agent, "defaults"}, schedule.parameters,
                                                   pair == nullptr || pair->order != Order::gemm_first,
-                                                  schedule.single_stream, scenario.machine.topology),
+                                                  schedule.single_stream, scenario.machine->topology),
                                   schedule.parameters);
     std::string name = schedule.name;
     for (const auto& [key, value] : params.items())
@@ -103,7 +103,7 @@ ComparedCase compare_case(const MeasuredCase& measured, const ConfigFolder& fold
     ComparedCase result;
     result.origin = measured.origin;
     result.scenario = scenario_of(measured.system, scenario);
-    result.key = measured.system + scenario.machine.topology.name() + to_json(scenario.workload).dump();
+    result.key = measured.system + scenario.machine->topology.name() + to_json(scenario.workload).dump();
     result.name = name_of_variant(scenario, params);
     result.measured = measured.makespan();
     result.measured_spread = measured.spread();

@@ -53,14 +53,23 @@ Seconds Timeline::busy(int gpu, std::span<const TaskKind> kinds) const {
 }
 
 Seconds Timeline::exposed_communication() const {
+    std::vector<Activity> activities;
+    activities.reserve(spans_.size());
+    for (const Span& span : spans_) activities.push_back({span.kind, span.gpu, span.start, span.end});
+    return overlap::exposed_communication(activities);
+}
+
+Seconds exposed_communication(std::span<const Activity> activities) {
     struct OfGpu {
         std::vector<Interval> computation, both;
     };
-    std::vector<OfGpu> by_gpu(static_cast<std::size_t>(gpus()));
-    for (const Span& span : spans_) {
-        OfGpu& own = by_gpu[static_cast<std::size_t>(span.gpu)];
-        if (is_one_of(span.kind, computation)) own.computation.emplace_back(span.start, span.end);
-        if (is_one_of(span.kind, both)) own.both.emplace_back(span.start, span.end);
+    std::vector<OfGpu> by_gpu;
+    for (const Activity& activity : activities) {
+        const auto gpu = static_cast<std::size_t>(activity.gpu);
+        if (gpu >= by_gpu.size()) by_gpu.resize(gpu + 1);
+        OfGpu& own = by_gpu[gpu];
+        if (is_one_of(activity.kind, computation)) own.computation.emplace_back(activity.start, activity.end);
+        if (is_one_of(activity.kind, both)) own.both.emplace_back(activity.start, activity.end);
     }
     Seconds most;
     for (OfGpu& own : by_gpu)

@@ -18,6 +18,16 @@ struct Span {
     Seconds end;
 };
 
+/// A span without its names.
+struct Activity {
+    TaskKind kind = TaskKind::gemm;
+    int gpu = 0;
+    Seconds start, end;
+};
+/// Time during which a GPU takes part in a transfer or a reduction while it computes nothing; of the GPU that
+/// has most of it. A transfer counts where it executes.
+Seconds exposed_communication(std::span<const Activity> activities);
+
 /// Spans of one run, in any order; time 0 is the common release of all GPUs.
 class Timeline {
 public:
@@ -28,8 +38,6 @@ public:
     Seconds end() const;
     /// Time during which `gpu` runs at least one span of these kinds.
     Seconds busy(int gpu, std::span<const TaskKind> kinds) const;
-    /// Time during which `gpu` takes part in a transfer or a reduction while it computes nothing; of the GPU
-    /// that has most of it. A transfer counts where it executes.
     Seconds exposed_communication() const;
 
 private:

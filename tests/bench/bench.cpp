@@ -1,21 +1,29 @@
 // How fast the simulator is: the cases of the README's table. scripts/bench runs it.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+
+#include "sim/core/allocation.hpp"
 #include "sim/run.hpp"
 #include "tests/test_support.hpp"
 
 namespace overlap::test {
 namespace {
 
-Scenario scenario_of(const std::string& topology, const std::string& schedule, const Json& params,
-                     const Json& workload = default_workload) {
+RunConfig config_of(const std::string& topology, const std::string& schedule, const Json& params,
+                    const Json& workload = default_workload) {
     RunConfig config;
     config.origin = "bench";
     config.topology = topology;
     config.schedule = schedule;
     config.params = params;
     config.workload = workload;
-    return resolve(config, shipped);
+    return config;
+}
+
+Scenario scenario_of(const std::string& topology, const std::string& schedule, const Json& params,
+                     const Json& workload = default_workload) {
+    return resolve(config_of(topology, schedule, params, workload), shipped);
 }
 
 /// All-to-all before a GEMM of 16 tokens a chunk and peer: as many chunks as rows allow.
@@ -31,8 +39,8 @@ void simulate(benchmark::State& state, const Scenario& scenario, const std::stri
     std::size_t tasks = 0;
     for (auto _ : state) {
         const TaskGraph graph = scenario.graph();
-        const std::vector<Cost> costs = price(graph, scenario.workload, scenario.machine, models, Effects());
-        benchmark::DoNotOptimize(make_engine(engine)->run(graph, costs, scenario.machine.resources));
+        const std::vector<Cost> costs = price(graph, scenario.workload, *scenario.machine, models, Effects());
+        benchmark::DoNotOptimize(make_engine(engine)->run(graph, costs, scenario.machine->resources));
         tasks = graph.size();
     }
     state.counters["tasks"] = static_cast<double>(tasks);
@@ -52,6 +60,23 @@ const Scenario& eight_by_eight() {
     return scenario;
 }
 
+/// A config of a sweep: its machine is there already.
+void resolve_8x8(benchmark::State& state) {
+    Resolver resolver(shipped);
+    const RunConfig config = config_of("mi300x_8", "hetero_fused_1d", {{"chunks", 8}});
+    for (auto _ : state) benchmark::DoNotOptimize(resolver.resolve(config));
+}
+void resolve_what_if_8x8(benchmark::State& state) {
+    Resolver resolver(shipped);
+    RunConfig config = config_of("mi300x_8", "hetero_fused_1d", {{"chunks", 8}}, "ficco_g1");
+    config.what_if = {{"topology.fabric.0.bandwidth_GBps", "2x"}, {"device.dma.peer_engines", 4}};
+    for (auto _ : state) benchmark::DoNotOptimize(resolver.resolve(config));
+}
+void resolve_from_files_8x8(benchmark::State& state) {
+    const RunConfig config = config_of("mi300x_8", "hetero_fused_1d", {{"chunks", 8}});
+    for (auto _ : state) benchmark::DoNotOptimize(resolve(config, shipped));
+}
+
 void graph_8x8(benchmark::State& state) {
     for (auto _ : state) benchmark::DoNotOptimize(eight_by_eight().graph());
 }
@@ -60,15 +85,15 @@ void price_8x8(benchmark::State& state) {
     const TaskGraph graph = scenario.graph();
     const CostModels models;
     for (auto _ : state)
-        benchmark::DoNotOptimize(price(graph, scenario.workload, scenario.machine, models, Effects()));
+        benchmark::DoNotOptimize(price(graph, scenario.workload, *scenario.machine, models, Effects()));
 }
 void engine_8x8(benchmark::State& state) {
     const Scenario& scenario = eight_by_eight();
     const TaskGraph graph = scenario.graph();
     const std::vector<Cost> costs =
-        price(graph, scenario.workload, scenario.machine, CostModels(), Effects());
+        price(graph, scenario.workload, *scenario.machine, CostModels(), Effects());
     const auto engine = make_engine("flow");
-    for (auto _ : state) benchmark::DoNotOptimize(engine->run(graph, costs, scenario.machine.resources));
+    for (auto _ : state) benchmark::DoNotOptimize(engine->run(graph, costs, scenario.machine->resources));
 }
 void simulate_8x8_flow(benchmark::State& state) {
     simulate(state, eight_by_eight(), "flow");
@@ -79,6 +104,30 @@ void simulate_8x8_simgrid(benchmark::State& state) {
 void whole_run_8x8(benchmark::State& state) {
     whole_run(state, eight_by_eight());
 }
+/// A point of a sweep: config to numbers, with machine and baseline of the points before.
+void design_point(benchmark::State& state, const RunConfig& config) {
+    Resolver resolver(shipped);
+    Baselines baselines;
+    for (auto _ : state)
+        benchmark::DoNotOptimize(run(resolver.resolve(config), {.record = false, .baselines = &baselines}));
+    state.counters["points"] = benchmark::Counter(1, benchmark::Counter::kIsIterationInvariantRate);
+}
+void design_point_8x8(benchmark::State& state, const std::string& schedule, const std::string& agent) {
+    design_point(state, config_of("mi300x_8", schedule, {{"chunks", 8}, {"agent", agent}}));
+}
+void design_point_chunks(benchmark::State& state) {
+    design_point(state, config_of("mi300x_8", "hetero_fused_1d", {{"chunks", state.range(0)}}));
+}
+void design_point_gpus(benchmark::State& state) {
+    const int gpus = static_cast<int>(state.range(0));
+    const std::string topology = gpus == 64 ? "mesh_64" : "mi300x_" + std::to_string(gpus);
+    design_point(
+        state, config_of(topology, gpus == 16 ? "hierarchical_chunked" : "hetero_fused_1d", {{"chunks", 8}}));
+}
+void design_point_15_orders(benchmark::State& state) {
+    design_point(state, config_of("h200_4", "hetero_fused_1d", {{"chunks", 8}, {"transfer", "push"}}));
+}
+
 void simulate_all_to_all_pipeline(benchmark::State& state) {
     const auto chunks = static_cast<int>(state.range(0));
     simulate(state, scenario_of("mi300x_8", "uniform_fused_1d", {{"chunks", chunks}}, long_pipeline(chunks)),
@@ -99,12 +148,31 @@ void whole_run_1024_gpus(benchmark::State& state) {
     whole_run(state, thousand_gpus());
 }
 
+/// Every schedule that serves an all-gather before a GEMM, with either agent.
+void register_design_points() {
+    const Workload workload = scenario_of("mi300x_8", "serial", Json::object()).workload;
+    for (const ScheduleEntry& entry : schedules())
+        for (const std::string& agent : agent_names)
+            if (entry.handles(workload) && std::ranges::count(entry.parameters, "chunks") > 0)
+                benchmark::RegisterBenchmark(("design_point_8x8/" + entry.name + "/" + agent).c_str(),
+                                             [name = entry.name, agent](benchmark::State& state) {
+                                                 design_point_8x8(state, name, agent);
+                                             })
+                    ->Unit(benchmark::kMicrosecond);
+}
+
+BENCHMARK(resolve_8x8)->Unit(benchmark::kMicrosecond);
+BENCHMARK(resolve_what_if_8x8)->Unit(benchmark::kMicrosecond);
+BENCHMARK(resolve_from_files_8x8)->Unit(benchmark::kMicrosecond);
 BENCHMARK(graph_8x8)->Unit(benchmark::kMicrosecond);
 BENCHMARK(price_8x8)->Unit(benchmark::kMicrosecond);
 BENCHMARK(engine_8x8)->Unit(benchmark::kMicrosecond);
 BENCHMARK(simulate_8x8_flow)->Unit(benchmark::kMicrosecond);
 BENCHMARK(simulate_8x8_simgrid)->Unit(benchmark::kMicrosecond);
 BENCHMARK(whole_run_8x8)->Unit(benchmark::kMicrosecond);
+BENCHMARK(design_point_chunks)->RangeMultiplier(2)->Range(2, 64)->Unit(benchmark::kMicrosecond);
+BENCHMARK(design_point_gpus)->Arg(8)->Arg(16)->Arg(64)->Unit(benchmark::kMicrosecond);
+BENCHMARK(design_point_15_orders)->Unit(benchmark::kMicrosecond);
 BENCHMARK(simulate_all_to_all_pipeline)->RangeMultiplier(4)->Range(16, 4096)->Unit(benchmark::kMillisecond);
 BENCHMARK(simulate_64x8_full_mesh)->Unit(benchmark::kMillisecond);
 BENCHMARK(simulate_1024_gpus)->Unit(benchmark::kMillisecond)->Iterations(1);
@@ -113,4 +181,10 @@ BENCHMARK(whole_run_1024_gpus)->Unit(benchmark::kMillisecond)->Iterations(1)->Us
 }  // namespace
 }  // namespace overlap::test
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+    overlap::keep_freed_memory();
+    benchmark::Initialize(&argc, argv);
+    if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+    overlap::test::register_design_points();
+    benchmark::RunSpecifiedBenchmarks();
+}

@@ -254,11 +254,11 @@ std::optional<Agreement> compare_shipped(const std::string& topology, const Sche
     const Scenario scenario = resolve(config, shipped);
     const TaskGraph graph = scenario.graph();
     const std::vector<Cost> costs =
-        price(graph, scenario.workload, scenario.machine, CostModels(), Effects());
+        price(graph, scenario.workload, *scenario.machine, CostModels(), Effects());
     Laws laws;
-    const Agreement both = compare(graph, costs, scenario.machine.resources, 0, &laws);
+    const Agreement both = compare(graph, costs, scenario.machine->resources, 0, &laws);
     // Where the reference gives up, the laws decide.
-    if (!both.decided) laws.check(costs, both.flow, scenario.machine.resources);
+    if (!both.decided) laws.check(costs, both.flow, scenario.machine->resources);
     return both;
 }
 

@@ -25,7 +25,7 @@ Json plan_of(const std::string& schedule, const std::string& collective, Json pa
     const Scenario scenario = resolve(read_run_config(config, "test"), shipped);
     const TaskGraph graph = scenario.graph();
     Json json = to_json(graph, scenario.config());
-    add_placement(json, place(graph, *scenario.schedule, scenario.workload, scenario.machine.topology,
+    add_placement(json, place(graph, *scenario.schedule, scenario.workload, scenario.machine->topology,
                               scenario.params));
     return json;
 }

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "sim/report/report.hpp"
 #include "tests/test_support.hpp"
 
 using namespace overlap;
@@ -29,6 +30,13 @@ RunResult run_of(const Json& json) {
 }
 std::string resolving(const Json& json) {
     return error_of([&] { scenario(json); });
+}
+
+/// All that a result says but the clock.
+Json numbers_of(const RunResult& result) {
+    Json json = to_json(result);
+    json.erase("wall_ms");
+    return json;
 }
 
 /// A few runs that between them lose time in every way.
@@ -71,6 +79,49 @@ TEST_CASE("the losses add up to makespan less ideal, exactly") {
         ++checked;
     }
     CHECK(checked == 6);
+}
+
+TEST_CASE("a baseline that runs share, and no record, change no number") {
+    Baselines baselines;
+    int checked = 0;
+    for (int round = 0; round < 2; ++round)
+        for (Json config : samples())
+            for (const int chunks : {2, 3}) {
+                if (scenario(config).config()["params"].contains("chunks"))
+                    config["params"]["chunks"] = chunks;
+                INFO(config.dump());
+                const RunResult alone = run_of(config);
+                const RunResult shared = run(scenario(config), {.record = false, .baselines = &baselines});
+                CHECK(numbers_of(shared) == numbers_of(alone));
+                CHECK(shared.timeline.spans().empty());
+                CHECK(shared.counters.empty());
+                ++checked;
+            }
+    CHECK(checked == 24);
+}
+
+TEST_CASE("a baseline is shared by schedules, but not by machines, workloads or agents") {
+    Resolver resolver(shipped);
+    Baselines baselines;
+    const Json config = config_of("mi300x_8", "hetero_fused_1d", pair_json("all_gather"));
+    const auto serial = [&](const Json& more) {
+        Json changed = config;
+        changed.update(more);
+        const Scenario changed_scenario = resolver.resolve(read_run_config(changed, "x.json"));
+        const Seconds shared = baselines.get(changed_scenario).makespan;
+        CHECK(shared == baseline_of(changed_scenario).makespan);
+        return shared;
+    };
+    const Seconds usual = serial(Json::object());
+    CHECK(serial({{"schedule", "ring_chunked"}}) == usual);
+    CHECK(serial({{"params", {{"chunks", 2}}}}) == usual);
+    CHECK(serial({{"params", {{"agent", "cu"}}}}) != usual);
+    CHECK(serial({{"params", {{"agent", "cu"}, {"copy_cus", 2}}}}) !=
+          serial({{"params", {{"agent", "cu"}}}}));
+    CHECK(serial({{"workload", pair_json("reduce_scatter")}}) != usual);
+    CHECK(serial({{"without", {"launch"}}}) < usual);
+    CHECK(serial({{"cost_models", {"gemm_roofline"}}}) != usual);
+    CHECK(serial({{"what_if", {{"topology.fabric.0.bandwidth_GBps", "2x"}}}}) < usual);
 }
 
 TEST_CASE("without any one effect, or all of them, a run is never slower") {

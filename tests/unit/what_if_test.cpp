@@ -85,20 +85,20 @@ TEST_CASE("twice the link bandwidth halves the time of the bytes of a long copy"
             .comm.si();
     };
     const double one = comm("1x"), two = comm("2x"), four = comm("4x");
-    const double bytes = 1e9, bandwidth = scenario(copy_of()).machine.topology.links()[0].bandwidth.si();
+    const double bytes = 1e9, bandwidth = scenario(copy_of()).machine->topology.links()[0].bandwidth.si();
     CHECK(one - two == Approx(bytes / bandwidth / 2).epsilon(1e-6));
     CHECK(two - four == Approx(bytes / bandwidth / 4).epsilon(1e-6));
     CHECK(two > bytes / bandwidth / 2);
 }
 
 TEST_CASE("changes reach the topology, the device, its calibration and its GEMM parameters") {
-    const Machine before = scenario(copy_of()).machine;
-    const Machine after = scenario(copy_of({{"topology.gpus_per_node", 4},
-                                            {"device.dma.peer_engines", "3x"},
-                                            {"device.dma.order", "fifo"},
-                                            {"device.launch.kernel_us", "2x"},
-                                            {"device.gemm.bf16.peak_TFLOPS", 500}}))
-                              .machine;
+    const Machine before = *scenario(copy_of()).machine;
+    const Machine after = *scenario(copy_of({{"topology.gpus_per_node", 4},
+                                             {"device.dma.peer_engines", "3x"},
+                                             {"device.dma.order", "fifo"},
+                                             {"device.launch.kernel_us", "2x"},
+                                             {"device.gemm.bf16.peak_TFLOPS", 500}}))
+                               .machine;
     CHECK(after.topology.gpus() == 4);
     const DeviceSpec &old = before.topology.device(), &now = after.topology.device();
     CHECK(now.dma.peer_engines == 3 * old.dma.peer_engines);
@@ -110,7 +110,7 @@ TEST_CASE("changes reach the topology, the device, its calibration and its GEMM 
 }
 
 TEST_CASE("another device may be put into a topology") {
-    const Machine machine = scenario(copy_of({{"topology.device", "mi300x.json"}})).machine;
+    const Machine machine = *scenario(copy_of({{"topology.device", "mi300x.json"}})).machine;
     CHECK(machine.topology.device().name == "mi300x");
     CHECK(machine.calibration.device == "mi300x");
 }

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <list>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+namespace overlap {
+
+/// Values that take long to make, for whoever asks for them again: the `most` that were asked for last.
+/// Thread-safe. Values are copied out, so they should be pointers or small.
+template <class Key, class Value>
+class RecentValues {
+public:
+    explicit RecentValues(std::size_t most) : most_(most) {}
+
+    /// The value of `key`, made by `make()` where it is not there. It is made outside the lock; threads that
+    /// lack it at the same time make one each, and all get the one that was ready first.
+    template <class Make>
+    Value get(const Key& key, Make&& make) {
+        {
+            const std::lock_guard lock(mutex_);
+            if (const auto found = places_.find(key); found != places_.end()) return used(found->second);
+        }
+        Value made = make();
+        const std::lock_guard lock(mutex_);
+        if (const auto found = places_.find(key); found != places_.end()) return used(found->second);
+        values_.emplace_front(key, made);
+        places_.emplace(key, values_.begin());
+        if (values_.size() > most_) {
+            places_.erase(values_.back().first);
+            values_.pop_back();
+        }
+        return made;
+    }
+
+private:
+    using Values = std::list<std::pair<Key, Value>>;
+
+    const Value& used(typename Values::iterator value) {
+        values_.splice(values_.begin(), values_, value);
+        return value->second;
+    }
+
+    std::size_t most_;
+    std::mutex mutex_;
+    Values values_;  ///< the one asked for last is first
+    std::unordered_map<Key, typename Values::iterator> places_;
+};
+
+}  // namespace overlap
