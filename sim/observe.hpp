@@ -8,7 +8,14 @@ namespace overlap {
 /// When each task ran.
 Timeline timeline_of(const TaskGraph& graph, const EngineResult& simulated);
 
-/// Fills in what is read off a simulated run: timeline, exposed communication, utilisation, counters.
+/// The most compute units that communication has of one GPU at one time: those that copy kernels and library
+/// collectives hold, and those that sums of partial results get, taken as even over their bodies. Packing
+/// around a GEMM is no communication, and a DMA engine needs none.
+double communication_units(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
+                           const ResourceTable& resources);
+
+/// Fills in what is read off a simulated run: timeline, exposed communication, utilisation, counters,
+/// compute units of communication.
 void observe(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
              const ResourceTable& resources, RunResult& result);
 

@@ -9,6 +9,7 @@
 
 #include "models/gemm_model.hpp"
 #include "sim/observe.hpp"
+#include "sim/schedules/staging.hpp"
 
 namespace overlap {
 namespace {
@@ -335,6 +336,8 @@ RunResult run(const Scenario& scenario) {
     result.tasks = graph.size();
     result.engine = scenario.engine;
     result.wall_ms = simulated.wall_ms;
+    result.staging = staging_bytes(graph, *scenario.schedule, scenario.workload, scenario.machine.topology,
+                                   scenario.params);
     observe(graph, costs, simulated, scenario.machine.resources, result);
     return result;
 }
