@@ -73,6 +73,7 @@ int run_command_line(int argc, char** argv) {
     add_import_command(app);
     add_list_commands(app);
     add_sweep_command(app);
+    add_report_command(app);
     int status = 0;
     add_verify_command(app, status);
     add_compare_command(app, status);

@@ -68,6 +68,19 @@ std::vector<Counter> counters_of(std::span<const Cost> costs, const EngineResult
     return counters;
 }
 
+/// Compute units of its GPU that a task of communication has while its body runs.
+double units_of(const Task& task, const Cost& cost, Seconds length, ResourceId compute_units) {
+    double units = 0;
+    if (task.kind() == TaskKind::copy || task.kind() == TaskKind::collective) {
+        for (const Hold& hold : cost.holds)
+            if (hold.resource == compute_units) units += hold.units;
+    } else if (task.kind() == TaskKind::reduce && task.stream == local_stream && length > Seconds()) {
+        for (const Demand& demand : cost.demands)
+            if (demand.resource == compute_units) units += demand.amount / length.si();
+    }
+    return units;
+}
+
 }  // namespace
 
 Timeline timeline_of(const TaskGraph& graph, const EngineResult& simulated) {
@@ -80,6 +93,39 @@ Timeline timeline_of(const TaskGraph& graph, const EngineResult& simulated) {
             {task.name(), task.kind(), task.gpu, stream_name(task.stream), times.start, times.end});
     }
     return Timeline(std::move(spans));
+}
+
+double communication_units(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
+                           const ResourceTable& resources) {
+    struct Change {
+        int gpu;
+        Seconds time;
+        double units;
+        bool operator<(const Change& other) const {
+            if (gpu != other.gpu) return gpu < other.gpu;
+            if (time != other.time) return time < other.time;
+            return units < other.units;  // at one instant, what ends goes before what begins
+        }
+    };
+    std::vector<Change> changes;
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        const Task& task = graph[id];
+        const auto [start, length] = body_of(simulated.tasks[id]);
+        const double units = units_of(task, costs[id], length, resources.compute_units(task.gpu));
+        if (units <= 0) continue;
+        changes.push_back({task.gpu, start, units});
+        changes.push_back({task.gpu, start + length, -units});
+    }
+    std::sort(changes.begin(), changes.end());
+    double most = 0, now = 0;
+    int gpu = -1;
+    for (const Change& change : changes) {
+        if (change.gpu != gpu) now = 0;
+        gpu = change.gpu;
+        now += change.units;
+        most = std::max(most, std::min(now, resources[resources.compute_units(gpu)].capacity));
+    }
+    return most;
 }
 
 void observe(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
@@ -97,6 +143,7 @@ void record(const TaskGraph& graph, std::span<const Cost> costs, const EngineRes
             const ResourceTable& resources, RunResult& result) {
     result.timeline = timeline_of(graph, simulated);
     result.counters = counters_of(costs, simulated, resources);
+    result.comm_cus = communication_units(graph, costs, simulated, resources);
 }
 
 }  // namespace overlap

@@ -8,7 +8,14 @@ namespace overlap {
 /// When each task ran.
 Timeline timeline_of(const TaskGraph& graph, const EngineResult& simulated);
 
-/// Fills in the numbers that are read off a simulated run: exposed communication, utilisation.
+/// The most compute units that communication has of one GPU at one time: those that copy kernels and library
+/// collectives hold, and those that sums of partial results get, taken as even over their bodies. Packing
+/// around a GEMM is no communication, and a DMA engine needs none.
+double communication_units(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
+                           const ResourceTable& resources);
+
+/// Fills in the numbers that are read off a simulated run: exposed communication, utilisation, compute units
+/// of communication.
 void observe(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
              const ResourceTable& resources, RunResult& result);
 /// Fills in what one can look at: timeline, counters.

@@ -9,6 +9,7 @@
 #include "sim/baseline.hpp"
 #include "sim/experiment.hpp"
 #include "sim/observe.hpp"
+#include "sim/schedules/staging.hpp"
 
 namespace overlap {
 namespace {
@@ -144,6 +145,8 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
     result.tasks = graph.size();
     result.engine = scenario.engine;
     result.wall_ms = simulated.wall_ms;
+    result.staging = staging_bytes(graph, *scenario.schedule, scenario.workload, scenario.machine->topology,
+                                   scenario.params);
     observe(graph, costs, simulated, scenario.machine->resources, result);
     if (options.record) record(graph, costs, simulated, scenario.machine->resources, result);
     return result;

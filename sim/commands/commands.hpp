@@ -12,6 +12,7 @@ void add_cost_command(CLI::App& app);
 void add_import_command(CLI::App& app);
 void add_list_commands(CLI::App& app);
 void add_sweep_command(CLI::App& app);
+void add_report_command(CLI::App& app);
 /// `status` gets the exit code: 3 where something is outside its tolerance.
 void add_verify_command(CLI::App& app, int& status);
 void add_compare_command(CLI::App& app, int& status);

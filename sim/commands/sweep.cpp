@@ -60,15 +60,16 @@ std::string summary(const SweepFolder& folder, std::uint64_t before, double seco
 /// Runs what is missing, by threads of this process or by the processes of a cluster.
 void run_missing(const DesignSpace& space, SweepFolder& folder, int threads, const Cluster& cluster,
                  const ConfigFolder& configs) {
+    SharedParts shared(configs);
     ProgressLine line(std::cerr, isatty(STDERR_FILENO) == 1, folder.next(), space.size());
     const SweepObserver observer{
         [] { return interrupted.load(); },
         [&](const SweepFolder& at) { line.show(at.next(), at.points(), at.errors()); }};
     if (cluster.processes() == 1) {
-        ThreadWorkers workers(threads, space, configs);
+        ThreadWorkers workers(threads, space, shared);
         run_sweep(space, folder, workers, observer);
     } else {
-        ClusterWorkers workers(cluster, space, configs);
+        ClusterWorkers workers(cluster, space, shared);
         std::future<void> done =
             std::async(std::launch::async, [&] { run_sweep(space, folder, workers, observer); });
         workers.exchange(done);
@@ -110,7 +111,8 @@ void follow(const SweepFlags& flags, Cluster& cluster, const ConfigFolder& confi
         space.reset();
     }
     if (!cluster.all(space && space->resolved().dump() == sweep)) return;
-    PointRunner runner(*space, configs);
+    SharedParts shared(configs);
+    PointRunner runner(*space, shared);
     cluster.serve(runner);
 }
 

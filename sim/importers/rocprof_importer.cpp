@@ -1,45 +1,20 @@
 // rocprofv3 of ROCprofiler-SDK. Source of both forms: github.com/ROCm/rocprofiler-sdk,
 // source/docs/how-to/using-rocprofv3.rst and source/lib/output.
-#include <csv.h>
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
 #include "sim/core/config_reader.hpp"
+#include "sim/core/csv_reader.hpp"
 #include "sim/importers/trace_importer.hpp"
 
 namespace overlap {
 namespace {
 
-using Row = std::vector<std::string>;
-
-/// All rows of a CSV file, the header first; libcsv knows quotes.
-std::vector<Row> read_csv_rows(const std::filesystem::path& path) {
-    std::ifstream in(path, std::ios::binary);
-    if (!in) throw UserError(path.string() + ": cannot be read (no such file, or no permission)");
-    std::stringstream text;
-    text << in.rdbuf();
-    const std::string content = text.str();
-
-    struct State {
-        std::vector<Row> rows;
-        Row row;
-    } state;
-    csv_parser parser{};
-    if (csv_init(&parser, CSV_STRICT | CSV_APPEND_NULL) != 0) throw std::runtime_error("csv_init failed");
-    const auto cell = [](void* data, std::size_t size, void* to) {
-        static_cast<State*>(to)->row.emplace_back(static_cast<const char*>(data), size);
-    };
-    const auto line = [](int, void* to) {
-        auto* all = static_cast<State*>(to);
-        all->rows.push_back(std::exchange(all->row, {}));
-    };
-    const std::size_t read = csv_parse(&parser, content.data(), content.size(), cell, line, &state);
-    const bool whole = read == content.size() && csv_fini(&parser, cell, line, &state) == 0;
-    csv_free(&parser);
-    if (!whole || state.rows.empty())
-        throw UserError(path.string() + ":" + std::to_string(state.rows.size() + 1) + ": is no CSV");
-    return state.rows;
+/// All rows, the header first.
+std::vector<CsvRow> read_csv_rows(const std::filesystem::path& path) {
+    std::vector<CsvRow> rows;
+    read_csv(path, [&](const CsvRow& row, std::size_t) { rows.push_back(row); });
+    if (rows.empty()) throw UserError(path.string() + ":1: is empty");
+    return rows;
 }
 
 /// GPUs 0, 1, … in the order of their handles.
@@ -68,7 +43,7 @@ std::optional<TaskKind> kind_of_copy(bool from_gpu, bool to_gpu, bool same) {
 class RocprofCsvImporter final : public TraceImporter {
 public:
     RecordedTrace read(const std::filesystem::path& path) const override {
-        const std::vector<Row> rows = read_csv_rows(path);
+        const std::vector<CsvRow> rows = read_csv_rows(path);
         const Table table{path.string(), rows};
         RecordedTrace trace;
         trace.recorded_by = "rocprofv3";
@@ -99,7 +74,7 @@ public:
 private:
     struct Table {
         std::string file;
-        const std::vector<Row>& rows;
+        const std::vector<CsvRow>& rows;
 
         bool has(const std::string& column) const {
             return std::find(rows[0].begin(), rows[0].end(), column) != rows[0].end();

@@ -54,6 +54,8 @@ constexpr std::array columns{
     Column{"engine", "/engine"},
     Column{"wall_ms", "/wall_ms"},
     Column{"params", "/config/params"},
+    Column{"comm_cus", "/comm_cus"},
+    Column{"staging_bytes", "/staging_bytes"},
 };
 
 bool has(CsvClock clock, const Column& column) {

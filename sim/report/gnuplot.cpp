@@ -77,6 +77,36 @@ void require_gnuplot() {
     run_gnuplot("");
 }
 
+/// Only the quote itself is special there.
+std::string gnuplot_quoted(const std::string& text) {
+    std::string result = "'";
+    for (const char letter : text) {
+        if (letter == '\'') result += '\'';
+        result += letter == '\n' ? ' ' : letter;
+    }
+    return result + "'";
+}
+
+void require_picture_name(const std::filesystem::path& file) {
+    const std::string extension = file.extension().string();
+    if (extension != ".svg" && extension != ".png")
+        throw UserError(file.string() + ": a picture ends with '" + extension + "' (allowed: .svg, .png)");
+}
+
+void write_picture(const std::filesystem::path& file, const GnuplotScript& script) {
+    require_picture_name(file);
+    const auto size = [&](int factor) {
+        return " size " + std::to_string(factor * script.width) + "," +
+               std::to_string(factor * script.height);
+    };
+    const std::string common = " noenhanced font 'sans-serif,15' background '#FFFFFF'\nset encoding utf8\n";
+    const std::string terminal =
+        file.extension() == ".svg"
+            ? "set terminal svg" + size(1) + common
+            : "set terminal pngcairo fontscale 2 linewidth 2 pointscale 2" + size(2) + common;
+    write_file_atomically(file, run_gnuplot(terminal + script.text));
+}
+
 void write_svg(const std::filesystem::path& file, const Plot& plot) {
     write_file_atomically(file, run_gnuplot(to_gnuplot(plot)));
 }

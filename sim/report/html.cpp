@@ -29,7 +29,8 @@ for(const table of document.querySelectorAll('table.data')){
     for(const row of rows){const text=row.textContent.toLowerCase();
       row.hidden=!words.every(word=>text.includes(word));}};
   if(rows.length>12)table.parentNode.insertBefore(box,table);
-  [...table.tHead.rows[0].cells].forEach((head,i)=>{let up=false;head.onclick=()=>{up=!up;
+  [...table.tHead.rows[0].cells].forEach((head,i)=>{let up=false;head.tabIndex=0;
+    head.onkeydown=event=>{if(event.key==='Enter')head.onclick();};head.onclick=()=>{up=!up;
     const key=row=>{const text=row.cells[i].textContent,n=parseFloat(text);return isNaN(n)?text:n;};
     rows.sort((a,b)=>{const x=key(a),y=key(b);return(x<y?-1:x>y?1:0)*(up?1:-1);});
     rows.forEach(row=>body.appendChild(row));};});
@@ -69,11 +70,12 @@ std::string html_escaped(std::string_view text) {
     return result;
 }
 
-std::string html_page(const std::string& title, const std::string& body) {
+std::string html_page(const std::string& title, const std::string& body, std::string_view more_style,
+                      std::string_view more_script) {
     return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<title>" +
-           html_escaped(title) + "</title>\n<style>" + std::string(style) + "</style></head>\n<body>\n<h1>" +
-           html_escaped(title) + "</h1>\n" + body + "<script>" + std::string(script) +
-           "</script>\n</body></html>\n";
+           html_escaped(title) + "</title>\n<style>" + std::string(style) + std::string(more_style) +
+           "</style></head>\n<body>\n<h1>" + html_escaped(title) + "</h1>\n" + body + "<script>" +
+           std::string(script) + std::string(more_script) + "</script>\n</body></html>\n";
 }
 
 std::string html_table(const std::vector<std::string>& head,

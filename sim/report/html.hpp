@@ -10,8 +10,10 @@ namespace overlap {
 std::string html_escaped(std::string_view text);
 
 /// A whole page that needs no other file: style, body, and a script that sorts and filters tables of class
-/// "data" (a text box above each; a click on a column's head sorts by it).
-std::string html_page(const std::string& title, const std::string& body);
+/// "data" (a text box above each; a click on a column's head, or Enter there, sorts by it). What a page needs
+/// besides is given as CSS and JavaScript.
+std::string html_page(const std::string& title, const std::string& body, std::string_view more_style = "",
+                      std::string_view more_script = "");
 
 /// A table of class "data". Cells are text; those that begin with a digit, + or - are set right.
 std::string html_table(const std::vector<std::string>& head,

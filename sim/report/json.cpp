@@ -36,6 +36,8 @@ Json to_json(const RunResult& result) {
     json["exposed_comm_us"] = to_microseconds(result.exposed_comm);
     json["losses_us"] = losses_json(result.losses);
     json["utilisation"] = utilisation_json(result.utilisation);
+    json["comm_cus"] = result.comm_cus;
+    json["staging_bytes"] = result.staging.si();
     json["tasks"] = result.tasks;
     json["engine"] = result.engine;
     json["wall_ms"] = result.wall_ms;

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <sstream>
 
+#include "sim/report/gnuplot.hpp"
+
 namespace overlap {
 namespace {
 
@@ -27,16 +29,6 @@ constexpr std::array<Look, 6> looks{{{"#0072B2", 6},    // blue circle
                                      {"#E69F00", 10},   // orange triangle, upside down
                                      {"#56B4E9", 2}}};  // sky-blue cross
 
-/// In gnuplot's single quotes only the quote itself is special.
-std::string quoted(const std::string& text) {
-    std::string result = "'";
-    for (const char letter : text) {
-        if (letter == '\'') result += '\'';
-        result += letter == '\n' ? ' ' : letter;
-    }
-    return result + "'";
-}
-
 std::string block(std::size_t panel, char kind, std::size_t index) {
     return "$p" + std::to_string(panel) + kind + std::to_string(index);
 }
@@ -56,8 +48,9 @@ void put_data(std::ostream& out, const PlotPanel& panel, std::size_t number) {
 }
 
 void put_axis(std::ostream& out, char name, const PlotAxis& axis) {
-    out << "set " << name << "label " << quoted(axis.label) << (name == 'x' ? " offset 0,0.4\n" : "\n")
-        << (axis.logarithmic ? "set" : "unset") << " logscale " << name << '\n'
+    out << "set " << name << "label " << gnuplot_quoted(axis.label)
+        << (name == 'x' ? " offset 0,0.4\n" : "\n") << (axis.logarithmic ? "set" : "unset") << " logscale "
+        << name << '\n'
         << "set format " << name << (axis.logarithmic ? " '%.10g'\n" : " '%g'\n");
     if (axis.limits.first == axis.limits.second)
         out << "set " << name << "range [*:*]\n";
@@ -66,7 +59,7 @@ void put_axis(std::ostream& out, char name, const PlotAxis& axis) {
 }
 
 void put_panel(std::ostream& out, const PlotPanel& panel, std::size_t number) {
-    out << "set title " << quoted(panel.title) << '\n'
+    out << "set title " << gnuplot_quoted(panel.title) << '\n'
         << (panel.square ? "set size ratio 1\n" : "set size noratio\n");
     put_axis(out, 'x', panel.x);
     put_axis(out, 'y', panel.y);
@@ -74,7 +67,7 @@ void put_panel(std::ostream& out, const PlotPanel& panel, std::size_t number) {
     for (std::size_t i = 0; i < panel.bands.size(); ++i) {
         const std::string data = block(number, 'b', i);
         layers.push_back(data + " using 1:2:4 with filledcurves fc rgb '#DDDDDD' fs solid noborder title " +
-                         quoted(panel.bands[i].name));
+                         gnuplot_quoted(panel.bands[i].name));
         layers.push_back(data + " using 1:3 with lines lc rgb '#555555' lw 1 notitle");
     }
     for (std::size_t i = 0; i < panel.series.size(); ++i) {
@@ -85,7 +78,7 @@ void put_panel(std::ostream& out, const PlotPanel& panel, std::size_t number) {
         // A title of its own: its marker is larger than a point.
         layers.push_back(data + " using 1:2 with points" + marker + " ps 0.45 lw 0.8" + colour + " notitle");
         layers.push_back("keyentry with points" + marker + " ps 0.9 lw 1.5" + colour + " title " +
-                         quoted(series.name));
+                         gnuplot_quoted(series.name));
     }
     out << "plot ";
     for (std::size_t i = 0; i < layers.size(); ++i) out << (i == 0 ? "" : ", \\\n     ") << layers[i];
@@ -177,7 +170,7 @@ std::string to_gnuplot(const Plot& plot) {
         << "set encoding utf8\n"
         << "set border 3 lc rgb '#555555'\nset tics nomirror out\nset grid lc rgb '#E6E6E6' lw 1\n"
         << "set key bmargin center vertical maxcols 1 samplen 2 Left reverse\n"
-        << "set multiplot layout 1," << plot.panels.size() << " title " << quoted(plot.title)
+        << "set multiplot layout 1," << plot.panels.size() << " title " << gnuplot_quoted(plot.title)
         << " font 'sans-serif,18'\n";
     for (std::size_t i = 0; i < plot.panels.size(); ++i) put_panel(out, plot.panels[i], i);
     out << "unset multiplot\n";

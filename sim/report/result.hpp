@@ -56,6 +56,8 @@ struct RunResult {
         overlap_efficiency;  ///< (speedup − 1) / (serial/ideal − 1); none where serial = ideal
     Losses losses;
     Utilisation utilisation;
+    double comm_cus = 0;  ///< compute units, the most that communication has of one GPU at one time
+    Bytes staging;        ///< memory on one GPU beyond operands and result (sim/schedules/staging.hpp)
     std::size_t tasks = 0;
     std::string engine;
     double wall_ms = 0;

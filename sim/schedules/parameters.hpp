@@ -25,6 +25,12 @@ struct PiecePoint {
     CommShape shape = CommShape::one_d;
     Uniformity uniformity = Uniformity::hetero;
     Granularity granularity = Granularity::unfused;
+
+    /// The pieces of a step do not lie in place as one block, but have to be brought together.
+    bool staged() const {
+        return granularity == Granularity::fused &&
+               (uniformity == Uniformity::hetero || shape == CommShape::one_d);
+    }
 };
 
 inline const std::array<std::string, 2> gemm_grain_names{"shard", "chunk"};

@@ -27,7 +27,7 @@ public:
           pieces_(pair, ranks, chunks, point.shape),
           fused_(point.granularity == Granularity::fused),
           hetero_(point.uniformity == Uniformity::hetero),
-          staged_(fused_ && ranks > 1 && (hetero_ || !pieces_.strided())) {
+          staged_(ranks > 1 && point.staged()) {
         if (staged_ && !scatter)
             throw UserError(
                 "no placement without the copies that put fused rows in place (scatter is false)");

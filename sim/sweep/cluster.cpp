@@ -89,8 +89,8 @@ void Cluster::serve(PointRunner& runner) {
     }
 }
 
-ClusterWorkers::ClusterWorkers(const Cluster& cluster, const DesignSpace& space, const ConfigFolder& folder)
-    : processes_(cluster.processes()), own_(space, folder), running_(static_cast<std::size_t>(processes_)) {
+ClusterWorkers::ClusterWorkers(const Cluster& cluster, const DesignSpace& space, SharedParts& shared)
+    : processes_(cluster.processes()), own_(space, shared), running_(static_cast<std::size_t>(processes_)) {
     for (int rank = 0; rank < processes_; ++rank) idle_.push(rank);
 }
 

@@ -37,7 +37,7 @@ private:
 /// made the cluster, which calls exchange() while others call run().
 class ClusterWorkers : public Workers {
 public:
-    ClusterWorkers(const Cluster& cluster, const DesignSpace& space, const ConfigFolder& folder);
+    ClusterWorkers(const Cluster& cluster, const DesignSpace& space, SharedParts& shared);
     /// Tells the others that there are no more points.
     ~ClusterWorkers() override;
 

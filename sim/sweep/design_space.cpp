@@ -46,6 +46,10 @@ DesignSpace::DesignSpace(const std::filesystem::path& file, const ConfigFolder& 
         size_ *= axis.values.size();
         fields_.insert(fields_.end(), axis.fields.begin(), axis.fields.end());
     }
+    for (const char* field : {"what_if.topology.nodes", "what_if.topology.gpus_per_node"})
+        if (!where_.empty() && std::find(fields_.begin(), fields_.end(), field) != fields_.end())
+            sweep.fail("where",
+                       "counts the GPUs of topology files, but '" + std::string(field) + "' is swept");
     learn_names(folder);
     constraints();
     require_values_that_run(folder);
@@ -195,6 +199,7 @@ void DesignSpace::require_values_that_run(const ConfigFolder& folder) const {
     constexpr std::uint64_t tries = 32;
     constexpr std::size_t most_looked_at = 2000;
     Constraints allowed = constraints();
+    Resolver resolver(folder);
     std::uint64_t stride = size_;  // between neighbours on the axis
     for (const Axis& axis : axes_) {
         stride /= axis.values.size();
@@ -208,7 +213,7 @@ void DesignSpace::require_values_that_run(const ConfigFolder& folder) const {
                 try {
                     const std::optional<DesignPoint> point = this->point(number, allowed);
                     if (!point) continue;
-                    resolve(point->config, folder);
+                    resolver.resolve(point->config);
                     reason.clear();
                     break;
                 } catch (const UserError& error) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/run.hpp"
+#include "sim/scenario.hpp"
 #include "sim/sweep/axes.hpp"
 #include "sim/sweep/constraint.hpp"
 

@@ -53,7 +53,8 @@ std::string PointRunner::header(const DesignSpace& space) {
 
 void PointRunner::run_point(const DesignPoint& point, Rows& rows) const {
     try {
-        add_row(space_, point, to_json(overlap::run(resolve(point.config, folder_))), rows);
+        const Scenario scenario = shared_.resolver.resolve(point.config);
+        add_row(space_, point, to_json(overlap::run(scenario, {false, &shared_.baselines})), rows);
     } catch (const std::exception& error) {
         add_failure(point, error.what(), rows);
     }

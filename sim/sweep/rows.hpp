@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "sim/run.hpp"
 #include "sim/sweep/design_space.hpp"
 
 namespace overlap {
@@ -14,11 +15,18 @@ struct Rows {
     Rows& operator+=(const Rows& other);
 };
 
+/// What points share: files that were read, baselines that were simulated. Thread-safe.
+struct SharedParts {
+    explicit SharedParts(const ConfigFolder& folder) : resolver(folder) {}
+    Resolver resolver;
+    Baselines baselines;
+};
+
 /// Runs points and writes their rows. Same point, same bytes, whoever runs it. One object serves one thread.
 class PointRunner {
 public:
-    PointRunner(const DesignSpace& space, const ConfigFolder& folder)
-        : space_(space), folder_(folder), constraints_(space.constraints()) {}
+    PointRunner(const DesignSpace& space, SharedParts& shared)
+        : space_(space), shared_(shared), constraints_(space.constraints()) {}
 
     /// Of the combinations first … first + count − 1; a point that fails becomes a row with the reason.
     Rows run(std::uint64_t first, std::uint64_t count);
@@ -31,7 +39,7 @@ private:
     void add_failure(const DesignPoint& point, const std::string& reason, Rows& rows) const;
 
     const DesignSpace& space_;
-    const ConfigFolder& folder_;
+    SharedParts& shared_;
     Constraints constraints_;
 };
 

@@ -18,8 +18,8 @@ public:
 
 class ThreadWorkers : public Workers {
 public:
-    ThreadWorkers(int threads, const DesignSpace& space, const ConfigFolder& folder)
-        : threads_(threads), runners_([&space, &folder] { return PointRunner(space, folder); }) {}
+    ThreadWorkers(int threads, const DesignSpace& space, SharedParts& shared)
+        : threads_(threads), runners_([&space, &shared] { return PointRunner(space, shared); }) {}
 
     int count() const override { return threads_; }
     Rows run(std::uint64_t first, std::uint64_t count) override { return runners_.local().run(first, count); }

@@ -76,10 +76,11 @@ class Setup(SimTestCase):
 
     def test_the_simulator_needs_nothing_for_gpus(self):
         simulator, everything = self.asked_for(), self.asked_for("--all")
+        more = "clang|lld|hip|rocm|chromium|selenium"
         self.assertIn("g++", simulator)
         self.assertEqual(everything[:len(simulator)], simulator)
-        self.assertEqual([name for name in simulator if re.search("clang|lld|hip|rocm", name)], [])
-        self.assertEqual([name for name in everything[len(simulator):] if not re.search("clang|lld|hip|rocm", name)], [])
+        self.assertEqual([name for name in simulator if re.search(more, name)], [])
+        self.assertEqual([name for name in everything[len(simulator):] if not re.search(more, name)], [])
 
     def test_installs_the_compilers_that_are_used(self):
         presets = json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]

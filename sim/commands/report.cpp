@@ -1,0 +1,81 @@
+#include <memory>
+
+#include "sim/commands/commands.hpp"
+#include "sim/core/config_reader.hpp"
+#include "sim/report/sweep_plots.hpp"
+#include "sim/report/sweep_report.hpp"
+
+namespace overlap {
+namespace {
+
+struct ReportFlags {
+    std::string folder, out, plot;
+    std::string kind = sweep_plot_names[0];
+    SweepPlot wanted;
+};
+
+void make_folder(const std::filesystem::path& folder) {
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) throw UserError(folder.string() + ": the folder can't be made (" + error.message() + ")");
+}
+
+/// A picture, or, where the name has no extension, a folder with one of every kind.
+void draw(const SweepPoints& points, const std::filesystem::path& where, SweepPlot plot) {
+    if (where.has_extension()) {
+        write_picture(where, to_gnuplot(points, plot));
+        return print(where.string() + "\n");
+    }
+    make_folder(where);
+    for (std::size_t kind = 0; kind < sweep_plot_names.size(); ++kind) {
+        plot.kind = static_cast<SweepPlotKind>(kind);
+        const std::filesystem::path file = where / (sweep_plot_names[kind] + ".svg");
+        write_picture(file, to_gnuplot(points, plot));
+        print(file.string() + "\n");
+    }
+}
+
+void execute(ReportFlags& flags) {
+    const std::filesystem::path folder = flags.folder, plot = flags.plot;
+    const auto kind = std::find(sweep_plot_names.begin(), sweep_plot_names.end(), flags.kind);
+    flags.wanted.kind = static_cast<SweepPlotKind>(kind - sweep_plot_names.begin());
+    if (!plot.empty()) {
+        if (plot.has_extension()) require_picture_name(plot);
+        require_gnuplot();
+    }
+    const SweepPoints points = read_sweep(folder);
+    if (!plot.empty()) draw(points, plot, flags.wanted);
+    if (!plot.empty() && flags.out.empty()) return;
+    const std::filesystem::path page =
+        flags.out.empty() ? folder / "report.html" : std::filesystem::path(flags.out);
+    write_file_atomically(page, to_html(points, OVERLAP_VERSION));
+    print(page.string() + "\n");
+}
+
+}  // namespace
+
+void add_report_command(CLI::App& app) {
+    CLI::App* command = app.add_subcommand(
+        "report", "Make a page of a sweep that needs no other file, or plots: what is best where, and why");
+    auto flags = std::make_shared<ReportFlags>();
+    SweepPlot& plot = flags->wanted;
+    command->add_option("folder", flags->folder, "What sim sweep FILE --out DIR wrote")->required();
+    command->add_option("--out", flags->out,
+                        "Page to write (default: report.html in the folder; none with --plot alone)");
+    CLI::Option* drawn = command->add_option(
+        "--plot", flags->plot, "Picture to draw, FILE.svg or FILE.png, or a folder for all kinds (gnuplot)");
+    const auto add = [&](const std::string& name, std::string& value, const std::string& text) {
+        return command->add_option(name, value, text)->needs(drawn);
+    };
+    add("--kind", flags->kind, "Kind of picture")
+        ->check(CLI::IsMember(std::vector<std::string>(sweep_plot_names.begin(), sweep_plot_names.end())));
+    add("--x", plot.x, "Heat map: what goes across (a column of points.csv)");
+    add("--y", plot.y, "Heat map: what goes down");
+    add("--value", plot.value, "Heat map: figure (a column of points.csv; default speedup)");
+    add("--against", plot.against, "Pareto front: comm_cus (default) or staging_bytes");
+    add("--scenario", plot.scenario,
+        "Name of a scenario, as on the page (default: the first; heat map: all)");
+    command->callback([flags] { execute(*flags); });
+}
+
+}  // namespace overlap

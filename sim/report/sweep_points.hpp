@@ -1,0 +1,113 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "sim/core/config_reader.hpp"
+
+namespace overlap {
+
+/// What a sweep varied, from its sweep.json.
+struct SweepInfo {
+    std::string name, description, version;  ///< version: of the program that ran it
+    std::uint64_t combinations = 0;          ///< of all axes, before constraints
+    Json base;                               ///< fields of the run config that all points share
+    struct Axis {
+        std::vector<std::string> fields;  ///< several: they change together
+        Json values;                      ///< rows of one value a field
+    };
+    std::vector<Axis> axes;
+    std::vector<std::string> constraints;
+};
+
+/// A figure of every point: a column of points.csv, shown as value · scale in `unit`.
+struct Metric {
+    enum class Better { less, more, neither };
+    const char* name;
+    const char* label;
+    const char* unit;
+    double scale;
+    Better better;
+};
+/// In the order of SweepPoints::metrics; the losses lie beside each other, after the ideal time.
+namespace column {
+enum Id : std::size_t {
+    makespan,
+    speedup,
+    overlap_efficiency,
+    exposed_comm,
+    serial,
+    gemm_alone,
+    comm_alone,
+    ideal,
+    first_loss,
+    last_loss = first_loss + 6,
+    cu_used,
+    hbm_used,
+    link_used,
+    dma_used,
+    comm_cus,
+    staging,
+    count
+};
+}  // namespace column
+using MetricId = column::Id;
+extern const std::array<Metric, column::count> sweep_metrics;
+/// "makespan [us]".
+std::string axis_label(const Metric& metric);
+/// Throws UserError with the nearest name.
+MetricId find_metric(const std::string& name);
+
+/// A column that says which point it is; values in a natural order: numbers by size, g2 before g10.
+struct Dimension {
+    std::string name;
+    bool choice = false;              ///< of a schedule or its parameters; else part of the scenario
+    bool swept = false;               ///< named by an axis
+    std::vector<std::string> values;  ///< empty where a point has none (chunks of `serial`)
+    std::vector<std::uint32_t> at;    ///< by row
+
+    const std::string& value(std::size_t row) const { return values[at[row]]; }
+};
+
+/// Which points are kept: all, or the best of each group where there are more than can be shown.
+enum class Kept { all, best_of_schedule_and_agent, best_of_schedule, best_of_scenario };
+
+/// The points of a sweep by columns. Rows are in the order of the file. A failed point has no scenario, and
+/// NaN for every figure, as has a figure that doesn't apply.
+struct SweepPoints {
+    static constexpr std::uint32_t none = UINT32_MAX;
+
+    SweepInfo info;
+    std::size_t read = 0, failed = 0;
+    Kept kept = Kept::all;
+    std::vector<std::uint64_t> point;   ///< its number in the sweep
+    std::vector<Dimension> dimensions;  ///< those that vary
+    std::vector<std::pair<std::string, std::string>> constants;
+    std::array<std::vector<double>, column::count> metrics;
+    std::vector<std::string> scenarios;   ///< what a schedule is to be found for; named by what varies
+    std::vector<std::uint32_t> scenario;  ///< by row
+    std::vector<std::string> errors;      ///< reasons
+    std::vector<std::uint32_t> error;     ///< by row
+
+    std::size_t rows() const { return point.size(); }
+    bool ok(std::size_t row) const { return scenario[row] != none; }
+    double figure(std::size_t row, MetricId metric) const { return metrics[metric][row]; }
+    /// None where no column of that name varies.
+    const Dimension* dimension(const std::string& name) const;
+};
+
+/// So many points are shown as they are.
+inline constexpr std::size_t most_points_shown = 200'000;
+/// And so many failed ones, where there are more points than that.
+inline constexpr std::size_t most_failures_shown = 1'000;
+
+/// Reads the folder that `sim sweep` wrote. Memory is bounded by `most` points, whatever the file's size:
+/// beyond, the best of each (scenario, schedule, agent) are kept, or of coarser groups where these are too
+/// many. Throws UserError where it is no such folder, a file is damaged, no point has a result, or there are
+/// more scenarios than `most`.
+SweepPoints read_sweep(const std::filesystem::path& folder, std::size_t most = most_points_shown);
+
+}  // namespace overlap

@@ -1,0 +1,52 @@
+#include "sim/schedules/staging.hpp"
+
+#include <algorithm>
+
+#include "sim/schedules/pieces.hpp"
+
+namespace overlap {
+namespace {
+
+/// By GPU: partial results that copies bring for the sums there.
+std::vector<Bytes> arrivals_for_sums(const TaskGraph& graph, int gpus) {
+    std::vector<Bytes> bytes(static_cast<std::size_t>(gpus));
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        // Sums on the compute stream are operators of the workload, whose inputs are their operands.
+        if (graph[id].kind() != TaskKind::reduce || graph[id].stream != local_stream) continue;
+        graph.for_each_edge_into(id, [&](const Edge& edge) {
+            if (const auto* copy = std::get_if<CopyWork>(&graph[edge.predecessor].work))
+                bytes[static_cast<std::size_t>(copy->dst)] += copy->bytes;
+        });
+    }
+    return bytes;
+}
+
+/// Of a row (with tokens in K a slab) of a fused step: the piece of A and what goes with it; the row of C, or
+/// with tokens in K the row of B.
+Bytes staged_row(const Pair& pair) {
+    const GemmShape& gemm = pair.gemm;
+    if (pair.shard_dim == ShardDim::k)
+        return matrix_size(1, gemm.m, gemm.dtype) + matrix_size(1, gemm.n, gemm.dtype);
+    return matrix_size(1, gemm.k, gemm.dtype) + matrix_size(1, gemm.n, output_type(gemm.dtype));
+}
+
+}  // namespace
+
+Bytes staging_bytes(const TaskGraph& graph, const ScheduleEntry& schedule, const Workload& workload,
+                    const Topology& topology, const ScheduleParams& params) {
+    const int ranks = topology.gpus();
+    std::vector<Bytes> bytes = arrivals_for_sums(graph, ranks);
+    const Pair* pair = workload.pair();
+    const PiecePoint point = schedule.make()->point(params);
+    if (pair != nullptr && point.staged() && params.scatter && ranks > 1) {
+        const std::int64_t length = pair->shard_dim == ShardDim::k ? pair->gemm.k : pair->gemm.m;
+        for (int rank = 0; rank < ranks; ++rank) {
+            const std::int64_t own =
+                point.uniformity == Uniformity::hetero ? part_length(length, ranks, rank) : 0;
+            bytes[static_cast<std::size_t>(rank)] += static_cast<double>(length - own) * staged_row(*pair);
+        }
+    }
+    return *std::max_element(bytes.begin(), bytes.end());
+}
+
+}  // namespace overlap

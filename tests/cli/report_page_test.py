@@ -1,0 +1,247 @@
+"""The page of `sim report` in a browser: opened from its file, used with mouse and keyboard, its values compared with
+those worked out here from points.csv. Skipped where Chromium or Selenium is missing (scripts/setup --all)."""
+import json
+import os
+import shutil
+import tempfile
+import unittest
+
+from sweep_folder import LINK, LOSSES, SweepTestCase, read_points
+
+try:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import Select
+except ImportError:
+    webdriver = None
+
+MISSING = [name for name, there in (("chromium", shutil.which("chromium")), ("chromedriver", shutil.which("chromedriver")),
+                                    ("python3-selenium", webdriver)) if not there]
+
+
+def number(text):
+    return float(text) if text else None
+
+
+@unittest.skipIf(MISSING, "not installed: " + ", ".join(MISSING))
+class ReportPage(SweepTestCase):
+    @classmethod
+    def setUpClass(cls):
+        os.environ["no_proxy"] = "localhost,127.0.0.1"
+        profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        cls.addClassCleanup(profile.cleanup)
+        options = webdriver.ChromeOptions()
+        options.binary_location = shutil.which("chromium")
+        for argument in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "window-size=1280,1000",
+                         "disable-background-networking", "user-data-dir=" + profile.name):
+            options.add_argument("--" + argument)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        cls.page = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
+        cls.addClassCleanup(cls.page.quit)
+
+    def setUp(self):
+        super().setUp()
+        self.output("report", "sweep")
+        self.rows = read_points(self.folder / "sweep")
+        self.ok = [row for row in self.rows if not row["error"]]
+        self.url = (self.folder / "sweep" / "report.html").resolve().as_uri()
+        self.page.get_log("performance")
+        self.page.get(self.url)
+
+    def tearDown(self):
+        self.assertEqual([entry for entry in self.page.get_log("browser") if entry["level"] != "INFO"], [])
+        messages = [json.loads(entry["message"])["message"] for entry in self.page.get_log("performance")]
+        requests = [one["params"] for one in messages if one["method"] == "Network.requestWillBeSent"]
+        # Not those of the browser's own start page.
+        urls = {one["request"]["url"] for one in requests if not one["documentURL"].startswith("chrome:")}
+        self.assertEqual(urls, {self.url})
+
+    def pick(self, name, text):
+        Select(self.page.find_element(By.NAME, name)).select_by_visible_text(text)
+
+    def texts(self, css):
+        return [one.get_attribute("textContent") for one in self.page.find_elements(By.CSS_SELECTOR, css)]
+
+    def table(self, css):
+        script = "return [...document.querySelector(arguments[0]).tBodies[0].rows].map(row => [...row.cells].map(cell => cell.textContent))"
+        return self.page.execute_script(script, css)
+
+    def assert_close(self, shown, value):
+        """Figures are shown with at least three and a half digits."""
+        self.assertAlmostEqual(number(shown), value, delta=abs(value) * 6e-4 + 1e-9)
+
+    def by_scenario(self):
+        found = {}
+        for row in self.ok:
+            found.setdefault(f"{row['workload']}, bandwidth_GBps {row[LINK]}", []).append(row)
+        return found
+
+    def test_best_of_each_scenario(self):
+        shown = {cells[0]: cells for cells in self.table("#best table")}
+        self.assertEqual(list(shown), list(self.by_scenario()))
+        for name, rows in self.by_scenario().items():
+            best = min(rows, key=lambda row: row["makespan_us"])
+            others = [row for row in rows if row["schedule"] != best["schedule"]]
+            second = min(others, key=lambda row: row["makespan_us"])
+            cells = shown[name]
+            self.assertEqual(cells[1], str(len(rows)))
+            self.assertIn(best["schedule"] + (f", chunks {best['chunks']}" if best["chunks"] else ""), cells[2])
+            self.assert_close(cells[3], best["makespan_us"])
+            self.assert_close(cells[4], best["speedup"])
+            self.assertEqual(cells[5], f"{100 * best['ideal_us'] / best['makespan_us']:.1f} %")
+            self.assertIn(second["schedule"], cells[7])
+            self.assertEqual(cells[8], f"+{100 * (second['makespan_us'] / best['makespan_us'] - 1):.1f} %")
+            parts = {loss: second[f"losses_us.{loss}"] - best[f"losses_us.{loss}"] for loss in LOSSES}
+            parts["ideal"] = second["ideal_us"] - best["ideal_us"]
+            decides = max(parts, key=parts.get)
+            self.assertTrue(cells[9].startswith(decides.replace("fill_drain", "fill/drain")), (cells[9], parts))
+
+    def heat_map(self, x, y, value, better, **fixed):
+        """Best value by (y, x), worked out here."""
+        cells = {}
+        for row in self.ok:
+            if row[value] != "" and all(row[name] == wanted for name, wanted in fixed.items()):
+                at = (row[y], row[x])
+                cells[at] = better(cells.get(at, row[value]), row[value])
+        return cells
+
+    def assert_heat_map(self, expected, xs, ys):
+        self.assertEqual(self.texts("table.heat thead th")[1:], [x or "(none)" for x in xs])
+        self.assertEqual(self.texts("table.heat tbody th"), [y or "(none)" for y in ys])
+        for y, shown in zip(ys, self.table("table.heat")):
+            for x, text in zip(xs, shown[1:]):
+                if (y, x) in expected:
+                    self.assert_close(text, expected[y, x])
+                else:
+                    self.assertEqual(text, "")
+
+    def test_heat_map_over_any_two_axes(self):
+        chunks, links = ["2", "4", "16", ""], ["0.5x", "1x", "2x", "10x"]  # by size
+        self.pick("heat-x", "chunks")
+        self.pick("heat-y", LINK)
+        self.pick("heat-value", "makespan [us]")
+        self.assert_heat_map(self.heat_map("chunks", LINK, "makespan_us", min), chunks, links)
+        self.pick("heat-fixed-agent", "cu")
+        self.pick("heat-fixed-workload", "gate_10")
+        found = self.heat_map("chunks", LINK, "makespan_us", min, agent="cu", workload="gate_10")
+        self.assertNotIn(("1x", "16"), found)  # failed
+        self.assert_heat_map(found, chunks, links)
+        self.pick("heat-value", "overlap efficiency [%]")
+        self.pick("heat-x", "schedule")
+        found = self.heat_map("schedule", LINK, "overlap_efficiency", max, agent="cu", workload="gate_10")
+        self.assert_heat_map({at: 100 * value for at, value in found.items()}, ["hetero_fused_1d", "ring_chunked", "serial"], links)
+
+    def test_heat_map_by_keyboard(self):
+        self.pick("heat-x", "agent")
+        self.pick("heat-y", "schedule")
+        found = self.heat_map("agent", "schedule", "speedup", max)
+        cell = self.page.find_element(By.CSS_SELECTOR, "table.heat td")
+        self.page.execute_script("arguments[0].focus()", cell)
+        cell.send_keys(Keys.ARROW_RIGHT)
+        self.page.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
+        focused = self.page.switch_to.active_element
+        self.assert_close(focused.text, found["ring_chunked", "cu" if self.texts("table.heat thead th")[1] == "dma" else "dma"])
+        self.assertIn("ring_chunked, chunks", self.texts("#heat-map p")[0])
+        self.assertIn("makespan", focused.get_attribute("title"))
+
+    def test_pareto_front_of_a_scenario(self):
+        name = "gate_10, bandwidth_GBps 0.5x"
+        self.pick("pareto-scenario", name)
+        for cost, label, scale in (("comm_cus", "compute units for communication [CU]", 1),
+                                   ("staging_bytes", "memory for staging [MB]", 1e-6)):
+            self.pick("pareto-cost", label)
+            rows = self.by_scenario()[name]
+            front = [row for row in rows if not any(
+                other[cost] <= row[cost] and other["makespan_us"] < row["makespan_us"] or
+                other[cost] < row[cost] and other["makespan_us"] <= row["makespan_us"] for other in rows)]
+            expected = sorted({(row[cost] * scale, row["makespan_us"]) for row in front})
+            shown = self.table("#pareto-table")
+            self.assertEqual(len(shown), len(expected))
+            for cells, (x, y) in zip(shown, expected):
+                self.assert_close(cells[0], x)
+                self.assert_close(cells[1], y)
+            marks = self.page.find_elements(By.CSS_SELECTOR, "#pareto svg .on-front")
+            self.assertEqual(len(marks), len(expected))
+
+    def test_losses_of_a_scenario(self):
+        name = 'a, "b" </script>, bandwidth_GBps 2x'
+        self.pick("losses-scenario", name)
+        best = {}
+        for row in self.by_scenario()[name]:
+            best[row["schedule"]] = min(best.get(row["schedule"], row), row, key=lambda one: one["makespan_us"])
+        expected = sorted(best.values(), key=lambda row: row["makespan_us"])
+        shown = self.table("#losses-table")
+        self.assertEqual([cells[0] for cells in shown], [row["schedule"] for row in expected])
+        for cells, row in zip(shown, expected):
+            for text, column in zip(cells[2:], ["ideal_us", *(f"losses_us.{loss}" for loss in LOSSES), "makespan_us"]):
+                self.assert_close(text, row[column])
+        self.assertEqual(len(self.page.find_elements(By.CSS_SELECTOR, "#losses svg rect title")), 8 * len(expected))
+
+    def count(self):
+        return int(self.page.find_element(By.ID, "points-count").text.split()[0])
+
+    def column(self, name):
+        at = self.texts("#points thead button").index(name)
+        return [cells[at] for cells in self.table("#points table")]
+
+    def test_points_are_filtered(self):
+        self.assertEqual(self.count(), len(self.rows))
+        words = self.page.find_element(By.NAME, "words")
+        words.send_keys("RING 10x")
+        expected = [row for row in self.rows if row["schedule"] == "ring_chunked" and row[LINK] == "10x"]
+        self.assertEqual(self.column("point"), [row["point"] for row in expected])
+        self.pick("only-agent", "cu")
+        expected = [row for row in expected if row["agent"] == "cu"]
+        self.assertEqual(self.count(), len(expected))
+        self.assertEqual(self.column("point"), [row["point"] for row in expected])
+        words.clear()
+        words.send_keys("nothing like it")
+        self.assertEqual((self.count(), self.column("point")), (0, []))
+
+    def test_points_are_sorted(self):
+        head = next(one for one in self.page.find_elements(By.CSS_SELECTOR, "#points thead button") if one.text == "makespan [us]")
+        self.pick("only-chunks", "16")
+        wanted = [row for row in self.rows if row["chunks"] == "16"]
+        failed = sum(row["error"] != "" for row in wanted)
+        makespans = sorted(row["makespan_us"] for row in wanted if not row["error"])
+        for order in (makespans, makespans[::-1]):
+            head.click()
+            shown = self.column("makespan [us]")
+            for text, value in zip(shown, order):
+                self.assert_close(text, value)
+            self.assertEqual(shown[len(order):], [""] * failed)  # at the end in either order
+        head.send_keys(Keys.ENTER)
+        self.assert_close(self.column("makespan [us]")[0], makespans[0])
+
+    def test_all_points_and_figures_can_be_seen(self):
+        self.assertEqual(len(self.column("point")), 100)
+        self.page.find_element(By.ID, "points-more").click()
+        self.assertEqual(self.column("point"), [row["point"] for row in self.rows])
+        self.page.find_element(By.NAME, "all-figures").click()
+        for text, row in zip(self.column("pattern loss [us]"), self.rows):
+            self.assertEqual(number(text), row["losses_us.pattern"] if not row["error"] else None)
+
+    def test_failed_points_are_seen(self):
+        self.page.find_element(By.NAME, "failures").click()
+        failed = [row for row in self.rows if row["error"]]
+        self.assertTrue(failed)
+        self.assertEqual(self.column("point"), [row["point"] for row in failed])
+        self.assertEqual(self.column("error"), [row["error"] for row in failed])
+        self.assertIn(f"{len(failed)} failed", self.page.find_element(By.ID, "summary").text)
+
+    def test_fits_and_can_be_read_in_light_and_dark(self):
+        self.assertLessEqual(*self.page.execute_script("return [document.documentElement.scrollWidth, window.innerWidth]"))
+        for scheme in ("light", "dark"):
+            self.page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+            for css in ("body", "th", "#points td", ".note", "select", "tr.failed td", "#points button"):
+                ratio = self.page.execute_script("""
+                    const parse = text => text.match(/[\\d.]+/g).map(Number);
+                    const light = ([r, g, b]) => [r, g, b].map(x => x / 255).map(x => x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4)
+                      .reduce((sum, x, i) => sum + x * [0.2126, 0.7152, 0.0722][i], 0);
+                    let one = [...document.querySelectorAll(arguments[0])].pop(), under = one;
+                    while (parse(getComputedStyle(under).backgroundColor)[3] === 0) under = under.parentElement;
+                    const pair = [getComputedStyle(one).color, getComputedStyle(under).backgroundColor].map(parse).map(light);
+                    return (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);""", css)
+                self.assertGreaterEqual(ratio, 4.5, (scheme, css))  # WCAG 2, level AA
