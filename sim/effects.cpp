@@ -7,10 +7,6 @@
 namespace overlap {
 namespace {
 
-bool is_computation(TaskKind kind) {
-    return kind == TaskKind::gemm || kind == TaskKind::memory_bound || kind == TaskKind::local_copy;
-}
-
 void scale(Cost& cost, double share) {
     cost.body = cost.body * share;
     for (Demand& demand : cost.demands) demand.amount *= share;
@@ -23,6 +19,10 @@ void remove_latencies(Cost& cost) {
 }
 
 }  // namespace
+
+bool is_computation(TaskKind kind) {
+    return kind == TaskKind::gemm || kind == TaskKind::memory_bound || kind == TaskKind::local_copy;
+}
 
 Effects without(std::span<const std::string> names) {
     Effects effects;

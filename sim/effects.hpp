@@ -18,6 +18,9 @@ struct Effects {
     bool computation = true;    ///< GEMMs, memory-bound operators and packing: off leaves the transfers alone
 };
 
+/// What Effects::computation switches off; the rest are transfers and reductions.
+bool is_computation(TaskKind kind);
+
 /// Names that `--without` takes, in the order in which losses are taken apart.
 inline const std::array<std::string, 4> effect_names{"contention", "launch", "packing", "decomposition"};
 /// Throws UserError for a name that is none of effect_names.

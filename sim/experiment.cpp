@@ -28,27 +28,53 @@ EngineResult Experiment::run(std::span<const Cost> costs, std::uint64_t seed) co
     return engine_->run(graph_, costs, scenario_.machine->resources, seed);
 }
 
-Makespans Experiment::makespans(std::span<const Cost> costs) const {
-    Makespans result;
+template <class Visit>
+void Experiment::for_each_seed(std::span<const Cost> costs, Visit&& visit) const {
     const int seeds = several_orders(costs) ? scenario_.seeds : 1;
     for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(seeds); ++seed)
-        result.emplace_back(run(costs, seed).makespan, seed);
-    std::sort(result.begin(), result.end());
-    return result;
+        visit(run(costs, seed), seed);
 }
 
 std::pair<Makespans, EngineResult> Experiment::median_run(std::span<const Cost> costs) const {
-    if (!several_orders(costs)) {
-        EngineResult only = run(costs, 0);
-        return {{{only.makespan, 0}}, std::move(only)};
-    }
-    Makespans all = makespans(costs);
+    Makespans all;
+    EngineResult last;
+    for_each_seed(costs, [&](EngineResult result, std::uint64_t seed) {
+        all.emplace_back(result.makespan, seed);
+        last = std::move(result);
+    });
+    if (all.size() == 1) return {std::move(all), std::move(last)};
+    std::sort(all.begin(), all.end());
     const std::uint64_t median = quantile(all, 0.5).second;
     return {std::move(all), run(costs, median)};
 }
 
-Seconds Experiment::makespan(const Effects& effects) const {
-    return quantile(makespans(price(effects)), 0.5).first;
+Ends Experiment::ends(const Effects& effects) const {
+    Makespans all, communication;
+    for_each_seed(price(effects), [&](const EngineResult& result, std::uint64_t seed) {
+        all.emplace_back(result.makespan, seed);
+        communication.emplace_back(end_of_communication(result), seed);
+    });
+    std::sort(all.begin(), all.end());
+    std::sort(communication.begin(), communication.end());
+    return {quantile(all, 0.5).first, quantile(communication, 0.5).first};
+}
+
+Seconds Experiment::end_of_communication(const EngineResult& result) const {
+    Seconds end;
+    for (TaskId id = 0; id < graph_.size(); ++id)
+        if (!is_computation(graph_[id].kind())) end = std::max(end, result.tasks[id].end);
+    return end;
+}
+
+bool Experiment::communication_is_free() const {
+    std::vector<bool> waits(graph_.size());  // for computation, itself included
+    for (TaskId id = 0; id < graph_.size(); ++id) {
+        bool any = waits[graph_.stream_predecessor(id)];
+        graph_.for_each_edge_into(id, [&](const Edge& edge) { any = any || waits[edge.predecessor]; });
+        if (any && !is_computation(graph_[id].kind())) return false;
+        waits[id] = any || is_computation(graph_[id].kind());
+    }
+    return true;
 }
 
 Seconds Experiment::communication(Effects effects) const {

@@ -16,6 +16,12 @@ using Makespans = std::vector<std::pair<Seconds, std::uint64_t>>;
 /// The one of nearest rank.
 const Makespans::value_type& quantile(const Makespans& sorted, double share);
 
+/// Medians over the seeds of one graph with one set of effects.
+struct Ends {
+    Seconds all;
+    Seconds communication;  ///< of the last transfer or reduction
+};
+
 /// One graph of a scenario, simulated under any effects. Thread-safe; both must outlive it.
 class Experiment {
 public:
@@ -24,18 +30,24 @@ public:
     std::vector<Cost> price(const Effects& effects) const { return pricer_.price(effects); }
     /// Makespans of all seeds (one, where nothing is left unspecified), and a run with their median.
     std::pair<Makespans, EngineResult> median_run(std::span<const Cost> costs) const;
-    /// The median over the seeds.
-    Seconds makespan(const Effects& effects) const;
+    Ends ends(const Effects& effects) const;
+    Seconds makespan(const Effects& effects) const { return ends(effects).all; }
     /// Transfers and reductions alone.
     Seconds communication(Effects effects) const;
     /// Computation alone, each operator whole: the GPU with most of it.
     Seconds computation(const Effects& effects) const;
+    /// Whether no transfer and no reduction waits for computation. Where contention and launches are off,
+    /// too, nothing is shared with it, and they end as they would alone.
+    bool communication_is_free() const;
     const Pricer& pricer() const { return pricer_; }
 
 private:
     bool several_orders(std::span<const Cost> costs) const;
     EngineResult run(std::span<const Cost> costs, std::uint64_t seed) const;
-    Makespans makespans(std::span<const Cost> costs) const;
+    /// Calls `visit(result, seed)` for a run with each seed, one where no order is left unspecified.
+    template <class Visit>
+    void for_each_seed(std::span<const Cost> costs, Visit&& visit) const;
+    Seconds end_of_communication(const EngineResult& result) const;
 
     const Scenario& scenario_;
     const TaskGraph& graph_;

@@ -53,27 +53,31 @@ public:
     Attribution(Jobs& jobs, const Experiment& own, Effects effects) {
         const auto without = [&](bool& effect, bool matters) {
             const bool had = std::exchange(effect, false);
-            steps_.push_back(had && matters ? jobs.start([&own, effects] { return own.makespan(effects); })
-                                            : std::future<Seconds>());
+            steps_.push_back(had && matters ? jobs.start([&own, effects] { return own.ends(effects); })
+                                            : std::future<Ends>());
         };
         without(effects.contention, true);
         without(effects.launch, true);
         without(effects.packing, own.pricer().has_packing());
         without(effects.decomposition, own.pricer().has_decomposition());
-        communication_ = jobs.start([&own, effects] { return own.communication(effects); });
+        const bool in_last_step = steps_.back().valid() && own.communication_is_free();
+        if (!in_last_step)
+            communication_ = jobs.start([&own, effects] { return own.communication(effects); });
     }
 
     Losses losses(Seconds makespan, const Baseline& baseline, Seconds ideal) {
         Losses losses;
         Seconds before = makespan;
+        Ends last;
         const std::array parts{&losses.contention, &losses.launch, &losses.packing, &losses.decomposition};
         for (std::size_t i = 0; i < parts.size(); ++i) {
             if (!steps_[i].valid()) continue;
-            const Seconds after = steps_[i].get();
-            *parts[i] = before - after;
-            before = after;
+            last = steps_[i].get();
+            *parts[i] = before - last.all;
+            before = last.all;
         }
-        const Seconds steady = std::max(baseline.bare_computation, communication_.get());
+        const Seconds communication = communication_.valid() ? communication_.get() : last.communication;
+        const Seconds steady = std::max(baseline.bare_computation, communication);
         const Seconds best_pattern = std::max(baseline.bare_computation, baseline.bare_communication);
         losses.fill_drain = before - steady;
         losses.pattern = steady - best_pattern;
@@ -82,8 +86,8 @@ public:
     }
 
 private:
-    std::vector<std::future<Seconds>> steps_;  ///< invalid where it would be the same run
-    std::future<Seconds> communication_;
+    std::vector<std::future<Ends>> steps_;  ///< invalid where it would be the same run
+    std::future<Seconds> communication_;    ///< invalid where it is seen in the last step
 };
 
 std::string scenario_line(const Scenario& scenario) {

@@ -107,6 +107,7 @@ bool UnitPools::is_in_turn(const Pool& pool, const Waiter& waiter) const {
 }
 
 std::size_t UnitPools::next_waiter(const Pool& pool) const {
+    if (pool.waiting.size() == 1) return 0;
     const auto before = [&](const Waiter& a, const Waiter& b) {
         const bool round_robin = pool.order == QueueOrder::round_robin;
         const auto turn = [&](const Waiter& w) {
