@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "models/contention.hpp"
+#include "models/gpu_spread.hpp"
 
 namespace overlap {
 namespace {
@@ -28,7 +29,11 @@ void remove_latencies(Cost& cost) {
 class Pricer {
 public:
     Pricer(const Workload& workload, const Machine& machine, const CostModels& models, const Effects& effects)
-        : workload_(workload), machine_(machine), models_(models), effects_(effects) {}
+        : workload_(workload),
+          machine_(machine),
+          models_(models),
+          effects_(effects),
+          slowest_(slowest_of(machine.topology.gpus(), machine.topology.device().variation.gpu_speed)) {}
 
     Cost price(const Task& task) {
         const TaskKind kind = task.kind();
@@ -40,7 +45,7 @@ public:
 private:
     // On its own, so that the cost is made where it is returned to: it is large.
     Cost full_price(const Task& task, TaskKind kind) {
-        Cost cost = kind == TaskKind::gemm ? gemm(task) : models_.cost(task, machine_);
+        Cost cost = kind == TaskKind::gemm ? scaled(gemm(task), slowest_) : models_.cost(task, machine_);
         if (effects_.contention)
             add_interference(task, machine_, cost);
         else
@@ -64,6 +69,7 @@ private:
     const Machine& machine_;
     const CostModels& models_;
     const Effects& effects_;
+    double slowest_;  // schedules wait for the slowest GPU: its GEMMs are everybody's
 };
 
 }  // namespace

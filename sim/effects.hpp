@@ -23,8 +23,9 @@ inline const std::array<std::string, 4> effect_names{"contention", "launch", "pa
 /// Throws UserError for a name that is none of effect_names.
 Effects without(std::span<const std::string> names);
 
-/// The cost of every task of a graph with these effects. Without decomposition, a part of the pair's GEMM
-/// costs the whole GEMM times its share of the FLOPs.
+/// The cost of every task of a graph with these effects. GEMMs take as long as on the slowest of the
+/// machine's GPUs, where these are known to differ (models/gpu_spread.hpp). Without decomposition, a part of
+/// the pair's GEMM costs the whole GEMM times its share of the FLOPs.
 std::vector<Cost> price(const TaskGraph& graph, const Workload& workload, const Machine& machine,
                         const CostModels& models, const Effects& effects);
 
