@@ -4,6 +4,7 @@
 #include <string>
 
 #include "models/gemm_parameters.hpp"
+#include "models/gemm_times.hpp"
 
 namespace overlap {
 
@@ -11,6 +12,7 @@ namespace overlap {
 struct Calibration {
     std::string device;
     std::map<DType, GemmParameters> gemm;
+    GemmTimes gemm_times = {};  ///< measured; empty for most devices
 
     /// Throws UserError that lists the data types there are.
     const GemmParameters& gemm_for(DType dtype) const {

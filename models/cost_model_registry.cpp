@@ -6,6 +6,7 @@
 
 namespace overlap {
 
+std::unique_ptr<CostModel> make_gemm_measured();
 std::unique_ptr<CostModel> make_gemm_tiled();
 std::unique_ptr<CostModel> make_gemm_roofline();
 std::unique_ptr<CostModel> make_dma_copy();
@@ -14,7 +15,11 @@ std::unique_ptr<CostModel> make_streaming();
 std::unique_ptr<CostModel> make_library_kernel();
 
 std::span<const CostModelEntry> cost_models() {
-    static const std::array<CostModelEntry, 6> entries{{
+    static const std::array<CostModelEntry, 7> entries{{
+        {"gemm_measured", "gemm",
+         "The measured time of a shape that the calibration lists (H200: the parts of many operators); "
+         "gemm_tiled for every other.",
+         make_gemm_measured},
         {"gemm_tiled", "gemm",
          "Macro-tiles in waves with a tail, split-K, operand traffic with cache reuse; fitted per device and "
          "dtype.",

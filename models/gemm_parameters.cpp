@@ -119,6 +119,7 @@ std::map<DType, GemmParameters> read_gemm_calibration(const ConfigFile& file) {
     config.text("device");
     for (const std::string& group : calibrated_groups)  // of the device, read with its file
         if (config.has(group)) config.raw(group);
+    if (config.has("measured_gemms")) config.raw("measured_gemms");  // read_gemm_times reads it
     ConfigObject gemm = config.object("gemm");
     auto result = read_gemm_parameters(gemm);
     config.finish();

@@ -59,7 +59,8 @@ DeviceSpec ConfigFolder::device(const std::string& name) const {
 }
 
 Calibration ConfigFolder::calibration(const std::string& device) const {
-    return {device, read_gemm_calibration(find("calibrations", device))};
+    const fs::path path = find("calibrations", device);
+    return {device, read_gemm_calibration(path), read_gemm_times(path)};
 }
 
 }  // namespace overlap

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/contention.hpp"
+#include "models/gpu_spread.hpp"
 
 namespace overlap {
 namespace {
@@ -40,15 +41,20 @@ Effects without(std::span<const std::string> names) {
 Pricer::Pricer(const TaskGraph& graph, const Workload& workload, const Machine& machine,
                const CostModels& models)
     : graph_(graph), workload_(workload), machine_(machine) {
+    // Schedules wait for the slowest GPU: its GEMMs are everybody's.
+    const double slowest = slowest_of(machine.topology.gpus(), machine.topology.device().variation.gpu_speed);
     alone_.reserve(graph.size());
     for (TaskId id = 0; id < graph.size(); ++id) {
         alone_.push_back(models.cost(graph[id], machine));
+        if (graph[id].kind() == TaskKind::gemm) scale(alone_.back(), slowest);
         has_packing_ = has_packing_ || graph[id].kind() == TaskKind::local_copy;
     }
     const Pair* pair = workload.pair();
     if (pair == nullptr) return;
-    for (int gpu = 0; gpu < machine.topology.gpus(); ++gpu)
+    for (int gpu = 0; gpu < machine.topology.gpus(); ++gpu) {
         wholes_.push_back(models.cost(Task{pair->gemm, gpu, compute_stream}, machine));
+        scale(wholes_.back(), slowest);
+    }
 }
 
 Cost Pricer::price(TaskId id, const Effects& effects) const {

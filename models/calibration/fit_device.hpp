@@ -18,7 +18,8 @@ struct DeviceParameter {
     double start = 0;
     double spread = 2;
     Range range;
-    std::string reason;  ///< for the belief
+    std::string reason;            ///< for the belief
+    bool of_several_gpus = false;  ///< not there while others are fitted: GPUs are alike
     std::string name() const { return group + "/" + key; }
 };
 

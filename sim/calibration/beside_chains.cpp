@@ -186,7 +186,7 @@ int runs_for(double window, double each) {
 std::string Beside::work_name() const {
     const auto* gemm = std::get_if<GemmShape>(&work);
     if (gemm == nullptr) return "local copy";
-    return "GEMM " + std::to_string(gemm->m) + "x" + std::to_string(gemm->n) + "x" + std::to_string(gemm->k);
+    return "GEMM " + shape_name(*gemm);
 }
 
 std::string Beside::name() const {

@@ -1,6 +1,7 @@
 #include "sim/calibration/device_problems.hpp"
 
 #include "sim/calibration/dma_copies.hpp"
+#include "sim/calibration/gpu_speeds.hpp"
 #include "sim/calibration/interference_factors.hpp"
 #include "sim/calibration/kernel_copies.hpp"
 #include "sim/calibration/local_kernels.hpp"
@@ -50,6 +51,8 @@ std::vector<DeviceProblem> device_problems(const std::string& device, const fs::
     if (peers) problems.push_back(kernel_copies(folder, shown));
     if (local) problems.push_back(local_kernels(folder, shown));
     if (peers && local) problems.push_back(interference_factors(folder, shown));
+    // Last: whatever the other rows are of, their times are those of one GPU.
+    if (has("parts_1.jsonl")) problems.push_back(gpu_speeds(folder, shown));
     return problems;
 }
 
@@ -59,8 +62,10 @@ std::vector<DeviceCalibration> calibrate_device(const Calibration& gemms, const 
     if (problems.empty()) return {};
     DeviceValues known;
     for (const DeviceProblem& problem : problems)
-        for (const DeviceParameter& parameter : problem.parameters) known[parameter.name()] = parameter.start;
-    const MachineMaker machines(gemms, configs);
+        for (const DeviceParameter& parameter : problem.parameters)
+            if (!parameter.of_several_gpus) known[parameter.name()] = parameter.start;
+    // Factors are of GEMMs as the model has them, so that they don't depend on which shapes were measured.
+    const MachineMaker machines({gemms.device, gemms.gemm}, configs);
     std::vector<DeviceCalibration> result;
     for (DeviceProblem& problem : problems) {
         result.push_back(calibrate(std::move(problem), [&](const DeviceValues& values) {

@@ -8,6 +8,7 @@
 
 #include "models/calibration/gemm_calibration.hpp"
 #include "models/calibration/gemm_json.hpp"
+#include "models/calibration/gemm_times_json.hpp"
 #include "models/calibration/measured_calibration.hpp"
 #include "sim/calibration/device_problems.hpp"
 #include "sim/commands/calibration_plots.hpp"
@@ -77,7 +78,9 @@ std::string shown(const fs::path& folder) {
 std::string calibrate_from_measurements(const CalibrateFlags& flags, const std::string& device,
                                         const fs::path& folder) {
     const std::vector<MeasuredCalibration> calibrations = calibrate_measured(device, folder);
-    write_groups(flags.out, device, {{"gemm", measured_gemm_json(calibrations, shown(folder))}});
+    write_groups(flags.out, device,
+                 {{"gemm", measured_gemm_json(calibrations, shown(folder))},
+                  {"measured_gemms", gemm_times_json(folder, shown(folder))}});
     const std::vector<DeviceCalibration> copies =
         calibrate_device({device, read_gemm_calibration(fs::path(flags.out) / (device + ".json"))}, folder,
                          shown(folder), ConfigFolder::standard());

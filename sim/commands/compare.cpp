@@ -9,14 +9,17 @@ namespace overlap {
 namespace {
 
 struct CompareFlags {
-    std::vector<std::string> traces;
+    std::vector<std::string> traces, cost_models;
     std::string tolerances, html;
     std::string format = "text";
 };
 
 int execute(const CompareFlags& flags) {
     const ConfigFolder folder = ConfigFolder::standard();
-    Comparison comparison = compare(read_measured_cases(flags.traces), folder);
+    std::vector<MeasuredCase> cases = read_measured_cases(flags.traces);
+    if (!flags.cost_models.empty())
+        for (MeasuredCase& one : cases) one.config.cost_models = flags.cost_models;
+    Comparison comparison = compare(cases, folder);
     comparison.verdicts =
         flags.tolerances.empty() ? judge_cases(comparison) : judge(comparison, flags.tolerances);
     if (!flags.html.empty()) write_file_atomically(flags.html, to_html(comparison));
@@ -43,6 +46,9 @@ void add_compare_command(CLI::App& app, int& status) {
                      "Measured cases: *.json, *.jsonl, folders of such files, patterns")
         ->required();
     command->add_option("--tolerances", flags->tolerances, "File of claims (configs/tolerances/*.json)");
+    command->add_option(
+        "--cost-model", flags->cost_models,
+        "Cost model instead of the default; repeatable (gemm_tiled: no GEMM time is looked up)");
     command->add_option("--html", flags->html, "Write a page with plots that needs no other file");
     command->add_option("--format", flags->format, "Output: text, json or csv")
         ->check(CLI::IsMember({"text", "json", "csv"}));

@@ -32,8 +32,7 @@ std::string scenario_of(const std::string& system, const Scenario& scenario) {
     std::string name = system + (topology == system ? ", " : " " + topology + ", ");
     if (pair == nullptr) return name + scenario.workload.name;
     const GemmShape& gemm = pair->gemm;
-    return name + operator_of(scenario.workload) + ", " + std::to_string(gemm.m) + "x" +
-           std::to_string(gemm.n) + "x" + std::to_string(gemm.k) + " " + name_of(gemm.dtype);
+    return name + operator_of(scenario.workload) + ", " + shape_name(gemm) + " " + name_of(gemm.dtype);
 }
 
 std::string text_of(const Json& value) {

@@ -23,6 +23,11 @@ struct GemmShape {
     friend bool operator==(const GemmShape&, const GemmShape&) = default;
 };
 
+/// "8192x2560x8192" as M, N, K, each from 1 to 1e9; `where` names the place in errors.
+GemmShape parse_shape(const std::string& text, const std::string& where);
+/// M, N, K in that form.
+std::string shape_name(const GemmShape& shape);
+
 /// Bytes of a dense rows × columns matrix.
 inline Bytes matrix_size(std::int64_t rows, std::int64_t columns, DType dtype) {
     return static_cast<double>(rows) * static_cast<double>(columns) * element_size(dtype);

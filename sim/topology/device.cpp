@@ -46,6 +46,7 @@ DeviceSpec read(ConfigObject config, ConfigObject* calibration) {
         if (const std::string of = calibration->text("device"); of != device.name)
             calibration->fail("device", "is '" + of + "', expected '" + device.name + "'");
         if (calibration->has("gemm")) calibration->object("gemm");  // read_gemm_calibration reads it
+        if (calibration->has("measured_gemms")) calibration->object("measured_gemms");  // read_gemm_times
         config.overlay(std::move(*calibration));
     }
     device.description = config.text("description");
@@ -174,6 +175,11 @@ DeviceSpec read(ConfigObject config, ConfigObject* calibration) {
         }
     }
     interference.finish();
+    if (config.has("variation")) {
+        ConfigObject variation = calibrated(config, "variation");
+        device.variation.gpu_speed = variation.sourced("gpu_speed_spread", {0.0, 0.5});
+        variation.finish();
+    }
     config.finish();
     return device;
 }

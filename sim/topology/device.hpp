@@ -134,10 +134,16 @@ struct DeviceSpec {
         /// goes with its weight; 1 where not given.
         std::map<std::string, std::array<double, 5>> weights;  ///< by resource, then by task class
     } interference;
+
+    /// How GPUs of one kind differ.
+    struct Variation {
+        double gpu_speed = 0;  ///< standard deviation of the time of the same GEMM, a share of its mean
+    } variation;
 };
 
 /// Groups of a device file of which a calibration may have some keys, or all.
-inline const std::array<std::string, 4> calibrated_groups{"launch", "dma", "copy_kernel", "interference"};
+inline const std::array<std::string, 5> calibrated_groups{"launch", "dma", "copy_kernel", "interference",
+                                                          "variation"};
 
 /// Throws UserError on anything but a complete and valid device file.
 DeviceSpec read_device(const std::filesystem::path& path);

@@ -3,8 +3,10 @@
 
 Usage: overlap.py SIM FOLDER
 SIM is the simulator; FOLDER gets four_gpus.jsonl and two_gpus.jsonl, a plan a line, and the run configs that they
-come from, four_gpus.configs.jsonl and two_gpus.configs.jsonl (sim batch takes them).
+come from, four_gpus.configs.jsonl and two_gpus.configs.jsonl (sim batch takes them). parts.cases lists the GEMMs of all
+plans for microbench, each shape once.
 """
+import collections
 import json
 import pathlib
 import subprocess
@@ -96,15 +98,28 @@ def plan(sim, config, spans):
     return '{"spans":true,' + text[1:] if spans else text
 
 
+def parts(plans):
+    """The shapes of all GEMMs, a line for each N, K and accumulation."""
+    rows = collections.defaultdict(set)
+    for task in (task for text in plans for task in json.loads(text)["tasks"] if task["kind"] == "gemm"):
+        rows[task["n"], task["k"], task["accumulate"]].add(task["m"])
+    yield "# GEMMs of the plans that overlap.py writes: every shape of theirs, once."
+    for (n, k, accumulate), ms in sorted(rows.items()):
+        yield f"gemm n={n} k={k} m={','.join(map(str, sorted(ms)))}" + (" beta=1" if accumulate else "")
+
+
 def main(sim, folder):
     pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
+    plans = []
     for name, gpus, every in [("four_gpus", 4, 1), ("two_gpus", 2, 2)]:
         chosen = list(configs(gpus, every))
         with open(pathlib.Path(folder, f"{name}.configs.jsonl"), "w", encoding="utf-8") as out:
             out.writelines(json.dumps(config) + "\n" for _, config in chosen)
-        with open(pathlib.Path(folder, f"{name}.jsonl"), "w", encoding="utf-8") as out:
-            out.writelines(plan(sim, config, spans) for spans, config in chosen)
+        written = [plan(sim, config, spans) for spans, config in chosen]
+        pathlib.Path(folder, f"{name}.jsonl").write_text("".join(written), encoding="utf-8")
         print(f"{name}: {len(chosen)} plans")
+        plans += written
+    pathlib.Path(folder, "parts.cases").write_text("\n".join(parts(plans)) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "sim/core/config_reader.hpp"
+
+namespace overlap {
+
+/// Files of GEMMs on every GPU of a node, one a node: `folder`/parts_1.jsonl, parts_2.jsonl, …
+std::vector<std::filesystem::path> parts_files(const std::filesystem::path& folder);
+
+/// The group `measured_gemms` of a calibration: of every GEMM on all compute units in `folder`/gemm.jsonl and
+/// parts_*.jsonl, the time in a chain without an event between, µs, mean over GPUs and passes. `shown` is the
+/// folder as the file names it.
+Json gemm_times_json(const std::filesystem::path& folder, const std::string& shown);
+
+}  // namespace overlap

@@ -1,0 +1,29 @@
+#include "sim/core/operators.hpp"
+
+#include <array>
+#include <charconv>
+
+#include "sim/core/errors.hpp"
+
+namespace overlap {
+
+GemmShape parse_shape(const std::string& text, const std::string& where) {
+    std::array<std::int64_t, 3> dims{};
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    for (std::size_t i = 0; i < dims.size(); ++i) {
+        const auto [stop, error] = std::from_chars(at, end, dims[i]);
+        const bool separated = i + 1 < dims.size() ? stop != end && *stop == 'x' : stop == end;
+        if (error != std::errc() || !separated || dims[i] < 1 || dims[i] > 1'000'000'000)
+            throw UserError(where + " is '" + text +
+                            "', expected MxNxK, each 1 to 1e9, such as 8192x2560x8192");
+        at = stop + (i + 1 < dims.size() ? 1 : 0);
+    }
+    return {dims[0], dims[1], dims[2]};
+}
+
+std::string shape_name(const GemmShape& shape) {
+    return std::to_string(shape.m) + "x" + std::to_string(shape.n) + "x" + std::to_string(shape.k);
+}
+
+}  // namespace overlap
