@@ -67,6 +67,7 @@ int run_command_line(int argc, char** argv) {
     app.add_flag_callback("-v,--verbose", [] { spdlog::set_level(spdlog::level::debug); }, "Log to stderr");
     app.require_subcommand(0, 1);
     add_run_command(app);
+    add_advise_command(app);
     add_batch_command(app);
     add_calibrate_command(app);
     add_cost_command(app);

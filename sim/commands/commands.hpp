@@ -6,6 +6,7 @@ namespace overlap {
 
 /// Each adds its flags to `app` (or a subcommand of its own) and what runs when it is chosen.
 void add_run_command(CLI::App& app);
+void add_advise_command(CLI::App& app);
 void add_batch_command(CLI::App& app);
 void add_calibrate_command(CLI::App& app);
 void add_cost_command(CLI::App& app);

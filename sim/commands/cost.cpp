@@ -9,7 +9,7 @@
 #include "models/cost_model_registry.hpp"
 #include "models/gemm_model.hpp"
 #include "sim/commands/commands.hpp"
-#include "sim/commands/csv_table.hpp"
+#include "sim/core/csv_table.hpp"
 #include "sim/commands/sizes.hpp"
 #include "sim/run.hpp"
 

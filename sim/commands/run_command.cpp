@@ -6,7 +6,7 @@
 
 #include "sim/commands/commands.hpp"
 #include "sim/commands/graph_export.hpp"
-#include "sim/commands/sizes.hpp"
+#include "sim/commands/workload_flags.hpp"
 #include "sim/report/report.hpp"
 
 namespace overlap {
@@ -15,7 +15,8 @@ namespace {
 const std::string command_line = "command line";
 
 struct RunFlags {
-    std::string config, topology, schedule, workload, gemm, dtype, collective, order, shard_dim, engine;
+    std::string config, topology, schedule, engine;
+    WorkloadFlags workload;
     std::vector<std::string> params, what_if, cost_models, without;
     std::string format = "text";
     std::string trace, graph;
@@ -36,33 +37,6 @@ void assign(Json& values, const std::string& assignment, const std::string& flag
         parsed.is_discarded() || parsed.is_structured() ? Json(value) : parsed;
 }
 
-/// The pair that the flags change: the workload's own, or a plain all-gather before a bf16 GEMM.
-Json changed_workload(const RunFlags& flags, const RunConfig& config, const ConfigFolder& folder) {
-    Json pair = config.workload;
-    if (pair.is_string()) {
-        const auto path = folder.find("workloads", pair.get<std::string>());
-        pair = read_json_file(path);
-        if (pair.contains("operators"))
-            throw UserError(path.string() +
-                            ": lists operators, which --gemm, --dtype, --collective, --order and "
-                            "--shard-dim can't change");
-    }
-    for (const char* key : {"name", "description", "source"}) pair.erase(key);
-    if (!flags.gemm.empty()) {
-        const GemmShape shape = parse_shape(flags.gemm, command_line + ": --gemm");
-        pair["gemm"].update({{"m", shape.m}, {"n", shape.n}, {"k", shape.k}});
-    }
-    if (!flags.dtype.empty()) pair["gemm"]["dtype"] = flags.dtype;
-    if (!flags.collective.empty()) {
-        pair["collective"] = flags.collective;
-        pair.erase("order");
-        pair.erase("shard_dim");
-    }
-    if (!flags.order.empty()) pair["order"] = flags.order;
-    if (!flags.shard_dim.empty()) pair["shard_dim"] = flags.shard_dim;
-    return pair;
-}
-
 RunConfig config_from(const RunFlags& flags, const ConfigFolder& folder) {
     RunConfig config;
     config.origin = command_line;
@@ -78,10 +52,7 @@ RunConfig config_from(const RunFlags& flags, const ConfigFolder& folder) {
     replace(config.schedule, flags.schedule);
     replace(config.engine, flags.engine);
     if (flags.seeds) config.seeds = flags.seeds;
-    if (!flags.workload.empty()) config.workload = flags.workload;
-    const bool changes =
-        !(flags.gemm + flags.dtype + flags.collective + flags.order + flags.shard_dim).empty();
-    if (changes) config.workload = changed_workload(flags, config, folder);
+    flags.workload.apply(config, folder);
     for (const std::string& assignment : flags.params)
         assign(config.params, assignment, "--set", "NAME=VALUE, for instance chunks=4");
     for (const std::string& assignment : flags.what_if)
@@ -140,14 +111,7 @@ void add_run_command(CLI::App& app) {
            "Value of the machine's files in this run, KEY=VALUE: topology.fabric.0.bandwidth_GBps=2x, "
            "device.dma.peer_engines=4; repeatable")
         ->take_all();
-    app.add_option("--workload", flags->workload,
-                   "A file, or a name in configs/workloads; default " + default_workload);
-    app.add_option("--gemm", flags->gemm,
-                   "GEMM of one GPU, MxNxK after the gather, instead of the workload's");
-    app.add_option("--dtype", flags->dtype, "Data type instead of the workload's");
-    app.add_option("--collective", flags->collective, "Collective instead of the workload's");
-    app.add_option("--order", flags->order, "collective_first, gemm_first or independent");
-    app.add_option("--shard-dim", flags->shard_dim, "m, or k where the tokens are in K");
+    flags->workload.add_to(app);
     app.add_option("--config", flags->config, "Run config (JSON file); flags override it");
     app.add_option("--engine", flags->engine, "Simulation engine; default " + default_engine);
     app.add_option(

@@ -36,7 +36,8 @@ class Readme(SimTestCase):
         # In a copy of the repository root, as a reader would start them, in order.
         for name in ("configs", "tests"):
             shutil.copytree(ROOT / name, self.folder / name)
-        (self.folder / "traces").symlink_to(ROOT / "traces")
+        for name in ("models", "traces"):
+            (self.folder / name).symlink_to(ROOT / name)
         (self.folder / "scripts").mkdir()
         (self.folder / "scripts" / "sim").symlink_to(os.environ["SIM"])
         run = commands(self.text)

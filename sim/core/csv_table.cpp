@@ -1,4 +1,4 @@
-#include "sim/commands/csv_table.hpp"
+#include "sim/core/csv_table.hpp"
 
 #include <algorithm>
 #include <array>

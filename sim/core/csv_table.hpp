@@ -16,6 +16,7 @@ public:
     CsvTable(std::string file, std::vector<std::vector<std::string>> lines);
 
     std::size_t rows() const { return lines_.size() - 1; }
+    const std::vector<std::string>& columns() const { return lines_.front(); }
     bool has(const std::string& column) const;
     /// Throws UserError where the header lacks the column.
     void require(const std::string& column) const;

@@ -1,0 +1,290 @@
+// What the static heuristic of overlap_advice.hpp looks at. Needs nothing but the standard library (C++11),
+// so that these two files can be copied into any framework.
+#ifndef OVERLAP_FEATURES_HPP
+#define OVERLAP_FEATURES_HPP
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+
+#include "overlap_estimate.hpp"
+
+namespace overlap_advice {
+
+enum Feature {
+    comm_over_gemm_dma,    ///< time of the transfers by DMA over that of the GEMM, each alone
+    comm_over_gemm_cu,     ///< the same by kernels
+    dma_over_cu,           ///< rate of DMA over that of kernels
+    push_over_pull,        ///< rate of pushes over that of pulls, by DMA
+    ring_over_direct,      ///< rate around the ring over that of all peers at once
+    one_peer_over_direct,  ///< rate with one peer at a time over that of all at once
+    comm_over_latency,     ///< the faster transfers over their own fixed time
+    gemm_over_latency,     ///< the GEMM over the fixed time of those transfers
+    shard_over_launch,     ///< a shard's part of the GEMM over a kernel launch
+    waves,                 ///< 256x256 tiles of C over compute units
+    shard_waves,           ///< the same of one shard's part (rows, or slabs of K)
+    m_over_k,
+    m_over_n,
+    n_over_k,
+    intensity,          ///< time of the arithmetic over that of operands and result through HBM
+    output_over_gemm,   ///< C written once through HBM over the time of the GEMM
+    operand_over_gemm,  ///< A copied once through HBM over the time of the GEMM
+    copy_share,         ///< units held by copy kernels, of all units
+    gemm_first,
+    tokens_in_k,
+    all_to_all,
+    all_reduce,
+    gpus,
+    serial_over_best,   ///< estimate of serial over the least of all estimates
+    fused_over_best,    ///< the same of hetero_fused_1d, by DMA or kernels
+    columns_over_best,  ///< of uniform_fused_2d or hetero_fused_2d
+    p2p_over_best,      ///< of shard_p2p
+    dma_over_kernels,   ///< least estimate by DMA over least by kernels
+    kernels_wait,
+    feature_count
+};
+
+typedef std::array<double, feature_count> Features;
+
+inline const char* name_of(std::size_t feature) {
+    static const char* const names[feature_count] = {"comm_over_gemm_dma",
+                                                     "comm_over_gemm_cu",
+                                                     "dma_over_cu",
+                                                     "push_over_pull",
+                                                     "ring_over_direct",
+                                                     "one_peer_over_direct",
+                                                     "comm_over_latency",
+                                                     "gemm_over_latency",
+                                                     "shard_over_launch",
+                                                     "waves",
+                                                     "shard_waves",
+                                                     "m_over_k",
+                                                     "m_over_n",
+                                                     "n_over_k",
+                                                     "intensity",
+                                                     "output_over_gemm",
+                                                     "operand_over_gemm",
+                                                     "copy_share",
+                                                     "gemm_first",
+                                                     "tokens_in_k",
+                                                     "all_to_all",
+                                                     "all_reduce",
+                                                     "gpus",
+                                                     "serial_over_best",
+                                                     "fused_over_best",
+                                                     "columns_over_best",
+                                                     "p2p_over_best",
+                                                     "dma_over_kernels",
+                                                     "kernels_wait"};
+    return names[feature];
+}
+
+/// A schedule with who moves its transfers; DMA copies go in the direction that is faster for it.
+struct NamedPlan {
+    const char* schedule;
+    const char* gemm;  ///< ring_chunked: grain of its GEMMs; else empty
+    Plan plan;
+};
+
+constexpr std::size_t plan_count = 28;
+
+/// All of them, each by DMA and by kernels; flag_gated, which needs kernels of one's own, comes last.
+inline const std::array<NamedPlan, plan_count>& plans() {
+    static const std::array<NamedPlan, plan_count> table = {{
+        {"serial", "", {serial, false, false, false, false}},
+        {"serial", "", {serial, false, false, false, true}},
+        {"shard_p2p", "", {shard_p2p, false, false, false, false}},
+        {"shard_p2p", "", {shard_p2p, false, false, false, true}},
+        {"ring_chunked", "", {ring_shard, false, false, false, false}},
+        {"ring_chunked", "", {ring_shard, false, false, false, true}},
+        {"ring_chunked", "chunk", {ring_chunk, false, false, false, false}},
+        {"ring_chunked", "chunk", {ring_chunk, false, false, false, true}},
+        {"shard_direct", "", {shard_direct, false, false, false, false}},
+        {"shard_direct", "", {shard_direct, false, false, false, true}},
+        {"uniform_fused_1d", "", {pieces, false, true, false, false}},
+        {"uniform_fused_1d", "", {pieces, false, true, false, true}},
+        {"hetero_fused_1d", "", {pieces, true, true, false, false}},
+        {"hetero_fused_1d", "", {pieces, true, true, false, true}},
+        {"uniform_unfused_1d", "", {pieces, false, false, false, false}},
+        {"uniform_unfused_1d", "", {pieces, false, false, false, true}},
+        {"hetero_unfused_1d", "", {pieces, true, false, false, false}},
+        {"hetero_unfused_1d", "", {pieces, true, false, false, true}},
+        {"uniform_fused_2d", "", {pieces, false, true, true, false}},
+        {"uniform_fused_2d", "", {pieces, false, true, true, true}},
+        {"hetero_fused_2d", "", {pieces, true, true, true, false}},
+        {"hetero_fused_2d", "", {pieces, true, true, true, true}},
+        {"uniform_unfused_2d", "", {pieces, false, false, true, false}},
+        {"uniform_unfused_2d", "", {pieces, false, false, true, true}},
+        {"hetero_unfused_2d", "", {pieces, true, false, true, false}},
+        {"hetero_unfused_2d", "", {pieces, true, false, true, true}},
+        {"flag_gated", "", {flag_gated, false, false, false, false}},
+        {"flag_gated", "", {flag_gated, false, false, false, true}},
+    }};
+    return table;
+}
+
+/// Whether a schedule serves an operator (as `sim` has it: rings can't forward an all-to-all, and with the
+/// tokens in K every tile of a gated GEMM would wait for every piece). Where copy kernels wait for a GEMM
+/// that waits for them, neither ends.
+inline bool serves(const Machine& machine, const Plan& plan, const Operator& op) {
+    if (plan.style == ring_shard || plan.style == ring_chunk) return !op.all_to_all;
+    if (plan.style != flag_gated) return true;
+    return !op.tokens_in_k && !(plan.by_kernels && machine.kernels_wait && !op.gemm_first);
+}
+
+inline bool cuts_shards(const Plan& plan) {
+    return plan.style != serial && plan.style != shard_p2p && plan.style != shard_direct;
+}
+
+/// A single column block is the uncut shard.
+inline int least_chunks(const Plan& plan) {
+    return plan.columns ? 2 : 1;
+}
+
+/// The least estimates, over all plans and of some kinds of them.
+struct Estimates {
+    double best, serial_time, fused, columns, one_peer, dma, kernels;
+    std::size_t best_plan;
+
+    Estimates(const Machine& machine, const Operator& op, bool own_kernels)
+        : best(1e300),
+          serial_time(1e300),
+          fused(1e300),
+          columns(1e300),
+          one_peer(1e300),
+          dma(1e300),
+          kernels(1e300),
+          best_plan(0) {
+        for (std::size_t i = 0; i < plan_count; ++i) {
+            const Plan& plan = plans()[i].plan;
+            if (!serves(machine, plan, op) || (plan.style == flag_gated && !own_kernels)) continue;
+            const double time =
+                estimate(machine, op, plan, chunks_by_estimate(machine, op, plan, least_chunks(plan)));
+            if (time < best) best_plan = i;
+            best = std::min(best, time);
+            double& agent = plan.by_kernels ? kernels : dma;
+            agent = std::min(agent, time);
+            if (plan.style == serial) serial_time = std::min(serial_time, time);
+            if (plan.style == shard_p2p) one_peer = std::min(one_peer, time);
+            if (plan.style != pieces || !plan.fused) continue;
+            double& shape = plan.columns ? columns : fused;
+            shape = std::min(shape, time);
+        }
+    }
+};
+
+inline Features features(const Machine& machine, const Operator& op, const Estimates& least) {
+    const double gemm = gemm_time(machine, op, op.m, op.n, op.k), bytes = received(machine, op);
+    const double dma_rate = std::max(machine.dma_pull_rate, machine.dma_push_rate);
+    const double by_dma = bytes / dma_rate + machine.dma_latency;
+    const double by_kernels = bytes / machine.kernel_rate + machine.kernel_latency;
+    const double latency = by_dma < by_kernels ? machine.dma_latency : machine.kernel_latency;
+    const double direct = std::max(dma_rate, machine.kernel_rate);
+    const double tiles = std::ceil(op.m / 256) * std::ceil(op.n / 256) / machine.compute_units;
+    const double operands = op.operand_size * (op.m + op.n) * op.k, result = op.output_size * op.m * op.n;
+    Features f;
+    f[comm_over_gemm_dma] = by_dma / gemm;
+    f[comm_over_gemm_cu] = by_kernels / gemm;
+    f[dma_over_cu] = dma_rate / machine.kernel_rate;
+    f[push_over_pull] = machine.dma_push_rate / machine.dma_pull_rate;
+    f[ring_over_direct] = machine.ring_rate / direct;
+    f[one_peer_over_direct] = machine.one_peer_rate / direct;
+    f[comm_over_latency] = std::min(by_dma, by_kernels) / latency;
+    f[gemm_over_latency] = gemm / latency;
+    f[shard_over_launch] = gemm / machine.gpus / machine.launch;
+    f[waves] = tiles;
+    f[shard_waves] = op.tokens_in_k ? tiles : tiles / machine.gpus;
+    f[m_over_k] = op.m / op.k;
+    f[m_over_n] = op.m / op.n;
+    f[n_over_k] = op.n / op.k;
+    f[intensity] = (2 * op.m * op.n * op.k / machine.gemm_rate) / ((operands + result) / machine.hbm_rate);
+    f[output_over_gemm] = result / machine.hbm_rate / gemm;
+    f[operand_over_gemm] = op.operand_size * op.m * op.k / machine.hbm_rate / gemm;
+    f[copy_share] = machine.copy_units / machine.compute_units;
+    f[gemm_first] = op.gemm_first ? 1 : 0;
+    f[tokens_in_k] = op.tokens_in_k ? 1 : 0;
+    f[all_to_all] = op.all_to_all ? 1 : 0;
+    f[all_reduce] = op.all_reduce ? 1 : 0;
+    f[gpus] = machine.gpus;
+    f[serial_over_best] = least.serial_time / least.best;
+    f[fused_over_best] = least.fused / least.best;
+    f[columns_over_best] = least.columns / least.best;
+    f[p2p_over_best] = least.one_peer / least.best;
+    f[dma_over_kernels] = least.dma / least.kernels;
+    f[kernels_wait] = machine.kernels_wait ? 1 : 0;
+    return f;
+}
+
+/// How a leaf of the heuristic chooses the chunks of a shard: always `x` of them, or a power of two from 1 to
+/// 16 that follows from the operator.
+enum ChunkRule {
+    uncut,      ///< the schedule does not cut shards
+    fixed,      ///< x
+    estimated,  ///< those with the least estimate
+    balanced,   ///< near sqrt(shorter / (x * fixed time of the transfers)): fill and drain against overheads
+    by_waves,   ///< the most whose GEMM steps are x waves of tiles or more
+    by_size     ///< the most whose transfers take x times their fixed time or more
+};
+
+/// Largest power of two from `least` to 16 that is at most `limit`, or `least`.
+inline int power_of_two_within(double limit, int least) {
+    int chunks = least;
+    while (chunks < 16 && 2 * chunks <= limit) chunks *= 2;
+    return chunks;
+}
+
+inline int chunks_by(ChunkRule rule, double x, const Machine& machine, const Operator& op, const Plan& plan) {
+    const int least = least_chunks(plan);
+    if (rule == uncut) return 0;
+    if (rule == fixed) return static_cast<int>(x);
+    if (rule == estimated) return chunks_by_estimate(machine, op, plan, least);
+    const double latency = plan.by_kernels ? machine.kernel_latency : machine.dma_latency;
+    const double transfers = received(machine, op) / rate_of(machine, op, plan);
+    if (rule == by_size) return power_of_two_within(transfers / (x * latency), least);
+    const double tiles = std::ceil(op.m / 256) * std::ceil(op.n / 256);
+    if (rule == by_waves) return power_of_two_within(tiles / machine.compute_units / x, least);
+    const double shorter = std::min(transfers, gemm_time(machine, op, op.m, op.n, op.k));
+    return power_of_two_within(std::sqrt(2 * shorter / (x * latency)), least);
+}
+
+/// What to run. Strings are names of `sim list`.
+struct Advice {
+    const char* schedule;
+    int chunks;            ///< of a shard; 0: the schedule does not cut shards
+    const char* agent;     ///< "dma" or "cu": DMA engines, or kernels on compute units
+    const char* transfer;  ///< "pull" or "push"
+    const char* gemm;      ///< ring_chunked: "shard" or "chunk", a GEMM for each; else ""
+};
+
+/// A plan whose estimate is worse than the least by more is not run, whatever its leaf says of other
+/// operators. A judgement, not fitted: well above the usual error of an estimate, well below that of a plan
+/// out of place.
+constexpr double credible = 1.2;
+
+/// What a leaf's plan and rule mean for an operator: that plan, or, where it does not serve the operator or
+/// is not credible, and for `plan` == plan_count, the one with the least estimate.
+inline Advice advice_of(std::size_t plan, ChunkRule rule, double x, const Machine& machine,
+                        const Operator& op, const Estimates& estimates) {
+    bool least = plan == plan_count || !serves(machine, plans()[plan].plan, op);
+    if (!least) {
+        const Plan& chosen = plans()[plan].plan;
+        const int chunks = cuts_shards(chosen) ? chunks_by(rule, x, machine, op, chosen) : 1;
+        least = estimate(machine, op, chosen, chunks) > credible * estimates.best;
+    }
+    const NamedPlan& named = plans()[least ? estimates.best_plan : plan];
+    const ChunkRule by = !cuts_shards(named.plan) ? uncut : least ? estimated : rule;
+    const int chunks = chunks_by(by, x, machine, op, named.plan);
+    const char* const gemm = chunks == 1 ? "" : named.gemm;  // one chunk is the whole shard
+    return {named.schedule, chunks, named.plan.by_kernels ? "cu" : "dma",
+            pushes(machine, op, named.plan) ? "push" : "pull", gemm};
+}
+
+/// The plan with the least estimate, without the tree: for machines unlike any that it was fitted to.
+inline Advice least_estimate(const Machine& machine, const Operator& op, bool own_kernels) {
+    return advice_of(plan_count, estimated, 0, machine, op, Estimates(machine, op, own_kernels));
+}
+
+}  // namespace overlap_advice
+
+#endif

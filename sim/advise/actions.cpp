@@ -1,0 +1,80 @@
+#include "sim/advise/actions.hpp"
+
+#include <algorithm>
+
+namespace overlap {
+namespace {
+
+using overlap_advice::ChunkRule;
+
+struct RuleValue {
+    ChunkRule rule;
+    double x;
+};
+
+const std::vector<RuleValue>& rules() {
+    using namespace overlap_advice;
+    static const std::vector<RuleValue> table{
+        {estimated, 0},    {fixed, 1},       {fixed, 2},      {fixed, 4},    {fixed, 8},    {fixed, 16},
+        {balanced, 0.125}, {balanced, 0.25}, {balanced, 0.5}, {balanced, 1}, {balanced, 2}, {balanced, 4},
+        {balanced, 8},     {by_waves, 0.5},  {by_waves, 1},   {by_waves, 2}, {by_waves, 4}, {by_size, 0.5},
+        {by_size, 1},      {by_size, 2},     {by_size, 4},    {by_size, 8},  {by_size, 16}};
+    return table;
+}
+
+std::string number(double x) {
+    std::string text = std::to_string(x);
+    text.erase(text.find_last_not_of('0') + 1);
+    if (text.back() == '.') text.pop_back();
+    return text;
+}
+
+}  // namespace
+
+std::string Action::text() const {
+    if (plan == overlap_advice::plan_count) return "least estimate";
+    const overlap_advice::NamedPlan& named = overlap_advice::plans()[plan];
+    std::string chunks;
+    switch (rule) {
+        case ChunkRule::uncut:
+            break;
+        case ChunkRule::fixed:
+            chunks = ", " + number(x) + " chunks";
+            break;
+        case ChunkRule::estimated:
+            chunks = ", chunks by estimate";
+            break;
+        case ChunkRule::balanced:
+            chunks = ", chunks ~ sqrt(shorter / " + number(x) + " latencies)";
+            break;
+        case ChunkRule::by_waves:
+            chunks = ", steps of " + number(x) + " waves or more";
+            break;
+        case ChunkRule::by_size:
+            chunks = ", transfers of " + number(x) + " latencies or more";
+    }
+    return std::string(named.schedule) + (*named.gemm != 0 ? std::string(" gemm=") + named.gemm : "") +
+           " by " + (named.plan.by_kernels ? "cu" : "dma") + chunks;
+}
+
+std::vector<Action> all_actions(bool own_kernels) {
+    std::vector<Action> result{{overlap_advice::plan_count, ChunkRule::estimated, 0}};
+    for (std::size_t i = 0; i < overlap_advice::plan_count; ++i) {
+        const overlap_advice::Plan& plan = overlap_advice::plans()[i].plan;
+        if (plan.style == overlap_advice::flag_gated && !own_kernels) continue;
+        if (!overlap_advice::cuts_shards(plan)) {
+            result.push_back({i, ChunkRule::uncut, 0});
+            continue;
+        }
+        for (const auto& [rule, x] : rules())
+            if (rule != ChunkRule::fixed || x >= overlap_advice::least_chunks(plan))
+                result.push_back({i, rule, x});
+    }
+    return result;
+}
+
+Candidate candidate_of(const overlap_advice::Advice& advice) {
+    return {advice.schedule, advice.chunks, advice.agent, advice.transfer, advice.gemm};
+}
+
+}  // namespace overlap

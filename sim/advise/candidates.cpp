@@ -1,0 +1,106 @@
+#include "sim/advise/candidates.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace overlap {
+namespace {
+
+bool takes(const ScheduleEntry& schedule, const std::string& parameter) {
+    return std::find(schedule.parameters.begin(), schedule.parameters.end(), parameter) !=
+           schedule.parameters.end();
+}
+
+bool same_as_another(const ScheduleEntry& schedule, const Topology& topology) {
+    return schedule.name == "ficco" || (schedule.name == "hierarchical_chunked" && topology.nodes() == 1);
+}
+
+std::vector<std::string> directions(const std::string& agent) {
+    if (agent == "cu") return {"push"};
+    return {"pull", "push"};
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+    std::vector<std::string> parts(1);
+    for (const char c : text) {
+        if (c == separator)
+            parts.emplace_back();
+        else
+            parts.back() += c;
+    }
+    return parts;
+}
+
+}  // namespace
+
+Json Candidate::params() const {
+    Json json{{"agent", agent}, {"transfer", transfer}};
+    if (chunks > 0) json["chunks"] = chunks;
+    if (!gemm.empty()) json["gemm"] = gemm;
+    return json;
+}
+
+std::string Candidate::label() const {
+    return schedule + "/" + (chunks > 0 ? std::to_string(chunks) : "-") + "/" + agent + "/" + transfer +
+           (gemm.empty() ? "" : "/" + gemm);
+}
+
+Candidate parse_candidate(const std::string& label, const std::string& where) {
+    const std::vector<std::string> parts = split(label, '/');
+    Candidate candidate;
+    bool fits = parts.size() == 4 || parts.size() == 5;
+    if (fits && parts[1] != "-") {
+        const char* end = parts[1].data() + parts[1].size();
+        const auto [stop, error] = std::from_chars(parts[1].data(), end, candidate.chunks);
+        fits = error == std::errc() && stop == end && candidate.chunks > 0;
+    }
+    if (!fits)
+        throw UserError(where + ": '" + label +
+                        "' is no candidate, expected for instance hetero_fused_1d/4/dma/pull");
+    candidate.schedule = parts[0];
+    candidate.agent = parts[2];
+    candidate.transfer = parts[3];
+    if (parts.size() == 5) candidate.gemm = parts[4];
+    return candidate;
+}
+
+std::vector<Candidate> candidates_for(const Workload& workload, const Topology& topology,
+                                      std::span<const std::string> agents) {
+    static const std::vector<std::string> all_agents(agent_names.begin(), agent_names.end());
+    if (agents.empty()) agents = all_agents;
+    std::vector<Candidate> result;
+    for (const ScheduleEntry& schedule : schedules()) {
+        if (!schedule.handles(workload) || same_as_another(schedule, topology)) continue;
+        const bool cuts = takes(schedule, "chunks"), columns = schedule.name.ends_with("_2d");
+        for (const std::string& agent : agents)
+            for (const std::string& transfer : directions(agent)) {
+                if (!cuts) {
+                    result.push_back({schedule.name, 0, agent, transfer, ""});
+                    continue;
+                }
+                for (const int chunks : chunk_counts) {
+                    if (columns && chunks == 1) continue;
+                    const Candidate cut{schedule.name, chunks, agent, transfer, ""};
+                    result.push_back(cut);
+                    if (!takes(schedule, "gemm") || chunks == 1) continue;
+                    result.push_back(cut);
+                    result.back().gemm = "chunk";
+                }
+            }
+    }
+    return result;
+}
+
+Scenario with_candidate(const Scenario& scenario, const Candidate& candidate) {
+    Scenario result = scenario;
+    const ScheduleEntry& schedule = find_schedule(candidate.schedule);
+    require_handled(schedule, scenario.workload);
+    const Pair* pair = scenario.workload.pair();
+    result.schedule = &schedule;
+    result.params = read_parameters({candidate.params(), candidate.label()}, schedule.parameters,
+                                    pair == nullptr || pair->order != Order::gemm_first,
+                                    schedule.single_stream, scenario.machine->topology);
+    return result;
+}
+
+}  // namespace overlap

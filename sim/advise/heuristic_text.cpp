@@ -1,0 +1,87 @@
+#include <array>
+#include <charconv>
+
+#include "sim/advise/heuristic.hpp"
+
+namespace overlap {
+namespace {
+
+/// Shortest digits that read back to the same value.
+std::string digits(double value) {
+    std::array<char, 32> text{};
+    const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
+    return {text.data(), end};
+}
+
+const std::array<std::string, 6> rule_names{"uncut", "fixed", "estimated", "balanced", "by_waves", "by_size"};
+
+/// The code of an action: plan, rule, x.
+std::string code_of(const Action& action) {
+    const std::string plan =
+        action.plan == overlap_advice::plan_count ? "plan_count" : std::to_string(action.plan);
+    return plan + ", " + rule_names[static_cast<std::size_t>(action.rule)] + ", " + digits(action.x);
+}
+
+class Printer {
+public:
+    Printer(const Heuristic& heuristic, bool code) : heuristic_(heuristic), code_(code) {}
+
+    std::string node(std::size_t index, std::size_t depth) const {
+        const TreeNode& node = heuristic_.tree[index];
+        const std::string indent(4 * depth, ' ');
+        if (node.leaf()) {
+            const Action& action = heuristic_.actions[node.action];
+            if (!code_) return indent + action.text() + "\n";
+            return indent + "return advice_of(" + code_of(action) + ", machine, op, least);  // " +
+                   action.text() + "\n";
+        }
+        const std::string name = overlap_advice::name_of(node.feature);
+        const std::string question = code_ ? "if (f[" + name + "] < " + digits(node.threshold) + ") {"
+                                           : name + " < " + digits(node.threshold) + ":";
+        return indent + question + "\n" + this->node(node.below, depth + 1) + indent +
+               (code_ ? "}\n" : "else:\n") + this->node(node.above, code_ ? depth : depth + 1);
+    }
+
+private:
+    const Heuristic& heuristic_;
+    bool code_;
+};
+
+std::string function(const std::string& name, const std::string& comment, const Heuristic& heuristic) {
+    const std::string kernels = heuristic.own_kernels ? "true" : "false";
+    return comment + "inline Advice " + name +
+           "(const Machine& machine, const Operator& op) {\n"
+           "    const Estimates least(machine, op, " +
+           kernels +
+           ");\n"
+           "    const Features f = features(machine, op, least);\n" +
+           Printer(heuristic, true).node(0, 1) + "}\n";
+}
+
+}  // namespace
+
+std::string to_text(const Heuristic& heuristic) {
+    return std::string(heuristic.own_kernels ? "with kernels of one's own (flag_gated)" : "library kernels") +
+           ", " + std::to_string(leaves_of(heuristic.tree)) + " leaves\n" +
+           Printer(heuristic, false).node(0, 1);
+}
+
+std::string to_header(const Heuristic& library, const Heuristic& own_kernels) {
+    return "// Made by `sim advise --fit models/heuristic/fit.csv`; do not edit. Needs nothing but the "
+           "standard\n"
+           "// library (C++11) and the two files beside it.\n"
+           "#ifndef OVERLAP_ADVICE_HPP\n"
+           "#define OVERLAP_ADVICE_HPP\n\n"
+           "#include \"overlap_features.hpp\"\n\n"
+           "// clang-format off\n"
+           "namespace overlap_advice {\n\n" +
+           function("advise_library", "/// Which schedule of library GEMMs and copies to run.\n", library) +
+           "\n" +
+           function("advise_any",
+                    "/// The same where the GEMM may be a kernel of one's own that polls or sets flags "
+                    "(flag_gated).\n",
+                    own_kernels) +
+           "\n}  // namespace overlap_advice\n// clang-format on\n\n#endif\n";
+}
+
+}  // namespace overlap

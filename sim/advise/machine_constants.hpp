@@ -1,0 +1,30 @@
+#pragma once
+
+#include "models/heuristic/overlap_features.hpp"
+#include "sim/config_folder.hpp"
+#include "sim/workload/workload.hpp"
+
+namespace overlap {
+
+/// What the static heuristic needs to know of a machine, for one type of operands. GEMM, memory and launch
+/// are the device's constants; rates and fixed times of collectives come from six simulations of one
+/// collective alone, as a framework would time them once on the machine itself. The same machine, the same
+/// constants.
+class MachineConstants {
+public:
+    MachineConstants(const std::string& topology, const ConfigFolder& folder);
+    /// Throws UserError where the device has no GEMM parameters for the type.
+    overlap_advice::Machine of(DType dtype) const;
+
+private:
+    overlap_advice::Machine common_{};
+    Calibration calibration_;
+};
+
+/// {"gpus": …, "compute_units": …}: every member in the order of the struct, as a C++ initialiser wants them.
+std::string to_json_text(const overlap_advice::Machine& machine);
+
+/// The operator of a pair that is not independent (asserted).
+overlap_advice::Operator heuristic_operator(const Pair& pair);
+
+}  // namespace overlap

@@ -1,0 +1,131 @@
+#include <algorithm>
+#include <memory>
+
+#include "sim/advise/advise.hpp"
+#include "sim/commands/commands.hpp"
+#include "sim/commands/workload_flags.hpp"
+
+namespace overlap {
+namespace {
+
+struct AdviseFlags {
+    WorkloadFlags workload;
+    std::string topology, format = "text";
+    std::vector<std::string> agents, traces;
+    std::size_t top = 5;
+    std::optional<std::size_t> count;
+    std::string fit, judge, simulate, header, out, constants;
+    std::optional<int> seeds;
+};
+
+void print_advice(const AdviseFlags& flags, const ConfigFolder& folder) {
+    RunConfig config;
+    config.origin = "command line";
+    config.topology = flags.topology;
+    config.schedule = "serial";  // only to be resolved; every candidate brings its own
+    config.seeds = flags.seeds;
+    flags.workload.apply(config, folder);
+    const Scenario scenario = resolve(config, folder);
+    if (scenario.machine->topology.gpus() < 2)
+        throw UserError("command line: --topology " + flags.topology + " has one GPU, nothing to overlap");
+    const SimulatedAdvice advice = advise(scenario, folder, flags.top, flags.agents);
+    print(flags.format == "json"  ? to_json(advice).dump() + "\n"
+          : flags.format == "csv" ? to_csv(advice)
+                                  : to_text(advice));
+}
+
+void simulate_set(const AdviseFlags& flags, const ConfigFolder& folder) {
+    const auto set = flags.simulate == "fit" ? ScenarioSet::fit : ScenarioSet::judge;
+    std::vector<AdviceScenario> scenarios;
+    for (const std::string& topology : topologies_of(set)) {
+        if (!flags.topology.empty() && flags.topology != topology) continue;
+        const auto some =
+            scenarios_of(set, topology, folder, flags.count.value_or(usual_count(set, topology)));
+        scenarios.insert(scenarios.end(), some.begin(), some.end());
+    }
+    if (scenarios.empty())
+        throw UserError("command line: --topology '" + flags.topology + "' is not in this set of scenarios" +
+                        suggestion(flags.topology, topologies_of(set)));
+    const std::string csv = to_csv(simulate(scenarios, folder));
+    if (flags.out.empty()) return print(csv);
+    write_file_atomically(flags.out, csv);
+}
+
+void fit(const AdviseFlags& flags, const ConfigFolder& folder) {
+    const auto table = read_scenario_table(flags.fit);
+    const Heuristic library = fit_heuristic(table, folder, false), any = fit_heuristic(table, folder, true);
+    if (!flags.header.empty()) write_file_atomically(flags.header, to_header(library, any));
+    print(to_text(library) + "\n" + to_text(any));
+}
+
+void print_constants(const AdviseFlags& flags, const ConfigFolder& folder) {
+    const auto found = std::find(dtype_names.begin(), dtype_names.end(), flags.constants);
+    if (found == dtype_names.end())
+        throw UserError("command line: --constants is '" + flags.constants + "'" +
+                        suggestion(flags.constants, dtype_names));
+    const auto dtype = static_cast<DType>(found - dtype_names.begin());
+    print(to_json_text(MachineConstants(flags.topology, folder).of(dtype)) + "\n");
+}
+
+void execute(const AdviseFlags& flags) {
+    const ConfigFolder folder = ConfigFolder::standard();
+    if (!flags.constants.empty()) return print_constants(flags, folder);
+    if (!flags.simulate.empty()) return simulate_set(flags, folder);
+    if (!flags.fit.empty()) return fit(flags, folder);
+    if (!flags.judge.empty()) return print(to_text(judge(read_scenario_table(flags.judge), folder)));
+    if (!flags.traces.empty()) return print(to_text(judge_measured(flags.traces, folder)));
+    print_advice(flags, folder);
+}
+
+}  // namespace
+
+void add_advise_command(CLI::App& app) {
+    CLI::App* command =
+        app.add_subcommand("advise", "Which schedule to run: by simulation, and by the static heuristic");
+    auto flags = std::make_shared<AdviseFlags>();
+    CLI::Option* topology = command->add_option("--topology", flags->topology,
+                                                "Machine: a file, or a name in configs/topologies");
+    flags->workload.add_to(*command);
+    command->add_option("--agent", flags->agents, "Only candidates that copy by dma, or by cu; repeatable")
+        ->check(CLI::IsMember({"dma", "cu"}))
+        ->take_all();
+    command->add_option("--top", flags->top, "Candidates to print and to run in full; default 5")
+        ->check(CLI::Range(1, 1000));
+    command->add_option("--seeds", flags->seeds, "Simulations of unspecified orders a candidate")
+        ->check(CLI::Range(1, most_seeds));
+    command->add_option("--format", flags->format, "Output: text, json or csv")
+        ->check(CLI::IsMember({"text", "json", "csv"}));
+
+    CLI::Option* simulate =
+        command
+            ->add_option("--simulate", flags->simulate,
+                         "Simulate every candidate of a set of scenarios, fit or judge; CSV")
+            ->check(CLI::IsMember({"fit", "judge"}));
+    command->add_option("--count", flags->count, "Scenarios of each topology; default as in models/heuristic")
+        ->check(CLI::Range(1, 100'000))
+        ->needs(simulate);
+    command->add_option("--out", flags->out, "File for --simulate instead of standard output")
+        ->needs(simulate);
+    CLI::Option* constants =
+        command
+            ->add_option(
+                "--constants", flags->constants,
+                "Print what the static heuristic knows of --topology, for operands of this data type")
+            ->needs(topology);
+    CLI::Option* fit = command->add_option("--fit", flags->fit, "Fit the static heuristic to such a CSV");
+    command->add_option("--header", flags->header, "C++ header that --fit writes")->needs(fit);
+    CLI::Option* judge =
+        command->add_option("--judge", flags->judge, "Judge the static heuristic by such a CSV");
+    CLI::Option* traces = command->add_option(
+        "--traces", flags->traces, "Judge both kinds of advice by measured cases (see sim compare)");
+    for (CLI::Option* mode : {constants, simulate, fit, judge, traces})
+        for (CLI::Option* other : {constants, simulate, fit, judge, traces})
+            if (mode != other) mode->excludes(other);
+    for (CLI::Option* mode : {fit, judge, traces}) mode->excludes(topology);
+    for (CLI::Option* mode : {constants, simulate, fit, judge, traces})
+        for (const char* flag : {"--workload", "--gemm", "--dtype", "--collective", "--order", "--shard-dim"})
+            mode->excludes(command->get_option(flag));
+    command->callback([flags] { execute(*flags); });
+}
+
+}  // namespace overlap

@@ -1,0 +1,53 @@
+#include "sim/commands/workload_flags.hpp"
+
+#include "sim/commands/sizes.hpp"
+
+namespace overlap {
+namespace {
+
+/// The pair that the flags change: the workload's own, or a plain all-gather before a bf16 GEMM.
+Json changed_workload(const WorkloadFlags& flags, const RunConfig& config, const ConfigFolder& folder) {
+    Json pair = config.workload;
+    if (pair.is_string()) {
+        const auto path = folder.find("workloads", pair.get<std::string>());
+        pair = read_json_file(path);
+        if (pair.contains("operators"))
+            throw UserError(path.string() +
+                            ": lists operators, which --gemm, --dtype, --collective, --order and "
+                            "--shard-dim can't change");
+    }
+    for (const char* key : {"name", "description", "source"}) pair.erase(key);
+    if (!flags.gemm.empty()) {
+        const GemmShape shape = parse_shape(flags.gemm, "command line: --gemm");
+        pair["gemm"].update({{"m", shape.m}, {"n", shape.n}, {"k", shape.k}});
+    }
+    if (!flags.dtype.empty()) pair["gemm"]["dtype"] = flags.dtype;
+    if (!flags.collective.empty()) {
+        pair["collective"] = flags.collective;
+        pair.erase("order");
+        pair.erase("shard_dim");
+    }
+    if (!flags.order.empty()) pair["order"] = flags.order;
+    if (!flags.shard_dim.empty()) pair["shard_dim"] = flags.shard_dim;
+    return pair;
+}
+
+}  // namespace
+
+void WorkloadFlags::add_to(CLI::App& app) {
+    app.add_option("--workload", workload,
+                   "A file, or a name in configs/workloads; default " + default_workload);
+    app.add_option("--gemm", gemm, "GEMM of one GPU, MxNxK after the gather, instead of the workload's");
+    app.add_option("--dtype", dtype, "Data type instead of the workload's");
+    app.add_option("--collective", collective, "Collective instead of the workload's");
+    app.add_option("--order", order, "collective_first, gemm_first or independent");
+    app.add_option("--shard-dim", shard_dim, "m, or k where the tokens are in K");
+}
+
+void WorkloadFlags::apply(RunConfig& config, const ConfigFolder& folder) const {
+    if (!workload.empty()) config.workload = workload;
+    if (!(gemm + dtype + collective + order + shard_dim).empty())
+        config.workload = changed_workload(*this, config, folder);
+}
+
+}  // namespace overlap

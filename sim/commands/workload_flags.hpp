@@ -1,0 +1,18 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "sim/run.hpp"
+
+namespace overlap {
+
+/// Flags that say what is to be computed: a workload file, or changes to one.
+struct WorkloadFlags {
+    std::string workload, gemm, dtype, collective, order, shard_dim;
+
+    void add_to(CLI::App& app);
+    /// Puts into `config` what was given. Throws UserError.
+    void apply(RunConfig& config, const ConfigFolder& folder) const;
+};
+
+}  // namespace overlap

@@ -1,0 +1,96 @@
+"""sim advise from outside: its renderings, its errors, and the header that a framework would take."""
+import csv
+import io
+import json
+import os
+import shutil
+import subprocess
+
+from sim_case import ROOT, SimTestCase
+
+SCENARIO = ["advise", "--topology", "mi300x_8", "--gemm", "8192x2560x8192"]
+
+
+class Advise(SimTestCase):
+    def test_best_of_all_candidates_is_first(self):
+        advice = self.result(*SCENARIO, "--top", "2")
+        times = [one["makespan_us"] for one in advice["candidates"]]
+        self.assertGreater(len(times), 100)
+        self.assertEqual(times, sorted(times))
+        self.assertEqual(len(advice["best"]), 2)
+        self.assertAlmostEqual(advice["best"][0]["makespan_us"], times[0])
+        for key in ("heuristic", "serial", "best_shard_level"):
+            self.assertGreaterEqual(advice[key]["regret"], 0)
+        self.assertNotEqual(advice["runner_up"]["candidate"]["schedule"], advice["candidates"][0]["schedule"])
+        losses = [run["losses_us"] for run in advice["best"]]
+        self.assertIn(advice["runner_up"]["decided_by"], losses[0])
+
+    def test_a_run_of_the_advice_takes_as_long_as_advised(self):
+        best = self.result(*SCENARIO)["candidates"][0]
+        settings = [word for name, value in best["params"].items() for word in ("--set", f"{name}={value}")]
+        run = self.result("--topology", "mi300x_8", "--gemm", "8192x2560x8192", "--schedule", best["schedule"], *settings)
+        self.assertAlmostEqual(run["makespan_us"], best["makespan_us"])
+
+    def test_agents(self):
+        advice = self.result(*SCENARIO, "--agent", "cu")
+        self.assertEqual({one["params"]["agent"] for one in advice["candidates"]}, {"cu"})
+
+    def test_renderings(self):
+        text = self.output(*SCENARIO)
+        for words in ("speed-up", "decided by", "best shard-level", "static heuristic", "regret"):
+            self.assertIn(words, text)
+        rows = list(csv.DictReader(io.StringIO(self.output(*SCENARIO, "--format", "csv"))))
+        self.assertEqual(rows[0]["rank"], "1")
+        self.assertEqual(rows[0]["regret"], "0.0")
+
+    def test_any_workload(self):
+        for workload in ("llama3_70b_independent", "llama3_70b_mlp_layer", "llama3_70b_qkv_wgrad"):
+            with self.subTest(workload=workload):
+                self.assertIn("candidates simulated",
+                              self.output("advise", "--topology", "mi300x_8", "--workload", workload, "--top", "1"))
+
+    def test_refusals(self):
+        gemm = ["--gemm", "4096x4096x4096"]
+        self.assert_refused(["advise", "--topology", "mi300_8", *gemm], "mi300_8", "did you mean 'mi300x_8'?")
+        self.assert_refused(["advise", *gemm], "/topology: is missing")
+        self.assert_refused(["advise", "--topology", "mi300x_1", *gemm], "one GPU")
+        self.assert_refused(["advise", "--topology", "mi300x_8", "--gemm", "8x8"], "--gemm", "MxNxK")
+        self.assert_refused(["advise", "--topology", "mi300x_8", "--gemm", "4x8x8"], "gemm.m is 4", "8 GPUs")
+        self.assert_refused(["advise", "--topology", "mi300x_8", "--order", "gemm_first"], "order", "all_gather")
+        self.assert_refused([*SCENARIO, "--fit", "x.csv"], "--fit")
+        self.assert_refused(["advise", "--judge", "x.csv", *gemm], "--judge")
+        self.assert_refused(["advise", "--judge", "x.csv"], "x.csv")
+        self.assert_refused(["advise", "--header", "x.hpp"], "--header")
+        self.assert_refused(["advise", "--simulate", "fit", "--topology", "mesh_64"], "mesh_64")
+        bad = self.file("bad.csv", "topology,family,collective,order,shard_dim,m,n,k,dtype,serial/-/dma\n"
+                        "mi300x_8,some,all_gather,collective_first,m,8,8,8,bf16,1\n")
+        self.assert_refused(["advise", "--fit", bad], "serial/-/dma", "no candidate")
+
+
+class Header(SimTestCase):
+    def test_compiles_alone_and_advises(self):
+        compiler = shutil.which(os.environ.get("CXX", "c++"))
+        if compiler is None:
+            self.skipTest("no compiler")
+        for name in ("overlap_advice.hpp", "overlap_features.hpp", "overlap_estimate.hpp"):
+            shutil.copy(ROOT / "models" / "heuristic" / name, self.folder)
+        self.file("use.cpp", """#include "overlap_advice.hpp"
+#include <cstdio>
+int main() {
+    overlap_advice::Machine machine = {MACHINE};
+    overlap_advice::Operator op = {8192, 2560, 8192, 2, 2, false, false, false, false};
+    const overlap_advice::Advice advice = overlap_advice::advise_library(machine, op);
+    std::printf("%s/%d/%s/%s\\n", advice.schedule, advice.chunks, advice.agent, advice.transfer);
+}
+""".replace("MACHINE", ", ".join(self.machine())))
+        subprocess.run([compiler, "-std=c++11", "-Wall", "-Wextra", "-pedantic", "-Werror", "use.cpp", "-o", "use"],
+                       cwd=self.folder, check=True)
+        said = subprocess.run(["./use"], cwd=self.folder, check=True, capture_output=True, encoding="utf-8").stdout
+        advice = self.result(*SCENARIO)["heuristic_library"]
+        self.assertEqual(said.split("/")[0], advice["schedule"])
+        self.assertEqual(said.split("/")[2], advice["params"]["agent"])
+
+    def machine(self):
+        constants = json.loads(self.output("advise", "--topology", "mi300x_8", "--constants", "bf16"))
+        self.assertGreater(len(constants), 20)
+        return [str(value).lower() for value in constants.values()]
