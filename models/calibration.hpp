@@ -12,7 +12,7 @@ namespace overlap {
 struct Calibration {
     std::string device;
     std::map<DType, GemmParameters> gemm;
-    GemmTimes gemm_times = {};  ///< measured; empty for most devices
+    GemmTimes gemm_times;  ///< measured; empty for most devices
 
     /// Throws UserError that lists the data types there are.
     const GemmParameters& gemm_for(DType dtype) const {

@@ -12,8 +12,11 @@ std::string gemm_times_key(DType dtype, bool accumulate) {
 }
 
 GemmTimes read_gemm_times(const std::filesystem::path& path) {
-    const Json json = read_json_file(path);
-    ConfigObject config(json, path.string());
+    return read_gemm_times(read_config_file(path));
+}
+
+GemmTimes read_gemm_times(const ConfigFile& file) {
+    ConfigObject config = file.view();
     GemmTimes times;
     if (!config.has("measured_gemms")) return times;
     ConfigObject group = config.object("measured_gemms");
@@ -24,7 +27,7 @@ GemmTimes read_gemm_times(const std::filesystem::path& path) {
             if (!group.has(key)) continue;
             ConfigObject rows = group.object(key);
             for (const std::string& name : rows.keys()) {
-                GemmShape shape = parse_shape(name, path.string() + ": /measured_gemms/" + key + ": key");
+                GemmShape shape = parse_shape(name, file.name + ": /measured_gemms/" + key + ": key");
                 shape.dtype = static_cast<DType>(type);
                 shape.accumulate = accumulate;
                 times[shape] = microseconds(rows.number(name, sane_time_us));

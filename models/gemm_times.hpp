@@ -6,6 +6,7 @@
 
 #include "sim/core/config_reader.hpp"
 #include "sim/core/operators.hpp"
+#include "sim/core/what_if.hpp"
 
 namespace overlap {
 
@@ -23,6 +24,7 @@ using GemmTimes = std::map<GemmShape, Seconds, ByShape>;
 /// "bf16_accumulated_us": {…}}. Empty where the file has none. Throws UserError on anything unknown or out of
 /// range.
 GemmTimes read_gemm_times(const std::filesystem::path& path);
+GemmTimes read_gemm_times(const ConfigFile& file);
 
 /// The group's key for GEMMs of a kind: "bf16_us", or "bf16_accumulated_us" where C is read as well.
 std::string gemm_times_key(DType dtype, bool accumulate);

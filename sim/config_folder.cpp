@@ -45,9 +45,11 @@ Machine ConfigFolder::machine(const std::string& name, const WhatIf& what_if) co
     Topology topology = read_topology(files);
     ResourceTable resources(topology);
     const std::string device = topology.device().name;
-    Calibration calibration{
-        device, read_gemm_calibration(files.calibration ? *files.calibration
-                                                        : read_config_file(find("calibrations", device)))};
+    const ConfigFile calibrated =
+        files.calibration ? *files.calibration : read_config_file(find("calibrations", device));
+    // Of a GPU that multiplies in another way nothing has been measured.
+    Calibration calibration{device, read_gemm_calibration(calibrated),
+                            what_if.changes_below("device.gemm") ? GemmTimes() : read_gemm_times(calibrated)};
     return {std::move(topology), std::move(resources), std::move(calibration), Seconds()};
 }
 

@@ -137,13 +137,13 @@ void observe(const TaskGraph& graph, std::span<const Cost> costs, const EngineRe
             {graph[id].kind(), graph[id].gpu, simulated.tasks[id].start, simulated.tasks[id].end});
     result.exposed_comm = exposed_communication(activities);
     result.utilisation = utilisation_of(costs, simulated, resources);
+    result.comm_cus = communication_units(graph, costs, simulated, resources);
 }
 
 void record(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
             const ResourceTable& resources, RunResult& result) {
     result.timeline = timeline_of(graph, simulated);
     result.counters = counters_of(costs, simulated, resources);
-    result.comm_cus = communication_units(graph, costs, simulated, resources);
 }
 
 }  // namespace overlap

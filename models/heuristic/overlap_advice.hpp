@@ -46,7 +46,7 @@ inline Advice advise_library(const Machine& machine, const Operator& op) {
         if (f[intensity] < 2.95) {
             return advice_of(15, fixed, 8, machine, op, least);  // uniform_unfused_1d by cu, 8 chunks
         }
-        if (f[shard_waves] < 2.81) {
+        if (f[shard_waves] < 3.17) {
             if (f[m_over_k] < 0.833) {
                 return advice_of(2, uncut, 0, machine, op, least);  // shard_p2p by dma
             }
@@ -75,15 +75,12 @@ inline Advice advise_any(const Machine& machine, const Operator& op) {
             return advice_of(5, fixed, 2, machine, op, least);  // ring_chunked by cu, 2 chunks
         }
         if (f[comm_over_gemm_cu] < 0.989) {
-            if (f[gemm_first] < 0.5) {
-                return advice_of(19, by_size, 4, machine, op, least);  // uniform_fused_2d by cu, transfers of 4 latencies or more
-            }
-            return advice_of(26, balanced, 0.25, machine, op, least);  // flag_gated by dma, chunks ~ sqrt(shorter / 0.25 latencies)
+            return advice_of(26, balanced, 0.125, machine, op, least);  // flag_gated by dma, chunks ~ sqrt(shorter / 0.125 latencies)
         }
-        if (f[push_over_pull] < 1.05) {
-            return advice_of(26, balanced, 0.25, machine, op, least);  // flag_gated by dma, chunks ~ sqrt(shorter / 0.25 latencies)
+        if (f[dma_over_cu] < 0.812) {
+            return advice_of(27, balanced, 1, machine, op, least);  // flag_gated by cu, chunks ~ sqrt(shorter / 1 latencies)
         }
-        return advice_of(27, balanced, 1, machine, op, least);  // flag_gated by cu, chunks ~ sqrt(shorter / 1 latencies)
+        return advice_of(26, balanced, 0.25, machine, op, least);  // flag_gated by dma, chunks ~ sqrt(shorter / 0.25 latencies)
     }
     if (f[comm_over_gemm_cu] < 1.2846) {
         if (f[n_over_k] < 0.906) {
@@ -95,16 +92,19 @@ inline Advice advise_any(const Machine& machine, const Operator& op) {
             }
             return advice_of(2, uncut, 0, machine, op, least);  // shard_p2p by dma
         }
-        if (f[intensity] < 4.34) {
-            return advice_of(27, balanced, 1, machine, op, least);  // flag_gated by cu, chunks ~ sqrt(shorter / 1 latencies)
+        if (f[output_over_gemm] < 0.14183) {
+            if (f[shard_waves] < 0.862) {
+                return advice_of(26, balanced, 1, machine, op, least);  // flag_gated by dma, chunks ~ sqrt(shorter / 1 latencies)
+            }
+            return advice_of(26, balanced, 1, machine, op, least);  // flag_gated by dma, chunks ~ sqrt(shorter / 1 latencies)
         }
-        return advice_of(26, balanced, 1, machine, op, least);  // flag_gated by dma, chunks ~ sqrt(shorter / 1 latencies)
+        return advice_of(11, balanced, 1, machine, op, least);  // uniform_fused_1d by cu, chunks ~ sqrt(shorter / 1 latencies)
     }
     if (f[p2p_over_best] < 1.059) {
-        if (f[p2p_over_best] < 1.0004) {
-            return advice_of(6, fixed, 2, machine, op, least);  // ring_chunked gemm=chunk by dma, 2 chunks
+        if (f[shard_over_launch] < 19.9) {
+            return advice_of(27, balanced, 1, machine, op, least);  // flag_gated by cu, chunks ~ sqrt(shorter / 1 latencies)
         }
-        return advice_of(6, fixed, 4, machine, op, least);  // ring_chunked gemm=chunk by dma, 4 chunks
+        return advice_of(6, balanced, 2, machine, op, least);  // ring_chunked gemm=chunk by dma, chunks ~ sqrt(shorter / 2 latencies)
     }
     if (f[copy_share] < 0.201) {
         return advice_of(7, fixed, 2, machine, op, least);  // ring_chunked gemm=chunk by cu, 2 chunks

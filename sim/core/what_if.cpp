@@ -172,4 +172,10 @@ void WhatIf::change(const std::string& root, std::span<ConfigFile* const> files)
         if (std::find(changed.begin(), changed.end(), file) != changed.end()) file->name += " with what_if";
 }
 
+bool WhatIf::changes_below(const std::string& path) const {
+    for (const auto& item : changes_.items())
+        if (item.key().starts_with(path + ".")) return true;
+    return false;
+}
+
 }  // namespace overlap

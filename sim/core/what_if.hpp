@@ -33,6 +33,9 @@ public:
     /// changed file's name says so from then on. Throws UserError where none has it, with the nearest key.
     void change(const std::string& root, std::span<ConfigFile* const> files) const;
 
+    /// Whether a change's key begins with `path`.
+    bool changes_below(const std::string& path) const;
+
 private:
     Json changes_ = Json::object();
     std::string origin_;

@@ -76,7 +76,7 @@ class Setup(SimTestCase):
 
     def test_the_simulator_needs_nothing_for_gpus(self):
         simulator, everything = self.asked_for(), self.asked_for("--all")
-        more = "clang|lld|hip|rocm|chromium|selenium"
+        more = "clang|lld|hip|rocm|slurm|chromium|selenium"
         self.assertIn("g++", simulator)
         self.assertEqual(everything[:len(simulator)], simulator)
         self.assertEqual([name for name in simulator if re.search(more, name)], [])

@@ -85,15 +85,15 @@ TEST_CASE("the static heuristic on unseen models is as good as README says") {
         bool own_kernels;
         double hits, regret;
     };
-    const std::vector<Claim> claims{{"mi300x_8", false, 0.715, 0.0176}, {"h200_8", false, 0.75, 0.0277},
-                                    {"h200_4", false, 0.885, 0.0102},   {"h200_2", false, 0.945, 0.0051},
+    const std::vector<Claim> claims{{"mi300x_8", false, 0.715, 0.0176}, {"h200_8", false, 0.725, 0.0287},
+                                    {"h200_4", false, 0.88, 0.0110},    {"h200_2", false, 0.935, 0.0059},
                                     {"ring_8", false, 0.835, 0.0134},   {"mi355x_8", false, 0.715, 0.0171},
                                     {"h100_8", false, 0.695, 0.0301},   {"torus_4x4", false, 0.435, 0.0495},
-                                    {"all", false, 0.747, 0.0213},      {"mi300x_8", true, 0.855, 0.008},
-                                    {"h200_8", true, 0.675, 0.0599},    {"h200_4", true, 0.805, 0.0244},
-                                    {"h200_2", true, 0.95, 0.0061},     {"ring_8", true, 0.905, 0.007},
-                                    {"mi355x_8", true, 0.865, 0.008},   {"h100_8", true, 0.64, 0.0382},
-                                    {"torus_4x4", true, 0.655, 0.0206}, {"all", true, 0.794, 0.0215}};
+                                    {"all", false, 0.742, 0.0217},      {"mi300x_8", true, 0.855, 0.0082},
+                                    {"h200_8", true, 0.68, 0.0510},     {"h200_4", true, 0.82, 0.0161},
+                                    {"h200_2", true, 0.95, 0.0065},     {"ring_8", true, 0.905, 0.0070},
+                                    {"mi355x_8", true, 0.85, 0.0085},   {"h100_8", true, 0.655, 0.0413},
+                                    {"torus_4x4", true, 0.655, 0.0206}, {"all", true, 0.796, 0.0199}};
     const auto judgements = judge(table("judge"), folder);
     std::size_t found = 0;
     for (const Claim& claim : claims)
@@ -112,8 +112,8 @@ TEST_CASE("advice on the measured schedules of H200") {
     const std::vector<std::string> traces{root + "/traces/h200_4/overlap", root + "/traces/h200_2/overlap"};
     const MeasuredJudgement measured = judge_measured(traces, folder);
     CHECK(measured.simulation.scenarios == 39);
-    CHECK(1 - measured.simulation.hit_rate <= 1.1 * (1 - 0.846));
-    CHECK(measured.simulation.mean_regret <= 1.1 * 0.010);
+    CHECK(1 - measured.simulation.hit_rate <= 1.1 * (1 - 0.897));
+    CHECK(measured.simulation.mean_regret <= 1.1 * 0.0072);
     CHECK(measured.heuristic.scenarios + measured.heuristic_not_measured == 39);
     CHECK(measured.heuristic.scenarios >= 30);
     CHECK(1 - measured.heuristic.hit_rate <= 1.1 * (1 - 0.833));
