@@ -113,7 +113,7 @@ inline GemmParameters round_gemm() {
 inline Machine machine_of(Topology topology) {
     ResourceTable resources(topology);
     const std::string name = topology.device().name;
-    return {std::move(topology), std::move(resources), {name, {{DType::bf16, round_gemm()}}}, Seconds()};
+    return {std::move(topology), std::move(resources), {name, {{DType::bf16, round_gemm()}}, {}}, Seconds()};
 }
 
 /// A shipped topology with the calibration of its device.

@@ -148,9 +148,15 @@ TEST_CASE("of more points than can be shown, the best of each group are kept") {
 
 TEST_CASE("plots of a sweep name what there is") {
     const SweepPoints points = read(few);
-    CHECK_THAT(to_gnuplot(points, {.x = "chunks", .y = "agent", .value = "makespan_us"}).text,
+    SweepPlot map, misspelt, elsewhere;
+    map.x = "chunks";
+    map.y = "agent";
+    map.value = "makespan_us";
+    misspelt.x = "chunk";
+    elsewhere.scenario = "g3";
+    CHECK_THAT(to_gnuplot(points, map).text,
                Catch::Contains("'makespan [us]'") && Catch::Contains("'chunks'"));
-    CHECK_THAT(error_of([&] { to_gnuplot(points, {.x = "chunk"}); }), Catch::Contains("'chunks'"));
-    CHECK_THAT(error_of([&] { to_gnuplot(points, {.scenario = "g3"}); }), Catch::Contains("g2"));
+    CHECK_THAT(error_of([&] { to_gnuplot(points, misspelt); }), Catch::Contains("'chunks'"));
+    CHECK_THAT(error_of([&] { to_gnuplot(points, elsewhere); }), Catch::Contains("g2"));
     CHECK(gnuplot_quoted("it's") == "'it''s'");
 }
