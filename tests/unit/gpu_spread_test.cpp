@@ -28,7 +28,7 @@ TEST_CASE("GEMMs of a graph are those of the slowest GPU, copies are not") {
         TaskGraph graph;
         graph.add(Task{GemmShape{4096, 4096, 4096}});
         graph.add(copy_task(1, 0, 10'000));
-        return price(graph, Workload(), machine, CostModels(), Effects());
+        return price(graph, Workload{"", "", std::vector<Operator>()}, machine, CostModels(), Effects());
     };
     const auto alike = priced(0), apart = priced(0.02);
     CHECK(apart[0].body / alike[0].body == Approx(1 + 0.02 / std::sqrt(std::acos(-1.0))));
