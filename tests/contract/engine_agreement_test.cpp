@@ -304,5 +304,5 @@ TEST_CASE("the engines agree on shipped machines, schedules and workloads") {
               << largest << " of the makespan; SimGrid gave up on " << undecided << '\n';
     for (const auto& [name, times] : given_up) std::cout << "  gave up: " << name << ", " << times << '\n';
     CHECK(decided + undecided >= 100);
-    CHECK(decided >= machines.size());  // on torus_4x4 SimGrid gives up nine times in ten
+    CHECK(decided >= (machines.size() > 1 ? 100U : 1U));  // on torus_4x4 SimGrid gives up nine times in ten
 }
