@@ -78,6 +78,7 @@ int run_command_line(int argc, char** argv) {
     int status = 0;
     add_verify_command(app, status);
     add_compare_command(app, status);
+    add_reproduce_command(app, status);
     refuse_empty_values(app);
     try {
         app.parse(argc, argv);

@@ -34,6 +34,16 @@ std::vector<std::string> ConfigFolder::names(const std::string& kind) const {
     return result;
 }
 
+std::vector<std::string> ConfigFolder::published_systems() const {
+    std::vector<std::string> systems;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(experiments(), error))
+        if (entry.is_directory()) systems.push_back(entry.path().filename().string());
+    if (error) throw UserError(experiments().string() + ": cannot be read: " + error.message());
+    std::sort(systems.begin(), systems.end());
+    return systems;
+}
+
 Topology ConfigFolder::topology(const std::string& name) const {
     return read_topology(
         read_machine_files(find("topologies", name), root_ / "devices", root_ / "calibrations"));

@@ -22,6 +22,10 @@ public:
     /// Names of the files of a kind, sorted, without ".json".
     std::vector<std::string> names(const std::string& kind) const;
 
+    /// Folders of configs/experiments, one a published system, sorted.
+    std::vector<std::string> published_systems() const;
+    std::filesystem::path experiments() const { return root_ / "experiments"; }
+
     /// The folder of measurements: traces/, beside the configs.
     std::filesystem::path traces() const { return std::filesystem::absolute(root_).parent_path() / "traces"; }
 

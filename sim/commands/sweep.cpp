@@ -35,7 +35,7 @@ void stop_on_signals() {
 }
 
 Json config_of(const DesignSpace& space, std::uint64_t number, const std::string& file) {
-    Constraints constraints = space.constraints();
+    Expressions constraints = space.constraints();
     if (number >= space.size())
         throw UserError(file + ": --point is " + std::to_string(number) + ", the last is " +
                         std::to_string(space.size() - 1));

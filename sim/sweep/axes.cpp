@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <regex>
 #include <set>
 
 #include "sim/schedules/parameters.hpp"
@@ -14,7 +15,13 @@ namespace {
 
 constexpr std::size_t most_values = 1'000'000;  // of one axis, which is kept in memory
 
-/// What a path may be, besides any path below "what_if".
+/// "workload.operators.0.bytes"; whether there is such an operator is seen when the run config is read.
+bool of_operator(const std::string& field) {
+    static const std::regex pattern("workload\\.operators\\.[0-9]+\\.[a-z_]+");
+    return std::regex_match(field, pattern);
+}
+
+/// What a path may be, besides any path below "what_if" or to a field of an operator.
 std::vector<std::string> known_fields() {
     std::vector<std::string> fields{"topology", "schedule",    "workload", "engine",
                                     "seeds",    "cost_models", "without"};
@@ -22,17 +29,6 @@ std::vector<std::string> known_fields() {
         fields.push_back("workload." + std::string(field));
     for (const ParameterInfo& parameter : schedule_parameters()) fields.push_back("params." + parameter.name);
     return fields;
-}
-
-void require_field(const ConfigObject& at, const std::string& field) {
-    if (field.starts_with("what_if.")) return;
-    const std::vector<std::string> known = known_fields();
-    if (std::find(known.begin(), known.end(), field) != known.end()) return;
-    // "chunks" is meant to be "params.chunks": the nearest by its last part, if any has that.
-    for (const std::string& candidate : known)
-        if (candidate.ends_with("." + field))
-            at.fail(field, "is no field of a run config (did you mean '" + candidate + "'?)");
-    at.fail(field, "is no field of a run config" + suggestion(field, known));
 }
 
 /// {"from": 1, "to": 16, "by": 1} or {"from": 1, "to": 64, "times": 2}; whole numbers stay whole.
@@ -141,7 +137,28 @@ Axis listed_axis(std::vector<ConfigObject> points) {
     return axis;
 }
 
+/// Of an object by name, made where there is none; of a list by number.
+Json& member(Json& json, const std::string& name) {
+    if (!json.is_array()) return json[name];
+    const std::size_t number = std::stoul(name);
+    if (number >= json.size())
+        throw UserError("workload.operators." + name + ": there are only " + std::to_string(json.size()) +
+                        " operators");
+    return json[number];
+}
+
 }  // namespace
+
+void require_field(const ConfigObject& at, const std::string& field) {
+    if (field.starts_with("what_if.") || of_operator(field)) return;
+    const std::vector<std::string> known = known_fields();
+    if (std::find(known.begin(), known.end(), field) != known.end()) return;
+    // "chunks" is meant to be "params.chunks": the nearest by its last part, if any has that.
+    for (const std::string& candidate : known)
+        if (candidate.ends_with("." + field))
+            at.fail(field, "is no field of a run config (did you mean '" + candidate + "'?)");
+    at.fail(field, "is no field of a run config" + suggestion(field, known));
+}
 
 std::vector<Axis> read_axes(ConfigObject& sweep, const ConfigFolder& folder) {
     std::vector<Axis> axes;
@@ -177,7 +194,7 @@ void set_field(Json& config, const std::string& path, const Json& value) {
     Json* at = &config;
     std::size_t begin = 0;
     for (std::size_t dot; (dot = path.find('.', begin)) != std::string::npos; begin = dot + 1)
-        at = &(*at)[path.substr(begin, dot - begin)];
+        at = &member(*at, path.substr(begin, dot - begin));
     (*at)[path.substr(begin)] = value;
 }
 

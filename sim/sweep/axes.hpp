@@ -17,6 +17,8 @@ struct Axis {
 /// is one, and the list "points" is one. Ranges and globs are expanded. Throws UserError.
 std::vector<Axis> read_axes(ConfigObject& sweep, const ConfigFolder& folder);
 
+/// Throws UserError, at `field` of `at`, unless it is a path into a run config.
+void require_field(const ConfigObject& at, const std::string& field);
 /// Sets the field at `path` of a run config; "what_if.a.b" sets the member "a.b" of "what_if".
 void set_field(Json& config, const std::string& path, const Json& value);
 

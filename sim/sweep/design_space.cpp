@@ -25,21 +25,41 @@ bool ignored(const std::string& field, const Json& values, const Json& base) {
            agent == agent_names[static_cast<std::size_t>(Agent::dma)];
 }
 
+/// Swept fields that constraints call by their path.
+bool has_no_other_name(const std::string& field) {
+    return field.starts_with("what_if.") || field.starts_with("workload.operators.");
+}
+
 }  // namespace
 
+Json inlined_workload(const Json& file) {
+    Json workload = file;
+    for (const char* key : {"name", "description", "source"}) workload.erase(key);
+    return workload;
+}
+
 DesignSpace::DesignSpace(const std::filesystem::path& file, const ConfigFolder& folder)
-    : file_(file.string()) {
+    : file_(file.string()), place_(file_ + ": ") {
     const Json json = read_json_file(file);
     ConfigObject sweep(json, file_);
     sweep.integer("schema", 1, 1);
     name_ = sweep.text("name");
     if (sweep.has("description")) description_ = sweep.text("description");
+    read(sweep, folder);
+    if (axes_.empty()) sweep.fail("", "sweeps nothing, expected one of 'axes', 'zipped', 'points'");
+}
+
+DesignSpace::DesignSpace(ConfigObject space, const std::string& pointer, const ConfigFolder& folder)
+    : file_(space.file()), place_(file_ + ": " + pointer) {
+    read(space, folder);
+}
+
+void DesignSpace::read(ConfigObject& sweep, const ConfigFolder& folder) {
     base_ = sweep.has("base") ? sweep.raw("base") : Json::object();
-    read_run_config(base_, file_ + ": /base");
+    read_run_config(base_, place_ + "/base");
     axes_ = read_axes(sweep, folder);
     if (sweep.has("where")) where_ = sweep.texts("where");
     sweep.finish();
-    if (axes_.empty()) sweep.fail("", "sweeps nothing, expected one of 'axes', 'zipped', 'points'");
     for (const Axis& axis : axes_) {
         if (axis.values.size() > most_combinations / size_)
             sweep.fail("", "has more than " + std::to_string(most_combinations) + " combinations");
@@ -67,7 +87,7 @@ void DesignSpace::learn_names(const ConfigFolder& folder) {
                 topologies_[name] = std::make_shared<const Topology>(folder.topology(name));
             if (field == "workload") workloads_[name] = read_json_file(folder.find("workloads", name));
         } catch (const UserError& error) {
-            throw UserError(file_ + ": " + field + ": " + error.what());
+            throw UserError(place_ + field + ": " + error.what());
         }
     };
     for (const std::string field : {"schedule", "topology", "workload"})
@@ -77,7 +97,7 @@ void DesignSpace::learn_names(const ConfigFolder& folder) {
             for (std::size_t i = 0; i < axis.fields.size(); ++i) learn(axis.fields[i], row[i]);
     for (const char* field : {"schedule", "topology"})
         if (!base_.contains(field) && std::find(fields_.begin(), fields_.end(), field) == fields_.end())
-            throw UserError(file_ + ": /base/" + field + ": is missing and not swept");
+            throw UserError(place_ + "/base/" + field + ": is missing and not swept");
     if (!base_.contains("workload")) learn("workload", default_workload);
 }
 
@@ -124,10 +144,8 @@ Json DesignSpace::run_config(const Json& values) const {
     if (values.contains("workload")) config["workload"] = values.at("workload");
     if (changes_workload) {
         if (!config.contains("workload")) config["workload"] = default_workload;
-        if (config["workload"].is_string()) {
-            config["workload"] = workloads_.at(config["workload"].get<std::string>());
-            for (const char* key : {"name", "description", "source"}) config["workload"].erase(key);
-        }
+        if (config["workload"].is_string())
+            config["workload"] = inlined_workload(workloads_.at(config["workload"].get<std::string>()));
     }
     for (const auto& [field, value] : values.items()) set_field(config, field, value);
     return config;
@@ -167,20 +185,20 @@ Json DesignSpace::variables(const RunConfig& config) const {
     }
     for (const std::string& name : names) result[name] = params.value(name, Json(0));
     for (const std::string& field : fields_)
-        if (field.starts_with("what_if.")) result[field] = 0;
+        if (has_no_other_name(field)) result[field] = 0;
     return result;
 }
 
-Constraints DesignSpace::constraints() const {
+Expressions DesignSpace::constraints() const {
     std::vector<std::string> names{"topology", "gpus",       "gpus_per_node", "nodes",  "schedule", "engine",
                                    "workload", "collective", "dtype",         "gemm.m", "gemm.n",   "gemm.k"};
     for (const ParameterInfo& parameter : schedule_parameters()) names.push_back(parameter.name);
     for (const std::string& field : fields_)
-        if (field.starts_with("what_if.")) names.push_back(field);
-    return Constraints(where_, names, file_ + ": /where");
+        if (has_no_other_name(field)) names.push_back(field);
+    return Expressions(where_, names, place_ + "/where");
 }
 
-std::optional<DesignPoint> DesignSpace::point(std::uint64_t number, Constraints& constraints) const {
+std::optional<DesignPoint> DesignSpace::point(std::uint64_t number, Expressions& constraints) const {
     const Places at = places(number);
     if (repeated(at)) return std::nullopt;
     DesignPoint point{number, assigned(at), {}};
@@ -188,8 +206,8 @@ std::optional<DesignPoint> DesignSpace::point(std::uint64_t number, Constraints&
     if (where_.empty()) return point;
     Json names = variables(point.config);
     for (const auto& [field, value] : point.values.items())
-        if (field.starts_with("what_if.")) names[field] = value;
-    if (!constraints.hold(names)) return std::nullopt;
+        if (has_no_other_name(field)) names[field] = value;
+    if (!constraints.all_hold(names)) return std::nullopt;
     return point;
 }
 
@@ -198,7 +216,7 @@ std::optional<DesignPoint> DesignSpace::point(std::uint64_t number, Constraints&
 void DesignSpace::require_values_that_run(const ConfigFolder& folder) const {
     constexpr std::uint64_t tries = 32;
     constexpr std::size_t most_looked_at = 2000;
-    Constraints allowed = constraints();
+    Expressions allowed = constraints();
     Resolver resolver(folder);
     std::uint64_t stride = size_;  // between neighbours on the axis
     for (const Axis& axis : axes_) {
@@ -226,10 +244,10 @@ void DesignSpace::require_values_that_run(const ConfigFolder& folder) const {
 }
 
 void DesignSpace::require_a_point() const {
-    Constraints allowed = constraints();
+    Expressions allowed = constraints();
     for (std::uint64_t number = 0; number < size_; ++number)
         if (point(number, allowed)) return;
-    throw UserError(file_ + ": /where: allows none of the " + std::to_string(size_) + " combinations");
+    throw UserError(place_ + "/where: allows none of the " + std::to_string(size_) + " combinations");
 }
 
 Json DesignSpace::resolved() const {

@@ -8,7 +8,7 @@
 
 #include "sim/scenario.hpp"
 #include "sim/sweep/axes.hpp"
-#include "sim/sweep/constraint.hpp"
+#include "sim/sweep/expressions.hpp"
 
 namespace overlap {
 
@@ -17,6 +17,9 @@ struct DesignPoint {
     Json values;               ///< of the swept fields that are set
     RunConfig config;
 };
+
+/// What a workload file holds as the "workload" object of a run config that is about to be changed.
+Json inlined_workload(const Json& file);
 
 /// The run configs of a sweep file (configs/schema/sweep.schema.json): `base`, and every combination of the
 /// axes' values that `where` allows. Points are made when asked for, so a large space takes no memory.
@@ -28,30 +31,34 @@ public:
     /// Throws UserError for an unknown field or name, an empty axis, a bad constraint, a value with which no
     /// point can run, or a space without a point.
     DesignSpace(const std::filesystem::path& file, const ConfigFolder& folder);
+    /// The same from a part of another file, at `pointer`, without "schema", "name" and "description".
+    DesignSpace(ConfigObject space, const std::string& pointer, const ConfigFolder& folder);
 
     const std::string& name() const { return name_; }
     /// Combinations, those that are no points too.
     std::uint64_t size() const { return size_; }
     const std::vector<std::string>& fields() const { return fields_; }
     /// For one thread's calls of point().
-    Constraints constraints() const;
+    Expressions constraints() const;
     /// None where the combination is no point. Throws UserError where a constraint has no truth value.
-    std::optional<DesignPoint> point(std::uint64_t number, Constraints& constraints) const;
+    std::optional<DesignPoint> point(std::uint64_t number, Expressions& constraints) const;
+    /// The run config of a point with these values.
+    Json run_config(const Json& values) const;
     /// With ranges and globs expanded, and the version that did it.
     Json resolved() const;
 
 private:
+    void read(ConfigObject& sweep, const ConfigFolder& folder);
     using Places = std::vector<std::size_t>;  ///< of a combination, on each axis
     Places places(std::uint64_t number) const;
     Json assigned(const Places& places) const;
-    Json run_config(const Json& values) const;
     bool repeated(const Places& places) const;
     Json variables(const RunConfig& config) const;
     void learn_names(const ConfigFolder& folder);
     void require_values_that_run(const ConfigFolder& folder) const;
     void require_a_point() const;
 
-    std::string file_, name_, description_;
+    std::string file_, place_, name_, description_;  ///< place: what JSON pointers in errors follow
     Json base_;
     std::vector<Axis> axes_;
     std::vector<std::string> fields_, where_;

@@ -40,7 +40,7 @@ private:
 
     const DesignSpace& space_;
     SharedParts& shared_;
-    Constraints constraints_;
+    Expressions constraints_;
 };
 
 }  // namespace overlap

@@ -26,6 +26,7 @@ MAY_INCLUDE = {
                         "sim/calibration/"],
     "sim/sweep": ["sim/core/", "sim/topology/", "sim/workload/", "sim/schedules/", "sim/run.hpp", "sim/scenario.hpp",
                   "sim/config_folder.hpp", "sim/report/", "sim/sweep/"],
+    "sim/reproduce": ["sim/core/", "sim/run.hpp", "sim/report/", "sim/sweep/", "sim/reproduce/"],
     "sim/report": ["sim/core/", "models/resources.hpp", "sim/report/"],
 }
 

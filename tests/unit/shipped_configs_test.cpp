@@ -113,6 +113,21 @@ TEST_CASE("every shipped config keeps to its schema", "[configs]") {
     }
 }
 
+TEST_CASE("experiments keep to their schema, each in the folder of its system", "[configs]") {
+    const Schema schema("experiment");
+    std::size_t cases = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(kConfigs / "experiments")) {
+        if (entry.is_directory()) continue;
+        INFO(entry.path().string());
+        CHECK(entry.path().parent_path().parent_path().filename() == "experiments");
+        const json experiment = load(entry.path());
+        CHECK(schema.errors(experiment, entry.path().string()) == "");
+        CHECK(experiment.value("name", "") == entry.path().stem().string());
+        cases += experiment.at("cases").size();
+    }
+    CHECK(cases >= 20);
+}
+
 TEST_CASE("measured overlap cases and tolerances keep to their schemas", "[configs]") {
     const Schema tolerances("tolerances");
     for (const fs::path& file : files_in("tolerances"))

@@ -4,7 +4,7 @@
 #include <sstream>
 #include <thread>
 
-#include "sim/sweep/constraint.hpp"
+#include "sim/sweep/expressions.hpp"
 #include "sim/sweep/progress_line.hpp"
 
 using namespace overlap;
@@ -16,7 +16,7 @@ bool holds(const std::string& expression) {
                       {"agent", "cu"},  {"scatter", true}, {"ratio", 2.5}};
     std::vector<std::string> names;
     for (const auto& [name, value] : values.items()) names.push_back(name);
-    return Constraints({expression}, names, "sweep.json: /where").hold(values);
+    return Expressions({expression}, names, "sweep.json: /where").all_hold(values);
 }
 
 }  // namespace

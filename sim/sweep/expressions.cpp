@@ -1,4 +1,4 @@
-#include "sim/sweep/constraint.hpp"
+#include "sim/sweep/expressions.hpp"
 
 #include <muparserx/mpParser.h>
 
@@ -50,7 +50,7 @@ const std::string name_letters = "0123456789_abcdefghijklmnopqrstuvwxyzABCDEFGHI
 
 }  // namespace
 
-struct Constraints::Parsers {
+struct Expressions::Parsers {
     std::string origin;
     std::vector<std::string> names, expressions;
     std::deque<Value> values;  ///< of the names; parsers keep addresses of them
@@ -70,9 +70,19 @@ struct Constraints::Parsers {
         while (!message.empty() && message.back() == '.') message.pop_back();
         return message;
     }
+    void take(const Json& given) {
+        for (std::size_t i = 0; i < names.size(); ++i) assign(values[i], given.at(names[i]));
+    }
+    Value result(std::size_t number) {
+        try {
+            return Value(parsers[number].Eval());
+        } catch (const ParserError& error) {
+            fail(number, explained(error));
+        }
+    }
 };
 
-Constraints::Constraints(const std::vector<std::string>& expressions, const std::vector<std::string>& names,
+Expressions::Expressions(const std::vector<std::string>& expressions, const std::vector<std::string>& names,
                          const std::string& origin)
     : parsers_(new Parsers{origin, names, expressions, {}, {}}) {
     for (std::size_t i = 0; i < names.size(); ++i) parsers_->values.emplace_back(int_type{1});
@@ -93,22 +103,26 @@ Constraints::Constraints(const std::vector<std::string>& expressions, const std:
     }
 }
 
-Constraints::~Constraints() = default;
+Expressions::~Expressions() = default;
 
-bool Constraints::hold(const Json& values) {
-    for (std::size_t i = 0; i < parsers_->names.size(); ++i)
-        assign(parsers_->values[i], values.at(parsers_->names[i]));
+bool Expressions::all_hold(const Json& values) {
+    parsers_->take(values);
     for (std::size_t i = 0; i < parsers_->parsers.size(); ++i) {
-        try {
-            const IValue& result = parsers_->parsers[i].Eval();
-            if (result.GetType() != 'b')
-                parsers_->fail(i, "gives " + result.ToString() + ", expected a comparison");
-            if (!result.GetBool()) return false;
-        } catch (const ParserError& error) {
-            parsers_->fail(i, parsers_->explained(error));
-        }
+        const Value result = parsers_->result(i);
+        if (result.GetType() != 'b')
+            parsers_->fail(i, "gives " + result.ToString() + ", expected a comparison");
+        if (!result.GetBool()) return false;
     }
     return true;
+}
+
+double Expressions::number(std::size_t expression, const Json& values) {
+    parsers_->take(values);
+    const Value result = parsers_->result(expression);
+    if (result.GetType() == 'b') return result.GetBool() ? 1 : 0;
+    if (!result.IsScalar() || !std::isfinite(result.GetFloat()))
+        parsers_->fail(expression, "gives " + result.ToString() + ", expected a finite number");
+    return result.GetFloat();
 }
 
 }  // namespace overlap

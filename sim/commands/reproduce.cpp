@@ -1,0 +1,41 @@
+#include "sim/reproduce/reproduce.hpp"
+
+#include <memory>
+
+#include "sim/commands/commands.hpp"
+
+namespace overlap {
+namespace {
+
+struct ReproduceFlags {
+    std::string system;
+    std::string format = reproduction_format_names.front();
+};
+
+int execute(const ReproduceFlags& flags) {
+    const ConfigFolder folder = ConfigFolder::standard();
+    std::vector<ReproducedExperiment> experiments;
+    bool as_stated = true;
+    for (const std::filesystem::path& file : experiment_files(flags.system, folder)) {
+        experiments.push_back(reproduce(read_experiment(file, folder), folder));
+        for (const ReproducedCase& one : experiments.back().cases) as_stated = as_stated && one.as_stated();
+    }
+    const auto format =
+        std::find(reproduction_format_names.begin(), reproduction_format_names.end(), flags.format);
+    print(render(experiments, static_cast<ReproductionFormat>(format - reproduction_format_names.begin())));
+    return as_stated ? 0 : 3;
+}
+
+}  // namespace
+
+void add_reproduce_command(CLI::App& app, int& status) {
+    CLI::App* command = app.add_subcommand(
+        "reproduce", "Published figures against predictions; exit 3 where one isn't as stated");
+    auto flags = std::make_shared<ReproduceFlags>();
+    command->add_option("system", flags->system,
+                        "A folder of configs/experiments, or a file; all folders where none is named");
+    command->add_option("--format", flags->format)->check(CLI::IsMember(reproduction_format_names));
+    command->callback([flags, &status] { status = execute(*flags); });
+}
+
+}  // namespace overlap

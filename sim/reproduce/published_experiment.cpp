@@ -1,0 +1,97 @@
+#include "sim/reproduce/published_experiment.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace overlap {
+namespace {
+
+/// [low, high] of {"relative_pct": 10}, {"absolute": 3} (in the case's unit) or {"range": [1.5, 1.8]}.
+void read_tolerance(ConfigObject tolerance, PublishedCase& one) {
+    const std::array<std::string, 3> kinds{"relative_pct", "absolute", "range"};
+    const std::vector<std::string> keys = tolerance.keys();
+    if (keys.size() != 1 || std::find(kinds.begin(), kinds.end(), keys.front()) == kinds.end())
+        tolerance.fail("", "needs one of 'relative_pct', 'absolute', 'range'");
+    if (keys.front() == "range") {
+        const std::vector<double> range = tolerance.numbers("range", {-1e300, 1e300});
+        if (range.size() != 2 || range[0] > range[1])
+            tolerance.fail("range", "is not [lowest, highest] that is accepted");
+        one.low = range[0];
+        one.high = range[1];
+        return;
+    }
+    const double margin = keys.front() == "absolute"
+                              ? tolerance.number("absolute", positive)
+                              : std::abs(one.published) * tolerance.number("relative_pct", positive) / 100;
+    one.low = one.published - margin;
+    one.high = one.published + margin;
+}
+
+PublishedCase read_case(ConfigObject& object) {
+    const std::array<std::string, 2> states{"enforced", "known_gap"};
+    PublishedCase one;
+    one.name = object.text("name");
+    if (object.has("where")) one.where = object.text("where");
+    one.value = object.text("value");
+    if (object.has("over")) one.over = static_cast<Aggregate>(object.choice("over", aggregate_names));
+    one.published = object.number("published", {-1e300, 1e300});
+    if (object.has("unit")) one.unit = object.text("unit");
+    read_tolerance(object.object("tolerance"), one);
+    one.known_gap = object.choice("status", states) == 1;
+    if (one.known_gap) one.reason = object.text("reason");
+    object.finish();
+    return one;
+}
+
+std::map<std::string, Json> read_variants(ConfigObject variants) {
+    std::map<std::string, Json> read;
+    for (const std::string& name : variants.keys()) {
+        const bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char letter) {
+            return std::isalnum(letter) != 0 || letter == '_';
+        });
+        if (!plain || std::isdigit(static_cast<unsigned char>(name.front())) != 0)
+            variants.fail(name, "is no name of a variant (letters, digits and _ , not a digit first)");
+        ConfigObject fields = variants.object(name);
+        for (const std::string& field : fields.keys()) require_field(fields, field);
+        read[name] = variants.raw(name);
+    }
+    if (read.empty()) variants.fail("", "has no variant");
+    return read;
+}
+
+}  // namespace
+
+PublishedExperiment read_experiment(const std::filesystem::path& path, const ConfigFolder& folder) {
+    const Json json = read_json_file(path);
+    ConfigObject file(json, path.string());
+    file.integer("schema", 1, 1);
+    PublishedExperiment experiment{path.parent_path().filename().string(),
+                                   file.text("name"),
+                                   file.text("description"),
+                                   file.text("source"),
+                                   path.string(),
+                                   {file.object("scenarios"), "/scenarios", folder},
+                                   read_variants(file.object("variants")),
+                                   {}};
+    for (ConfigObject& one : file.objects("cases")) experiment.cases.push_back(read_case(one));
+    if (experiment.cases.empty()) file.fail("cases", "has no case");
+    file.finish();
+    return experiment;
+}
+
+std::vector<std::filesystem::path> experiment_files(const std::string& system, const ConfigFolder& folder) {
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(system, ignored)) return {system};
+    std::vector<std::filesystem::path> files;
+    const std::vector<std::string> systems = folder.published_systems();
+    if (!system.empty() && std::find(systems.begin(), systems.end(), system) == systems.end())
+        throw UserError("command line: '" + system + "' is no file, and no folder of configs/experiments" +
+                        suggestion(system, systems));
+    for (const std::string& one : system.empty() ? systems : std::vector{system})
+        for (const auto& entry : std::filesystem::directory_iterator(folder.experiments() / one))
+            if (entry.path().extension() == ".json") files.push_back(entry.path());
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
+}  // namespace overlap

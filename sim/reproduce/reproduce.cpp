@@ -1,0 +1,140 @@
+#include "sim/reproduce/reproduce.hpp"
+
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "sim/report/report.hpp"
+#include "sim/run.hpp"
+
+namespace overlap {
+namespace {
+
+/// Names of a result's numbers, "losses_us.contention" for one inside an object.
+std::vector<std::string> result_fields() {
+    std::vector<std::string> fields;
+    const Json result = to_json(RunResult());
+    for (const auto& [key, value] : result.items()) {
+        if (value.is_object())
+            for (const auto& [inner, number] : value.items())
+                if (number.is_number()) fields.push_back(key + "." + inner);
+        if (value.is_number() || key == "overlap_efficiency") fields.push_back(key);
+    }
+    return fields;
+}
+
+const Json& at_path(const Json& result, const std::string& field) {
+    const std::size_t dot = field.find('.');
+    return dot == std::string::npos ? result.at(field)
+                                    : result.at(field.substr(0, dot)).at(field.substr(dot + 1));
+}
+
+RunConfig variant_config(const PublishedExperiment& experiment, const DesignPoint& scenario,
+                         const std::string& variant, const ConfigFolder& folder) {
+    Json config = experiment.scenarios.run_config(scenario.values);
+    for (const auto& [field, value] : experiment.variants.at(variant).items()) {
+        const bool into_file = field.starts_with("workload.") && config.at("workload").is_string();
+        if (into_file)
+            config["workload"] = inlined_workload(
+                read_json_file(folder.find("workloads", config["workload"].get<std::string>())));
+        set_field(config, field, value);
+    }
+    return read_run_config(config, experiment.file + ": /variants/" + variant);
+}
+
+std::vector<DesignPoint> scenarios_of(const DesignSpace& space) {
+    std::vector<DesignPoint> points;
+    Expressions constraints = space.constraints();
+    for (std::uint64_t number = 0; number < space.size(); ++number)
+        if (std::optional<DesignPoint> point = space.point(number, constraints))
+            points.push_back(std::move(*point));
+    return points;
+}
+
+/// For each scenario, what expressions may use of it.
+std::vector<Json> run_all(const PublishedExperiment& experiment, const ConfigFolder& folder) {
+    const std::vector<DesignPoint> scenarios = scenarios_of(experiment.scenarios);
+    const std::vector<std::string> fields = result_fields();
+    std::vector<std::string> variants;
+    for (const auto& [name, settings] : experiment.variants) variants.push_back(name);
+    std::vector<Json> results(scenarios.size() * variants.size());
+    Resolver resolver(folder);
+    Baselines baselines;
+    tbb::parallel_for(std::size_t{0}, results.size(), [&](std::size_t i) {
+        const RunConfig config =
+            variant_config(experiment, scenarios[i / variants.size()], variants[i % variants.size()], folder);
+        results[i] = to_json(run(resolver.resolve(config), {false, &baselines}));
+    });
+    std::vector<Json> values;
+    for (std::size_t scenario = 0; scenario < scenarios.size(); ++scenario) {
+        Json& known = values.emplace_back(Json::object());
+        for (const std::string& field : experiment.scenarios.fields())
+            known[field] = scenarios[scenario].values.value(field, Json(0));
+        for (std::size_t variant = 0; variant < variants.size(); ++variant)
+            for (const std::string& field : fields)
+                known[variants[variant] + "." + field] =
+                    at_path(results[scenario * variants.size() + variant], field);
+    }
+    return values;
+}
+
+double aggregate(std::vector<double> values, Aggregate how) {
+    const auto count = static_cast<double>(values.size());
+    std::sort(values.begin(), values.end());
+    switch (how) {
+        case Aggregate::only:
+            return values.front();
+        case Aggregate::mean:
+            return std::accumulate(values.begin(), values.end(), 0.0) / count;
+        case Aggregate::geomean:
+            return std::exp(std::accumulate(values.begin(), values.end(), 0.0,
+                                            [](double sum, double value) { return sum + std::log(value); }) /
+                            count);
+        case Aggregate::median:
+            return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+        case Aggregate::min:
+            return values.front();
+        case Aggregate::max:
+            return values.back();
+        case Aggregate::sum:
+            return std::accumulate(values.begin(), values.end(), 0.0);
+        case Aggregate::count:
+            break;
+    }
+    return static_cast<double>(
+        std::count_if(values.begin(), values.end(), [](double value) { return value != 0; }));
+}
+
+ReproducedCase judge(const PublishedExperiment& experiment, std::size_t number,
+                     const std::vector<Json>& scenarios) {
+    const PublishedCase& one = experiment.cases[number];
+    const std::string origin = experiment.file + ": /cases/" + std::to_string(number);
+    std::vector<std::string> names;
+    for (const auto& [name, value] : scenarios.front().items()) names.push_back(name);
+    Expressions where(one.where.empty() ? std::vector<std::string>() : std::vector{one.where}, names,
+                      origin + "/where");
+    Expressions value({one.value}, names, origin + "/value");
+    std::vector<double> values;
+    for (const Json& scenario : scenarios)
+        if (where.all_hold(scenario)) values.push_back(value.number(0, scenario));
+    if (values.empty()) throw UserError(origin + "/where: is '" + one.where + "': holds for no scenario");
+    if (one.over == Aggregate::only && values.size() != 1)
+        throw UserError(origin + "/over: is 'only', but " + std::to_string(values.size()) +
+                        " scenarios are meant");
+    return {one, aggregate(values, one.over), values.size()};
+}
+
+}  // namespace
+
+ReproducedExperiment reproduce(const PublishedExperiment& experiment, const ConfigFolder& folder) {
+    const std::vector<Json> scenarios = run_all(experiment, folder);
+    ReproducedExperiment result{
+        experiment.system, experiment.name, experiment.description, experiment.source, {}};
+    for (std::size_t number = 0; number < experiment.cases.size(); ++number)
+        result.cases.push_back(judge(experiment, number, scenarios));
+    return result;
+}
+
+}  // namespace overlap

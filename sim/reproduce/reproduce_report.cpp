@@ -1,0 +1,130 @@
+#include <sstream>
+
+#include "sim/report/report.hpp"
+#include "sim/report/text_format.hpp"
+#include "sim/reproduce/reproduce.hpp"
+
+namespace overlap {
+namespace {
+
+std::string range_text(const PublishedCase& one) {
+    return significant(one.low) + " to " + significant(one.high);
+}
+
+std::string status_text(const ReproducedCase& one) {
+    if (one.as_stated()) return one.published.known_gap ? "known gap" : "enforced";
+    return one.published.known_gap ? "CLOSED GAP" : "OUTSIDE";
+}
+
+template <class Visit>
+void for_each_case(const std::vector<ReproducedExperiment>& experiments, Visit&& visit) {
+    for (const ReproducedExperiment& experiment : experiments)
+        for (const ReproducedCase& one : experiment.cases) visit(experiment, one);
+}
+
+struct Tally {
+    std::size_t enforced = 0, gaps = 0, wrong = 0;
+};
+
+Tally tally(const std::vector<ReproducedExperiment>& experiments) {
+    Tally sums;
+    for_each_case(experiments, [&](const ReproducedExperiment&, const ReproducedCase& one) {
+        ++(one.published.known_gap ? sums.gaps : sums.enforced);
+        if (!one.as_stated()) ++sums.wrong;
+    });
+    return sums;
+}
+
+std::string summary(const Tally& sums) {
+    return std::to_string(sums.enforced) + " enforced, " + std::to_string(sums.gaps) + " known gaps, " +
+           std::to_string(sums.wrong) + " not as stated";
+}
+
+std::string text(const std::vector<ReproducedExperiment>& experiments) {
+    std::string out;
+    for (const ReproducedExperiment& experiment : experiments) {
+        out += experiment.system + "/" + experiment.name + ": " + experiment.source + '\n';
+        for (const ReproducedCase& one : experiment.cases) {
+            const PublishedCase& published = one.published;
+            out += "  " + left(status_text(one), 11) + right(significant(published.published), 9) + " -> " +
+                   left(significant(one.predicted) + " " + published.unit, 14) +
+                   left("[" + range_text(published) + "]", 20) + published.name + '\n';
+            if (!published.reason.empty()) out += "             because " + published.reason + '\n';
+        }
+    }
+    return out + summary(tally(experiments)) + '\n';
+}
+
+std::string markdown(const std::vector<ReproducedExperiment>& experiments) {
+    std::string out =
+        "| system | figure | published | predicted | accepted | status |\n|---|---|---|---|---|---|\n";
+    for_each_case(experiments, [&](const ReproducedExperiment& experiment, const ReproducedCase& one) {
+        const PublishedCase& published = one.published;
+        out += "| " + experiment.system + " | " + published.name + " | " + significant(published.published) +
+               " " + published.unit + " | " + significant(one.predicted) + " | " + range_text(published) +
+               " | " + status_text(one) + (published.reason.empty() ? "" : ": " + published.reason) + " |\n";
+    });
+    return out;
+}
+
+std::string csv(const std::vector<ReproducedExperiment>& experiments) {
+    std::string out = "system,experiment,case,published,predicted,low,high,unit,status,as_stated,reason\n";
+    for_each_case(experiments, [&](const ReproducedExperiment& experiment, const ReproducedCase& one) {
+        const PublishedCase& published = one.published;
+        const std::array<Json, 11> cells{
+            experiment.system,   experiment.name, published.name,
+            published.published, one.predicted,   published.low,
+            published.high,      published.unit,  published.known_gap ? "known_gap" : "enforced",
+            one.as_stated(),     published.reason};
+        for (const Json& cell : cells) out += (&cell == cells.data() ? "" : ",") + csv_cell(cell);
+        out += '\n';
+    });
+    return out;
+}
+
+Json json(const std::vector<ReproducedExperiment>& experiments) {
+    Json list = Json::array();
+    for (const ReproducedExperiment& experiment : experiments) {
+        Json cases = Json::array();
+        for (const ReproducedCase& one : experiment.cases)
+            cases.push_back({{"name", one.published.name},
+                             {"published", one.published.published},
+                             {"predicted", one.predicted},
+                             {"low", one.published.low},
+                             {"high", one.published.high},
+                             {"unit", one.published.unit},
+                             {"status", one.published.known_gap ? "known_gap" : "enforced"},
+                             {"reason", one.published.reason},
+                             {"scenarios", one.scenarios},
+                             {"as_stated", one.as_stated()}});
+        list.push_back({{"system", experiment.system},
+                        {"name", experiment.name},
+                        {"description", experiment.description},
+                        {"source", experiment.source},
+                        {"cases", cases}});
+    }
+    const Tally sums = tally(experiments);
+    return {{"schema", 1},
+            {"enforced", sums.enforced},
+            {"known_gaps", sums.gaps},
+            {"not_as_stated", sums.wrong},
+            {"experiments", list}};
+}
+
+}  // namespace
+
+std::string render(const std::vector<ReproducedExperiment>& experiments, ReproductionFormat format) {
+    switch (format) {
+        case ReproductionFormat::json:
+            return json(experiments).dump(2) + '\n';
+        case ReproductionFormat::csv:
+            return csv(experiments);
+        case ReproductionFormat::markdown:
+            return markdown(experiments);
+        case ReproductionFormat::text:
+            break;
+    }
+    return text(experiments);
+}
+
+}  // namespace overlap

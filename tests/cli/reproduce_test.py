@@ -1,0 +1,95 @@
+"""`sim reproduce`: published figures against predictions, and what is said where one isn't as stated."""
+import copy
+import csv
+import io
+import json
+
+from sim_case import SimTestCase
+
+GIB = 1 << 30
+# 7 GiB leave every GPU of the mesh over its 7 links.
+EXPERIMENT = {
+    "schema": 1, "name": "mine", "description": "An all-to-all by DMA and by kernels.", "source": "nobody",
+    "scenarios": {
+        "base": {"topology": "mi300x_8.json", "schedule": "serial",
+                 "workload": {"operators": [{"name": "c", "type": "collective", "collective": "all_to_all",
+                                             "bytes": 8 * GIB, "dtype": "bf16", "needs": []}]}},
+        "axes": {"workload.operators.0.bytes": [8 * GIB, 16 * GIB]}},
+    "variants": {"dma": {}, "cu": {"params.agent": "cu"}},
+    "cases": [{"name": "rate", "where": f"workload.operators.0.bytes == {8 * GIB}", "value": f"{7 * GIB} / dma.makespan_us",
+               "published": 320500, "unit": "B/us", "tolerance": {"relative_pct": 2}, "status": "enforced"},
+              {"name": "twice the bytes", "value": "dma.makespan_us / 2", "over": "max", "published": 23000, "unit": "us",
+               "tolerance": {"range": [22000, 24000]}, "status": "enforced"},
+              {"name": "sizes at which both take as long within 1 %", "value": "max(dma.makespan_us / cu.makespan_us, 1) < 1.01",
+               "over": "count", "published": 2, "tolerance": {"absolute": 0.5}, "status": "enforced"}]}
+
+
+def changed(**case):
+    """EXPERIMENT with only its first case, and that with these fields."""
+    experiment = copy.deepcopy(EXPERIMENT)
+    experiment["cases"] = [{**experiment["cases"][0], **case}]
+    return experiment
+
+
+class Reproduce(SimTestCase):
+    def test_all_that_ship_are_as_stated(self):
+        done = json.loads(self.output("reproduce", "--format", "json"))
+        self.assertEqual(done["not_as_stated"], 0)
+        self.assertGreaterEqual(done["enforced"], 24)
+        for experiment in done["experiments"]:
+            for case in experiment["cases"]:
+                with self.subTest(system=experiment["system"], case=case["name"]):
+                    inside = case["low"] <= case["predicted"] <= case["high"]
+                    self.assertEqual(inside, case["status"] == "enforced")
+                    self.assertEqual(bool(case["reason"]), case["status"] == "known_gap")
+
+    def test_one_system(self):
+        done = json.loads(self.output("reproduce", "rccl", "--format", "json"))
+        self.assertEqual({experiment["system"] for experiment in done["experiments"]}, {"rccl"})
+
+    def test_values_and_formats(self):
+        name = self.file("mine.json", EXPERIMENT)
+        cases = json.loads(self.output("reproduce", name, "--format", "json"))["experiments"][0]["cases"]
+        single = json.loads(self.file_text(name))["scenarios"]["base"]
+        config = self.file("run.jsonl", json.dumps(single))
+        makespan = json.loads(self.output("batch", config))["makespan_us"]
+        self.assertEqual([case["scenarios"] for case in cases], [1, 2, 2])
+        self.assertAlmostEqual(cases[0]["predicted"], 7 * GIB / makespan, delta=1e-6 * makespan)
+        self.assertAlmostEqual(cases[1]["predicted"], makespan, delta=1e-3 * makespan)  # latencies apart
+        self.assertEqual(cases[2]["predicted"], 2)
+        rows = list(csv.DictReader(io.StringIO(self.output("reproduce", name, "--format", "csv"))))
+        self.assertEqual([float(row["predicted"]) for row in rows], [case["predicted"] for case in cases])
+        self.assertIn("| rate |", self.output("reproduce", name, "--format", "markdown"))
+        self.assertIn("3 enforced, 0 known gaps, 0 not as stated", self.output("reproduce", name))
+
+    def file_text(self, name):
+        return (self.folder / name).read_text(encoding="utf-8")
+
+    def test_exit_codes(self):
+        gap = {"status": "known_gap", "reason": "nobody knows"}
+        for case, code, word in [({}, 0, "enforced"), ({"published": 500000}, 3, "OUTSIDE"),
+                                 ({"published": 500000, **gap}, 0, "known gap"), (gap, 3, "CLOSED GAP")]:
+            with self.subTest(case=case):
+                done = self.sim("reproduce", self.file("mine.json", changed(**case)))
+                self.assertEqual((done.returncode, done.stderr), (code, ""))
+                self.assertIn(word, done.stdout)
+
+    def test_refused(self):
+        for experiment, *expected in [
+                (changed(value="dma.makespn_us"), "/cases/0/value", "'dma.makespn_us'", "did you mean 'dma.makespan_us'"),
+                (changed(value="\"text\""), "/cases/0/value", "expected a finite number"),
+                (changed(value="1 / (dma.makespan_us * 0)"), "/cases/0/value", "expected a finite number"),
+                (changed(where="workload.operators.0.bytes == 1"), "/cases/0/where", "holds for no scenario"),
+                (changed(where="dma.makespan_us > 0"), "/cases/0/over", "2 scenarios"),
+                (changed(tolerance={}), "/cases/0/tolerance", "'relative_pct'"),
+                (changed(tolerance={"range": [2, 1]}), "/cases/0/tolerance/range"),
+                (changed(status="known_gap"), "/cases/0/reason", "missing"),
+                (changed(status="enforcd"), "/cases/0/status", "did you mean 'enforced'"),
+                ({**EXPERIMENT, "variants": {}}, "/variants", "no variant"),
+                ({**EXPERIMENT, "variants": {"a b": {}}}, "/variants/a b"),
+                ({**EXPERIMENT, "variants": {"a": {"params.agnt": "cu"}}}, "/variants/a", "did you mean 'params.agent'"),
+                ({**EXPERIMENT, "variants": {"a": {"params.agent": "cpu"}}}, "/variants/a", "'cpu'"),
+                ({**EXPERIMENT, "cases": []}, "/cases", "no case"),
+                ({**EXPERIMENT, "scenarios": {"base": {"topology": "mi300x_9", "schedule": "serial"}}}, "mi300x_9")]:
+            self.assert_refused(["reproduce", self.file("mine.json", experiment)], "mine.json", *expected)
+        self.assert_refused(["reproduce", "fico"], "'fico'", "did you mean 'ficco'")
