@@ -19,6 +19,51 @@ void remove_latencies(Cost& cost) {
     cost.handoff = cost.remote_handoff = cost.flag = Seconds();
 }
 
+/// Schedules wait for the slowest GPU: its GEMMs are everybody's, so many times as long as the mean GPU's.
+double slowest_gpu(const Machine& machine) {
+    return slowest_of(machine.topology.gpus(), machine.topology.device().variation.gpu_speed);
+}
+
+Cost cost_alone(const Task& task, const Machine& machine, const CostModels& models, double slowest) {
+    Cost cost = models.cost(task, machine);
+    if (task.kind() == TaskKind::gemm && slowest != 1) scale(cost, slowest);
+    return cost;
+}
+
+Task whole_gemm(const Pair& pair, int gpu) {
+    return {pair.gemm, gpu, compute_stream};
+}
+
+/// Of the pair's whole GEMM, what a part takes that loses nothing.
+Cost share_of(Cost whole, const Pair& pair, const Task& part) {
+    scale(whole, std::get<GemmShape>(part.work).flops() / pair.gemm.flops());
+    return whole;
+}
+
+/// `alone` gives the cost of a task without interference.
+template <class CostAlone>
+std::vector<Cost> price_all(const TaskGraph& graph, const Machine& machine, const Effects& effects,
+                            const CostAlone& alone) {
+    std::vector<Cost> costs;
+    costs.reserve(graph.size());
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        const TaskKind kind = graph[id].kind();
+        const bool free = (!effects.computation && is_computation(kind)) ||
+                          (!effects.packing && kind == TaskKind::local_copy);
+        if (free) {
+            costs.emplace_back();
+            continue;
+        }
+        Cost& cost = costs.emplace_back(alone(id));
+        if (effects.contention)
+            add_interference(graph[id], machine, cost);
+        else
+            remove_contention(machine, cost);
+        if (!effects.launch) remove_latencies(cost);
+    }
+    return costs;
+}
+
 }  // namespace
 
 bool is_computation(TaskKind kind) {
@@ -41,53 +86,37 @@ Effects without(std::span<const std::string> names) {
 Pricer::Pricer(const TaskGraph& graph, const Workload& workload, const Machine& machine,
                const CostModels& models)
     : graph_(graph), workload_(workload), machine_(machine) {
-    // Schedules wait for the slowest GPU: its GEMMs are everybody's.
-    const double slowest = slowest_of(machine.topology.gpus(), machine.topology.device().variation.gpu_speed);
+    const double slowest = slowest_gpu(machine);
     alone_.reserve(graph.size());
     for (TaskId id = 0; id < graph.size(); ++id) {
-        alone_.push_back(models.cost(graph[id], machine));
-        if (graph[id].kind() == TaskKind::gemm) scale(alone_.back(), slowest);
+        alone_.push_back(cost_alone(graph[id], machine, models, slowest));
         has_packing_ = has_packing_ || graph[id].kind() == TaskKind::local_copy;
     }
     const Pair* pair = workload.pair();
     if (pair == nullptr) return;
-    for (int gpu = 0; gpu < machine.topology.gpus(); ++gpu) {
-        wholes_.push_back(models.cost(Task{pair->gemm, gpu, compute_stream}, machine));
-        scale(wholes_.back(), slowest);
-    }
-}
-
-Cost Pricer::price(TaskId id, const Effects& effects) const {
-    const Task& task = graph_[id];
-    const bool part = task.kind() == TaskKind::gemm && !effects.decomposition && has_decomposition();
-    Cost cost = part ? wholes_[static_cast<std::size_t>(task.gpu)] : alone_[id];
-    if (part) scale(cost, std::get<GemmShape>(task.work).flops() / workload_.pair()->gemm.flops());
-    if (effects.contention)
-        add_interference(task, machine_, cost);
-    else
-        remove_contention(machine_, cost);
-    if (!effects.launch) remove_latencies(cost);
-    return cost;
+    for (int gpu = 0; gpu < machine.topology.gpus(); ++gpu)
+        wholes_.push_back(cost_alone(whole_gemm(*pair, gpu), machine, models, slowest));
 }
 
 std::vector<Cost> Pricer::price(const Effects& effects) const {
-    std::vector<Cost> costs;
-    costs.reserve(graph_.size());
-    for (TaskId id = 0; id < graph_.size(); ++id) {
-        const TaskKind kind = graph_[id].kind();
-        const bool free = (!effects.computation && is_computation(kind)) ||
-                          (!effects.packing && kind == TaskKind::local_copy);
-        if (free)
-            costs.emplace_back();
-        else
-            costs.push_back(price(id, effects));
-    }
-    return costs;
+    const Pair* pair = workload_.pair();
+    return price_all(graph_, machine_, effects, [&](TaskId id) {
+        const Task& task = graph_[id];
+        if (effects.decomposition || pair == nullptr || task.kind() != TaskKind::gemm) return alone_[id];
+        return share_of(wholes_[static_cast<std::size_t>(task.gpu)], *pair, task);
+    });
 }
 
 std::vector<Cost> price(const TaskGraph& graph, const Workload& workload, const Machine& machine,
                         const CostModels& models, const Effects& effects) {
-    return Pricer(graph, workload, machine, models).price(effects);
+    const double slowest = slowest_gpu(machine);
+    const Pair* pair = workload.pair();
+    return price_all(graph, machine, effects, [&](TaskId id) {
+        const Task& task = graph[id];
+        if (effects.decomposition || pair == nullptr || task.kind() != TaskKind::gemm)
+            return cost_alone(task, machine, models, slowest);
+        return share_of(cost_alone(whole_gemm(*pair, task.gpu), machine, models, slowest), *pair, task);
+    });
 }
 
 }  // namespace overlap

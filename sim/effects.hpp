@@ -42,8 +42,6 @@ public:
     bool has_decomposition() const { return !wholes_.empty(); }
 
 private:
-    Cost price(TaskId id, const Effects& effects) const;
-
     const TaskGraph& graph_;
     const Workload& workload_;
     const Machine& machine_;
@@ -52,7 +50,7 @@ private:
     bool has_packing_ = false;
 };
 
-/// The same for one set of effects.
+/// The same for one set of effects, without what a second set would need.
 std::vector<Cost> price(const TaskGraph& graph, const Workload& workload, const Machine& machine,
                         const CostModels& models, const Effects& effects);
 
