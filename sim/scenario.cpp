@@ -99,7 +99,8 @@ Scenario Resolver::resolve(const RunConfig& config) {
     const Topology& topology = machine->topology;
     const Pair* pair = workload.pair();
     const bool collective_first = pair == nullptr || pair->order != Order::gemm_first;
-    ScheduleParams params = read_parameters({config.params, config.origin, "/params"}, schedule.parameters,
+    const Json given = with_defaults(schedule, config.params);
+    ScheduleParams params = read_parameters({given, config.origin, "/params"}, schedule.parameters,
                                             collective_first, schedule.single_stream, topology);
     require_memory(workload, topology.device(), config.origin);
     make_engine(config.engine);

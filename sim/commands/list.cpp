@@ -28,6 +28,8 @@ std::string description_of(const std::filesystem::path& path) {
 std::vector<Item> all_items(const ConfigFolder& folder) {
     std::vector<Item> items;
     for (const ScheduleEntry& entry : schedules()) items.push_back({"schedules", entry.name, entry.summary});
+    for (const ScheduleEntry& entry : schedules_in_use())
+        items.push_back({"schedules in use", entry.name, entry.summary});
     for (const CollectiveEntry& entry : collective_algorithms())
         items.push_back({"collective algorithms", entry.name, entry.summary});
     for (const CostModelEntry& entry : cost_models())
@@ -64,7 +66,9 @@ void explain_schedule(std::ostream& out, const ScheduleEntry& entry) {
         if (std::find(entry.parameters.begin(), entry.parameters.end(), info.name) == entry.parameters.end())
             continue;
         out << "  " << info.name << ": " << info.meaning << "\n      allowed: " << info.allowed
-            << "; default: " << info.by_default << '\n';
+            << "; default: "
+            << (entry.defaults.contains(info.name) ? entry.defaults[info.name].dump() : info.by_default)
+            << '\n';
     }
     out << "\nworkloads: ";
     struct Form {
@@ -117,7 +121,7 @@ void explain(const std::string& name) {
         if (item.name != stem) continue;
         out << (out.str().empty() ? "" : "\n") << item.name << " (" << item.kind << ")\n"
             << item.summary << '\n';
-        if (item.kind == "schedules") explain_schedule(out, find_schedule(stem));
+        if (item.kind.starts_with("schedules")) explain_schedule(out, find_schedule(stem));
         if (item.kind == "topologies" || item.kind == "devices" || item.kind == "workloads")
             explain_file(out, folder.find(item.kind, stem));
         const std::vector<std::string> calibrated = folder.names("calibrations");

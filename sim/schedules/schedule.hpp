@@ -30,10 +30,16 @@ struct ScheduleEntry {
     bool single_stream = false;                  ///< one transfer stream a GPU, not one per peer
     bool (*handles)(const Workload&) = nullptr;  ///< forms of workload it makes sense for
     std::unique_ptr<Schedule> (*make)() = nullptr;
+    Json defaults = Json::object();  ///< parameters with another default than schedule_parameters() says
 };
 
 std::span<const ScheduleEntry> schedules();
-/// Throws UserError with the nearest name.
+/// What libraries and papers run, each as one of schedules() with parameters of its own; they may be
+/// overridden.
+std::span<const ScheduleEntry> schedules_in_use();
+/// `given` over the defaults of the entry.
+Json with_defaults(const ScheduleEntry& entry, const Json& given);
+/// Of either list. Throws UserError with the nearest name.
 const ScheduleEntry& find_schedule(const std::string& name);
 /// Throws UserError that says which schedules do where `entry` does not handle the workload's form.
 void require_handled(const ScheduleEntry& entry, const Workload& workload);

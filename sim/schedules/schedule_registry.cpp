@@ -64,8 +64,8 @@ std::span<const ScheduleEntry> schedules() {
          "Neighbour ring, P-1 steps, each shard in C pipelined chunks; a GEMM for each shard or chunk.", ring,
          true, forwards, make_ring_chunked},
         {"hierarchical_chunked",
-         "Chunk c over NICs to the own rail, then on inside the node; own shard, then one GEMM a step.", pieces,
-         false, forwards, make_hierarchical_chunked},
+         "Chunk c over NICs to the own rail, then on inside the node; own shard, then one GEMM a step.",
+         pieces, false, forwards, make_hierarchical_chunked},
         {"shard_direct", "Whole shards, all peers at once; a GEMM for each shard.", shards, false,
          dependent_pair, make_shard_direct},
         {"uniform_fused_1d",
@@ -97,11 +97,19 @@ std::span<const ScheduleEntry> schedules() {
 
 const ScheduleEntry& find_schedule(const std::string& name) {
     std::vector<std::string> names;
-    for (const ScheduleEntry& entry : schedules()) {
-        if (entry.name == name) return entry;
-        names.push_back(entry.name);
-    }
+    for (const auto& entries : {schedules(), schedules_in_use()})
+        for (const ScheduleEntry& entry : entries) {
+            if (entry.name == name) return entry;
+            names.push_back(entry.name);
+        }
     throw UserError("schedule '" + name + "' is not known" + suggestion(name, names));
+}
+
+Json with_defaults(const ScheduleEntry& entry, const Json& given) {
+    if (!given.is_object()) return given;
+    Json params = entry.defaults;
+    params.update(given);
+    return params;
 }
 
 void require_handled(const ScheduleEntry& entry, const Workload& workload) {

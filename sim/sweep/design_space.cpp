@@ -171,7 +171,8 @@ Json DesignSpace::variables(const RunConfig& config) const {
     for (const ParameterInfo& parameter : schedule_parameters()) names.push_back(parameter.name);
     const ScheduleEntry& schedule = find_schedule(config.schedule);
     const bool collective_first = workload.value("order", "collective_first") != "gemm_first";
-    const auto parameters = [&](const Json& given) {
+    const auto parameters = [&](const Json& params) {
+        const Json given = with_defaults(schedule, params);
         return to_json(read_parameters({given, config.origin, "/params"}, schedule.parameters,
                                        collective_first, schedule.single_stream, topology),
                        names);

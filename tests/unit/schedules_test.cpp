@@ -199,3 +199,39 @@ TEST_CASE("before a reduction a flag-gated GEMM sends pieces on its way, the own
             graph.for_each_edge_into(id, [&](const Edge& edge) { sent.push_back(edge.from); });
     CHECK(sent == std::vector<double>{0.25, 0.5, 0.25, 0.5});
 }
+
+TEST_CASE("a schedule in use is the one it names, with its own defaults, and those can be overridden") {
+    const Topology topology = topology_of(4, group("full_mesh"));
+    REQUIRE(schedules_in_use().size() >= 12);
+    for (const ScheduleEntry& entry : schedules_in_use()) {
+        INFO(entry.name);
+        CHECK(&find_schedule(entry.name) == &entry);
+        const auto base = std::find_if(schedules().begin(), schedules().end(),
+                                       [&](const ScheduleEntry& other) { return other.make == entry.make; });
+        REQUIRE(base != schedules().end());
+        CHECK(base->name != entry.name);
+        for (const auto& [name, value] : entry.defaults.items()) {
+            INFO(name);
+            CHECK(std::count(entry.parameters.begin(), entry.parameters.end(), name) == 1);
+        }
+        std::size_t served = 0;
+        for (const Order order : {Order::collective_first, Order::gemm_first, Order::independent})
+            for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+                                              CollectiveKind::all_reduce, CollectiveKind::all_to_all}) {
+                Workload workload;
+                workload.content = Pair{kind, {80, 30, 60, DType::bf16}, order, ShardDim::m};
+                if (!entry.handles(workload)) continue;
+                ++served;
+                CHECK(base->handles(workload));
+                const Json given = with_defaults(entry, Json::object());
+                const ScheduleParams params =
+                    read_parameters({given, "params"}, entry.parameters, order != Order::gemm_first,
+                                    entry.single_stream, topology);
+                CHECK(entry.make()->build(workload, topology, params).size() > 4);
+            }
+        CHECK(served >= 1);
+    }
+    const ScheduleEntry& entry = find_schedule("primus_turbo_ag_gemm");
+    CHECK(with_defaults(entry, Json{{"chunks", 4}}) ==
+          Json{{"chunks", 4}, {"agent", "dma"}, {"transfer", "push"}});
+}
