@@ -15,8 +15,10 @@ namespace {
 // GEMMs). MI300X: the host thread of a GPU issues copies one at a time and sees their ends one after another.
 // Back to back: command of all and one schedule before the first, starts of the others hidden behind the
 // bytes before, one completion. Prelaunched: all of that was done before, and only the release is left.
-// Broadcast and swap: one engine moves the bytes of both ways. Ignored: engines that share a port to the
-// fabric.
+// Broadcast and swap: one engine moves the bytes of both ways. Accuracy on 8 MI300X: speed-ups over plain
+// copies within 15 % up to 16 KiB and from 32 MiB; between, the published copies are up to a third slower
+// than these, which in turn are within 10 % of another library's (configs/experiments/dma_latte). Ignored:
+// engines that share a port to the fabric.
 class DmaCopy final : public CostModel {
 public:
     bool handles(const Task& task) const override {
