@@ -31,13 +31,17 @@ void disturb_gemms(const CopyWork& copy, const Machine& machine, Cost& cost) {
     const bool dma = copy.agent == Agent::dma;
     const double lost = dma ? losses.compute_lost_to_dma : losses.compute_lost_to_copy_kernels;
     const double slowed = dma ? losses.gemm_slowed_beside_dma : losses.gemm_slowed_beside_copy_kernels;
-    for (const int gpu : {copy.src, copy.dst}) {
+    const auto disturb = [&](int gpu) {
         if (slowed > 0) cost.holds.push_back({machine.resources.clock(gpu), slowed, false});
-        if (lost == 0) continue;
+        if (lost == 0) return;
         const Seconds at_full_rate = copy.bytes / (2.0 * machine.topology.egress(gpu));
         cost.demands.push_back(
             {machine.resources.compute_units(gpu), lost * device.compute_units * at_full_rate.si()});
-    }
+    };
+    for_each_way(copy, [&](int src, int dst) {
+        disturb(src);
+        disturb(dst);
+    });
 }
 
 /// Between 2 waves, which are dealt beforehand, and 8, which are not (H200, cuBLASLt 13.1): their geometric

@@ -64,6 +64,8 @@ struct Cost {
     Seconds switch_over;  ///< more of it, where what it claims has served another stream before
     Seconds body;         ///< at the top rate; demands may make it longer
     Seconds completion;
+    /// Not 0: a GPU sees the ends of such tasks one after another, at least so far apart.
+    Seconds completions_apart;
     std::optional<Polling> polling;  ///< its end is that, instead of a completion
     Seconds handoff;
     Seconds remote_handoff;

@@ -28,14 +28,16 @@ std::span<const CostModelEntry> cost_models() {
          "FLOPs at the datasheet rate or operands once through HBM; no tiles, so no decomposition loss.",
          make_gemm_roofline},
         {"dma_copy", "copy by dma",
-         "Command, schedule, start, bytes at the engine's or the narrowest link's rate, completion.",
+         "Command, schedule, start, bytes at the engine's or the narrowest link's rate, completion; also "
+         "broadcasts, swaps, batches back to back, pre-launched.",
          make_dma_copy},
         {"kernel_copy", "copy by cu",
          "Launch, bytes at a rate that saturates with the compute units held, completion.", make_kernel_copy},
         {"streaming", "local_copy, reduce, memory_bound",
          "Bytes through HBM on the compute units that saturate it; no cache hits.", make_streaming},
         {"library_kernel", "collective",
-         "A library collective's measured latency and bus rate; its channels are held, its links used.",
+         "A library collective's measured latency and bus rate, of the faster protocol; its channels are "
+         "held, its links used.",
          make_library_kernel},
     }};
     return entries;

@@ -5,8 +5,8 @@ namespace {
 
 // A collective by the vendor's library: measured latency and bus rate (DeviceSpec::Library), its channels
 // held as compute units, its bytes spread evenly over the routes to all peers, each read and written once in
-// HBM at either end. Good for the sizes the line was fitted to, 16 MiB and more: below, libraries switch
-// protocols.
+// HBM at either end. A library that has another protocol for small operands takes the faster one. Good for
+// the sizes the lines were fitted to, which their sources say.
 class LibraryKernel final : public CostModel {
 public:
     bool handles(const Task& task) const override { return task.kind() == TaskKind::collective; }
@@ -26,9 +26,16 @@ public:
         const double passes = work.kind == CollectiveKind::all_reduce ? 2.0 : 1.0;
         const Bytes to_each_peer = passes / ranks * work.operand;
 
+        const Bytes on_bus = static_cast<double>(ranks - 1) * to_each_peer;
+        const auto time = [&](const DeviceSpec::Library::Line& line) {
+            return line.latency + on_bus / line.bus;
+        };
+        DeviceSpec::Library::Line line = fit->second;
+        if (const auto& small = fit->second.small; small && time(*small) < time(line)) line = *small;
+
         Cost cost;
-        cost.launch = fit->second.latency;
-        cost.body = static_cast<double>(ranks - 1) * to_each_peer / fit->second.bus;
+        cost.launch = line.latency;
+        cost.body = on_bus / line.bus;
         cost.handoff = device.launch.dependency;
         cost.remote_handoff = device.launch.remote_dependency;
         cost.flag = device.launch.flag;

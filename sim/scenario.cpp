@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "models/gemm_model.hpp"
+#include "sim/dma_choice.hpp"
 #include "sim/effects.hpp"
 #include "sim/engine/engine.hpp"
 
@@ -108,15 +109,18 @@ Scenario Resolver::resolve(const RunConfig& config) {
     without(config.without);
     const bool one_order = topology.device().dma.order != QueueOrder::unspecified;
     const int seeds = config.seeds.value_or(one_order ? 1 : default_seeds);
-    return {sustaining(machine, key, workload),
-            std::move(workload),
-            &schedule,
-            std::move(params),
-            config.engine,
-            seeds,
-            config.cost_models,
-            config.without,
-            config.what_if};
+    Scenario scenario{sustaining(machine, key, workload),
+                      std::move(workload),
+                      &schedule,
+                      std::move(params),
+                      config.engine,
+                      seeds,
+                      config.cost_models,
+                      config.without,
+                      config.what_if};
+    if (scenario.params.transfers.commands == DmaCommands::best)
+        scenario.params.transfers = fastest_commands(scenario);
+    return scenario;
 }
 
 Resolver::MachinePtr Resolver::sustaining(const MachinePtr& machine, const std::string& key,

@@ -134,11 +134,12 @@ inline Task copy_task(int src, int dst, double bytes, Agent agent = Agent::dma,
             transfer_stream(pull ? src : dst)};
 }
 
-/// Calls `move(src, dst, bytes)` for what a task brings from GPU to GPU: a copy for itself, a library's
-/// kernel its share for every peer.
+/// Calls `move(src, dst, bytes)` for what a task brings from GPU to GPU: a copy for each of its ways, a
+/// library's kernel its share for every peer.
 template <class Move>
 void for_each_transfer(const Task& task, int ranks, Move&& move) {
-    if (const auto* copy = std::get_if<CopyWork>(&task.work)) move(copy->src, copy->dst, copy->bytes.si());
+    if (const auto* copy = std::get_if<CopyWork>(&task.work))
+        for_each_way(*copy, [&](int src, int dst) { move(src, dst, copy->bytes.si()); });
     const auto* kernel = std::get_if<CollectiveKernelWork>(&task.work);
     if (kernel == nullptr) return;
     const double passes = kernel->kind == CollectiveKind::all_reduce ? 2 : 1;

@@ -11,7 +11,10 @@ public:
         const Bytes piece = work.operand / transfers.ranks();
         switch (work.kind) {
             case CollectiveKind::all_gather:
+                if (transfers.commands() == DmaCommands::broadcast) return broadcast(piece, ready, transfers);
+                return exchange(piece, ready, transfers);
             case CollectiveKind::all_to_all:
+                if (transfers.commands() == DmaCommands::swap) return swap(piece, ready, transfers);
                 return exchange(piece, ready, transfers);
             case CollectiveKind::reduce_scatter:
                 return reduce_scatter(piece, ready, transfers);
@@ -26,12 +29,71 @@ private:
     // own.
     static RankTasks exchange(Bytes piece, const RankTasks& ready, Transfers& transfers,
                               bool to_owner = false) {
+        if (transfers.commands() == DmaCommands::back_to_back)
+            return back_to_back(piece, ready, transfers, to_owner);
         RankTasks done = ready;
         for (int rank = 0; rank < transfers.ranks(); ++rank)
             for (const int peer : transfers.peers(rank))
                 done[static_cast<std::size_t>(rank)].push_back(
                     transfers.copy(peer, rank, {piece, piece, to_owner ? rank : peer, -1},
                                    ready[static_cast<std::size_t>(peer)]));
+        return done;
+    }
+
+    // All copies of a GPU on one engine, which signals the end of the last: who waits for one waits for all.
+    static RankTasks back_to_back(Bytes piece, const RankTasks& ready, Transfers& transfers, bool to_owner) {
+        const bool pull = transfers.direction() == Direction::pull;
+        RankTasks done = ready;
+        for (int gpu = 0; gpu < transfers.ranks(); ++gpu) {
+            const std::vector<int> peers = transfers.peers(gpu);
+            const int batch = static_cast<int>(peers.size());
+            TaskId last = 0;
+            for (int place = 0; place < batch; ++place) {
+                const int peer = peers[static_cast<std::size_t>(place)];
+                const int src = pull ? peer : gpu, dst = pull ? gpu : peer;
+                last = transfers.copy_back_to_back(src, dst, {piece, piece, to_owner ? dst : src, -1}, place,
+                                                   batch, ready[static_cast<std::size_t>(src)]);
+                if (pull) done[static_cast<std::size_t>(gpu)].push_back(last);
+            }
+            if (pull) continue;
+            for (const int peer : peers) done[static_cast<std::size_t>(peer)].push_back(last);
+        }
+        return done;
+    }
+
+    // Peers two by two; an odd one gets a copy.
+    static RankTasks broadcast(Bytes piece, const RankTasks& ready, Transfers& transfers) {
+        RankTasks done = ready;
+        for (int rank = 0; rank < transfers.ranks(); ++rank) {
+            const std::vector<int> peers = transfers.peers(rank);
+            const Payload shard{piece, piece, rank, -1};
+            const auto& after = ready[static_cast<std::size_t>(rank)];
+            for (std::size_t i = 0; i < peers.size(); i += 2) {
+                const bool pair = i + 1 < peers.size();
+                const TaskId task = pair ? transfers.broadcast(rank, peers[i], peers[i + 1], shard, after)
+                                         : transfers.copy(rank, peers[i], shard, after);
+                for (std::size_t j = i; j < peers.size() && j < i + 2; ++j)
+                    done[static_cast<std::size_t>(peers[j])].push_back(task);
+            }
+        }
+        return done;
+    }
+
+    // Each pair once, by the rank from which the other is the nearer in rotation: half of a rank's pairs.
+    static RankTasks swap(Bytes piece, const RankTasks& ready, Transfers& transfers) {
+        RankTasks done = ready;
+        const int ranks = transfers.ranks();
+        for (int rank = 0; rank < ranks; ++rank) {
+            for (const int peer : transfers.peers(rank)) {
+                const int distance = (peer - rank + ranks) % ranks;
+                if (2 * distance > ranks || (2 * distance == ranks && peer < rank)) continue;
+                std::vector<TaskId> after = ready[static_cast<std::size_t>(rank)];
+                const auto& others = ready[static_cast<std::size_t>(peer)];
+                after.insert(after.end(), others.begin(), others.end());
+                const TaskId task = transfers.swap(rank, peer, {piece, piece, -1, -1}, after);
+                for (const int end : {rank, peer}) done[static_cast<std::size_t>(end)].push_back(task);
+            }
+        }
         return done;
     }
 

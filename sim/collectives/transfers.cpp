@@ -1,12 +1,15 @@
 #include "sim/collectives/transfers.hpp"
 
+#include <cassert>
+
 namespace overlap {
 
 std::vector<int> Transfers::others(int self, int first, int count) const {
     std::vector<int> result;
     result.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {
-        const int other = options_.order == PeerOrder::rotation ? first + (self - first + i) % count : first + i;
+        const int other =
+            options_.order == PeerOrder::rotation ? first + (self - first + i) % count : first + i;
         if (other != self) result.push_back(other);
     }
     return result;
@@ -22,18 +25,51 @@ std::vector<int> Transfers::rail_peers(int rank) const {
     return result;
 }
 
-TaskId Transfers::copy(int src, int dst, const Payload& payload, std::span<const TaskId> after) {
+Task Transfers::transfer(int src, int dst, const Payload& payload) const {
     const bool pull = options_.direction == Direction::pull;
+    CopyWork work{src, dst, payload.bytes, payload.run, options_.agent, options_.direction, options_.cus};
+    work.prelaunched = options_.prelaunch;
     Task task;
-    task.work =
-        CopyWork{src, dst, payload.bytes, payload.run, options_.agent, options_.direction, options_.cus};
+    task.work = work;
     task.gpu = pull ? dst : src;
     // The one stream of single_stream is numbered as if the GPU were its own peer.
     task.stream = transfer_stream(options_.single_stream ? task.gpu : pull ? src : dst);
     task.shard = payload.shard;
     task.chunk = payload.chunk;
     task.priority = options_.priority == Priority::high ? 1 : 0;
-    return graph_.add(task, after);
+    return task;
+}
+
+TaskId Transfers::copy(int src, int dst, const Payload& payload, std::span<const TaskId> after) {
+    return graph_.add(transfer(src, dst, payload), after);
+}
+
+TaskId Transfers::broadcast(int src, int first, int second, const Payload& payload,
+                            std::span<const TaskId> after) {
+    assert(options_.agent == Agent::dma && options_.direction == Direction::push);
+    Task task = transfer(src, first, payload);
+    auto& work = std::get<CopyWork>(task.work);
+    work.command = DmaCommand::broadcast;
+    work.second = second;
+    return graph_.add(std::move(task), after);
+}
+
+TaskId Transfers::swap(int a, int b, const Payload& payload, std::span<const TaskId> after) {
+    assert(options_.agent == Agent::dma && options_.direction == Direction::push);
+    Task task = transfer(a, b, payload);
+    std::get<CopyWork>(task.work).command = DmaCommand::swap;
+    return graph_.add(std::move(task), after);
+}
+
+TaskId Transfers::copy_back_to_back(int src, int dst, const Payload& payload, int place, int batch,
+                                    std::span<const TaskId> after) {
+    assert(options_.agent == Agent::dma && 0 <= place && place < batch);
+    Task task = transfer(src, dst, payload);
+    auto& work = std::get<CopyWork>(task.work);
+    work.place = static_cast<std::uint16_t>(place);
+    work.batch = static_cast<std::uint16_t>(batch);
+    task.stream = transfer_stream(task.gpu);
+    return graph_.add(std::move(task), after);
 }
 
 }  // namespace overlap

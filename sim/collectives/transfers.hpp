@@ -18,6 +18,12 @@ inline const std::array<std::string, 2> peer_order_names{"rotation", "ascending"
 enum class Priority { normal, high };
 inline const std::array<std::string, 2> priority_names{"normal", "high"};
 
+/// How the pieces of a whole collective are put into DMA commands. best: the way that takes the least time,
+/// which has been chosen before a graph is built.
+enum class DmaCommands { copy, broadcast, swap, back_to_back, best };
+inline const std::array<std::string, 5> dma_commands_names{"copy", "broadcast", "swap", "back_to_back",
+                                                           "auto"};
+
 /// How the transfers of a schedule are carried out.
 struct TransferOptions {
     Agent agent = Agent::dma;
@@ -25,7 +31,9 @@ struct TransferOptions {
     int cus = 0;  ///< compute units a copy kernel holds; 0 with DMA
     Priority priority = Priority::normal;
     PeerOrder order = PeerOrder::rotation;
-    bool single_stream = false;  ///< one transfer stream a GPU instead of one per peer
+    bool single_stream = false;                ///< one transfer stream a GPU instead of one per peer
+    DmaCommands commands = DmaCommands::copy;  ///< of collectives that are not cut
+    bool prelaunch = false;                    ///< CopyWork::prelaunched
 };
 
 /// What a transfer carries: for names in reports, and for its size.
@@ -58,8 +66,20 @@ public:
     std::vector<int> node_peers(int rank) const;
     std::vector<int> rail_peers(int rank) const;
     TaskId copy(int src, int dst, const Payload& payload, std::span<const TaskId> after = {});
+    DmaCommands commands() const { return options_.commands; }
+    /// Which end executes copies.
+    Direction direction() const { return options_.direction; }
+    /// Read once at `src`, written to two others; `src` executes it.
+    TaskId broadcast(int src, int first, int second, const Payload& payload,
+                     std::span<const TaskId> after = {});
+    /// `a` and `b` exchange a payload in place; `a` executes it.
+    TaskId swap(int a, int b, const Payload& payload, std::span<const TaskId> after = {});
+    /// Number `place` of `batch` copies that one engine of the executing GPU does back to back.
+    TaskId copy_back_to_back(int src, int dst, const Payload& payload, int place, int batch,
+                             std::span<const TaskId> after = {});
 
 private:
+    Task transfer(int src, int dst, const Payload& payload) const;
     /// first … first + count − 1 without `self`, in the order of the options.
     std::vector<int> others(int self, int first, int count) const;
 

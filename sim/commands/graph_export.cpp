@@ -16,13 +16,19 @@ Json details(const Work& work) {
                     {"accumulate", gemm.accumulate}};
         }
         Json operator()(const CopyWork& copy) const {
-            return {{"src", copy.src},
-                    {"dst", copy.dst},
-                    {"bytes", copy.bytes.si()},
-                    {"run_bytes", copy.run.si()},
-                    {"agent", agent_names[static_cast<std::size_t>(copy.agent)]},
-                    {"transfer", direction_names[static_cast<std::size_t>(copy.direction)]},
-                    {"copy_cus", copy.cus}};
+            Json json{{"src", copy.src},
+                      {"dst", copy.dst},
+                      {"bytes", copy.bytes.si()},
+                      {"run_bytes", copy.run.si()},
+                      {"agent", agent_names[static_cast<std::size_t>(copy.agent)]},
+                      {"transfer", direction_names[static_cast<std::size_t>(copy.direction)]},
+                      {"copy_cus", copy.cus}};
+            if (copy.command != DmaCommand::copy)
+                json["dma_command"] = dma_command_names[static_cast<std::size_t>(copy.command)];
+            if (copy.command == DmaCommand::broadcast) json["second_dst"] = copy.second;
+            if (copy.batch > 1) json["back_to_back"] = {copy.place, copy.batch};
+            if (copy.prelaunched) json["prelaunched"] = true;
+            return json;
         }
         Json operator()(const LocalCopyWork& copy) const {
             return {{"bytes", copy.bytes.si()}, {"run_bytes", copy.run.si()}};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -18,8 +19,14 @@ enum class Direction { pull, push };
 inline const std::array<std::string, 2> agent_names{"dma", "cu"};
 inline const std::array<std::string, 2> direction_names{"pull", "push"};
 
+/// What a DMA engine is told to do: copy; broadcast: read once, write to two GPUs; swap: exchange two buffers
+/// in place.
+enum class DmaCommand : std::uint8_t { copy, broadcast, swap };
+inline const std::array<std::string, 3> dma_command_names{"copy", "broadcast", "swap"};
+
 /// Bytes from one GPU's memory to another's. `run` is the length of a contiguous piece: equal to `bytes`
-/// where the copy is contiguous, a row of the block where it is a strided (2-D) copy.
+/// where the copy is contiguous, a row of the block where it is a strided (2-D) copy. The last fields are of
+/// DMA only.
 struct CopyWork {
     int src = 0;
     int dst = 0;
@@ -27,8 +34,22 @@ struct CopyWork {
     Bytes run;
     Agent agent = Agent::dma;
     Direction direction = Direction::pull;
-    int cus = 0;  ///< compute units held by a copy kernel; 0 with DMA
+    int cus = 0;                            ///< compute units held by a copy kernel; 0 with DMA
+    DmaCommand command = DmaCommand::copy;  ///< a swap brings `bytes` both ways
+    bool prelaunched = false;               ///< queued before behind a poll: a write to memory sets it going
+    /// Back to back: the engine is told at once of `batch` commands, of which this is number `place`, and
+    /// signals the end of the last. All of them on one stream and one engine of the GPU.
+    std::uint16_t place = 0, batch = 1;
+    int second = -1;  ///< of a broadcast: the other GPU that it writes to
 };
+
+/// Calls `move(src, dst)` for every way that the bytes of a copy go.
+template <class Move>
+void for_each_way(const CopyWork& copy, Move&& move) {
+    move(copy.src, copy.dst);
+    if (copy.command == DmaCommand::broadcast) move(copy.src, copy.second);
+    if (copy.command == DmaCommand::swap) move(copy.dst, copy.src);
+}
 
 /// A pack or a scatter inside one GPU: `bytes` are read and written once; `run` as in CopyWork.
 struct LocalCopyWork {
@@ -78,7 +99,7 @@ struct Task {
     int priority = 0;  ///< of its stream: where tasks wait for the same thing, the higher goes first
 
     TaskKind kind() const { return static_cast<TaskKind>(work.index()); }
-    /// For people: "gemm s3 c1", "copy 3>0 s3 c1".
+    /// For people: "gemm s3 c1", "copy 3>0 s3 c1", "copy 3>0+1", "copy 3<>0".
     std::string name() const;
 };
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "sim/engine/completions.hpp"
 #include "sim/engine/dispatcher.hpp"
 #include "sim/engine/event_queue.hpp"
 #include "sim/engine/fair_share.hpp"
@@ -19,6 +20,7 @@ public:
           costs_(costs),
           dispatcher_(graph, costs, resources, seed),
           polls_(graph, costs),
+          completions_(graph, costs),
           shares_(costs, resources, graph.stream_numbers()),
           states_(graph.size()),
           times_(graph.size()),
@@ -143,7 +145,7 @@ private:
         const Seconds now = times_[task].done = stream_free_[graph_.stream_number(task)] = to_seconds(now_);
         polls_.end(task);
         const Cost& cost = costs_[task];
-        const Seconds completion = cost.polling ? polls_.delay(task, now) : cost.completion;
+        const Seconds completion = cost.polling ? polls_.delay(task, now) : completions_.delay(task, now);
         carry_out(dispatcher_.body_done(task));
         if (completion == Seconds()) return end(task);
         push(to_femtoseconds(completion), task, Phase::completion);
@@ -179,6 +181,7 @@ private:
     std::span<const Cost> costs_;
     Dispatcher dispatcher_;
     Polls polls_;
+    Completions completions_;
     FairShare shares_;
     std::vector<State> states_;
     std::vector<TaskTimes> times_;

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "sim/engine/child_process.hpp"
+#include "sim/engine/completions.hpp"
 #include "sim/engine/dispatcher.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/engine/polls.hpp"
@@ -41,6 +42,7 @@ public:
           solver_(solver),
           dispatcher_(graph, costs, resources, seed),
           polls_(graph, costs),
+          completions_(graph, costs),
           times_(graph.size()),
           done_(graph.size()) {}
 
@@ -266,7 +268,7 @@ private:
         times_[task].done = stream_free_[stream_of(task)] = now();
         polls_.end(task);
         const Cost& cost = costs_[task];
-        const Seconds completion = cost.polling ? polls_.delay(task, now()) : cost.completion;
+        const Seconds completion = cost.polling ? polls_.delay(task, now()) : completions_.delay(task, now());
         carry_out(dispatcher_.body_done(task));
         if (completion == Seconds()) return end(task);
         after(completion, task, [this, task] { end(task); });
@@ -286,6 +288,7 @@ private:
     std::string solver_;
     Dispatcher dispatcher_;
     Polls polls_;
+    Completions completions_;
     std::vector<TaskTimes> times_;
     std::unique_ptr<s4u::Engine> engine_;
     s4u::NetZone* zone_ = nullptr;

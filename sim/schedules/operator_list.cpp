@@ -32,6 +32,19 @@ Work compute_work(const Operator& op) {
 
 }  // namespace
 
+std::vector<CollectiveKind> collectives_of(const Workload& workload) {
+    std::vector<CollectiveKind> kinds;
+    for (const Operator& op : operators_of(workload))
+        if (const auto* collective = std::get_if<CollectiveWork>(&op.work)) kinds.push_back(collective->kind);
+    return kinds;
+}
+
+bool can_command(DmaCommands commands, CollectiveKind kind) {
+    if (commands == DmaCommands::broadcast) return kind == CollectiveKind::all_gather;
+    if (commands == DmaCommands::swap) return kind == CollectiveKind::all_to_all;
+    return true;
+}
+
 TaskGraph build_operators(const Workload& workload, const Topology& topology, const ScheduleParams& params,
                           bool in_sequence) {
     TaskGraph graph;
@@ -56,6 +69,11 @@ TaskGraph build_operators(const Workload& workload, const Topology& topology, co
             if (!algorithm->handles(collective->kind))
                 throw UserError("collective algorithm '" + params.algorithm + "' has no " +
                                 name_of(collective->kind) + " (use algorithm=direct)");
+            if (!can_command(transfers.commands(), collective->kind))
+                throw UserError(
+                    "dma_commands '" + dma_commands_names[static_cast<std::size_t>(transfers.commands())] +
+                    "' can't do an " + name_of(collective->kind) +
+                    " (broadcast: all_gather; swap: " + "all_to_all; copy, back_to_back, auto: any)");
             ends.push_back(algorithm->build(*collective, ready, transfers));
             continue;
         }

@@ -18,10 +18,32 @@ int default_cus(const Topology& topology, int streams) {
     return std::clamp(device.copy_kernel.default_cus, 1, std::max(half, 1));
 }
 
+/// Refuses what the machine and the other parameters leave no room for; which collectives commands can do is
+/// seen with the workload (can_command).
+void require_dma_commands(ConfigObject& given, const ScheduleParams& params, const Topology& topology) {
+    const TransferOptions& transfers = params.transfers;
+    const bool other = transfers.commands != DmaCommands::copy;
+    if (!other && !transfers.prelaunch) return;
+    const std::string key = other ? "dma_commands" : "prelaunch";
+    if (transfers.agent == Agent::cu) given.fail(key, "needs agent 'dma' (kernels have no DMA commands)");
+    if (params.algorithm != "direct")
+        given.fail(key, "needs algorithm 'direct', not '" + params.algorithm + "'");
+    if (topology.nodes() > 1) given.fail(key, "needs GPUs of one node (between nodes NICs move the data)");
+    if (!topology.device().dma.commands)
+        given.fail(key, "has no figures for device " + topology.device().name +
+                            ", whose engines are only known to copy (see sim explain mi300x, dma/commands)");
+    const bool pushed =
+        transfers.commands == DmaCommands::broadcast || transfers.commands == DmaCommands::swap;
+    if (pushed && transfers.direction == Direction::pull)
+        given.fail("transfer", "is 'pull', but dma_commands '" +
+                                   dma_commands_names[static_cast<std::size_t>(transfers.commands)] +
+                                   "' writes to other GPUs (allowed: push)");
+}
+
 }  // namespace
 
 std::span<const ParameterInfo> schedule_parameters() {
-    static const std::array<ParameterInfo, 12> table{{
+    static const std::array<ParameterInfo, 14> table{{
         {"chunks", "1 to the length of the dimension that is cut", "number of GPUs in a node",
          "pieces a shard is cut into"},
         {"agent", "dma, cu", "dma", "who moves transfers: a DMA engine, or a kernel on compute units"},
@@ -39,8 +61,14 @@ std::span<const ParameterInfo> schedule_parameters() {
          "cut shards along the sharded dimension, or along the other one (strided)"},
         {"uniformity", "uniform, hetero", "hetero", "cut the own shard like the others, or take it whole"},
         {"granularity", "fused, unfused", "fused", "one GEMM a step, or one a piece"},
-        {"algorithm", "direct, ring, hierarchical, library", "hierarchical where NICs join nodes, else direct",
-         "algorithm of a collective that is not cut"},
+        {"algorithm", "direct, ring, hierarchical, library",
+         "hierarchical where NICs join nodes, else direct", "algorithm of a collective that is not cut"},
+        {"dma_commands", "copy, broadcast, swap, back_to_back, auto", "copy",
+         "DMA commands of such a collective (agent dma, algorithm direct, one node): a copy for each peer, "
+         "each by its own engine; broadcasts to two peers (all_gather, push); swaps in place (all_to_all, "
+         "push); all copies by one engine with one completion; or the fastest of these"},
+        {"prelaunch", "true, false", "false",
+         "its DMA commands were queued before, behind a poll that a write to memory ends"},
     }};
     return table;
 }
@@ -67,7 +95,11 @@ ScheduleParams read_parameters(ConfigObject given, std::span<const std::string> 
     transfers.single_stream = single_stream;
     choice("agent", transfers.agent, agent_names);
     choice("order", transfers.order, peer_order_names);
-    const bool pull = transfers.agent == Agent::dma && collective_first;
+    choice("dma_commands", transfers.commands, dma_commands_names);
+    if (given.has("prelaunch")) transfers.prelaunch = given.boolean("prelaunch");
+    const bool either =
+        transfers.commands == DmaCommands::copy || transfers.commands == DmaCommands::back_to_back;
+    const bool pull = transfers.agent == Agent::dma && collective_first && either;
     transfers.direction = pull ? Direction::pull : Direction::push;
     choice("transfer", transfers.direction, direction_names);
 
@@ -95,6 +127,7 @@ ScheduleParams read_parameters(ConfigObject given, std::span<const std::string> 
         const std::vector<std::string> names = collective_algorithm_names();
         params.algorithm = names[given.choice("algorithm", names)];
     }
+    require_dma_commands(given, params, topology);
     given.finish();
     return params;
 }
@@ -116,6 +149,10 @@ Json to_json(const ScheduleParams& params, std::span<const std::string> accepted
         if (name == "uniformity") json[name] = named(params.uniformity, uniformity_names);
         if (name == "granularity") json[name] = named(params.granularity, granularity_names);
         if (name == "algorithm") json[name] = params.algorithm;
+        if (name == "dma_commands" && params.transfers.agent == Agent::dma)
+            json[name] = named(params.transfers.commands, dma_commands_names);
+        if (name == "prelaunch" && params.transfers.agent == Agent::dma)
+            json[name] = params.transfers.prelaunch;
     }
     return json;
 }

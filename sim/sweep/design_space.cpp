@@ -21,8 +21,9 @@ bool ignored(const std::string& field, const Json& values, const Json& base) {
     const Json none = Json::object();
     const Json& params = base.contains("params") ? base.at("params") : none;
     const std::string agent = values.value("params.agent", params.value("agent", agent_names.front()));
-    return (parameter == "copy_cus" || parameter == "copy_priority") &&
-           agent == agent_names[static_cast<std::size_t>(Agent::dma)];
+    const bool by_dma = agent == agent_names[static_cast<std::size_t>(Agent::dma)];
+    if (parameter == "copy_cus" || parameter == "copy_priority") return by_dma;
+    return (parameter == "dma_commands" || parameter == "prelaunch") && !by_dma;
 }
 
 /// Swept fields that constraints call by their path.

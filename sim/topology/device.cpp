@@ -96,6 +96,14 @@ DeviceSpec read(ConfigObject config, ConfigObject* calibration) {
         device.dma.poll_apart = time(dma, "poll_apart_us");
     }
     device.dma.completion = time(dma, "completion_us");
+    if (dma.has("queued_launch_us")) device.dma.queued_launch = time(dma, "queued_launch_us");
+    if (dma.has("completions_apart_us")) device.dma.completions_apart = time(dma, "completions_apart_us");
+    if (dma.has("commands")) {
+        ConfigObject commands = dma.object("commands");
+        device.dma.commands = {time(commands, "release_us"), time(commands, "next_command_us"),
+                               time(commands, "next_start_us"), rate(commands, "broadcast_GBps")};
+        commands.finish();
+    }
     device.dma.ramp = Bytes(dma.sourced("ramp_bytes", {0, 1e9}));
     device.dma.strided_run = Bytes(dma.sourced("strided_run_bytes", {0, 1e9}));
     dma.finish();
@@ -139,8 +147,16 @@ DeviceSpec read(ConfigObject config, ConfigObject* calibration) {
         for (std::size_t kind = 0; kind < collective_names.size(); ++kind) {
             if (!library.has(collective_names[kind])) continue;
             ConfigObject fit = library.object(collective_names[kind]);
-            device.collective_library.collectives[static_cast<CollectiveKind>(kind)] = {
-                time(fit, "latency_us"), rate(fit, "bus_GBps")};
+            const auto line = [](ConfigObject& from) {
+                return DeviceSpec::Library::Line{time(from, "latency_us"), rate(from, "bus_GBps")};
+            };
+            auto& read =
+                device.collective_library.collectives[static_cast<CollectiveKind>(kind)] = {line(fit), {}};
+            if (fit.has("small")) {
+                ConfigObject small = fit.object("small");
+                read.small = line(small);
+                small.finish();
+            }
             fit.finish();
         }
         library.finish();

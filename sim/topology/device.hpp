@@ -3,6 +3,7 @@
 #include <array>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "sim/core/config_reader.hpp"
@@ -60,6 +61,14 @@ struct DeviceSpec {
     /// A DMA copy in order: command, schedule (before the engine), start, bytes / rate (on the engine),
     /// completion.
     struct Dma {
+        /// What engines can be told beside a plain copy.
+        struct Commands {
+            Seconds release;           ///< from a write to memory until an engine that polls it goes on
+            Seconds next_command;      ///< `command` of each further copy of a batch, back to back
+            Seconds next_start;        ///< `start` of it
+            BytesPerSecond broadcast;  ///< what one engine writes that broadcasts, to both GPUs together
+        };
+
         int peer_engines = 1;  ///< engines that serve peer copies side by side
         DmaQueues queues = DmaQueues::by_peer;
         QueueOrder order = QueueOrder::fifo;
@@ -69,6 +78,11 @@ struct DeviceSpec {
         Seconds pull_start;     ///< `start` of a pull
         Seconds pull_schedule;  ///< `schedule` of a pull that the sender serves; not ahead of its turn
         Seconds switch_over;    ///< more of `start`, where the engine served another stream before
+        /// Not 0: copies of a GPU are issued one at a time, and one that had to wait for another takes so
+        /// long instead of command and schedule.
+        Seconds queued_launch;
+        Seconds completions_apart;         ///< the ends of copies of a GPU are seen at least so far apart
+        std::optional<Commands> commands;  ///< none: plain copies only
         /// A receiver polls for the end of what the sender's engine does for it, first so long after its
         /// stream began to wait, then at this interval; polls of its streams are apart. 0: it is told
         /// (completion).
@@ -110,9 +124,12 @@ struct DeviceSpec {
     /// Collectives of the vendor's library, measured: time = latency + bus bytes / bus rate, where bus bytes
     /// are (P−1)/P of the operand, twice that for all_reduce (nccl-tests' definition).
     struct Library {
-        struct Fit {
+        struct Line {
             Seconds latency;
             BytesPerSecond bus;
+        };
+        struct Fit : Line {
+            std::optional<Line> small;  ///< of the protocol for small operands; the faster one is used
         };
         double channels = 0;  ///< compute units that its kernel holds
         std::map<CollectiveKind, Fit> collectives;

@@ -4,12 +4,24 @@
 #include <set>
 
 #include "sim/collectives/collective_algorithm.hpp"
+#include "sim/schedules/operator_list.hpp"
 #include "tests/contract/laws.hpp"
 
 using namespace overlap;
 using namespace overlap::test;
 
 namespace {
+
+/// An algorithm, and the DMA commands that it is to use.
+struct Way {
+    const CollectiveEntry* entry;
+    TransferOptions options;
+
+    std::string name() const {
+        return entry->name + " " + dma_commands_names[static_cast<std::size_t>(options.commands)] + " " +
+               direction_names[static_cast<std::size_t>(options.direction)];
+    }
+};
 
 struct Built {
     std::string algorithm;
@@ -19,13 +31,13 @@ struct Built {
 
 constexpr double operand = 1e6;
 
-Built build(const CollectiveEntry& entry, CollectiveKind kind, const Topology& topology) {
+Built build(const Way& way, CollectiveKind kind, const Topology& topology) {
     Built built;
-    built.algorithm = entry.name;
-    Transfers transfers(built.graph, topology, TransferOptions{});
+    built.algorithm = way.entry->name;
+    Transfers transfers(built.graph, topology, way.options);
     for (int rank = 0; rank < topology.gpus(); ++rank)
         built.ready.push_back({built.graph.add(Task{GemmShape{1, 1, 1}, rank, compute_stream})});
-    built.done = entry.make()->build({kind, Bytes(operand)}, built.ready, transfers);
+    built.done = way.entry->make()->build({kind, Bytes(operand)}, built.ready, transfers);
     return built;
 }
 
@@ -46,19 +58,40 @@ bool has_library_kernel(const TaskGraph& graph) {
     return found;
 }
 
-/// `law(kind, topology, built)` for every algorithm × kind × topology; returns how often.
+/// Every algorithm with plain copies that are pulled; in one node also the direct one with all DMA commands
+/// that can do the collective.
+std::vector<Way> ways(CollectiveKind kind, const Topology& topology) {
+    std::vector<Way> result;
+    for (const CollectiveEntry& entry : collective_algorithms()) {
+        if (!entry.make()->handles(kind)) continue;
+        result.push_back({&entry, {}});
+        if (entry.name != "direct" || topology.nodes() > 1) continue;
+        for (const DmaCommands commands :
+             {DmaCommands::broadcast, DmaCommands::swap, DmaCommands::back_to_back}) {
+            if (!can_command(commands, kind)) continue;
+            TransferOptions options;
+            options.commands = commands;
+            options.direction = Direction::push;
+            result.push_back({&entry, options});
+            options.direction = Direction::pull;
+            if (commands == DmaCommands::back_to_back) result.push_back({&entry, options});
+        }
+    }
+    return result;
+}
+
+/// `law(kind, topology, built)` for every way × kind × topology; returns how often.
 template <class Law>
 int for_every_collective(Law&& law) {
     int cases = 0;
     for (const std::string& name : shipped.names("topologies")) {
         const Topology topology = shipped.topology(name);
         if (topology.gpus() < 2 || topology.gpus() > 64) continue;
-        for (const CollectiveEntry& entry : collective_algorithms()) {
-            for (std::size_t k = 0; k < collective_names.size(); ++k) {
-                const auto kind = static_cast<CollectiveKind>(k);
-                if (!entry.make()->handles(kind)) continue;
-                INFO(entry.name << " | " << name_of(kind) << " | " << name);
-                law(kind, topology, build(entry, kind, topology));
+        for (std::size_t k = 0; k < collective_names.size(); ++k) {
+            const auto kind = static_cast<CollectiveKind>(k);
+            for (const Way& way : ways(kind, topology)) {
+                INFO(way.name() << " | " << name_of(kind) << " | " << name);
+                law(kind, topology, build(way, kind, topology));
                 ++cases;
             }
         }
@@ -69,27 +102,27 @@ int for_every_collective(Law&& law) {
 }  // namespace
 
 TEST_CASE("every rank receives and sends the bytes of the closed form") {
-    const int cases =
-        for_every_collective([](CollectiveKind kind, const Topology& topology, const Built& built) {
-            const auto ranks = static_cast<std::size_t>(topology.gpus());
-            std::vector<double> in(ranks), out(ranks);
-            for (TaskId id = 0; id < built.graph.size(); ++id) {
-                for_each_transfer(built.graph[id], topology.gpus(), [&](int src, int dst, double bytes) {
-                    REQUIRE(src != dst);
-                    in.at(static_cast<std::size_t>(dst)) += bytes;
-                    out.at(static_cast<std::size_t>(src)) += bytes;
-                });
-            }
-            const auto p = static_cast<double>(ranks);
-            double expected = (kind == CollectiveKind::all_reduce ? 2 : 1) * (p - 1) / p * operand;
-            // Forwarded pieces count twice: N·(L−1) pieces inside the node, (N−1)·L between nodes.
-            if (built.algorithm == "hierarchical" && kind == CollectiveKind::all_to_all && topology.nodes() > 1)
-                expected = (2 * p - topology.nodes() - topology.gpus_per_node()) / p * operand;
-            for (std::size_t rank = 0; rank < ranks; ++rank) {
-                CHECK(in[rank] == Approx(expected));
-                CHECK(out[rank] == Approx(expected));
-            }
-        });
+    const int cases = for_every_collective([](CollectiveKind kind, const Topology& topology,
+                                              const Built& built) {
+        const auto ranks = static_cast<std::size_t>(topology.gpus());
+        std::vector<double> in(ranks), out(ranks);
+        for (TaskId id = 0; id < built.graph.size(); ++id) {
+            for_each_transfer(built.graph[id], topology.gpus(), [&](int src, int dst, double bytes) {
+                REQUIRE(src != dst);
+                in.at(static_cast<std::size_t>(dst)) += bytes;
+                out.at(static_cast<std::size_t>(src)) += bytes;
+            });
+        }
+        const auto p = static_cast<double>(ranks);
+        double expected = (kind == CollectiveKind::all_reduce ? 2 : 1) * (p - 1) / p * operand;
+        // Forwarded pieces count twice: N·(L−1) pieces inside the node, (N−1)·L between nodes.
+        if (built.algorithm == "hierarchical" && kind == CollectiveKind::all_to_all && topology.nodes() > 1)
+            expected = (2 * p - topology.nodes() - topology.gpus_per_node()) / p * operand;
+        for (std::size_t rank = 0; rank < ranks; ++rank) {
+            CHECK(in[rank] == Approx(expected));
+            CHECK(out[rank] == Approx(expected));
+        }
+    });
     CHECK(cases >= 15 * 15);  // topologies · (4 kinds but for ring, which has 3)
 }
 
@@ -129,30 +162,31 @@ TEST_CASE("every reduction adds as many parts as it waits for, and every rank re
 TEST_CASE("hierarchical: exactly the bytes that must cross go through each NIC, in and out") {
     // Between nodes a gathered or reduced operand needs N−1 of its P = N·L pieces in and out of every NIC, an
     // all_reduce both; an all_to_all the (N−1)·L pieces for other nodes. Over rails nothing else crosses.
-    const int cases = for_every_collective([](CollectiveKind kind, const Topology& topology, const Built& built) {
-        if (built.algorithm != "hierarchical" || topology.nodes() == 1) return;
-        const double n = topology.nodes(), l = topology.gpus_per_node();
-        const double pieces = kind == CollectiveKind::all_to_all   ? (n - 1) * l
-                              : kind == CollectiveKind::all_reduce ? 2 * (n - 1)
-                                                                   : n - 1;
-        std::vector<double> load(topology.links().size());
-        for (TaskId id = 0; id < built.graph.size(); ++id)
-            for_each_transfer(built.graph[id], topology.gpus(), [&](int src, int dst, double bytes) {
-                const bool same_rail = src % topology.gpus_per_node() == dst % topology.gpus_per_node();
-                REQUIRE((same_rail || topology.node_of(src) == topology.node_of(dst)));
-                const Route route = topology.route(src, dst);
-                for (const std::size_t link : route.links) load[link] += bytes;
-            });
-        int nics = 0;
-        for (const Link& link : topology.links()) {
-            const bool out = link.name.starts_with("gpu") && link.name.find("->nic") != std::string::npos;
-            const bool in = link.name.starts_with("nic") && link.name.find("->gpu") != std::string::npos;
-            if (!out && !in) continue;
-            CHECK(load[link.id] == Approx(pieces / (n * l) * operand));
-            ++nics;
-        }
-        CHECK(nics == 2 * topology.gpus());
-    });
+    const int cases =
+        for_every_collective([](CollectiveKind kind, const Topology& topology, const Built& built) {
+            if (built.algorithm != "hierarchical" || topology.nodes() == 1) return;
+            const double n = topology.nodes(), l = topology.gpus_per_node();
+            const double pieces = kind == CollectiveKind::all_to_all   ? (n - 1) * l
+                                  : kind == CollectiveKind::all_reduce ? 2 * (n - 1)
+                                                                       : n - 1;
+            std::vector<double> load(topology.links().size());
+            for (TaskId id = 0; id < built.graph.size(); ++id)
+                for_each_transfer(built.graph[id], topology.gpus(), [&](int src, int dst, double bytes) {
+                    const bool same_rail = src % topology.gpus_per_node() == dst % topology.gpus_per_node();
+                    REQUIRE((same_rail || topology.node_of(src) == topology.node_of(dst)));
+                    const Route route = topology.route(src, dst);
+                    for (const std::size_t link : route.links) load[link] += bytes;
+                });
+            int nics = 0;
+            for (const Link& link : topology.links()) {
+                const bool out = link.name.starts_with("gpu") && link.name.find("->nic") != std::string::npos;
+                const bool in = link.name.starts_with("nic") && link.name.find("->gpu") != std::string::npos;
+                if (!out && !in) continue;
+                CHECK(load[link.id] == Approx(pieces / (n * l) * operand));
+                ++nics;
+            }
+            CHECK(nics == 2 * topology.gpus());
+        });
     CHECK(cases >= 15 * 15);
 }
 

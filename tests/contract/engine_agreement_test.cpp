@@ -69,6 +69,7 @@ private:
         if (below(6) == 0) cost.queued_launch = microseconds_below(5);
         cost.setup = microseconds_below(3);
         cost.completion = microseconds_below(3);
+        if (below(6) == 0) cost.completions_apart = microseconds_below(3);
         cost.handoff = microseconds_below(3);
         cost.remote_handoff = microseconds_below(5);
         cost.flag = microseconds_below(2);
@@ -305,4 +306,32 @@ TEST_CASE("the engines agree on shipped machines, schedules and workloads") {
     for (const auto& [name, times] : given_up) std::cout << "  gave up: " << name << ", " << times << '\n';
     CHECK(decided + undecided >= 100);
     CHECK(decided >= (machines.size() > 1 ? 100U : 1U));  // on torus_4x4 SimGrid gives up nine times in ten
+}
+
+TEST_CASE("the engines agree on collectives by every set of DMA commands") {
+    unsigned compared = 0;
+    for (const std::string kind : {"all_gather", "all_to_all"})
+        for (const std::string commands :
+             {"copy", kind == "all_gather" ? "broadcast" : "swap", "back_to_back"})
+            for (const bool prelaunch : {false, true})
+                for (const double bytes : {1e3, 3e6, 1e8}) {
+                    INFO(kind << " of " << bytes << " by " << commands << (prelaunch ? ", prelaunched" : ""));
+                    RunConfig config;
+                    config.origin = "test";
+                    config.topology = "mi300x_8";
+                    config.schedule = "serial";
+                    config.params = {{"dma_commands", commands}, {"prelaunch", prelaunch}};
+                    const Json collective{
+                        {"name", "c"}, {"type", "collective"}, {"collective", kind}, {"bytes", bytes}};
+                    config.workload = {{"operators", Json::array({collective})}};
+                    const Scenario scenario = resolve(config, shipped);
+                    const TaskGraph graph = scenario.graph();
+                    const std::vector<Cost> costs =
+                        price(graph, scenario.workload, *scenario.machine, CostModels(), Effects());
+                    const Agreement both = compare(graph, costs, scenario.machine->resources);
+                    REQUIRE(both.decided);
+                    CHECK(both.error <= tolerance);
+                    ++compared;
+                }
+    CHECK(compared == 2 * 3 * 2 * 3);
 }

@@ -44,6 +44,8 @@ TEST_CASE("defaults: one chunk a GPU, DMA, rotation, packing charged") {
     CHECK(params.uniformity == Uniformity::hetero);
     CHECK(params.granularity == Granularity::fused);
     CHECK(params.algorithm == "direct");
+    CHECK(params.transfers.commands == DmaCommands::copy);
+    CHECK_FALSE(params.transfers.prelaunch);
 }
 
 TEST_CASE("defaults on several nodes: one chunk a GPU of a node, collectives that keep to their rail") {
@@ -104,6 +106,10 @@ TEST_CASE("wrong values are errors with their place") {
     CHECK_THAT(reading(R"({"scatter": 1})"), Contains("/params/scatter: is 1, expected true or false"));
     CHECK_THAT(reading(R"({"comm_shape": "3d"})"), Contains("/params/comm_shape: is '3d'"));
     CHECK_THAT(reading(R"({"algorithm": "rign"})"), Contains("did you mean 'ring'"));
+    CHECK_THAT(reading(R"({"dma_commands": "back_to_back"})"),
+               Contains("/params/dma_commands: has no figures for device round"));
+    CHECK_THAT(reading(R"({"prelaunch": true})"),
+               Contains("/params/prelaunch: has no figures for device round"));
     CHECK_THAT(reading(R"({"copy_cus": 4})"), Contains("/params/copy_cus: needs agent 'cu'"));
     CHECK_THAT(reading(R"({"chunk": 4})"),
                Contains("/params/chunk: is no parameter of this schedule (did you mean 'chunks'?)"));

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "models/cost_model.hpp"
+#include "sim/core/task_graph.hpp"
+
+namespace overlap {
+
+/// When ends are seen that a GPU sees one after another (Cost::completions_apart): for both engines.
+class Completions {
+public:
+    Completions(const TaskGraph& graph, std::span<const Cost> costs);
+
+    /// From the end of the body of `task`, `now`, until it is seen. Called once a task, in the order of ends.
+    Seconds delay(TaskId task, Seconds now);
+
+private:
+    const TaskGraph& graph_;
+    std::span<const Cost> costs_;
+    std::vector<Seconds> last_;  ///< by GPU: when it saw an end last; empty where none waits for another
+};
+
+}  // namespace overlap
