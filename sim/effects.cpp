@@ -48,6 +48,7 @@ Pricer::Pricer(const TaskGraph& graph, const Workload& workload, const Machine& 
         alone_.push_back(models.cost(graph[id], machine));
         if (graph[id].kind() == TaskKind::gemm) scale(alone_.back(), slowest);
         has_packing_ = has_packing_ || graph[id].kind() == TaskKind::local_copy;
+        library_runs_ = library_runs_ || graph[id].kind() == TaskKind::collective;
     }
     const Pair* pair = workload.pair();
     if (pair == nullptr) return;
@@ -63,7 +64,7 @@ Cost Pricer::price(TaskId id, const Effects& effects) const {
     Cost cost = part ? wholes_[static_cast<std::size_t>(task.gpu)] : alone_[id];
     if (part) scale(cost, std::get<GemmShape>(task.work).flops() / workload_.pair()->gemm.flops());
     if (effects.contention)
-        add_interference(task, machine_, cost);
+        add_interference(task, machine_, cost, library_runs_);
     else
         remove_contention(machine_, cost);
     if (!effects.launch) remove_latencies(cost);

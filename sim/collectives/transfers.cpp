@@ -6,7 +6,8 @@ std::vector<int> Transfers::others(int self, int first, int count) const {
     std::vector<int> result;
     result.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {
-        const int other = options_.order == PeerOrder::rotation ? first + (self - first + i) % count : first + i;
+        const int other =
+            options_.order == PeerOrder::rotation ? first + (self - first + i) % count : first + i;
         if (other != self) result.push_back(other);
     }
     return result;
@@ -32,7 +33,7 @@ TaskId Transfers::copy(int src, int dst, const Payload& payload, std::span<const
     task.stream = transfer_stream(options_.single_stream ? task.gpu : pull ? src : dst);
     task.shard = payload.shard;
     task.chunk = payload.chunk;
-    task.priority = options_.priority == Priority::high ? 1 : 0;
+    task.priority = static_cast<int>(options_.priority);
     return graph_.add(task, after);
 }
 

@@ -40,7 +40,8 @@ bool forwards(const Workload& workload) {
     return dependent_pair(workload) && workload.pair()->collective != CollectiveKind::all_to_all;
 }
 
-const std::vector<std::string> whole{"agent", "transfer", "copy_cus", "copy_priority", "order", "algorithm"};
+const std::vector<std::string> whole{"agent", "transfer",  "copy_cus",    "copy_priority",
+                                     "order", "algorithm", "library_cus", "gemm_cus"};
 const std::vector<std::string> shards{"agent", "transfer", "copy_cus", "copy_priority", "order"};
 const std::vector<std::string> ring{"chunks", "agent", "transfer", "copy_cus", "copy_priority", "gemm"};
 const std::vector<std::string> gated{"chunks", "agent", "transfer", "copy_cus", "copy_priority", "order"};
@@ -64,8 +65,8 @@ std::span<const ScheduleEntry> schedules() {
          "Neighbour ring, P-1 steps, each shard in C pipelined chunks; a GEMM for each shard or chunk.", ring,
          true, forwards, make_ring_chunked},
         {"hierarchical_chunked",
-         "Chunk c over NICs to the own rail, then on inside the node; own shard, then one GEMM a step.", pieces,
-         false, forwards, make_hierarchical_chunked},
+         "Chunk c over NICs to the own rail, then on inside the node; own shard, then one GEMM a step.",
+         pieces, false, forwards, make_hierarchical_chunked},
         {"shard_direct", "Whole shards, all peers at once; a GEMM for each shard.", shards, false,
          dependent_pair, make_shard_direct},
         {"uniform_fused_1d",
