@@ -1,6 +1,8 @@
 #include "models/contention.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "models/gemm_model.hpp"
 
@@ -67,25 +69,38 @@ void disturb_copies(int gpu, const GemmShape& shape, const Machine& machine, Cos
     }
 }
 
-/// A kernel that holds units needs just these; one that shares them starts with any.
-void claim_compute_units(int gpu, const Machine& machine, Cost& cost) {
-    const ResourceId units = machine.resources.compute_units(gpu);
-    const bool yields = machine.topology.device().launch.residency == Residency::tiled;
+/// What GEMMs are to kernels of this kind that are launched beside them, and to each other.
+Residency residency_beside_gemms(TaskKind kind, const DeviceSpec& device, bool library_runs) {
+    const bool with_library = library_runs && (kind == TaskKind::gemm || kind == TaskKind::collective);
+    return with_library && device.launch.residency == Residency::shared ? device.collective_library.residency
+                                                                        : device.launch.residency;
+}
+
+/// A kernel that holds units needs just these; one that shares them starts with any, and a tiled GEMM takes
+/// no more than it has tiles for.
+void claim_compute_units(const Task& task, const Machine& machine, bool library_runs, Cost& cost) {
+    const Residency residency = residency_beside_gemms(task.kind(), machine.topology.device(), library_runs);
+    const ResourceId units = machine.resources.compute_units(task.gpu);
+    const std::optional<Claim> of_tiles = std::exchange(cost.claim, std::nullopt);
+    if (residency == Residency::shared) return;
+    const bool tiled = residency == Residency::tiled;
     for (const Hold& hold : cost.holds)
         if (hold.resource == units)
             cost.claim = {units, static_cast<int>(hold.units), static_cast<int>(hold.units), false};
-    for (const Demand& demand : cost.demands)
-        if (demand.resource == units && !cost.claim)
-            cost.claim = {units, 1, machine.resources[units].units, yields};
+    for (const Demand& demand : cost.demands) {
+        if (demand.resource != units || cost.claim) continue;
+        cost.claim = tiled && of_tiles ? *of_tiles : Claim{units, 1, machine.resources[units].units};
+        cost.claim->yields = tiled;
+    }
 }
 
 }  // namespace
 
-void add_interference(const Task& task, const Machine& machine, Cost& cost) {
+void add_interference(const Task& task, const Machine& machine, Cost& cost, bool library_runs) {
     const DeviceSpec& device = machine.topology.device();
     const auto* copy = std::get_if<CopyWork>(&task.work);
     const bool kernel = copy == nullptr || copy->agent == Agent::cu;
-    if (kernel && device.launch.residency != Residency::shared) claim_compute_units(task.gpu, machine, cost);
+    if (kernel) claim_compute_units(task, machine, library_runs, cost);
     if (copy != nullptr) disturb_gemms(*copy, machine, cost);
     if (copy != nullptr && kernel && device.interference.few_waves_lost_to_kernels > 0)
         cost.holds.push_back(

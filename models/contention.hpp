@@ -23,9 +23,13 @@ namespace overlap {
 ///   what is missing runs after the rest). Longer ones lose just what is held;
 /// - weights of task classes on a resource: ratios of their shares where it is short;
 /// - residency: with GEMMs that keep their compute units, a kernel launched beside one waits for units to
-/// come
-///   free before it starts.
-void add_interference(const Task& task, const Machine& machine, Cost& cost);
+///   come free before it starts. A tiled GEMM has as many units as tiles that are left to begin, so its last
+///   wave leaves some, and it gives units to a kernel of higher priority as tiles end (taken to be at once).
+///   Ignored: the units that a last wave leaves don't slow it when they are held.
+///
+/// `library_runs`: whether a library's collective is among the tasks; if not, no GEMM claims units for its
+/// sake.
+void add_interference(const Task& task, const Machine& machine, Cost& cost, bool library_runs = true);
 
 /// Takes out everything by which computation and communication of a GPU disturb each other: compute-unit and
 /// HBM demands (kept as top rates), held and claimed units; the terms above are not to be added. Links and

@@ -37,6 +37,9 @@ struct Claim {
     bool yields = false;  ///< … and leaves them to tasks of higher priority
     bool as_enqueued =
         false;  ///< after all such claims of lower task number, also of tasks that aren't ready
+    /// From this share of the body on it keeps `tail_units` at most: a last wave of tiles that leaves units.
+    double tail = 1;
+    int tail_units = 0;
 };
 
 /// How the end of a body is seen where nobody is told of it: by polls, `first` after the task's stream began

@@ -24,7 +24,7 @@ public:
         const auto found = machine.calibration.gemm_times.find(shape);
         if (found == machine.calibration.gemm_times.end()) return cost;
         const Seconds modelled =
-            machine.sustained == Seconds()
+            machine.sustained == Seconds() && task.gemm_cus == 0
                 ? cost.body
                 : estimate_gemm(shape, machine.calibration.gemm_for(shape.dtype)).total();
         const double ratio = found->second / modelled;

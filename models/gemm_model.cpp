@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 namespace overlap {
 namespace {
@@ -162,18 +163,33 @@ Cover choose(const Problem& problem, const GemmParameters& p) {
     return result;
 }
 
+GemmParameters with_units(GemmParameters p, double units) {
+    p.peak_rate = p.peak_rate * (units / p.compute_units);
+    p.compute_units = units;
+    return p;
+}
+
 }  // namespace
 
-GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& p, Seconds busy) {
-    assert(shape.m >= 1 && shape.n >= 1 && shape.k >= 1 && !p.tiles.empty());
+GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& parameters, Seconds busy,
+                           int units) {
+    assert(shape.m >= 1 && shape.n >= 1 && shape.k >= 1 && !parameters.tiles.empty());
     Problem problem = describe(shape);
-    const Cover chosen = choose(problem, p);  // by shape alone: libraries do not look at beta
+    Cover chosen = choose(problem, parameters);  // by shape alone: libraries do not look at beta
+    std::optional<GemmParameters> masked;
+    if (units > 0 && units < parameters.compute_units) {
+        masked = with_units(parameters, units);
+        chosen = cover(problem, *masked, *chosen.tile, chosen.rows, chosen.columns, chosen.split);
+    }
+    const GemmParameters& p = masked ? *masked : parameters;
     if (shape.accumulate) problem.c_passes = problem.epilogue_factor = 2;
     const double bytes = hbm_bytes(problem, p, chosen);
     const double body = smooth_max(compute_time(problem, p, chosen), bytes / memory_rate(p, chosen.active),
                                    p.overlap_exponent) +
                         reduction_time(problem, p, chosen);
     const double hot = std::max(body, busy.si());
+    const double full = std::floor(chosen.waves);
+    const bool partial = full > 0 && chosen.waves > full;
     return {.launch = p.launch,
             .body = Seconds(body * (1 + p.sustained_slowdown * hot / (hot + p.sustained_time.si()))),
             .hbm_traffic = Bytes(bytes + 2 * partial_results(problem, chosen)),
@@ -182,7 +198,9 @@ GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& p, Seco
             .tile_m = chosen.tile->m,
             .tile_n = chosen.tile->n,
             .split_k = static_cast<std::int64_t>(chosen.split),
-            .waves = chosen.waves};
+            .waves = chosen.waves,
+            .last_wave = partial ? full / chosen.waves_cost : 1,
+            .last_tiles = partial ? std::round((chosen.waves - full) * p.compute_units) : 0};
 }
 
 }  // namespace overlap

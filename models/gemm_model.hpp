@@ -18,6 +18,10 @@ struct GemmEstimate {
     std::int64_t tile_n = 0;
     std::int64_t split_k = 1;
     double waves = 0;  ///< tiles · split_k / compute units
+    /// The share of the body at which a last wave begins that leaves compute units idle, and its tiles; 1 and
+    /// 0 where there is none.
+    double last_wave = 1;
+    double last_tiles = 0;
 
     Seconds total() const { return launch + body; }
 };
@@ -48,6 +52,11 @@ struct GemmEstimate {
 /// the fit has not seen: 3 % on MI300X fp8 and 5 % on H100 bf16 for kernels of 20 µs and more, 2 % on H200
 /// for 50 µs and more; see configs/calibrations/ for each device. Ignores: operand layouts, leading
 /// dimensions other than K, cache left warm by the kernel before, data-dependent power.
-GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& parameters, Seconds busy = {});
+///
+/// `units`: compute units that the kernel may use, of those that the parameters are for; 0: all. The library
+/// picks tile and split as if it had all, since a mask of its stream is not known to it; each unit keeps its
+/// rate. Ignores: a clock that may rise, and caches that thrash less, with fewer units at work.
+GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& parameters, Seconds busy = {},
+                           int units = 0);
 
 }  // namespace overlap

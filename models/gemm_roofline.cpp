@@ -21,14 +21,16 @@ public:
         const Bytes c = matrix_size(shape.m, shape.n, output_type(shape.dtype));
         const Bytes hbm = matrix_size(shape.m, shape.k, shape.dtype) +
                           matrix_size(shape.k, shape.n, shape.dtype) + (shape.accumulate ? 2.0 : 1.0) * c;
+        const bool masked = task.gemm_cus > 0 && task.gemm_cus < device.compute_units;
+        const double units = masked ? task.gemm_cus : device.compute_units;
         Cost cost;
         cost.launch = device.launch.kernel;
-        cost.body = std::max(shape.flops() / peak->second, hbm / device.hbm);
+        cost.body =
+            std::max(shape.flops() / (peak->second * (units / device.compute_units)), hbm / device.hbm);
         cost.handoff = device.launch.dependency;
         cost.remote_handoff = device.launch.remote_dependency;
         cost.flag = device.launch.flag;
-        cost.demands.push_back(
-            {machine.resources.compute_units(task.gpu), device.compute_units * cost.body.si()});
+        cost.demands.push_back({machine.resources.compute_units(task.gpu), units * cost.body.si()});
         cost.demands.push_back({machine.resources.hbm(task.gpu), hbm.si()});
         return cost;
     }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "models/cost_model.hpp"
 #include "models/gemm_model.hpp"
@@ -14,8 +15,9 @@ public:
     Cost cost(const Task& task, const Machine& machine) const override {
         const auto& shape = std::get<GemmShape>(task.work);
         const DeviceSpec& device = machine.topology.device();
-        const GemmEstimate& estimate =
-            remembered(shape, machine.calibration.gemm_for(shape.dtype), machine.sustained);
+        const GemmParameters& parameters = machine.calibration.gemm_for(shape.dtype);
+        const int units = task.gemm_cus < parameters.compute_units ? task.gemm_cus : 0;
+        const GemmEstimate& estimate = remembered({shape, units}, parameters, machine.sustained);
         Cost cost;
         cost.launch = device.launch.kernel;
         cost.body = estimate.launch + estimate.body;
@@ -28,28 +30,46 @@ public:
         // The fitted time decides how fast the GEMM is alone; its traffic says what it leaves to others.
         cost.demands.push_back(
             {resources.hbm(task.gpu), std::min(estimate.hbm_traffic, device.hbm * cost.body).si()});
+        cost.claim = claim_of(estimate, resources.compute_units(task.gpu),
+                              units > 0 ? units : static_cast<int>(device.compute_units));
         return cost;
     }
 
 private:
+    struct Masked {
+        GemmShape shape;
+        int units = 0;  ///< 0: all
+        friend bool operator==(const Masked&, const Masked&) = default;
+    };
+
+    // A unit for each tile, and those that a last wave leaves are given back as it begins.
+    static Claim claim_of(const GemmEstimate& estimate, ResourceId resource, int units) {
+        Claim claim{resource, 1, units};
+        if (estimate.waves < 1) claim.most = std::max(static_cast<int>(std::ceil(estimate.waves * units)), 1);
+        if (estimate.last_wave < 1) {
+            claim.tail = estimate.last_wave;
+            claim.tail_units = static_cast<int>(estimate.last_tiles);
+        }
+        return claim;
+    }
+
     // A schedule has few shapes and many GEMMs of each; an estimate tries every tile.
-    const GemmEstimate& remembered(const GemmShape& shape, const GemmParameters& parameters,
-                                   Seconds busy) const {
+    const GemmEstimate& remembered(const Masked& gemm, const GemmParameters& parameters, Seconds busy) const {
         if (busy != busy_ || parameters != parameters_) {
             estimates_.clear();
             parameters_ = parameters;
             busy_ = busy;
         }
         for (const auto& [known, estimate] : estimates_)
-            if (known == shape) return estimate;
+            if (known == gemm) return estimate;
         if (estimates_.size() == most_remembered) estimates_.clear();
-        return estimates_.emplace_back(shape, estimate_gemm(shape, parameters, busy)).second;
+        return estimates_.emplace_back(gemm, estimate_gemm(gemm.shape, parameters, busy, gemm.units)).second;
     }
 
     static constexpr std::size_t most_remembered = 16;
     mutable GemmParameters parameters_;
     mutable Seconds busy_;
-    mutable std::vector<std::pair<GemmShape, GemmEstimate>> estimates_;
+    mutable std::vector<std::pair<Masked, GemmEstimate>> estimates_;
 };
 
 }  // namespace

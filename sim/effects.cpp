@@ -41,10 +41,17 @@ Cost share_of(Cost whole, const Pair& pair, const Task& part) {
     return whole;
 }
 
+bool has_library_kernel(const TaskGraph& graph) {
+    for (TaskId id = 0; id < graph.size(); ++id)
+        if (graph[id].kind() == TaskKind::collective) return true;
+    return false;
+}
+
 /// `alone` gives the cost of a task without interference.
 template <class CostAlone>
 std::vector<Cost> price_all(const TaskGraph& graph, const Machine& machine, const Effects& effects,
                             const CostAlone& alone) {
+    const bool library_runs = has_library_kernel(graph);
     std::vector<Cost> costs;
     costs.reserve(graph.size());
     for (TaskId id = 0; id < graph.size(); ++id) {
@@ -57,7 +64,7 @@ std::vector<Cost> price_all(const TaskGraph& graph, const Machine& machine, cons
         }
         Cost& cost = costs.emplace_back(alone(id));
         if (effects.contention)
-            add_interference(graph[id], machine, cost);
+            add_interference(graph[id], machine, cost, library_runs);
         else
             remove_contention(machine, cost);
         if (!effects.launch) remove_latencies(cost);

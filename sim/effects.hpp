@@ -35,7 +35,7 @@ public:
 
     /// The cost of every task with these effects. GEMMs take as long as on the slowest of the machine's GPUs,
     /// where these are known to differ (models/gpu_spread.hpp). Without decomposition, a part of the pair's
-    /// GEMM costs the whole GEMM times its share of the FLOPs.
+    /// GEMM costs the whole GEMM, on all compute units, times its share of the FLOPs.
     std::vector<Cost> price(const Effects& effects) const;
     /// Whether a run without packing, or without decomposition, could differ from one with it.
     bool has_packing() const { return has_packing_; }

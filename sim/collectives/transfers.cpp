@@ -36,7 +36,7 @@ Task Transfers::transfer(int src, int dst, const Payload& payload) const {
     task.stream = transfer_stream(options_.single_stream ? task.gpu : pull ? src : dst);
     task.shard = payload.shard;
     task.chunk = payload.chunk;
-    task.priority = options_.priority == Priority::high ? 1 : 0;
+    task.priority = static_cast<int>(options_.priority);
     return task;
 }
 

@@ -15,7 +15,7 @@ enum class PeerOrder {
 inline const std::array<std::string, 2> peer_order_names{"rotation", "ascending"};
 
 /// Of a stream, as kernels are queued; among others of the same GPU.
-enum class Priority { normal, high };
+enum class Priority { normal, high };  ///< numbers as in Task::priority
 inline const std::array<std::string, 2> priority_names{"normal", "high"};
 
 /// How the pieces of a whole collective are put into DMA commands. best: the way that takes the least time,
@@ -28,7 +28,8 @@ inline const std::array<std::string, 5> dma_commands_names{"copy", "broadcast", 
 struct TransferOptions {
     Agent agent = Agent::dma;
     Direction direction = Direction::pull;
-    int cus = 0;  ///< compute units a copy kernel holds; 0 with DMA
+    int cus = 0;          ///< compute units a copy kernel holds; 0 with DMA
+    int library_cus = 0;  ///< those of a library collective's kernel; 0: as many as the library takes
     Priority priority = Priority::normal;
     PeerOrder order = PeerOrder::rotation;
     bool single_stream = false;                ///< one transfer stream a GPU instead of one per peer
@@ -55,6 +56,7 @@ public:
           options_(options) {}
 
     TaskGraph& graph() { return graph_; }
+    const TransferOptions& options() const { return options_; }
     int ranks() const { return ranks_; }
     int nodes() const { return ranks_ / per_node_; }
     int ranks_per_node() const { return per_node_; }

@@ -73,6 +73,7 @@ struct MemoryBoundWork {
 struct CollectiveKernelWork {
     CollectiveKind kind = CollectiveKind::all_gather;
     Bytes operand;  ///< whole: gathered by all_gather, and sent by each rank in the other three
+    int cus = 0;    ///< compute units of its kernel; 0: as many as the library takes by itself
 };
 
 using Work =
@@ -97,6 +98,7 @@ struct Task {
     int shard = -1;    ///< which shard (owner rank) it works on; −1: all
     int chunk = -1;    ///< which chunk of that shard; −1: all
     int priority = 0;  ///< of its stream: where tasks wait for the same thing, the higher goes first
+    int gemm_cus = 0;  ///< compute units that a GEMM's stream may use (a mask); 0: all
 
     TaskKind kind() const { return static_cast<TaskKind>(work.index()); }
     /// For people: "gemm s3 c1", "copy 3>0 s3 c1", "copy 3>0+1", "copy 3<>0".

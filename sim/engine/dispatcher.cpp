@@ -73,6 +73,9 @@ void Dispatcher::add_stops(const TaskGraph& graph) {
         if (edge.from < 1) all.push_back({static_cast<std::uint32_t>(edge.predecessor), edge.from});
         if (edge.to > 0) all.push_back({static_cast<std::uint32_t>(edge.successor), edge.to});
     }
+    for (TaskId id = 0; id < costs_.size(); ++id)
+        if (costs_[id].claim && costs_[id].claim->tail < 1)
+            all.push_back({static_cast<std::uint32_t>(id), costs_[id].claim->tail});
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
     auto next = all.begin();
@@ -136,6 +139,9 @@ double Dispatcher::next_stop(TaskId task) const {
 const Dispatcher::Next& Dispatcher::reached(TaskId task) {
     clear();
     State& state = states_[task];
+    const auto& claim = costs_[task].claim;
+    if (claim && claim->tail < 1 && claim->tail == stops_[state.stop].at)
+        pools_.keep(task, claim->tail_units);
     state.stalled = stops_[state.stop].waits_for > 0;
     if (!state.stalled) {
         ++state.stop;

@@ -28,7 +28,7 @@ inline Seconds latency(const Cost& cost, Handoff kind) {
 /// Which task may do what next: dependencies, in-order streams, claims on units. It knows order, not time: an
 /// engine reports what has happened and carries out what is returned, which is valid until the next call.
 /// Phases as in `Cost`. A body goes from stop to stop: the shares of it at which progress edges leave or
-/// arrive.
+/// arrive, or its claim gets smaller.
 class Dispatcher {
 public:
     /// What the engine is to begin now.

@@ -30,6 +30,7 @@ UnitPools::UnitPools(const TaskGraph& graph, std::span<const Cost> costs, const 
         places_[id] = {graph[id].priority, static_cast<std::uint32_t>(graph.stream_number(id)), false};
         const Claim& claim = *costs[id].claim;
         assert(claim.least >= 1 && claim.least <= claim.most);
+        assert(claim.tail == 1 || (claim.tail > 0 && claim.tail < 1 && claim.tail_units >= 1));
         assert(claim.least <= resources[claim.resource].units);
         std::uint32_t& pool = pool_by_resource_[claim.resource];
         if (pool == UINT32_MAX) {
@@ -53,11 +54,24 @@ void UnitPools::request(TaskId task) {
 
 void UnitPools::release(TaskId task) {
     Pool& pool = pool_of(task);
+    const auto holder = holder_of(pool, task);
+    pool.free += holder->given;
+    pool.holders.erase(holder);
+}
+
+void UnitPools::keep(TaskId task, int units) {
+    Pool& pool = pool_of(task);
+    Holder& holder = *holder_of(pool, task);
+    holder.most = units;
+    pool.free += std::max(holder.given - units, 0);
+    holder.given = std::min(holder.given, units);
+}
+
+std::vector<UnitPools::Holder>::iterator UnitPools::holder_of(Pool& pool, TaskId task) {
     const auto holder = std::find_if(pool.holders.begin(), pool.holders.end(),
                                      [&](const Holder& h) { return h.task == task; });
     assert(holder != pool.holders.end());
-    pool.free += holder->given;
-    pool.holders.erase(holder);
+    return holder;
 }
 
 void UnitPools::settle(std::vector<TaskId>& served) {
@@ -91,7 +105,7 @@ void UnitPools::settle(Pool& pool, std::vector<TaskId>& served) {
         const int given = std::min(claim.most, within_reach);
         reclaim(pool, waiter.priority, std::max(given - pool.free, 0));
         pool.free -= given;
-        pool.holders.push_back({waiter.task, waiter.priority, given});
+        pool.holders.push_back({waiter.task, waiter.priority, given, claim.most});
         if (claim.as_enqueued) ++pool.next_enqueued;
         Place& place = places_[waiter.task];
         place.switched = waiter.since != pool.settled && pool.last_stream != place.stream;
@@ -125,7 +139,7 @@ void UnitPools::grow_holders(Pool& pool, int at_least) {
     for (Holder& holder : pool.holders) {
         if (pool.free == 0) return;
         if (holder.priority < at_least) continue;
-        const int more = std::min(costs_[holder.task].claim->most - holder.given, pool.free);
+        const int more = std::min(holder.most - holder.given, pool.free);
         holder.given += more;
         pool.free -= more;
     }

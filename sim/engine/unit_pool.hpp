@@ -25,6 +25,8 @@ public:
     /// The task waits from now on. Of one instant, requests count in the order of task numbers.
     void request(TaskId task);
     void release(TaskId task);
+    /// From now on the task has use for no more than so many of its units.
+    void keep(TaskId task, int units);
     /// Whether the task had to wait for its units, and was given them after one of another stream.
     bool switched(TaskId task) const { return places_[task].switched; }
     /// Appends to `served` the tasks that have been given their units.
@@ -46,6 +48,7 @@ private:
         std::uint32_t task;
         int priority;
         int given;
+        int most;
     };
     struct Pool {
         int free = 0;
@@ -61,6 +64,7 @@ private:
     };
 
     Pool& pool_of(TaskId task);
+    static std::vector<Holder>::iterator holder_of(Pool& pool, TaskId task);
     void settle(Pool& pool, std::vector<TaskId>& served);
     bool is_in_turn(const Pool& pool, const Waiter& waiter) const;
     std::size_t next_waiter(const Pool& pool) const;

@@ -78,8 +78,11 @@ TaskGraph build_operators(const Workload& workload, const Topology& topology, co
             continue;
         }
         RankTasks done(ranks);
-        for (std::size_t r = 0; r < ranks; ++r)
-            done[r] = {graph.add(Task{compute_work(op), static_cast<int>(r), compute_stream}, ready[r])};
+        for (std::size_t r = 0; r < ranks; ++r) {
+            Task task{compute_work(op), static_cast<int>(r), compute_stream};
+            if (task.kind() == TaskKind::gemm) task.gemm_cus = params.gemm_cus;
+            done[r] = {graph.add(task, ready[r])};
+        }
         ends.push_back(std::move(done));
     }
     return graph;

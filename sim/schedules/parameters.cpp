@@ -43,7 +43,7 @@ void require_dma_commands(ConfigObject& given, const ScheduleParams& params, con
 }  // namespace
 
 std::span<const ParameterInfo> schedule_parameters() {
-    static const std::array<ParameterInfo, 14> table{{
+    static const std::array<ParameterInfo, 16> table{{
         {"chunks", "1 to the length of the dimension that is cut", "number of GPUs in a node",
          "pieces a shard is cut into"},
         {"agent", "dma, cu", "dma", "who moves transfers: a DMA engine, or a kernel on compute units"},
@@ -52,7 +52,11 @@ std::span<const ParameterInfo> schedule_parameters() {
         {"copy_cus", "1 to compute units / transfer streams", "the device's default_cus",
          "compute units held by each transfer (agent cu only)"},
         {"copy_priority", "normal, high", "normal",
-         "priority of the streams of copy kernels (agent cu only)"},
+         "priority of the streams of copy kernels and library collectives (agent cu only)"},
+        {"library_cus", "1 to the library's channels", "the library's channels",
+         "compute units of a library collective's kernel (algorithm library only)"},
+        {"gemm_cus", "1 to compute units", "compute units",
+         "compute units that GEMMs may use: a mask, the rest is left to communication"},
         {"order", "rotation, ascending", "rotation", "order of peers: r+1, r+2, ... mod P, or 0, 1, ..."},
         {"scatter", "true, false", "true",
          "charge the copies that pack stages and put fused rows in their place"},
@@ -128,6 +132,17 @@ ScheduleParams read_parameters(ConfigObject given, std::span<const std::string> 
         params.algorithm = names[given.choice("algorithm", names)];
     }
     require_dma_commands(given, params, topology);
+    if (given.has("library_cus")) {
+        if (params.algorithm != "library") given.fail("library_cus", "needs algorithm 'library'");
+        const auto channels = static_cast<int>(topology.device().collective_library.channels);
+        if (channels < 1)
+            given.fail("library_cus",
+                       "needs a library that was measured, which " + topology.device().name + " lacks");
+        transfers.library_cus = static_cast<int>(given.integer("library_cus", 1, channels));
+    }
+    params.gemm_cus = static_cast<int>(topology.device().compute_units);
+    if (given.has("gemm_cus"))
+        params.gemm_cus = static_cast<int>(given.integer("gemm_cus", 1, params.gemm_cus));
     given.finish();
     return params;
 }
@@ -142,6 +157,9 @@ Json to_json(const ScheduleParams& params, std::span<const std::string> accepted
         if (name == "copy_cus" && params.transfers.agent == Agent::cu) json[name] = params.transfers.cus;
         if (name == "copy_priority" && params.transfers.agent == Agent::cu)
             json[name] = named(params.transfers.priority, priority_names);
+        if (name == "library_cus" && params.transfers.library_cus > 0)
+            json[name] = params.transfers.library_cus;
+        if (name == "gemm_cus") json[name] = params.gemm_cus;
         if (name == "order") json[name] = named(params.transfers.order, peer_order_names);
         if (name == "scatter") json[name] = params.scatter;
         if (name == "gemm") json[name] = named(params.gemm, gemm_grain_names);

@@ -48,6 +48,7 @@ struct ScheduleParams {
     Uniformity uniformity = Uniformity::hetero;
     Granularity granularity = Granularity::fused;
     std::string algorithm = "direct";
+    int gemm_cus = 0;  ///< compute units that GEMMs may use; 0: all
 };
 
 /// A parameter as `sim explain` prints it.

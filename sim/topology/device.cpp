@@ -1,6 +1,8 @@
 #include "sim/topology/device.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 
 #include "sim/core/config_reader.hpp"
 
@@ -26,6 +28,22 @@ int count(ConfigObject& config, const std::string& key, int high) {
 template <class Enum, class Names>
 void choose(ConfigObject& config, const std::string& key, const Names& names, Enum& value) {
     if (config.has(key)) value = static_cast<Enum>(config.sourced_choice(key, names));
+}
+
+/// "bus_GBps_by_channels": {"1": {"value", "source"}, …}, counts below `all`; may be left out.
+std::map<int, BytesPerSecond> by_channels(ConfigObject& fit, double all) {
+    std::map<int, BytesPerSecond> rates;
+    if (!fit.has("bus_GBps_by_channels")) return rates;
+    ConfigObject table = fit.object("bus_GBps_by_channels");
+    for (const std::string& key : table.keys()) {
+        int channels = 0;
+        const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), channels);
+        if (error != std::errc() || end != key.data() + key.size() || channels < 1 || channels >= all)
+            table.fail(key, "is no number of channels from 1 to " + std::to_string(std::llround(all) - 1));
+        rates[channels] = rate(table, key);
+    }
+    table.finish();
+    return rates;
 }
 
 const std::array<std::string, 5> weighted_resources{"cu", "hbm", "dma", "remote_read", "link"};
@@ -144,17 +162,19 @@ DeviceSpec read(ConfigObject config, ConfigObject* calibration) {
         ConfigObject library = config.object("collective_library");
         library.text("name");
         device.collective_library.channels = count(library, "channels", 1024);
+        choose(library, "residency", residency_names, device.collective_library.residency);
         for (std::size_t kind = 0; kind < collective_names.size(); ++kind) {
             if (!library.has(collective_names[kind])) continue;
             ConfigObject fit = library.object(collective_names[kind]);
-            const auto line = [](ConfigObject& from) {
-                return DeviceSpec::Library::Line{time(from, "latency_us"), rate(from, "bus_GBps")};
+            const auto line = [](ConfigObject& from, double channels) {
+                return DeviceSpec::Library::Line{time(from, "latency_us"), rate(from, "bus_GBps"),
+                                                 by_channels(from, channels)};
             };
-            auto& read =
-                device.collective_library.collectives[static_cast<CollectiveKind>(kind)] = {line(fit), {}};
+            auto& read = device.collective_library.collectives[static_cast<CollectiveKind>(kind)] = {
+                line(fit, device.collective_library.channels), {}};
             if (fit.has("small")) {
                 ConfigObject small = fit.object("small");
-                read.small = line(small);
+                read.small = line(small, device.collective_library.channels);
                 small.finish();
             }
             fit.finish();

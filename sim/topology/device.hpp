@@ -126,12 +126,16 @@ struct DeviceSpec {
     struct Library {
         struct Line {
             Seconds latency;
-            BytesPerSecond bus;
+            BytesPerSecond bus;                             ///< with all channels
+            std::map<int, BytesPerSecond> bus_by_channels;  ///< with fewer; empty: not measured
         };
         struct Fit : Line {
             std::optional<Line> small;  ///< of the protocol for small operands; the faster one is used
         };
         double channels = 0;  ///< compute units that its kernel holds
+        /// What becomes of its kernel beside a GEMM where launch.residency is shared. Apart from copy
+        /// kernels, since none of its thread blocks gets anywhere before all of them are on the GPU.
+        Residency residency = Residency::shared;
         std::map<CollectiveKind, Fit> collectives;
     } collective_library;
 

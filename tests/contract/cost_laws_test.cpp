@@ -92,10 +92,42 @@ TEST_CASE("every cost is positive and finite, and names resources that exist") {
                 REQUIRE(hold.units >= 1);
                 REQUIRE(hold.units < machine.resources[hold.resource].capacity);
             }
-            if (cost.claim) REQUIRE(machine.resources[cost.claim->resource].kind == ResourceKind::dma);
+            if (!cost.claim) continue;
+            const Claim& claim = *cost.claim;
+            const Resource& claimed = machine.resources[claim.resource];
+            const bool gemm = task.kind() == TaskKind::gemm;
+            REQUIRE(claimed.kind == (gemm ? ResourceKind::compute_units : ResourceKind::dma));
+            REQUIRE(1 <= claim.least);
+            REQUIRE(claim.least <= claim.most);
+            REQUIRE(claim.most <= claimed.units);
+            REQUIRE((claim.tail == 1 || (0 < claim.tail && claim.tail < 1 && 1 <= claim.tail_units &&
+                                         claim.tail_units < claim.most)));
         }
     });
     CHECK(cases >= 6 * 10);  // six devices; eight families of bytes, at least two of GEMMs by two models
+}
+
+TEST_CASE("a GEMM is not faster on fewer compute units") {
+    int checked = 0;
+    for_every_model([&](const CostModel& model, const Machine& machine, const std::vector<Task>& tasks) {
+        for (Task task : tasks) {
+            if (task.kind() != TaskKind::gemm) continue;
+            Seconds before;
+            for (const double share : {1.0, 0.9, 0.75, 0.5, 0.1}) {
+                task.gemm_cus = static_cast<int>(share * machine.topology.device().compute_units);
+                const Cost cost = model.cost(task, machine);
+                const Seconds now = isolated_time(cost, machine.resources);
+                // A smaller wave reads less again that the cache has lost.
+                REQUIRE(now >= 0.98 * before);
+                before = now;
+                for (const Demand& demand : cost.demands)
+                    if (machine.resources[demand.resource].kind == ResourceKind::compute_units)
+                        REQUIRE(demand.amount <= (1 + 1e-9) * task.gemm_cus * cost.body.si());
+                ++checked;
+            }
+        }
+    });
+    CHECK(checked > 500);
 }
 
 TEST_CASE("more of the same never takes less") {

@@ -107,6 +107,10 @@ private:
             const int least = 1 + static_cast<int>(below(50));
             cost.claim =
                 Claim{table_.compute_units(gpu), least, least + static_cast<int>(below(50)), below(2) == 0};
+            if (least % 3 == 0) {
+                cost.claim->tail = 0.02 * least - 0.01;
+                cost.claim->tail_units = (least + 1) / 2;
+            }
         }
         if (below(6) == 0) cost.holds.push_back({table_.compute_units(gpu), 1.0 + below(20)});
         if (below(6) == 0) cost.holds.push_back({table_.clock(gpu), 0.05 * (1 + below(5)), false});

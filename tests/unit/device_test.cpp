@@ -128,6 +128,21 @@ TEST_CASE("orders, queues, residency, clock terms and weights may be given") {
                Contains("/interference/weights/hbm/gem"));
 }
 
+TEST_CASE("a library's residency, and its rates with fewer channels") {
+    const DeviceSpec::Library library =
+        read_device(source_folder / "configs" / "devices" / "mi300x.json").collective_library;
+    CHECK(library.residency == Residency::tiled);
+    const auto& gather = library.collectives.at(CollectiveKind::all_gather);
+    CHECK(gather.bus_by_channels.size() == 2);
+    CHECK(to_gigabytes_per_second(gather.bus_by_channels.at(32)) == Approx(206.5));
+    CHECK(library.collectives.at(CollectiveKind::all_reduce).bus_by_channels.empty());
+
+    const Json rate{{"value", 1}, {"source", "test"}};
+    for (const std::string key : {"0", "64", "4x", "-1"})
+        CHECK_THAT(reading(with("/collective_library/all_gather/bus_GBps_by_channels/" + key, rate)),
+                   Contains("/bus_GBps_by_channels/" + key + ": is no number of channels from 1 to 63"));
+}
+
 namespace {
 
 /// The good file without `key` of its dma group, and a calibration that has `calibrated` there.

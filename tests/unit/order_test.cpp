@@ -113,6 +113,22 @@ TEST_CASE("the top rate of a GEMM depends on who else is running") {
     CHECK(some.ends(engine)[3] == Approx(1.05));
 }
 
+TEST_CASE("a claim that gets smaller leaves units to whoever waits") {
+    // 40 of 100 units are busy all the time; from 3 s on no more than 30 are kept.
+    const auto ends_beside = [](int units) {
+        Case two;
+        Cost gemm = two.gemm(4);
+        gemm.demands[0].amount = 40 * 4;
+        gemm.claim->tail = 0.75;
+        gemm.claim->tail_units = 30;
+        two.add(gemm);
+        two.add(two.kernel(units, 1));
+        return two.ends(any_engine());
+    };
+    CHECK(ends_beside(60) == std::vector<double>{4, 4});
+    CHECK(ends_beside(80) == std::vector<double>{4, 5});  // 70 are not enough
+}
+
 TEST_CASE("k servers take k copies at once") {
     Case five;
     five.table = machine(QueueOrder::fifo, 2);

@@ -81,6 +81,29 @@ TEST_CASE("a copy kernel takes the device's units, but all of a GPU together at 
                Contains("/params/agent: is 'cu', but 100 transfers"));
 }
 
+TEST_CASE("GEMMs may use all compute units, or as many as a mask says") {
+    CHECK(read("{}").gemm_cus == 100);
+    CHECK(read(R"({"gemm_cus": 92})").gemm_cus == 92);
+    for (const std::string text : {"0", "101", "8.5"})
+        CHECK_THAT(reading(R"({"gemm_cus": )" + text + "}"),
+                   Contains("x.json: /params/gemm_cus: is " + text) && Contains("from 1 to 100"));
+}
+
+TEST_CASE("the units of a library's kernel need the library, and one that was measured") {
+    CHECK(read("{}").transfers.library_cus == 0);
+    CHECK_THAT(reading(R"({"library_cus": 8})"),
+               Contains("x.json: /params/library_cus: needs algorithm 'library'"));
+    const std::string text = R"({"algorithm": "library", "library_cus": 65})";
+    CHECK_THAT(reading(text),
+               Contains("/params/library_cus: needs a library that was measured, which round"));
+    const Json json = parse_json(text, "x.json");
+    CHECK_THAT(error_of([&] {
+                   read_parameters(ConfigObject(json, "x.json", "/params"), every_name(), true, false,
+                                   shipped.topology("mi300x_8"));
+               }),
+               Contains("/params/library_cus: is 65, expected a whole number from 1 to 64"));
+}
+
 TEST_CASE("given values are taken") {
     const ScheduleParams params =
         read(R"({"chunks": 7, "order": "ascending", "scatter": false, "gemm": "chunk", "comm_shape": "2d",
