@@ -40,7 +40,8 @@ struct PublishedExperiment {
 /// Throws UserError on anything but a complete and valid file.
 PublishedExperiment read_experiment(const std::filesystem::path& file, const ConfigFolder& folder);
 
-/// Files of one system, or of all where `system` is empty, sorted; itself, where it is a file. Throws UserError with the nearest name.
+/// Files of one system, or of all where `system` is empty, sorted; itself, where it is a file. Throws
+/// UserError with the nearest name.
 std::vector<std::filesystem::path> experiment_files(const std::string& system, const ConfigFolder& folder);
 
 }  // namespace overlap

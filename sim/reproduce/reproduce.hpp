@@ -27,8 +27,10 @@ struct ReproducedExperiment {
 /// that can't be, an expression that gives no number, or a case about no scenario.
 ReproducedExperiment reproduce(const PublishedExperiment& experiment, const ConfigFolder& folder);
 
-enum class ReproductionFormat { text, json, csv, markdown };
-inline const std::array<std::string, 4> reproduction_format_names{"text", "json", "csv", "markdown"};
+/// summary: a line an experiment, markdown: a line a case; both are tables in Markdown.
+enum class ReproductionFormat { text, json, csv, markdown, summary };
+inline const std::array<std::string, 5> reproduction_format_names{"text", "json", "csv", "markdown",
+                                                                  "summary"};
 std::string render(const std::vector<ReproducedExperiment>& experiments, ReproductionFormat format);
 
 }  // namespace overlap

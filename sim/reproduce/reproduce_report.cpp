@@ -67,6 +67,17 @@ std::string markdown(const std::vector<ReproducedExperiment>& experiments) {
     return out;
 }
 
+std::string brief(const std::vector<ReproducedExperiment>& experiments) {
+    std::string out = "| experiment | of | enforced | known gaps |\n|---|---|---|---|\n";
+    for (const ReproducedExperiment& experiment : experiments) {
+        const Tally sums = tally({experiment});
+        out += "| `" + experiment.system + "/" + experiment.name + "` | " + experiment.source + " | " +
+               std::to_string(sums.enforced) + " | " + std::to_string(sums.gaps) + " |\n";
+    }
+    const Tally sums = tally(experiments);
+    return out + "| all | | " + std::to_string(sums.enforced) + " | " + std::to_string(sums.gaps) + " |\n";
+}
+
 std::string csv(const std::vector<ReproducedExperiment>& experiments) {
     std::string out = "system,experiment,case,published,predicted,low,high,unit,status,as_stated,reason\n";
     for_each_case(experiments, [&](const ReproducedExperiment& experiment, const ReproducedCase& one) {
@@ -121,6 +132,8 @@ std::string render(const std::vector<ReproducedExperiment>& experiments, Reprodu
             return csv(experiments);
         case ReproductionFormat::markdown:
             return markdown(experiments);
+        case ReproductionFormat::summary:
+            return brief(experiments);
         case ReproductionFormat::text:
             break;
     }

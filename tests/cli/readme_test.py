@@ -29,8 +29,8 @@ class Readme(SimTestCase):
     def setUp(self):
         super().setUp()
         self.text = (ROOT / "README.md").read_text(encoding="utf-8")
-        self.schedules = [line.split()[0] for line in self.output("list", "schedules").splitlines()
-                          if line.startswith("  ")]
+        self.schedules = [line.split()[0] for kind in ("schedules", "schedules in use")
+                          for line in self.output("list", kind).splitlines() if line.startswith("  ")]
 
     def test_commands_run(self):
         # In a copy of the repository root, as a reader would start them, in order.
@@ -53,6 +53,11 @@ class Readme(SimTestCase):
         words = commands(self.text)[0].split("#")[0].split()
         clock = re.compile(r"simulated in \S+ ms")
         self.assertEqual(clock.sub("", shown), clock.sub("", self.output(*words[1:])))
+
+    def test_tables_of_published_figures_are_those_of_the_program(self):
+        self.assertIn(self.output("reproduce", "--format", "summary"), self.text)
+        cases = (ROOT / "configs" / "experiments" / "README.md").read_text(encoding="utf-8")
+        self.assertIn(self.output("reproduce", "--format", "markdown"), cases)
 
     def test_every_schedule_is_named(self):
         self.assertTrue(self.schedules)
