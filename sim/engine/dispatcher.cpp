@@ -110,23 +110,24 @@ const Dispatcher::Next& Dispatcher::launched(TaskId task) {
     clear();
     states_[task].launch_over = true;
     advance(task);
-    if (costs_[task].queued_launch == Seconds()) return next_;
+    if (costs_[task].queued_launch == Seconds() || launch_time(task) == Seconds()) return next_;
     Launcher& launcher = launchers_[gpus_[task]];
     launcher.busy = launcher.next < launcher.waiting.size();
     if (launcher.busy) next_.launch.push_back(launcher.waiting[launcher.next++]);
     return next_;
 }
 
-// First come first served.
+// First come first served. A launch of no time keeps nobody waiting.
 void Dispatcher::begin_launch(TaskId task) {
     states_[task].launch_begun = true;
     if (costs_[task].queued_launch > Seconds()) {
         Launcher& launcher = launchers_[gpus_[task]];
-        if (std::exchange(launcher.busy, true)) {
+        if (launcher.busy) {
             states_[task].waited_to_launch = true;
             launcher.waiting.push_back(static_cast<std::uint32_t>(task));
             return;
         }
+        launcher.busy = costs_[task].launch > Seconds();
     }
     next_.launch.push_back(task);
 }

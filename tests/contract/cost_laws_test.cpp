@@ -26,6 +26,14 @@ Task strided_copy(double bytes, double run) {
     return task;
 }
 
+/// A pushed copy that `change` makes into another command.
+template <class Change>
+Task commanded(double bytes, Change&& change) {
+    Task task = copy_task(0, 1, bytes, Agent::dma, Direction::push);
+    change(std::get<CopyWork>(task.work));
+    return task;
+}
+
 /// Families of tasks of growing size, by what they are.
 std::map<std::string, std::vector<Task>> families(const Machine& machine) {
     std::map<std::string, std::vector<Task>> result;
@@ -36,6 +44,15 @@ std::map<std::string, std::vector<Task>> families(const Machine& machine) {
         for (const Direction direction : {Direction::pull, Direction::push})
             result["kernel " + direction_names[static_cast<std::size_t>(direction)]].push_back(
                 copy_task(1, 0, bytes, Agent::cu, direction, 8));
+        if (machine.topology.device().dma.commands) {
+            result["swap"].push_back(
+                commanded(bytes, [](CopyWork& copy) { copy.command = DmaCommand::swap; }));
+            result["first of two"].push_back(commanded(bytes, [](CopyWork& copy) { copy.batch = 2; }));
+            result["second of two"].push_back(
+                commanded(bytes, [](CopyWork& copy) { copy.place = 1, copy.batch = 2; }));
+            result["prelaunched"].push_back(
+                commanded(bytes, [](CopyWork& copy) { copy.prelaunched = true; }));
+        }
         result["pack"].push_back(Task{LocalCopyWork{Bytes(bytes), Bytes(bytes)}});
         result["strided pack"].push_back(Task{LocalCopyWork{Bytes(bytes), Bytes(std::min(bytes, 256.0))}});
         result["reduce"].push_back(Task{ReduceWork{Bytes(bytes), 8}});

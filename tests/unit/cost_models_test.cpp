@@ -151,9 +151,7 @@ TEST_CASE("the tiled model is the default, with the kernel gap before it") {
     CHECK(demand(cost, table().compute_units(0)) == Approx(100 * 20e-6));
     // 50 tiles keep 50 units busy.
     CHECK(demand(cost_of(Task{GemmShape{500, 1000, 1000}}), table().compute_units(0)) == Approx(50 * 20e-6));
-    CHECK_THAT(error_of([] {
-                   cost_of(Task{GemmShape{1, 1, 1, DType::fp4}});
-               }),
+    CHECK_THAT(error_of([] { cost_of(Task{GemmShape{1, 1, 1, DType::fp4}}); }),
                Catch::Contains("no GEMM calibration for fp4") && Catch::Contains("bf16"));
 }
 
@@ -220,4 +218,21 @@ TEST_CASE("kernels in local memory by compute units, cache and sums") {
     CHECK(body(large, 1000) == Approx(0.8));  // HBM
     CHECK(body(MemoryBoundWork{Bytes(), Bytes(4e5)}, 1) == Approx(40));
     CHECK(body(ReduceWork{Bytes(1e5), 2}, 1) == Approx(10).epsilon(1e-3));
+}
+
+TEST_CASE("a library has a protocol for small operands, and takes the faster") {
+    DeviceSpec device = round_device();
+    // 10 us + bytes at 10 GB/s, or 2 us + bytes at 1 GB/s: both take 10.89 us for 8.89 kB on the bus.
+    device.collective_library.channels = 1;
+    device.collective_library.collectives[CollectiveKind::all_gather] = {
+        {microseconds(10), gigabytes_per_second(10)}, {{microseconds(2), gigabytes_per_second(1)}}};
+    const Machine machine = machine_of(topology_of(2, group("full_mesh"), 1, "", device));
+    const auto time = [&](double operand) {  // a half of it is on the bus
+        const Task task{CollectiveKernelWork{CollectiveKind::all_gather, Bytes(operand)}};
+        return alone_us(cost_of(task, machine), machine);
+    };
+    CHECK(time(2'000) == Approx(2 + 1));
+    CHECK(time(16'000) == Approx(2 + 8));
+    CHECK(time(20'000) == Approx(10 + 1));
+    CHECK(time(200'000) == Approx(10 + 10));
 }
