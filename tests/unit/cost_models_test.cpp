@@ -224,8 +224,11 @@ TEST_CASE("a library has a protocol for small operands, and takes the faster") {
     DeviceSpec device = round_device();
     // 10 us + bytes at 10 GB/s, or 2 us + bytes at 1 GB/s: both take 10.89 us for 8.89 kB on the bus.
     device.collective_library.channels = 1;
-    device.collective_library.collectives[CollectiveKind::all_gather] = {
-        {microseconds(10), gigabytes_per_second(10)}, {{microseconds(2), gigabytes_per_second(1)}}};
+    using Line = DeviceSpec::Library::Line;
+    DeviceSpec::Library::Fit fit;
+    static_cast<Line&>(fit) = {microseconds(10), gigabytes_per_second(10), {}};
+    fit.small = Line{microseconds(2), gigabytes_per_second(1), {}};
+    device.collective_library.collectives[CollectiveKind::all_gather] = fit;
     const Machine machine = machine_of(topology_of(2, group("full_mesh"), 1, "", device));
     const auto time = [&](double operand) {  // a half of it is on the bus
         const Task task{CollectiveKernelWork{CollectiveKind::all_gather, Bytes(operand)}};
