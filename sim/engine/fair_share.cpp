@@ -149,7 +149,7 @@ void FairShare::start(Index id) {
     Task& task = tasks_[id];
     task.running = true;
     for (const Use& use : uses(task)) {
-        pools_[use.resource].users.push_back({id, use.amount, use.weight, use.amount * task.top});
+        pools_[use.resource].users.push_back({id, use.amount, use.weight, use.amount * task.top, 0});
         touch(use.resource);
     }
     mark_changed(id);
@@ -214,13 +214,13 @@ double FairShare::limit_without(const Task& task, Index resource) const {
 // Water-filling: the level at which shares min(wanted, level * weight) use the resource up. Where it is not
 // short, `unlimited`, and in `open` the level that its largest user could have.
 double FairShare::water_level(Index resource, double& open) {
-    const Pool& pool = pools_[resource];
+    Pool& pool = pools_[resource];
     if (pool.limits_each) return open = pool.capacity;
     wanted_.clear();
     double weights = 0;
-    for (const User& user : pool.users) {
-        const double amount = user.amount * limit_without(tasks_[user.task], resource);
-        wanted_.push_back({amount / user.weight, amount, user.weight});
+    for (User& user : pool.users) {
+        user.wanted = user.amount * limit_without(tasks_[user.task], resource);
+        wanted_.push_back({user.wanted, user.weight});
         weights += user.weight;
     }
     // Users that want less than an equal share leave the rest to the others, whose share grows with that.
@@ -230,7 +230,7 @@ double FairShare::water_level(Index resource, double& open) {
     for (std::size_t limited = 0; !wanted_.empty(); limited = 0) {
         open = left / weights;
         for (const Wanted& wanted : wanted_) {
-            if (wanted.level >= open * (1 - settled)) {
+            if (wanted.amount >= open * (1 - settled) * wanted.weight) {
                 wanted_[limited++] = wanted;
             } else {
                 left -= wanted.amount;
@@ -263,9 +263,15 @@ std::span<const FairShare::Index> FairShare::resolve() {
         const Index resource = waiting_[i];
         Pool& pool = pools_[resource];
         pool.waits = false;
+        const double before = pool.level;
         if (!fill(resource)) continue;
         if (pool.fills > fills_before_damping) refill_later(resource);  // it has gone half of its way
+        const double lowest = std::min(before, pool.level);
+        const bool filled = pool.contended && !pool.limits_each;
         for (const User& user : pool.users) {
+            const double wanted =
+                filled ? user.wanted : user.amount * limit_without(tasks_[user.task], resource);
+            if (lowest * user.weight > wanted) continue;  // limited by others, before and now
             mark_changed(user.task);
             for (const Use& use : uses(tasks_[user.task]))
                 if (use.resource != resource && pools_[use.resource].contended) refill_later(use.resource);

@@ -57,7 +57,8 @@ private:
     struct User {
         Index task;
         double amount, weight;
-        double alone;  ///< what it draws at its top rate
+        double alone;   ///< what it draws at its top rate
+        double wanted;  ///< what it could draw by its other resources when this one was filled last
     };
     struct Pool {
         double capacity = 0, nominal = 0;
@@ -72,7 +73,6 @@ private:
         bool waits = false;      ///< to be filled again
     };
     struct Wanted {
-        double level;  ///< at which the user has all that it can use
         double amount, weight;
     };
 

@@ -72,6 +72,13 @@ class MeasuredOverlap(SimTestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""), report["verdicts"])
         self.assertEqual(len(report["cases"]), 1306)
 
+    def test_h200_the_next_day(self):
+        done = self.sim("compare", str(ROOT / "traces" / "h200_2" / "next_day" / "overlap"), "--tolerances",
+                        str(ROOT / "configs" / "tolerances" / "h200_overlap.json"), "--format", "json")
+        report = json.loads(done.stdout)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), report["verdicts"])
+        self.assertEqual(len(report["cases"]), 406)
+
     def test_h200_without_measured_gemms(self):
         folders = [str(ROOT / "traces" / system / "overlap") for system in ("h200_4", "h200_2")]
         report = json.loads(self.output("compare", *folders, "--cost-model", "gemm_tiled", "--format", "json"))
