@@ -197,10 +197,13 @@ void FairShare::update_capacity(Index resource) {
 
 // Summed anew each time: a running sum would drift.
 void FairShare::update_contended(Pool& pool) {
+    const double most = pool.capacity * (1 + settled);
     double wanted = 0;
-    for (const User& user : pool.users)
+    for (const User& user : pool.users) {
         wanted = pool.limits_each ? std::max(wanted, user.alone) : wanted + user.alone;
-    pool.contended = wanted > pool.capacity * (1 + settled);
+        if (wanted > most) break;
+    }
+    pool.contended = wanted > most;
     pool.touched = false;
 }
 
