@@ -149,7 +149,7 @@ void FairShare::start(Index id) {
     Task& task = tasks_[id];
     task.running = true;
     for (const Use& use : uses(task)) {
-        pools_[use.resource].users.push_back({id, use.amount, use.weight, use.amount * task.top, 0});
+        pools_[use.resource].users.push_back({id, use.amount, use.weight, use.amount * task.top, 0, false});
         touch(use.resource);
     }
     mark_changed(id);
@@ -197,13 +197,13 @@ void FairShare::update_capacity(Index resource) {
 
 // Summed anew each time: a running sum would drift.
 void FairShare::update_contended(Pool& pool) {
-    const double most = pool.capacity * (1 + settled);
     double wanted = 0;
+    pool.weights = 0;
     for (const User& user : pool.users) {
         wanted = pool.limits_each ? std::max(wanted, user.alone) : wanted + user.alone;
-        if (wanted > most) break;
+        pool.weights += user.weight;
     }
-    pool.contended = wanted > most;
+    pool.contended = wanted > pool.capacity * (1 + settled);
     pool.touched = false;
 }
 
@@ -214,36 +214,61 @@ double FairShare::limit_without(const Task& task, Index resource) const {
     return limit;
 }
 
+double FairShare::wanted(User& user, Index resource) {
+    if (!std::exchange(user.known, true))
+        user.wanted = user.amount * limit_without(tasks_[user.task], resource);
+    return user.wanted;
+}
+
+void FairShare::forget_wanted(Index task, Index except) {
+    for (const Use& use : uses(tasks_[task])) {
+        if (use.resource == except) continue;
+        std::vector<User>& users = pools_[use.resource].users;
+        std::find_if(users.begin(), users.end(), [task](const User& u) { return u.task == task; })->known =
+            false;
+    }
+}
+
 // Water-filling: the level at which shares min(wanted, level * weight) use the resource up. Where it is not
 // short, `unlimited`, and in `open` the level that its largest user could have.
 double FairShare::water_level(Index resource, double& open) {
     Pool& pool = pools_[resource];
     if (pool.limits_each) return open = pool.capacity;
-    wanted_.clear();
-    double weights = 0;
-    for (User& user : pool.users) {
-        user.wanted = user.amount * limit_without(tasks_[user.task], resource);
-        wanted_.push_back({user.wanted, user.weight});
-        weights += user.weight;
-    }
     // Users that want less than an equal share leave the rest to the others, whose share grows with that.
     // Just as much counts as limited here, too: of links in series with the same users all keep the level, or
     // it would pass from one to the next for ever.
-    double left = pool.capacity;
-    for (std::size_t limited = 0; !wanted_.empty(); limited = 0) {
+    double left = pool.capacity, weights = pool.weights, least = 0;
+    const auto share = [&] {
         open = left / weights;
+        least = open * (1 - settled);
+    };
+    const auto leave = [&](double amount, double weight) {
+        left -= amount;
+        weights -= weight;
+    };
+    wanted_.clear();
+    share();
+    for (User& user : pool.users) {
+        const double amount = wanted(user, resource);
+        if (amount >= least * user.weight)
+            wanted_.push_back({amount, user.weight});
+        else
+            leave(amount, user.weight);
+    }
+    std::size_t before = pool.users.size();
+    while (wanted_.size() < before && !wanted_.empty()) {
+        before = wanted_.size();
+        share();
+        std::size_t limited = 0;
         for (const Wanted& wanted : wanted_) {
-            if (wanted.amount >= open * (1 - settled) * wanted.weight) {
+            if (wanted.amount >= least * wanted.weight)
                 wanted_[limited++] = wanted;
-            } else {
-                left -= wanted.amount;
-                weights -= wanted.weight;
-            }
+            else
+                leave(wanted.amount, wanted.weight);
         }
-        if (limited == wanted_.size()) return open;
         wanted_.resize(limited);
     }
-    return unlimited;
+    return wanted_.empty() ? unlimited : open;
 }
 
 // True if the level of the resource has moved. Levels that chase each other round a circle of resources,
@@ -270,11 +295,10 @@ std::span<const FairShare::Index> FairShare::resolve() {
         if (!fill(resource)) continue;
         if (pool.fills > fills_before_damping) refill_later(resource);  // it has gone half of its way
         const double lowest = std::min(before, pool.level);
-        const bool filled = pool.contended && !pool.limits_each;
-        for (const User& user : pool.users) {
-            const double wanted =
-                filled ? user.wanted : user.amount * limit_without(tasks_[user.task], resource);
-            if (lowest * user.weight > wanted) continue;  // limited by others, before and now
+        for (User& user : pool.users) {
+            if (lowest * user.weight > user.alone) continue;  // it limits nobody who runs at the top rate
+            forget_wanted(user.task, resource);
+            if (lowest * user.weight > wanted(user, resource)) continue;  // limited by others all the time
             mark_changed(user.task);
             for (const Use& use : uses(tasks_[user.task]))
                 if (use.resource != resource && pools_[use.resource].contended) refill_later(use.resource);

@@ -58,7 +58,8 @@ private:
         Index task;
         double amount, weight;
         double alone;   ///< what it draws at its top rate
-        double wanted;  ///< what it could draw by its other resources when this one was filled last
+        double wanted;  ///< what it could draw by its top rate and its other resources, where `known`
+        bool known;
     };
     struct Pool {
         double capacity = 0, nominal = 0;
@@ -69,7 +70,8 @@ private:
         int fills = 0;                      ///< in this resolve
         bool limits_each = false;
         bool contended = false;  ///< its users could draw more than it has
-        bool touched = true;     ///< `contended` may be out of date
+        double weights = 0;      ///< of its users
+        bool touched = true;     ///< `contended` and `weights` may be out of date
         bool waits = false;      ///< to be filled again
     };
     struct Wanted {
@@ -90,6 +92,8 @@ private:
     void update_contended(Pool& pool);
     void mark_changed(Index task);
     double limit_without(const Task& task, Index resource) const;
+    double wanted(User& user, Index resource);
+    void forget_wanted(Index task, Index except);
     double water_level(Index resource, double& open);
     bool fill(Index resource);
 

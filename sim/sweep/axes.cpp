@@ -97,6 +97,11 @@ std::vector<Json> values_of(ConfigObject& axes, const std::string& field, const 
                              ", expected a list, {\"from\", \"to\", \"by\" or \"times\"} or {\"files\"}");
     }
     if (values.empty()) axes.fail(field, "has no value");
+    return values;
+}
+
+std::vector<Json> distinct_values(ConfigObject& axes, const std::string& field, const ConfigFolder& folder) {
+    std::vector<Json> values = values_of(axes, field, folder);
     std::set<std::string> seen;
     for (const Json& value : values)
         if (!seen.insert(value.dump()).second) axes.fail(field, "has the value " + value.dump() + " twice");
@@ -117,6 +122,10 @@ Axis zipped_axis(ConfigObject group, const ConfigFolder& folder) {
         for (std::size_t i = 0; i < values.size(); ++i) axis.values[i].push_back(std::move(values[i]));
     }
     if (axis.fields.empty()) group.fail("", "is empty, expected fields to vary together");
+    std::set<std::string> seen;
+    for (const std::vector<Json>& row : axis.values)
+        if (!seen.insert(Json(row).dump()).second)
+            group.fail("", "has the values " + Json(row).dump() + " twice");
     return axis;
 }
 
@@ -166,7 +175,8 @@ std::vector<Axis> read_axes(ConfigObject& sweep, const ConfigFolder& folder) {
         ConfigObject object = sweep.object("axes");
         for (const std::string& field : object.keys()) {
             Axis& axis = axes.emplace_back(Axis{{field}, {}});
-            for (Json& value : values_of(object, field, folder)) axis.values.push_back({std::move(value)});
+            for (Json& value : distinct_values(object, field, folder))
+                axis.values.push_back({std::move(value)});
         }
     }
     if (sweep.has("zipped"))
