@@ -15,15 +15,19 @@ std::string stem_of(const std::string& name) {
 bool ignored(const std::string& field, const Json& values, const Json& base) {
     if (!field.starts_with("params.")) return false;
     const std::string parameter = field.substr(std::string("params.").size());
-    const std::string schedule = values.value("schedule", base.value("schedule", ""));
-    const std::vector<std::string>& accepted = find_schedule(schedule).parameters;
+    const ScheduleEntry& entry = find_schedule(values.value("schedule", base.value("schedule", "")));
+    const std::vector<std::string>& accepted = entry.parameters;
     if (std::find(accepted.begin(), accepted.end(), parameter) == accepted.end()) return true;
-    const Json none = Json::object();
-    const Json& params = base.contains("params") ? base.at("params") : none;
-    const std::string agent = values.value("params.agent", params.value("agent", agent_names.front()));
-    const bool by_dma = agent == agent_names[static_cast<std::size_t>(Agent::dma)];
+    const Json params = with_defaults(entry, base.value("params", Json::object()));
+    const auto chosen = [&](const std::string& name, const std::string& by_default) {
+        return values.value("params." + name, params.value(name, by_default));
+    };
+    const bool by_dma =
+        chosen("agent", agent_names.front()) == agent_names[static_cast<std::size_t>(Agent::dma)];
+    const std::string algorithm = chosen("algorithm", "direct");
     if (parameter == "copy_cus" || parameter == "copy_priority") return by_dma;
-    return (parameter == "dma_commands" || parameter == "prelaunch") && !by_dma;
+    if (parameter == "library_cus") return algorithm != "library";
+    return (parameter == "dma_commands" || parameter == "prelaunch") && (!by_dma || algorithm != "direct");
 }
 
 /// Swept fields that constraints call by their path.

@@ -78,6 +78,19 @@ class SweepPoints(Sweeping, SimTestCase):
         self.assertEqual([(row["m"], row["chunks"], row["schedule"], row["agent"]) for row in rows],
                          [("1024", "", "serial", "dma"), ("1024", "2", "uniform_fused_1d", "cu"),
                           ("2048", "", "serial", "dma"), ("2048", "4", "uniform_fused_1d", "cu")])
+        rows = self.sweep({"zipped": [{"workload.gemm.m": [1024, 1024, 2048], "params.chunks": [2, 4, 2]}]}, out="again")
+        self.assertEqual([(row["m"], row["chunks"]) for row in rows], [("1024", "2"), ("1024", "4"), ("2048", "2")])
+
+    def test_fields_of_operators_and_parameters_of_library_collectives(self):
+        workload = {"operators": [{"name": "c", "type": "collective", "collective": "all_gather", "bytes": 1 << 28}]}
+        self.sweep({"base": {"topology": "mi300x_8", "schedule": "serial", "workload": workload},
+                    "axes": {"workload.operators.0.bytes": [1 << 27, 1 << 28],
+                             "params.algorithm": ["direct", "library"], "params.library_cus": [32, 64]}})
+        lines = [(line["values"], line["makespan_us"]) for line in self.lines()]
+        self.assertEqual([(values["params.algorithm"], values.get("params.library_cus")) for values, _ in lines],
+                         2 * [("direct", None), ("library", 32), ("library", 64)])
+        for small, large in zip(lines[:3], lines[3:]):
+            self.assertLess(small[1], large[1])
 
     def test_files_in_the_order_in_which_people_count(self):
         self.file("sweep.json", {"schema": 1, "name": "test", "base": BASE, "axes": {"schedule": ["serial", "shard_p2p"]}})
@@ -235,6 +248,7 @@ class SweepMistakes(Sweeping, SimTestCase):
         self.refused({"axes": {"schedule": ["hetero_fused_1f"]}}, "'hetero_fused_1f'", "'hetero_fused_1d'")
         self.refused({"zipped": [{"params.chunks": [1, 2], "params.agent": ["dma"]}]}, "/zipped/0/params.agent", "has 1")
         self.refused({"zipped": [{}]}, "/zipped/0", "is empty")
+        self.refused({"zipped": [{"params.chunks": [2, 2], "params.agent": ["cu", "cu"]}]}, "/zipped/0", "[2,\"cu\"] twice")
         self.refused({"points": []}, "/points", "no point")
         self.refused({"axes": {"params.chunks": [2]}, "points": [{"params.chunks": 4}]}, "'params.chunks' twice")
         self.refused({}, "sweeps nothing")

@@ -27,8 +27,8 @@ DeviceSpec device_with_library(Residency residency = Residency::shared) {
     library.channels = 8;
     library.residency = residency;
     library.collectives[CollectiveKind::all_gather] = {
-        microseconds(5), gigabytes_per_second(12), {{2, gigabytes_per_second(4)}}};
-    library.collectives[CollectiveKind::all_reduce] = {microseconds(5), gigabytes_per_second(12), {}};
+        {microseconds(5), gigabytes_per_second(12), {{2, gigabytes_per_second(4)}}}, {}};
+    library.collectives[CollectiveKind::all_reduce] = {{microseconds(5), gigabytes_per_second(12), {}}, {}};
     return device;
 }
 
