@@ -2,6 +2,7 @@
 // good on unseen models as README claims.
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <optional>
 #include <sstream>
 
 #include "sim/advise/advise.hpp"
@@ -78,22 +79,39 @@ TEST_CASE("models that were fitted to are not those that are judged") {
 }
 
 TEST_CASE("the static heuristic on unseen models is as good as README says") {
-    // Lowest hit rate and largest mean regret: what was seen, with a tenth of misses and of regret to spare.
-    // The targets (90 %, 1 %) are missed on all but a few: known gaps.
+    // Lowest hit rate and largest mean regret, with a tenth of misses and of regret to spare. The targets
+    // (90 %, 1 %) are missed on all but a few: known gaps. So are the second bounds of some, reached before
+    // copies of the MI300 family were issued one at a time, which the closed forms do not know.
+    struct Bounds {
+        double hits, regret;
+        bool hold(const RegretSummary& choice) const {
+            return 1 - choice.hit_rate <= 1.1 * (1 - hits) && choice.mean_regret <= 1.1 * regret;
+        }
+    };
     struct Claim {
         std::string group;
         bool own_kernels;
-        double hits, regret;
+        Bounds holds;
+        std::optional<Bounds> missed;
     };
-    const std::vector<Claim> claims{{"mi300x_8", false, 0.745, 0.0156}, {"h200_8", false, 0.715, 0.0318},
-                                    {"h200_4", false, 0.880, 0.0110},   {"h200_2", false, 0.950, 0.0035},
-                                    {"ring_8", false, 0.895, 0.0097},   {"mi355x_8", false, 0.715, 0.0172},
-                                    {"h100_8", false, 0.710, 0.0288},   {"torus_4x4", false, 0.510, 0.0407},
-                                    {"all", false, 0.765, 0.0198},      {"mi300x_8", true, 0.855, 0.0104},
-                                    {"h200_8", true, 0.690, 0.0414},    {"h200_4", true, 0.815, 0.0199},
-                                    {"h200_2", true, 0.950, 0.0064},    {"ring_8", true, 0.950, 0.0055},
-                                    {"mi355x_8", true, 0.745, 0.0122},  {"h100_8", true, 0.620, 0.0322},
-                                    {"torus_4x4", true, 0.385, 0.0583}, {"all", true, 0.751, 0.0233}};
+    const std::vector<Claim> claims{{"mi300x_8", false, {0.745, 0.0156}, {}},
+                                    {"h200_8", false, {0.715, 0.0318}, Bounds{0.75, 0.0277}},
+                                    {"h200_4", false, {0.885, 0.0102}, {}},
+                                    {"h200_2", false, {0.950, 0.0035}, {}},
+                                    {"ring_8", false, {0.895, 0.0097}, {}},
+                                    {"mi355x_8", false, {0.715, 0.0171}, {}},
+                                    {"h100_8", false, {0.710, 0.0288}, {}},
+                                    {"torus_4x4", false, {0.510, 0.0407}, {}},
+                                    {"all", false, {0.765, 0.0198}, {}},
+                                    {"mi300x_8", true, {0.855, 0.0104}, Bounds{0.855, 0.008}},
+                                    {"h200_8", true, {0.690, 0.0414}, {}},
+                                    {"h200_4", true, {0.815, 0.0199}, {}},
+                                    {"h200_2", true, {0.950, 0.0061}, {}},
+                                    {"ring_8", true, {0.950, 0.0055}, {}},
+                                    {"mi355x_8", true, {0.745, 0.0122}, Bounds{0.865, 0.008}},
+                                    {"h100_8", true, {0.640, 0.0322}, {}},
+                                    {"torus_4x4", true, {0.385, 0.0583}, Bounds{0.655, 0.0206}},
+                                    {"all", true, {0.751, 0.0215}, Bounds{0.794, 0.0215}}};
     const auto judgements = judge(table("judge"), folder);
     std::size_t found = 0;
     for (const Claim& claim : claims)
@@ -101,8 +119,8 @@ TEST_CASE("the static heuristic on unseen models is as good as README says") {
             if (one.group != claim.group || one.own_kernels != claim.own_kernels) continue;
             INFO(claim.group << (claim.own_kernels ? ", any kernels" : ", library kernels"));
             CHECK(one.heuristic.scenarios >= 200);
-            CHECK(1 - one.heuristic.hit_rate <= 1.1 * (1 - claim.hits));
-            CHECK(one.heuristic.mean_regret <= 1.1 * claim.regret);
+            CHECK(claim.holds.hold(one.heuristic));
+            if (claim.missed) CHECK_FALSE(claim.missed->hold(one.heuristic));
             ++found;
         }
     CHECK(found == claims.size());
