@@ -70,8 +70,7 @@ private:
         if (channels == all) return fit.bus;
         if (fit.bus_by_channels.empty())
             throw UserError("device " + device.name + " has no library measurement of " + name_of(kind) +
-                            " with fewer channels than " + std::to_string(std::llround(all)) +
-                            " (library_cus)");
+                            " with fewer channels than " + std::to_string(std::llround(all)));
         const auto above = fit.bus_by_channels.lower_bound(static_cast<int>(channels));
         const auto [more, high] = above == fit.bus_by_channels.end()
                                       ? std::pair(all, fit.bus)

@@ -14,7 +14,7 @@ public:
         for (const auto& tasks : ready) all_ready.insert(all_ready.end(), tasks.begin(), tasks.end());
         RankTasks done;
         for (int rank = 0; rank < transfers.ranks(); ++rank) {
-            Task task{CollectiveKernelWork{work.kind, work.operand, transfers.options().library_cus}, rank,
+            Task task{CollectiveKernelWork{work.kind, work.operand, transfers.options().channels}, rank,
                       transfer_stream(rank)};
             task.priority = static_cast<int>(transfers.options().priority);
             done.push_back({transfers.graph().add(task, all_ready)});

@@ -28,8 +28,8 @@ inline const std::array<std::string, 5> dma_commands_names{"copy", "broadcast", 
 struct TransferOptions {
     Agent agent = Agent::dma;
     Direction direction = Direction::pull;
-    int cus = 0;          ///< compute units a copy kernel holds; 0 with DMA
-    int library_cus = 0;  ///< those of a library collective's kernel; 0: as many as the library takes
+    int cus = 0;       ///< compute units a copy kernel holds; 0 with DMA
+    int channels = 0;  ///< those of a library collective's kernel; 0: as many as the library takes
     Priority priority = Priority::normal;
     PeerOrder order = PeerOrder::rotation;
     bool single_stream = false;                ///< one transfer stream a GPU instead of one per peer

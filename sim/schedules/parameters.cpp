@@ -53,7 +53,7 @@ std::span<const ParameterInfo> schedule_parameters() {
          "compute units held by each transfer (agent cu only)"},
         {"copy_priority", "normal, high", "normal",
          "priority of the streams of copy kernels and library collectives (agent cu only)"},
-        {"library_cus", "1 to the library's channels", "the library's channels",
+        {"channels", "1 to the library's channels", "the library's channels",
          "compute units of a library collective's kernel (algorithm library only)"},
         {"gemm_cus", "1 to compute units", "compute units",
          "compute units that GEMMs may use: a mask, the rest is left to communication"},
@@ -132,13 +132,13 @@ ScheduleParams read_parameters(ConfigObject given, std::span<const std::string> 
         params.algorithm = names[given.choice("algorithm", names)];
     }
     require_dma_commands(given, params, topology);
-    if (given.has("library_cus")) {
-        if (params.algorithm != "library") given.fail("library_cus", "needs algorithm 'library'");
+    if (given.has("channels")) {
+        if (params.algorithm != "library") given.fail("channels", "needs algorithm 'library'");
         const auto channels = static_cast<int>(topology.device().collective_library.channels);
         if (channels < 1)
-            given.fail("library_cus",
+            given.fail("channels",
                        "needs a library that was measured, which " + topology.device().name + " lacks");
-        transfers.library_cus = static_cast<int>(given.integer("library_cus", 1, channels));
+        transfers.channels = static_cast<int>(given.integer("channels", 1, channels));
     }
     params.gemm_cus = static_cast<int>(topology.device().compute_units);
     if (given.has("gemm_cus"))
@@ -157,8 +157,7 @@ Json to_json(const ScheduleParams& params, std::span<const std::string> accepted
         if (name == "copy_cus" && params.transfers.agent == Agent::cu) json[name] = params.transfers.cus;
         if (name == "copy_priority" && params.transfers.agent == Agent::cu)
             json[name] = named(params.transfers.priority, priority_names);
-        if (name == "library_cus" && params.transfers.library_cus > 0)
-            json[name] = params.transfers.library_cus;
+        if (name == "channels" && params.transfers.channels > 0) json[name] = params.transfers.channels;
         if (name == "gemm_cus") json[name] = params.gemm_cus;
         if (name == "order") json[name] = named(params.transfers.order, peer_order_names);
         if (name == "scatter") json[name] = params.scatter;

@@ -26,7 +26,7 @@ bool ignored(const std::string& field, const Json& values, const Json& base) {
         chosen("agent", agent_names.front()) == agent_names[static_cast<std::size_t>(Agent::dma)];
     const std::string algorithm = chosen("algorithm", "direct");
     if (parameter == "copy_cus" || parameter == "copy_priority") return by_dma;
-    if (parameter == "library_cus") return algorithm != "library";
+    if (parameter == "channels") return algorithm != "library";
     return (parameter == "dma_commands" || parameter == "prelaunch") && (!by_dma || algorithm != "direct");
 }
 

@@ -85,9 +85,9 @@ class SweepPoints(Sweeping, SimTestCase):
         workload = {"operators": [{"name": "c", "type": "collective", "collective": "all_gather", "bytes": 1 << 28}]}
         self.sweep({"base": {"topology": "mi300x_8", "schedule": "serial", "workload": workload},
                     "axes": {"workload.operators.0.bytes": [1 << 27, 1 << 28],
-                             "params.algorithm": ["direct", "library"], "params.library_cus": [32, 64]}})
+                             "params.algorithm": ["direct", "library"], "params.channels": [32, 64]}})
         lines = [(line["values"], line["makespan_us"]) for line in self.lines()]
-        self.assertEqual([(values["params.algorithm"], values.get("params.library_cus")) for values, _ in lines],
+        self.assertEqual([(values["params.algorithm"], values.get("params.channels")) for values, _ in lines],
                          2 * [("direct", None), ("library", 32), ("library", 64)])
         for small, large in zip(lines[:3], lines[3:]):
             self.assertLess(small[1], large[1])

@@ -191,7 +191,7 @@ TEST_CASE("fewer channels leave the GEMM more units and take longer") {
     const auto run_with = [&](int cus) {
         return run_of(
             workload, "concurrent",
-            {{"algorithm", "library"}, {"agent", "cu"}, {"library_cus", cus}, {"gemm_cus", 304 - cus}});
+            {{"algorithm", "library"}, {"agent", "cu"}, {"channels", cus}, {"gemm_cus", 304 - cus}});
     };
     const RunResult few = run_with(16), many = run_with(64);
     CHECK(few.comm > many.comm);

@@ -90,18 +90,17 @@ TEST_CASE("GEMMs may use all compute units, or as many as a mask says") {
 }
 
 TEST_CASE("the units of a library's kernel need the library, and one that was measured") {
-    CHECK(read("{}").transfers.library_cus == 0);
-    CHECK_THAT(reading(R"({"library_cus": 8})"),
-               Contains("x.json: /params/library_cus: needs algorithm 'library'"));
-    const std::string text = R"({"algorithm": "library", "library_cus": 65})";
-    CHECK_THAT(reading(text),
-               Contains("/params/library_cus: needs a library that was measured, which round"));
+    CHECK(read("{}").transfers.channels == 0);
+    CHECK_THAT(reading(R"({"channels": 8})"),
+               Contains("x.json: /params/channels: needs algorithm 'library'"));
+    const std::string text = R"({"algorithm": "library", "channels": 65})";
+    CHECK_THAT(reading(text), Contains("/params/channels: needs a library that was measured, which round"));
     const Json json = parse_json(text, "x.json");
     CHECK_THAT(error_of([&] {
                    read_parameters(ConfigObject(json, "x.json", "/params"), every_name(), true, false,
                                    shipped.topology("mi300x_8"));
                }),
-               Contains("/params/library_cus: is 65, expected a whole number from 1 to 64"));
+               Contains("/params/channels: is 65, expected a whole number from 1 to 64"));
 }
 
 TEST_CASE("given values are taken") {
