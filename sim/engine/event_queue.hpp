@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <compare>
 #include <cstdint>
 #include <functional>
@@ -17,8 +16,9 @@ namespace overlap {
 using Femtoseconds = std::int64_t;
 
 inline constexpr double femtoseconds_per_second = 1e15;
+/// Contract: `time` is not negative.
 inline Femtoseconds to_femtoseconds(Seconds time) {
-    return std::llround(time.si() * femtoseconds_per_second);
+    return static_cast<Femtoseconds>(time.si() * femtoseconds_per_second + 0.5);
 }
 inline Seconds to_seconds(Femtoseconds time) {
     return Seconds(static_cast<double>(time) / femtoseconds_per_second);
@@ -54,7 +54,7 @@ public:
     Femtoseconds next_date() const { return chains_.front().date; }
 
     /// Its date is after all that were taken.
-    void push(const Event& event) {
+    void push(Event event) {
         const std::uint32_t link = add_link(event);
         if (event.date == last_date_) {
             links_[last_].next = link;
@@ -93,14 +93,15 @@ private:
         friend auto operator<=>(const Chain&, const Chain&) = default;
     };
 
-    std::uint32_t add_link(const Event& event) {
+    std::uint32_t add_link(Event event) {
         if (free_ == none) {
             links_.push_back({event});
             return static_cast<std::uint32_t>(links_.size() - 1);
         }
         const std::uint32_t link = free_;
         free_ = links_[link].next;
-        links_[link] = {event};
+        links_[link].event = event;
+        links_[link].next = none;
         return link;
     }
 

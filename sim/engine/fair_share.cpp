@@ -10,6 +10,7 @@ namespace overlap {
 namespace {
 
 constexpr double settled = 1e-13;
+constexpr double clearly = 1 - 1e-6;
 // Levels that still move after so many fills do so by less than the error of the costs.
 constexpr std::size_t most_fills = 10'000'000;
 constexpr int fills_before_damping = 50;
@@ -28,17 +29,15 @@ FairShare::FairShare(std::span<const Cost> costs, const ResourceTable& resources
 }
 
 void FairShare::read_demands(std::span<const Cost> costs) {
-    std::size_t demands = 0;
-    for (const Cost& cost : costs) demands += cost.demands.size();
-    uses_.reserve(demands);
+    constexpr std::size_t usual_uses = 6;
+    uses_.reserve(usual_uses * costs.size());
     for (std::size_t t = 0; t < costs.size(); ++t) {
         Task& task = tasks_[t];
         task.first_use = static_cast<Index>(uses_.size());
         for (const Demand& demand : costs[t].demands) {
             if (demand.amount <= 0) continue;
             const double weight = pools_[demand.resource].limits_each ? 1 : demand.weight;
-            add_use(task.first_use,
-                    {static_cast<Index>(demand.resource), demand.amount, weight, weight / demand.amount});
+            add_use(task.first_use, static_cast<Index>(demand.resource), demand.amount, weight);
         }
         task.last_use = static_cast<Index>(uses_.size());
         double body = costs[t].body.si();
@@ -47,20 +46,16 @@ void FairShare::read_demands(std::span<const Cost> costs) {
     }
 }
 
-// Those of one task, from `first` on, are in the order of resources; a resource that is asked for twice is
-// used once. They are few.
-void FairShare::add_use(Index first, const Use& use) {
-    const auto begin = uses_.begin() + first;
-    auto at = uses_.end();
-    while (at != begin && std::prev(at)->resource > use.resource) --at;
-    if (at == begin || std::prev(at)->resource < use.resource) {
-        uses_.insert(at, use);
+// Those of one task begin at `first`; a resource that is asked for twice is used once.
+void FairShare::add_use(Index first, Index resource, double amount, double weight) {
+    for (Use& same : std::span(uses_).subspan(first)) {
+        if (same.resource != resource) continue;
+        same.speed = 1 / (1 / same.speed + amount / weight);
+        same.amount += amount;
+        same.weight = same.amount * same.speed;
         return;
     }
-    Use& same = *std::prev(at);
-    same.speed = 1 / (1 / same.speed + 1 / use.speed);
-    same.amount += use.amount;
-    same.weight = same.amount * same.speed;
+    uses_.push_back({resource, 0, amount, weight, weight / amount});
 }
 
 /// Tasks stream by stream.
@@ -95,7 +90,7 @@ private:
     std::vector<std::size_t> seen_;
 };
 
-std::vector<bool> FairShare::ample(std::span<const Cost> costs,
+std::vector<char> FairShare::ample(std::span<const Cost> costs,
                                    std::span<const std::uint32_t> streams) const {
     LargestOfStreams drawn(pools_.size()), held(pools_.size());
     std::vector<double> by_one(pools_.size());
@@ -112,7 +107,7 @@ std::vector<bool> FairShare::ample(std::span<const Cost> costs,
         drawn.next_stream();
         held.next_stream();
     }
-    std::vector<bool> result(pools_.size());
+    std::vector<char> result(pools_.size());
     for (std::size_t r = 0; r < pools_.size(); ++r) {
         const double most = pools_[r].limits_each ? by_one[r] : drawn.sums[r];
         result[r] = most <= (pools_[r].nominal - held.sums[r]) * (1 + settled);
@@ -120,7 +115,7 @@ std::vector<bool> FairShare::ample(std::span<const Cost> costs,
     return result;
 }
 
-void FairShare::leave_out(const std::vector<bool>& ample) {
+void FairShare::leave_out(const std::vector<char>& ample) {
     Index kept = 0;
     for (Task& task : tasks_) {
         const Index first = kept;
@@ -132,9 +127,17 @@ void FairShare::leave_out(const std::vector<bool>& ample) {
     uses_.resize(kept);
 }
 
-void FairShare::touch(Index resource) {
-    pools_[resource].touched = true;
-    refill_later(resource);
+// A running sum would drift, by far less than `clearly`; nearer to the capacity, and of what is contended, it
+// is summed anew.
+void FairShare::touch(Index resource, double drawn) {
+    Pool& pool = pools_[resource];
+    pool.touched = true;
+    pool.drawn += drawn;
+    const bool ample = !pool.limits_each && pool.drawn < pool.capacity * clearly;
+    if (ample && pool.level == unlimited)
+        pool.contended = false;
+    else
+        refill_later(resource);
 }
 
 void FairShare::refill_later(Index resource) {
@@ -148,9 +151,14 @@ void FairShare::mark_changed(Index task) {
 void FairShare::start(Index id) {
     Task& task = tasks_[id];
     task.running = true;
-    for (const Use& use : uses(task)) {
-        pools_[use.resource].users.push_back({id, use.amount, use.weight, use.amount * task.top, 0, false});
-        touch(use.resource);
+    const double limit = limit_of(task);
+    for (Index number = task.first_use; number < task.last_use; ++number) {
+        Use& use = uses_[number];
+        std::vector<User>& users = pools_[use.resource].users;
+        const double alone = use.amount * task.top;
+        use.place = static_cast<Index>(users.size());
+        users.push_back({id, number, use.weight, alone, wanted(task, limit, use)});
+        touch(use.resource, alone);
     }
     mark_changed(id);
 }
@@ -161,10 +169,10 @@ void FairShare::stop(Index id) {
     task.rate = 0;
     for (const Use& use : uses(task)) {
         std::vector<User>& users = pools_[use.resource].users;
-        *std::find_if(users.begin(), users.end(), [id](const User& u) { return u.task == id; }) =
-            users.back();
+        uses_[users.back().use].place = use.place;
+        users[use.place] = users.back();
         users.pop_back();
-        touch(use.resource);
+        touch(use.resource, -use.amount * task.top);
     }
 }
 
@@ -192,83 +200,74 @@ void FairShare::update_capacity(Index resource) {
     if (!pool.largest_holds.empty())
         held += *std::max_element(pool.largest_holds.begin(), pool.largest_holds.end());
     pool.capacity = std::max(pool.nominal - held, least_capacity(pool.nominal));
-    touch(resource);
+    touch(resource, 0);
 }
 
-// Summed anew each time: a running sum would drift.
 void FairShare::update_contended(Pool& pool) {
-    double wanted = 0;
-    pool.weights = 0;
+    pool.drawn = pool.weights = 0;
     for (const User& user : pool.users) {
-        wanted = pool.limits_each ? std::max(wanted, user.alone) : wanted + user.alone;
+        pool.drawn = pool.limits_each ? std::max(pool.drawn, user.alone) : pool.drawn + user.alone;
         pool.weights += user.weight;
     }
-    pool.contended = wanted > pool.capacity * (1 + settled);
+    pool.contended = pool.drawn > pool.capacity * (1 + settled);
     pool.touched = false;
 }
 
-double FairShare::limit_without(const Task& task, Index resource) const {
+double FairShare::limit_of(const Task& task) const {
     double limit = task.top;
-    for (const Use& use : uses(task))
-        if (use.resource != resource) limit = std::min(limit, pools_[use.resource].level * use.speed);
+    for (const Use& use : uses(task)) limit = std::min(limit, pools_[use.resource].level * use.speed);
     return limit;
 }
 
-double FairShare::wanted(User& user, Index resource) {
-    if (!std::exchange(user.known, true))
-        user.wanted = user.amount * limit_without(tasks_[user.task], resource);
-    return user.wanted;
+double FairShare::wanted(const Task& task, double limit, const Use& use) const {
+    if (pools_[use.resource].level * use.speed > limit) return use.amount * limit;
+    double without = task.top;
+    for (const Use& other : uses(task))
+        if (&other != &use) without = std::min(without, pools_[other.resource].level * other.speed);
+    return use.amount * without;
 }
 
-void FairShare::forget_wanted(Index task, Index except) {
-    for (const Use& use : uses(tasks_[task])) {
-        if (use.resource == except) continue;
-        std::vector<User>& users = pools_[use.resource].users;
-        std::find_if(users.begin(), users.end(), [task](const User& u) { return u.task == task; })->known =
-            false;
+// The level of `moved` is new.
+void FairShare::update_wanted(Index id, Index moved) {
+    const Task& task = tasks_[id];
+    const double limit = limit_of(task);
+    for (const Use& use : uses(task)) {
+        if (use.resource != moved) pools_[use.resource].users[use.place].wanted = wanted(task, limit, use);
     }
 }
 
 // Water-filling: the level at which shares min(wanted, level * weight) use the resource up. Where it is not
 // short, `unlimited`, and in `open` the level that its largest user could have.
-double FairShare::water_level(Index resource, double& open) {
-    Pool& pool = pools_[resource];
+//
+// What the shares use up is concave in the level, so Newton's method gets there from below, and by one step
+// there from the level before: users that want less than their share leave the rest to the others, whose
+// share grows with that. Just as much counts as limited here, too: of links in series with the same users all
+// keep the level, or it would pass from one to the next for ever.
+double FairShare::water_level(const Pool& pool, double& open) const {
     if (pool.limits_each) return open = pool.capacity;
-    // Users that want less than an equal share leave the rest to the others, whose share grows with that.
-    // Just as much counts as limited here, too: of links in series with the same users all keep the level, or
-    // it would pass from one to the next for ever.
-    double left = pool.capacity, weights = pool.weights, least = 0;
-    const auto share = [&] {
-        open = left / weights;
-        least = open * (1 - settled);
-    };
-    const auto leave = [&](double amount, double weight) {
-        left -= amount;
-        weights -= weight;
-    };
-    wanted_.clear();
-    share();
-    for (User& user : pool.users) {
-        const double amount = wanted(user, resource);
-        if (amount >= least * user.weight)
-            wanted_.push_back({amount, user.weight});
-        else
-            leave(amount, user.weight);
-    }
-    std::size_t before = pool.users.size();
-    while (wanted_.size() < before && !wanted_.empty()) {
-        before = wanted_.size();
-        share();
+    const double even = pool.capacity / pool.weights;
+    bool below = pool.level == unlimited;  // `open` can't be above what is looked for
+    open = below ? even : pool.level;
+    for (std::size_t before = pool.users.size() + (below ? 0 : 1);;) {
+        const double least = open * (1 - settled);
+        double left = pool.capacity, weights = 0;
         std::size_t limited = 0;
-        for (const Wanted& wanted : wanted_) {
-            if (wanted.amount >= least * wanted.weight)
-                wanted_[limited++] = wanted;
-            else
-                leave(wanted.amount, wanted.weight);
+        for (const User& user : pool.users) {
+            if (user.wanted < least * user.weight) {
+                left -= user.wanted;
+            } else {
+                weights += user.weight;
+                ++limited;
+            }
         }
-        wanted_.resize(limited);
+        if (limited == 0 && below) return unlimited;
+        const double next = limited == 0 ? even : left / weights;
+        const bool found = limited == before || (below && next <= open);
+        open = next;
+        if (found) return open;
+        before = limited;
+        below = true;
     }
-    return wanted_.empty() ? unlimited : open;
 }
 
 // True if the level of the resource has moved. Levels that chase each other round a circle of resources,
@@ -278,7 +277,7 @@ bool FairShare::fill(Index resource) {
     if (pool.touched) update_contended(pool);
     if (!pool.contended) return std::exchange(pool.level, unlimited) < unlimited;
     double open = unlimited;
-    double level = water_level(resource, open);
+    double level = water_level(pool, open);
     const double before = pool.level;
     if (++pool.fills > fills_before_damping && !pool.limits_each)
         level = before < unlimited ? (before + open) / 2 : open;
@@ -295,10 +294,10 @@ std::span<const FairShare::Index> FairShare::resolve() {
         if (!fill(resource)) continue;
         if (pool.fills > fills_before_damping) refill_later(resource);  // it has gone half of its way
         const double lowest = std::min(before, pool.level);
-        for (User& user : pool.users) {
+        for (const User& user : pool.users) {
             if (lowest * user.weight > user.alone) continue;  // it limits nobody who runs at the top rate
-            forget_wanted(user.task, resource);
-            if (lowest * user.weight > wanted(user, resource)) continue;  // limited by others all the time
+            update_wanted(user.task, resource);
+            if (lowest * user.weight > user.wanted) continue;  // limited by others all the time
             mark_changed(user.task);
             for (const Use& use : uses(tasks_[user.task]))
                 if (use.resource != resource && pools_[use.resource].contended) refill_later(use.resource);
@@ -316,7 +315,7 @@ std::span<const FairShare::Index> FairShare::resolve() {
         Task& task = tasks_[id];
         task.changed = false;
         if (!task.running) continue;
-        const double rate = limit_without(task, std::numeric_limits<Index>::max());
+        const double rate = limit_of(task);
         if (rate == task.rate) continue;
         task.rate = rate;
         result_.push_back(id);

@@ -44,6 +44,7 @@ private:
     static constexpr double unlimited = std::numeric_limits<double>::infinity();
     struct Use {
         Index resource;
+        Index place;  ///< among the users of the resource, while its task runs
         double amount, weight;
         double speed;  ///< weight / amount: the rate that it allows at level 1
     };
@@ -56,10 +57,10 @@ private:
     };
     struct User {
         Index task;
-        double amount, weight;
+        Index use;  ///< of that task: the number in `uses_`
+        double weight;
         double alone;   ///< what it draws at its top rate
-        double wanted;  ///< what it could draw by its top rate and its other resources, where `known`
-        bool known;
+        double wanted;  ///< what it could draw by its top rate and its other resources
     };
     struct Pool {
         double capacity = 0, nominal = 0;
@@ -70,31 +71,31 @@ private:
         int fills = 0;                      ///< in this resolve
         bool limits_each = false;
         bool contended = false;  ///< its users could draw more than it has
+        double drawn = 0;        ///< by its users at their top rates: by all, or the largest of `limits_each`
         double weights = 0;      ///< of its users
-        bool touched = true;     ///< `contended` and `weights` may be out of date
+        bool touched = true;     ///< `contended`, `drawn` and `weights` may be out of date
         bool waits = false;      ///< to be filled again
-    };
-    struct Wanted {
-        double amount, weight;
     };
 
     std::span<const Use> uses(const Task& task) const {
         return std::span(uses_).subspan(task.first_use, task.last_use - task.first_use);
     }
     void read_demands(std::span<const Cost> costs);
-    void add_use(Index first, const Use& use);
+    void add_use(Index first, Index resource, double amount, double weight);
     /// Resources that could never be short, by what one task of each stream may draw and hold at most.
-    std::vector<bool> ample(std::span<const Cost> costs, std::span<const std::uint32_t> streams) const;
-    void leave_out(const std::vector<bool>& ample);
+    std::vector<char> ample(std::span<const Cost> costs, std::span<const std::uint32_t> streams) const;
+    void leave_out(const std::vector<char>& ample);
     void update_capacity(Index resource);
-    void touch(Index resource);
+    /// Its users draw so much more at their top rates, or what it has is new.
+    void touch(Index resource, double drawn);
     void refill_later(Index resource);
     void update_contended(Pool& pool);
     void mark_changed(Index task);
-    double limit_without(const Task& task, Index resource) const;
-    double wanted(User& user, Index resource);
-    void forget_wanted(Index task, Index except);
-    double water_level(Index resource, double& open);
+    double limit_of(const Task& task) const;
+    /// What a task of this limit could draw but for the limit that this use sets.
+    double wanted(const Task& task, double limit, const Use& use) const;
+    void update_wanted(Index id, Index moved);
+    double water_level(const Pool& pool, double& open) const;
     bool fill(Index resource);
 
     std::vector<Task> tasks_;
@@ -103,7 +104,6 @@ private:
     std::vector<Index> waiting_;  ///< resources to fill again, first come first served
     std::vector<Index> changed_;  ///< tasks whose rate may be new
     std::vector<Index> result_;   ///< what resolve has returned
-    std::vector<Wanted> wanted_;  ///< scratch of fill
 };
 
 }  // namespace overlap

@@ -116,6 +116,23 @@ TEST_CASE("a task at its top rate leaves the rest of a link to others") {
     CHECK(end(result, 1) == Approx(1));  // 8 GB at 10 − 2 GB/s
 }
 
+TEST_CASE("shares follow when all the users of a link change at once") {
+    Case handover;
+    const TaskId first = handover.add(uses({slow}, 5)), second = handover.add(uses({slow}, 5));
+    for (const double gigabytes : {4.6, 4.6, 1.0}) {
+        Cost limited = uses({slow}, gigabytes);
+        limited.body = Seconds(1);
+        handover.add(limited, {first, second});
+    }
+    const EngineResult result = handover.run(any_engine());
+    // 5 GB/s each for a second; then the one of 1 GB/s leaves 4.5 GB/s each, below what two had before, until
+    // it ends at 2 s, and 0.1 GB at the top rates of 4.6 GB/s is left.
+    CHECK(end(result, 1) == Approx(1));
+    CHECK(end(result, 4) == Approx(2));
+    CHECK(end(result, 2) == Approx(2 + 0.1 / 4.6));
+    CHECK(end(result, 3) == Approx(2 + 0.1 / 4.6));
+}
+
 TEST_CASE("alone a body takes its top rate or its slowest demand, whichever is longer") {
     Case one;
     Cost cost = uses({slow, fast}, 2);  // 0.2 s, 0.1 s
