@@ -27,7 +27,8 @@ bool gathers_rows_or_reduces(const Workload& workload) {
     return gathers_rows(workload) || reduces(workload);
 }
 bool produces_first(const Workload& workload) {
-    return workload.pair() != nullptr && workload.pair()->order == Order::gemm_first;
+    return workload.pair() != nullptr && workload.pair()->order == Order::gemm_first &&
+           !workload.pair()->gathers_results();
 }
 bool independent(const Workload& workload) {
     return workload.pair() != nullptr && workload.pair()->order == Order::independent;
