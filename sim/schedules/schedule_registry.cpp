@@ -48,7 +48,8 @@ const std::vector<std::string> whole{"agent",     "transfer", "copy_cus", "copy_
                                      "algorithm", "channels", "gemm_cus", "dma_commands",  "prelaunch"};
 const std::vector<std::string> shards{"agent", "transfer", "copy_cus", "copy_priority", "order"};
 const std::vector<std::string> ring{"chunks", "agent", "transfer", "copy_cus", "copy_priority", "gemm"};
-const std::vector<std::string> gated{"chunks", "agent", "transfer", "copy_cus", "copy_priority", "order"};
+const std::vector<std::string> gated{"chunks",        "agent", "transfer", "copy_cus",
+                                     "copy_priority", "order", "gemm_cus", "prelaunch"};
 const std::vector<std::string> pieces{"chunks",        "agent", "transfer", "copy_cus",
                                       "copy_priority", "order", "scatter"};
 const std::vector<std::string> space{"comm_shape", "uniformity", "granularity",   "chunks", "agent",
