@@ -89,7 +89,9 @@ void claim_compute_units(const Task& task, const Machine& machine, bool library_
             cost.claim = {units, static_cast<int>(hold.units), static_cast<int>(hold.units), false};
     for (const Demand& demand : cost.demands) {
         if (demand.resource != units || cost.claim) continue;
-        cost.claim = tiled && of_tiles ? *of_tiles : Claim{units, 1, machine.resources[units].units};
+        const int all = machine.resources[units].units;
+        const int allowed = task.gemm_cus > 0 ? std::min(task.gemm_cus, all) : all;
+        cost.claim = tiled && of_tiles ? *of_tiles : Claim{units, 1, allowed};
         cost.claim->yields = tiled;
     }
 }

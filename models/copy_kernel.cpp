@@ -13,12 +13,13 @@ BytesPerSecond saturating(BytesPerSecond wanted, BytesPerSecond link, double sha
     return link * std::pow(-std::expm1(-x), 1 / sharpness);
 }
 
-// A copy by a kernel on n compute units: launch, bytes at a rate that saturates with n, completion flag. The
-// units are held for the whole body, also while the link stalls. Requests and acknowledgements share the
-// links of the other direction. Reads of remote memory share a cap of their own on devices that have one
-// (MI300X: 149 GB/s from seven peers, against 323 GB/s of writes). Ignored: what a kernel's loop leaves over
-// where blocks have few bytes (256 KiB by 8 blocks takes 1.7 us longer than by 4 or 16 on H200), and the rate
-// lost where several pushes of few blocks meet on one link (up to a quarter).
+// A copy by a kernel on n compute units: launch (none where a kernel that runs already sees a flag), bytes at
+// a rate that saturates with n, completion flag. The units are held for the whole body, also while the link
+// stalls. Requests and acknowledgements share the links of the other direction. Reads of remote memory share
+// a cap of their own on devices that have one (MI300X: 149 GB/s from seven peers, against 323 GB/s of
+// writes). Ignored: what a kernel's loop leaves over where blocks have few bytes (256 KiB by 8 blocks
+// takes 1.7 us longer than by 4 or 16 on H200), and the rate lost where several pushes of few blocks meet on
+// one link (up to a quarter).
 class KernelCopy final : public CostModel {
 public:
     bool handles(const Task& task) const override {
@@ -34,8 +35,10 @@ public:
 
         Cost cost;
         const bool pull = copy.direction == Direction::pull;
-        cost.launch = kernel.launch;
-        cost.queued_launch = kernel.queued_launch;
+        if (!copy.prelaunched) {
+            cost.launch = kernel.launch;
+            cost.queued_launch = kernel.queued_launch;
+        }
         cost.setup = pull ? route.latency + kernel.pull_start : route.latency;
         cost.completion = kernel.completion;
         BytesPerSecond narrowest(std::numeric_limits<double>::max());

@@ -1,5 +1,7 @@
 #include "sim/baseline.hpp"
 
+#include <algorithm>
+
 #include "sim/experiment.hpp"
 
 namespace overlap {
@@ -15,6 +17,9 @@ ScheduleParams baseline_params(const Scenario& scenario) {
     ScheduleParams params;
     params.transfers = scenario.params.transfers;
     params.transfers.single_stream = false;
+    // Parts of a fused kernel are kernels of their own where nothing is fused.
+    const std::vector<std::string>& taken = scenario.schedule->parameters;
+    if (std::find(taken.begin(), taken.end(), "algorithm") == taken.end()) params.transfers.prelaunch = false;
     params.algorithm = scenario.params.algorithm;
     return params;
 }

@@ -58,7 +58,8 @@ void explain(const Scenario& scenario, SimulatedAdvice& advice) {
 
 void ask_heuristic(const Scenario& scenario, const ConfigFolder& folder, SimulatedAdvice& advice) {
     const Pair* pair = scenario.workload.pair();
-    if (pair == nullptr || pair->order == Order::independent || scenario.machine->topology.nodes() > 1)
+    if (pair == nullptr || pair->order == Order::independent || pair->gathers_results() ||
+        scenario.machine->topology.nodes() > 1)
         return;
     const auto machine = MachineConstants(scenario.machine->topology.name(), folder).of(pair->gemm.dtype);
     const auto simulated = [&](bool own_kernels) {

@@ -166,7 +166,7 @@ std::string to_json_text(const overlap_advice::Machine& machine) {
 }
 
 overlap_advice::Operator heuristic_operator(const Pair& pair) {
-    assert(pair.order != Order::independent);
+    assert(pair.order != Order::independent && !pair.gathers_results());
     overlap_advice::Operator op{};
     op.m = static_cast<double>(pair.gemm.m);
     op.n = static_cast<double>(pair.gemm.n);

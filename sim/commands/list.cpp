@@ -81,6 +81,7 @@ void explain_schedule(std::ostream& out, const ScheduleEntry& entry) {
                             Form{CollectiveKind::reduce_scatter, Order::gemm_first},
                             Form{CollectiveKind::all_reduce, Order::gemm_first},
                             Form{CollectiveKind::all_to_all, Order::gemm_first},
+                            Form{CollectiveKind::all_gather, Order::gemm_first},
                             Form{CollectiveKind::all_gather, Order::independent}}) {
         Workload workload;
         workload.content = Pair{form.kind, {}, form.order, ShardDim::m};

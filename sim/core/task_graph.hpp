@@ -25,8 +25,8 @@ enum class DmaCommand : std::uint8_t { copy, broadcast, swap };
 inline const std::array<std::string, 3> dma_command_names{"copy", "broadcast", "swap"};
 
 /// Bytes from one GPU's memory to another's. `run` is the length of a contiguous piece: equal to `bytes`
-/// where the copy is contiguous, a row of the block where it is a strided (2-D) copy. The last fields are of
-/// DMA only.
+/// where the copy is contiguous, a row of the block where it is a strided (2-D) copy. `command` and the
+/// fields after `prelaunched` are of DMA only.
 struct CopyWork {
     int src = 0;
     int dst = 0;
@@ -36,7 +36,9 @@ struct CopyWork {
     Direction direction = Direction::pull;
     int cus = 0;                            ///< compute units held by a copy kernel; 0 with DMA
     DmaCommand command = DmaCommand::copy;  ///< a swap brings `bytes` both ways
-    bool prelaunched = false;               ///< queued before behind a poll: a write to memory sets it going
+    /// Queued before behind a poll, or done by a kernel that runs already and polls (a part of a fused
+    /// kernel, a persistent one): a write to memory sets it going.
+    bool prelaunched = false;
     /// Back to back: the engine is told at once of `batch` commands, of which this is number `place`, and
     /// signals the end of the last. All of them on one stream and one engine of the GPU.
     std::uint16_t place = 0, batch = 1;

@@ -30,6 +30,12 @@ bool is_pair(const RunResult& result) {
     return result.config.contains(Json::json_pointer("/workload/gemm"));
 }
 
+/// A GPU computes one shard there, which hetero schedules have nothing to do with.
+bool gathers_results(const RunResult& result) {
+    const Json& workload = result.config["workload"];
+    return workload.value("order", "") == "gemm_first" && workload.value("collective", "") == "all_gather";
+}
+
 std::string schedule_text(const RunResult& result) {
     std::string text = config_text(result, "schedule");
     if (const auto params = result.config.find("params");
@@ -154,7 +160,8 @@ Lines next_steps(const RunResult& result) {
                 left("", label_columns) + left("sim list", 30) + "other schedules, topologies, workloads"};
     if (result.speedup >= 1) return lines;
     const bool has_fused = is_pair(result) && config_text(result, "schedule") != "hetero_fused_1d" &&
-                           result.config["workload"].value("order", "") != "independent";
+                           result.config["workload"].value("order", "") != "independent" &&
+                           !gathers_results(result);
     lines.push_back(left("", label_columns) +
                     left(has_fused ? "--schedule hetero_fused_1d" : "sim list schedules", 30) +
                     "this schedule is slower than serial; try " + (has_fused ? "that one" : "another"));

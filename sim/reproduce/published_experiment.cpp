@@ -43,19 +43,42 @@ PublishedCase read_case(ConfigObject& object) {
     return one;
 }
 
+/// Throws UserError where `name` could not stand in an expression.
+void require_plain(const ConfigObject& object, const std::string& name) {
+    const bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char letter) {
+        return std::isalnum(letter) != 0 || letter == '_';
+    });
+    if (!plain || std::isdigit(static_cast<unsigned char>(name.front())) != 0)
+        object.fail(name, "is no name of a variant (letters, digits and _ , not a digit first)");
+}
+
 std::map<std::string, Json> read_variants(ConfigObject variants) {
     std::map<std::string, Json> read;
     for (const std::string& name : variants.keys()) {
-        const bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char letter) {
-            return std::isalnum(letter) != 0 || letter == '_';
-        });
-        if (!plain || std::isdigit(static_cast<unsigned char>(name.front())) != 0)
-            variants.fail(name, "is no name of a variant (letters, digits and _ , not a digit first)");
+        require_plain(variants, name);
         ConfigObject fields = variants.object(name);
         for (const std::string& field : fields.keys()) require_field(fields, field);
         read[name] = variants.raw(name);
     }
     if (read.empty()) variants.fail("", "has no variant");
+    return read;
+}
+
+std::map<std::string, std::vector<std::string>> read_fastest_of(ConfigObject groups,
+                                                                const std::map<std::string, Json>& variants) {
+    std::vector<std::string> known;
+    for (const auto& [name, settings] : variants) known.push_back(name);
+    std::map<std::string, std::vector<std::string>> read;
+    for (const std::string& name : groups.keys()) {
+        require_plain(groups, name);
+        if (variants.contains(name)) groups.fail(name, "is the name of a variant");
+        const std::vector<std::string> members = groups.texts(name);
+        if (members.empty()) groups.fail(name, "names no variant");
+        for (const std::string& member : members)
+            if (!variants.contains(member))
+                groups.fail(name, "names '" + member + "', which is no variant" + suggestion(member, known));
+        read[name] = members;
+    }
     return read;
 }
 
@@ -72,7 +95,10 @@ PublishedExperiment read_experiment(const std::filesystem::path& path, const Con
                                    path.string(),
                                    {file.object("scenarios"), "/scenarios", folder},
                                    read_variants(file.object("variants")),
+                                   {},
                                    {}};
+    if (file.has("fastest_of"))
+        experiment.fastest_of = read_fastest_of(file.object("fastest_of"), experiment.variants);
     for (ConfigObject& one : file.objects("cases")) experiment.cases.push_back(read_case(one));
     if (experiment.cases.empty()) file.fail("cases", "has no case");
     file.finish();

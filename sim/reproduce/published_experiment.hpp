@@ -18,7 +18,8 @@ inline const std::array<std::string, 8> aggregate_names{"only", "mean", "geomean
 struct PublishedCase {
     std::string name;
     std::string where;  ///< expression over swept fields: the scenarios it is about; empty: all
-    std::string value;  ///< expression over "<variant>.<field of a result>" and swept fields
+    std::string value;  ///< expression over "<variant>.<field of a result>" ("<variant>.params.chunks" for a
+                        ///< parameter that is a number) and swept fields
     Aggregate over = Aggregate::only;
     double published = 0;
     std::string unit;
@@ -34,6 +35,8 @@ struct PublishedExperiment {
     std::string system, name, description, source, file;
     DesignSpace scenarios;
     std::map<std::string, Json> variants;  ///< fields that each sets beyond the scenario, by path
+    /// Names for the variant, of those listed, that takes a scenario the shortest time; the first of equals.
+    std::map<std::string, std::vector<std::string>> fastest_of;
     std::vector<PublishedCase> cases;
 };
 

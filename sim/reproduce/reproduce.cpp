@@ -25,7 +25,12 @@ std::vector<std::string> result_fields() {
     return fields;
 }
 
+/// Before the name of a parameter, where it is a field of a result.
+constexpr std::string_view parameters = "params.";
+
 const Json& at_path(const Json& result, const std::string& field) {
+    if (field.starts_with(parameters))
+        return result.at("config").at("params").at(field.substr(parameters.size()));
     const std::size_t dot = field.find('.');
     return dot == std::string::npos ? result.at(field)
                                     : result.at(field.substr(0, dot)).at(field.substr(dot + 1));
@@ -53,6 +58,48 @@ std::vector<DesignPoint> scenarios_of(const DesignSpace& space) {
     return points;
 }
 
+/// Parameters of the schedule that are numbers, as fields of its result.
+std::vector<std::string> numbers_of_parameters(const Json& result) {
+    std::vector<std::string> fields;
+    for (const auto& [name, value] : result.at("config").at("params").items())
+        if (value.is_number()) fields.push_back(std::string(parameters) + name);
+    return fields;
+}
+
+void keep_common(std::vector<std::string>& names, const std::vector<std::string>& others) {
+    std::erase_if(names, [&](const std::string& name) {
+        return std::find(others.begin(), others.end(), name) == others.end();
+    });
+}
+
+/// What is known of `prefix`.
+std::vector<std::string> fields_of(const Json& known, const std::string& prefix) {
+    std::vector<std::string> fields;
+    for (const auto& [name, value] : known.items())
+        if (name.starts_with(prefix)) fields.push_back(name.substr(prefix.size()));
+    return fields;
+}
+
+/// Adds the fields that all `members` have, under another name and of the member with the least makespan, to
+/// what is known of each scenario.
+void name_fastest(const std::string& name, const std::vector<std::string>& members,
+                  std::vector<Json>& scenarios) {
+    std::vector<std::string> fields = fields_of(scenarios.front(), members.front() + ".");
+    for (const std::string& member : members) keep_common(fields, fields_of(scenarios.front(), member + "."));
+    for (Json& known : scenarios) {
+        const auto makespan = [&](const std::string& member) {
+            return known.at(member + ".makespan_us").get<double>();
+        };
+        const std::string& best =
+            *std::min_element(members.begin(), members.end(),
+                              [&](const auto& a, const auto& b) { return makespan(a) < makespan(b); });
+        for (const std::string& field : fields) {
+            const Json value = known.at(best + "." + field);
+            known[name + "." + field] = value;
+        }
+    }
+}
+
 /// For each scenario, what expressions may use of it.
 std::vector<Json> run_all(const PublishedExperiment& experiment, const ConfigFolder& folder) {
     const std::vector<DesignPoint> scenarios = scenarios_of(experiment.scenarios);
@@ -67,16 +114,26 @@ std::vector<Json> run_all(const PublishedExperiment& experiment, const ConfigFol
             variant_config(experiment, scenarios[i / variants.size()], variants[i % variants.size()], folder);
         results[i] = to_json(run(resolver.resolve(config), {false, &baselines}));
     });
+    const auto result = [&](std::size_t scenario, std::size_t variant) -> const Json& {
+        return results[scenario * variants.size() + variant];
+    };
     std::vector<Json> values;
-    for (std::size_t scenario = 0; scenario < scenarios.size(); ++scenario) {
+    for (const DesignPoint& scenario : scenarios) {
         Json& known = values.emplace_back(Json::object());
         for (const std::string& field : experiment.scenarios.fields())
-            known[field] = scenarios[scenario].values.value(field, Json(0));
-        for (std::size_t variant = 0; variant < variants.size(); ++variant)
-            for (const std::string& field : fields)
-                known[variants[variant] + "." + field] =
-                    at_path(results[scenario * variants.size() + variant], field);
+            known[field] = scenario.values.value(field, Json(0));
     }
+    for (std::size_t variant = 0; variant < variants.size(); ++variant) {
+        std::vector<std::string> all_have = numbers_of_parameters(result(0, variant));
+        for (std::size_t scenario = 1; scenario < scenarios.size(); ++scenario)
+            keep_common(all_have, numbers_of_parameters(result(scenario, variant)));
+        for (const std::vector<std::string>& some : {fields, all_have})
+            for (const std::string& field : some)
+                for (std::size_t scenario = 0; scenario < scenarios.size(); ++scenario)
+                    values[scenario][variants[variant] + "." + field] =
+                        at_path(result(scenario, variant), field);
+    }
+    for (const auto& [name, members] : experiment.fastest_of) name_fastest(name, members, values);
     return values;
 }
 

@@ -23,8 +23,9 @@ private:
 // has got of chunk c from its rail goes on to its node in one copy a peer. Own chunks go to the node at once.
 // GEMMs as in hetero_fused_1d: the own shard, then one over chunk c of the P−1 others a step. Mirrored for
 // GEMM → reduce-scatter: partial results are summed in the node by the rank of the owner's rail, and the sums
-// go over its NIC. With N nodes of L GPUs a chunk takes P·(N−1) transfers between nodes, 2·P·(L−1) inside
-// them and P GEMMs. On one node it is hetero_fused_1d.
+// go over its NIC; results that are gathered are computed chunk by chunk. With N nodes of L GPUs a chunk
+// takes P·(N−1) transfers between nodes, 2·P·(L−1) inside them and P GEMMs. On one node it is
+// hetero_fused_1d.
 class HierarchicalGraph {
 public:
     HierarchicalGraph(const Pair& pair, const Topology& topology, const ScheduleParams& params)
@@ -40,6 +41,8 @@ public:
     TaskGraph build() {
         if (pieces_.collective_first())
             multiply_arrivals(gather(no_tasks()));
+        else if (pieces_.gathers_results())
+            gather(own_results());
         else
             multiply_then_reduce();
         return std::move(graph_);
@@ -89,6 +92,19 @@ private:
                 if (scatter_ && !tokens_in_k()) restage(rank, peers, chunk, gemm);
             }
         }
+    }
+
+    ChunkTasks own_results() {
+        ChunkTasks produced = no_tasks();
+        for (int rank = 0; rank < pieces_.ranks(); ++rank) {
+            GemmStream gemms(graph_, pieces_, rank);
+            if (pieces_.ranks() == 1)
+                gemms.add(rank, -1, {});
+            else
+                for (int chunk = 0; chunk < pieces_.chunks(); ++chunk)
+                    produced.at(rank, chunk) = {gemms.add(rank, chunk, {})};
+        }
+        return produced;
     }
 
     void multiply_then_reduce() {

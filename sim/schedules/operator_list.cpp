@@ -7,12 +7,12 @@
 namespace overlap {
 namespace {
 
-std::vector<Operator> operators_of(const Workload& workload) {
+std::vector<Operator> operators_of(const Workload& workload, int ranks) {
     const Pair* pair = workload.pair();
     if (pair == nullptr) return std::get<std::vector<Operator>>(workload.content);
     Operator gemm{"gemm", pair->gemm, {}};
     Operator collective{name_of(pair->collective),
-                        CollectiveWork{pair->collective, pair->operand(), pair->operand_type()},
+                        CollectiveWork{pair->collective, pair->operand(ranks), pair->operand_type()},
                         {}};
     if (pair->order == Order::gemm_first) {
         collective.needs = {0};
@@ -34,7 +34,8 @@ Work compute_work(const Operator& op) {
 
 std::vector<CollectiveKind> collectives_of(const Workload& workload) {
     std::vector<CollectiveKind> kinds;
-    for (const Operator& op : operators_of(workload))
+    if (const Pair* pair = workload.pair()) return {pair->collective};
+    for (const Operator& op : std::get<std::vector<Operator>>(workload.content))
         if (const auto* collective = std::get_if<CollectiveWork>(&op.work)) kinds.push_back(collective->kind);
     return kinds;
 }
@@ -51,7 +52,7 @@ TaskGraph build_operators(const Workload& workload, const Topology& topology, co
     Transfers transfers(graph, topology, params.transfers);
     const auto ranks = static_cast<std::size_t>(topology.gpus());
     const auto algorithm = make_collective_algorithm(params.algorithm);
-    const std::vector<Operator> operators = operators_of(workload);
+    const std::vector<Operator> operators = operators_of(workload, topology.gpus());
     std::vector<RankTasks> ends;  // by operator
 
     for (std::size_t index = 0; index < operators.size(); ++index) {

@@ -18,6 +18,17 @@ int default_cus(const Topology& topology, int streams) {
     return std::clamp(device.copy_kernel.default_cus, 1, std::max(half, 1));
 }
 
+/// Compute units that no copy kernel holds while all streams have one.
+int rest_of_units(ConfigObject& given, const TransferOptions& transfers, int streams,
+                  const DeviceSpec& device) {
+    static const std::array<std::string, 1> rest{"rest"};
+    given.choice("gemm_cus", rest);
+    if (transfers.agent == Agent::dma)
+        given.fail("gemm_cus", "is 'rest', which needs agent 'cu' (DMA engines take no compute units)");
+    const double each = std::max(1.0, std::round(transfers.cus * device.copy_kernel.units_per_block));
+    return static_cast<int>(device.compute_units - streams * each);
+}
+
 /// Refuses what the machine and the other parameters leave no room for; which collectives commands can do is
 /// seen with the workload (can_command).
 void require_dma_commands(ConfigObject& given, const ScheduleParams& params, const Topology& topology) {
@@ -25,7 +36,9 @@ void require_dma_commands(ConfigObject& given, const ScheduleParams& params, con
     const bool other = transfers.commands != DmaCommands::copy;
     if (!other && !transfers.prelaunch) return;
     const std::string key = other ? "dma_commands" : "prelaunch";
-    if (transfers.agent == Agent::cu) given.fail(key, "needs agent 'dma' (kernels have no DMA commands)");
+    const bool kernels = transfers.agent == Agent::cu;
+    if (kernels && other) given.fail(key, "needs agent 'dma' (kernels have no DMA commands)");
+    if (kernels && params.algorithm != "library") return;
     if (params.algorithm != "direct")
         given.fail(key, "needs algorithm 'direct', not '" + params.algorithm + "'");
     if (topology.nodes() > 1) given.fail(key, "needs GPUs of one node (between nodes NICs move the data)");
@@ -55,8 +68,9 @@ std::span<const ParameterInfo> schedule_parameters() {
          "priority of the streams of copy kernels and library collectives (agent cu only)"},
         {"channels", "1 to the library's channels", "the library's channels",
          "compute units of a library collective's kernel (algorithm library only)"},
-        {"gemm_cus", "1 to compute units", "compute units",
-         "compute units that GEMMs may use: a mask, the rest is left to communication"},
+        {"gemm_cus", "1 to compute units, rest", "compute units",
+         "compute units that GEMMs may use: a mask, the others are left to communication; rest: those that "
+         "copy kernels of all streams do not hold (agent cu only)"},
         {"order", "rotation, ascending", "rotation", "order of peers: r+1, r+2, ... mod P, or 0, 1, ..."},
         {"scatter", "true, false", "true",
          "charge the copies that pack stages and put fused rows in their place"},
@@ -72,7 +86,8 @@ std::span<const ParameterInfo> schedule_parameters() {
          "each by its own engine; broadcasts to two peers (all_gather, push); swaps in place (all_to_all, "
          "push); all copies by one engine with one completion; or the fastest of these"},
         {"prelaunch", "true, false", "false",
-         "its DMA commands were queued before, behind a poll that a write to memory ends"},
+         "its DMA commands were queued before, behind a poll that a write to memory ends; agent cu: kernels "
+         "that run already, as parts of a fused kernel do, see a flag instead of being launched"},
     }};
     return table;
 }
@@ -141,8 +156,12 @@ ScheduleParams read_parameters(ConfigObject given, std::span<const std::string> 
         transfers.channels = static_cast<int>(given.integer("channels", 1, channels));
     }
     params.gemm_cus = static_cast<int>(topology.device().compute_units);
-    if (given.has("gemm_cus"))
-        params.gemm_cus = static_cast<int>(given.integer("gemm_cus", 1, params.gemm_cus));
+    if (given.has("gemm_cus")) {
+        if (given.raw("gemm_cus").is_string())
+            params.gemm_cus = rest_of_units(given, transfers, streams, topology.device());
+        else
+            params.gemm_cus = static_cast<int>(given.integer("gemm_cus", 1, params.gemm_cus));
+    }
     given.finish();
     return params;
 }
@@ -168,7 +187,7 @@ Json to_json(const ScheduleParams& params, std::span<const std::string> accepted
         if (name == "algorithm") json[name] = params.algorithm;
         if (name == "dma_commands" && params.transfers.agent == Agent::dma)
             json[name] = named(params.transfers.commands, dma_commands_names);
-        if (name == "prelaunch" && params.transfers.agent == Agent::dma)
+        if (name == "prelaunch" && (params.transfers.agent == Agent::dma || params.transfers.prelaunch))
             json[name] = params.transfers.prelaunch;
     }
     return json;

@@ -127,12 +127,13 @@ private:
         TaskCube partial(pieces_.ranks(), pieces_.chunks());  // (owner, source, chunk)
         for (int chunk = 0; chunk < pieces_.chunks(); ++chunk)
             for (int rank = 0; rank < pieces_.ranks(); ++rank)
-                for (const int owner : peers(rank)) {
-                    const std::array<TaskId, 1> after{produced.at(rank, owner, chunk)};
-                    partial.at(owner, rank, chunk) =
-                        transfers_.copy(rank, owner, pieces_.payload(owner, chunk), after);
+                for (const int to : peers(rank)) {
+                    const int shard = pieces_.gathers_results() ? rank : to;
+                    const std::array<TaskId, 1> after{produced.at(rank, shard, chunk)};
+                    partial.at(to, rank, chunk) =
+                        transfers_.copy(rank, to, pieces_.payload(shard, chunk), after);
                 }
-        if (pieces_.pair().collective == CollectiveKind::all_to_all || pieces_.ranks() == 1) return;
+        if (!pieces_.reduces() || pieces_.ranks() == 1) return;
         for (int chunk = 0; chunk < pieces_.chunks(); ++chunk) finish_chunk(chunk, produced, partial);
     }
 
@@ -169,6 +170,7 @@ private:
     /// Shards that are cut into pieces at `rank`, in the order of their pieces within a step. Arrivals: the
     /// own one first, being there; results: the own one last, being nobody's need.
     std::vector<int> shards_of_a_step(int rank) const {
+        if (pieces_.gathers_results()) return {rank};
         std::vector<int> shards = peers(rank);
         if (hetero_) return shards;
         shards.insert(pieces_.collective_first() ? shards.begin() : shards.end(), rank);

@@ -10,7 +10,7 @@ Pieces::Pieces(const Pair& pair, int ranks, int chunks, CommShape shape)
     : pair_(pair), ranks_(ranks), chunks_(chunks), shape_(shape) {
     const GemmShape& gemm = pair.gemm;
     const bool along_k = pair.shard_dim == ShardDim::k;
-    sharded_ = along_k ? gemm.k : gemm.m;
+    sharded_ = along_k ? gemm.k : gathers_results() ? ranks * gemm.m : gemm.m;
     other_ = along_k ? gemm.m : collective_first() ? gemm.k : gemm.n;
     const std::string dimension = along_k ? "k" : "m";
     if (sharded_ < ranks)

@@ -24,8 +24,9 @@ struct Extent {
 };
 
 /// How the communicated operand of a pair is cut into pieces (shard, chunk), and which GEMM a piece makes.
-/// The operand has a sharded dimension (rows of A or C; K with tokens in K) and another one; 1d cuts a shard
-/// along the first, which leaves contiguous pieces, 2d along the second, which leaves strided blocks.
+/// The operand has a sharded dimension (rows of A, of C, or of the C of all GPUs; K with tokens in K) and
+/// another one; 1d cuts a shard along the first, which leaves contiguous pieces, 2d along the second, which
+/// leaves strided blocks.
 class Pieces {
 public:
     /// Throws UserError where there are more ranks or chunks than there is length to cut.
@@ -35,6 +36,12 @@ public:
     int chunks() const { return chunks_; }
     const Pair& pair() const { return pair_; }
     bool collective_first() const { return pair_.order == Order::collective_first; }
+    /// Each rank has one shard to compute, its own, and all others want it.
+    bool gathers_results() const { return pair_.gathers_results(); }
+    bool reduces() const {
+        return pair_.collective == CollectiveKind::reduce_scatter ||
+               pair_.collective == CollectiveKind::all_reduce;
+    }
     bool strided() const { return shape_ == CommShape::two_d; }
 
     /// What is sent of chunk `chunk` of shard `shard` (chunk −1: the whole shard).

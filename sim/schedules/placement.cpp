@@ -12,10 +12,11 @@ const Pair& placeable_pair(const Workload& workload) {
     const bool gathers = pair && pair->collective == CollectiveKind::all_gather;
     const bool reduces = pair && pair->collective == CollectiveKind::reduce_scatter;
     const bool ordered =
-        (gathers && pair->order == Order::collective_first) || (reduces && pair->order == Order::gemm_first);
+        (gathers && pair->order != Order::independent) || (reduces && pair->order == Order::gemm_first);
     if (!ordered || pair->shard_dim != ShardDim::m)
         throw UserError("no placement for a workload '" + workload.form() +
-                        "' (allowed: all_gather > gemm and gemm > reduce_scatter, sharded along m)");
+                        "' (allowed: all_gather > gemm, gemm > all_gather and gemm > reduce_scatter, "
+                        "sharded along m)");
     return *pair;
 }
 
@@ -25,9 +26,9 @@ public:
         : graph_(graph),
           pair_(pair),
           pieces_(pair, ranks, chunks, point.shape),
-          fused_(point.granularity == Granularity::fused),
+          fused_(point.granularity == Granularity::fused && !pair.gathers_results()),
           hetero_(point.uniformity == Uniformity::hetero),
-          staged_(ranks > 1 && point.staged()) {
+          staged_(ranks > 1 && fused_ && point.staged()) {
         if (staged_ && !scatter)
             throw UserError(
                 "no placement without the copies that put fused rows in place (scatter is false)");
@@ -51,8 +52,12 @@ private:
 
     int ranks() const { return pieces_.ranks(); }
     bool gathers() const { return pieces_.collective_first(); }
+    bool gathers_results() const { return pieces_.gathers_results(); }
     std::int64_t rows_of_shard(int shard) const { return pieces_.extent(shard, -1).rows; }
     std::int64_t slot_rows() const { return part_length(pair_.gemm.m, ranks(), 0); }
+    std::int64_t rows_of_c() const { return gathers_results() ? ranks() * pair_.gemm.m : pair_.gemm.m; }
+    /// Where the product of `rank` begins in C.
+    std::int64_t first_row(int rank) const { return gathers_results() ? rank * pair_.gemm.m : 0; }
 
     void add_buffers(int rank) {
         const GemmShape& gemm = pair_.gemm;
@@ -63,16 +68,17 @@ private:
         };
         add("a", gemm.m, gemm.k, gemm.dtype);
         add("b", gemm.k, gemm.n, gemm.dtype);
-        add("c", gemm.m, gemm.n, out);
+        add("c", rows_of_c(), gemm.n, out);
         add("stage a", staged, gemm.k, gemm.dtype);
         add("stage c", staged, gemm.n, out);
-        add("parts", gathers() ? 0 : slot_rows() * ranks(), gemm.n, out);
+        add("parts", pieces_.reduces() ? slot_rows() * ranks() : 0, gemm.n, out);
         const Extent own = pieces_.extent(rank, -1);
         const Block all_of_a = block(rank, a, 0, 0, gemm.m, gemm.k);
-        const Block all_of_c = block(rank, c, 0, 0, gemm.m, gemm.n);
+        const Block all_of_c = block(rank, c, 0, 0, rows_of_c(), gemm.n);
         placement_.inputs.push_back(gathers() ? block(rank, a, own.row, 0, own.rows, gemm.k) : all_of_a);
         placement_.inputs.push_back(block(rank, b, 0, 0, gemm.k, gemm.n));
-        placement_.results.push_back(gathers() ? all_of_c : block(rank, c, own.row, 0, own.rows, gemm.n));
+        placement_.results.push_back(pieces_.reduces() ? block(rank, c, own.row, 0, own.rows, gemm.n)
+                                                       : all_of_c);
     }
 
     static Block block(int rank, Slot slot, std::int64_t row, std::int64_t column, std::int64_t rows,
@@ -138,7 +144,7 @@ private:
         if (gathers())
             return {{block(rank, from, at), block(rank, b, at.column, 0, at.columns, shape.n)},
                     {block(rank, to, at.row, 0, at.rows, shape.n)}};
-        return {{block(rank, from, at.row, 0, at.rows, shape.k),
+        return {{block(rank, from, at.row - first_row(rank), 0, at.rows, shape.k),
                  block(rank, b, 0, at.column, shape.k, at.columns)},
                 {block(rank, to, at)}};
     }
@@ -146,7 +152,7 @@ private:
     Operands gemm(const Task& task) const {
         const auto& shape = std::get<GemmShape>(task.work);
         const std::int64_t others = gathers() ? pair_.gemm.k : pair_.gemm.n;
-        Extent at{0, 0, pair_.gemm.m, others};
+        Extent at{first_row(task.gpu), 0, pair_.gemm.m, others};
         const bool step = fused_ && task.chunk >= 0;
         if (step && staged_) {
             at = step_in_stage(task.gpu, task.chunk);
@@ -174,6 +180,10 @@ private:
             return {{block(work.src, a, piece)},
                     {staged ? block(work.dst, stage_a, extent_in_stage(work.dst, task.shard, task.chunk))
                             : block(work.dst, a, piece)}};
+        }
+        if (gathers_results()) {
+            const Extent piece = pieces_.extent(task.shard, task.chunk);
+            return {{block(work.src, c, piece)}, {block(work.dst, c, piece)}};
         }
         // A place of its own for each part that may come: by source to the owner, else (ring) by shard.
         Extent part = pieces_.extent(task.shard, task.chunk);

@@ -8,7 +8,8 @@
 
 namespace overlap {
 
-/// A dense row-major matrix in the memory of one GPU: "a", "b", "c" of the GEMM (gathered A, whole C), "stage
+/// A dense row-major matrix in the memory of one GPU: "a", "b", "c" of the GEMM (gathered A, whole C, or C of
+/// all GPUs one after another where results are gathered), "stage
 /// a" and "stage c" (rows of fused steps in the order of steps), "parts" (partial results that have arrived).
 struct Buffer {
     int gpu = 0;
@@ -39,8 +40,8 @@ struct Placement {
     std::vector<Block> results;   ///< what `serial` leaves: rows of C; the place in the buffer is that in C
 };
 
-/// A place for every piece that the graph of a schedule moves, of an all-gather before a GEMM or a GEMM
-/// before a reduce-scatter, sharded along M. Throws UserError with the reason for any other.
+/// A place for every piece that the graph of a schedule moves, of an all-gather before or after a GEMM or a
+/// GEMM before a reduce-scatter, sharded along M. Throws UserError with the reason for any other.
 Placement place(const TaskGraph& graph, const ScheduleEntry& schedule, const Workload& workload,
                 const Topology& topology, const ScheduleParams& params);
 

@@ -17,6 +17,8 @@ public:
     TaskGraph build() {
         if (pieces_.collective_first()) {
             gather(PositionTasks(ranks(), std::vector<std::vector<TaskId>>(chunks())));
+        } else if (pieces_.gathers_results()) {
+            gather(own_results());
         } else {
             reduce();
         }
@@ -28,7 +30,7 @@ private:
     using PositionTasks = std::vector<std::vector<std::vector<TaskId>>>;
 
     // Step s: position i gets the shard of position i−s from i−1. Each rank multiplies its own shard first
-    // (unless it was summed here: all_reduce gathers results and has no more GEMMs), then each as it arrives.
+    // (unless results are gathered, which need no more GEMMs), then each as it arrives.
     void gather(PositionTasks newest) {
         const bool multiplies = pieces_.collective_first();
         std::vector<GemmStream> gemms;
@@ -57,6 +59,15 @@ private:
         std::vector<TaskId> all;
         for (const auto& chunk : arrived) all.insert(all.end(), chunk.begin(), chunk.end());
         gemms.add(shard, -1, all);
+    }
+
+    PositionTasks own_results() {
+        PositionTasks results;
+        for (std::size_t i = 0; i < ranks(); ++i) {
+            GemmStream gemms(graph_, pieces_, rank_at(i));
+            results.push_back(products(gemms, rank_at(i)));
+        }
+        return results;
     }
 
     // Position i multiplies the shards of positions i−1, i−2, …, i, in that order. Step s: it gets the

@@ -30,6 +30,10 @@ bool unordered(const Workload& workload) {
 bool dependent_pair(const Workload& workload) {
     return workload.pair() != nullptr && workload.pair()->order != Order::independent;
 }
+// Where results are gathered a GPU computes one shard, its own, which goes to everybody.
+bool computes_several_shards(const Workload& workload) {
+    return dependent_pair(workload) && !workload.pair()->gathers_results();
+}
 // With tokens in K every tile of the GEMM needs every shard.
 bool gateable(const Workload& workload) {
     return dependent_pair(workload) && workload.pair()->shard_dim == ShardDim::m;
@@ -44,7 +48,8 @@ const std::vector<std::string> whole{"agent",     "transfer", "copy_cus", "copy_
                                      "algorithm", "channels", "gemm_cus", "dma_commands",  "prelaunch"};
 const std::vector<std::string> shards{"agent", "transfer", "copy_cus", "copy_priority", "order"};
 const std::vector<std::string> ring{"chunks", "agent", "transfer", "copy_cus", "copy_priority", "gemm"};
-const std::vector<std::string> gated{"chunks", "agent", "transfer", "copy_cus", "copy_priority", "order"};
+const std::vector<std::string> gated{"chunks",        "agent", "transfer", "copy_cus",
+                                     "copy_priority", "order", "gemm_cus", "prelaunch"};
 const std::vector<std::string> pieces{"chunks",        "agent", "transfer", "copy_cus",
                                       "copy_priority", "order", "scatter"};
 const std::vector<std::string> space{"comm_shape", "uniformity", "granularity",   "chunks", "agent",
@@ -60,7 +65,7 @@ std::span<const ScheduleEntry> schedules() {
          "Each operator as soon as the data it needs are there; collectives beside computation.", whole,
          false, unordered, make_concurrent},
         {"shard_p2p", "Whole shards, one peer at a time on one stream; a GEMM for each shard.", shards, true,
-         dependent_pair, make_shard_p2p},
+         computes_several_shards, make_shard_p2p},
         {"ring_chunked",
          "Neighbour ring, P-1 steps, each shard in C pipelined chunks; a GEMM for each shard or chunk.", ring,
          true, forwards, make_ring_chunked},
@@ -68,27 +73,27 @@ std::span<const ScheduleEntry> schedules() {
          "Chunk c over NICs to the own rail, then on inside the node; own shard, then one GEMM a step.",
          pieces, false, forwards, make_hierarchical_chunked},
         {"shard_direct", "Whole shards, all peers at once; a GEMM for each shard.", shards, false,
-         dependent_pair, make_shard_direct},
+         computes_several_shards, make_shard_direct},
         {"uniform_fused_1d",
          "Chunk c of every shard at step c; one GEMM of M/C rows a step, own chunk included.", pieces, false,
-         dependent_pair, make_ficco_point<one_d, uniform, fused>},
+         computes_several_shards, make_ficco_point<one_d, uniform, fused>},
         {"hetero_fused_1d", "Own shard whole; chunk c of the P-1 others at step c, one GEMM a step.", pieces,
-         false, dependent_pair, make_ficco_point<one_d, hetero, fused>},
+         false, computes_several_shards, make_ficco_point<one_d, hetero, fused>},
         {"uniform_unfused_1d", "Chunk c of every shard at step c; one GEMM a chunk, own chunks too.", pieces,
          false, dependent_pair, make_ficco_point<one_d, uniform, unfused>},
         {"hetero_unfused_1d", "Own shard whole; chunk c of the P-1 others at step c, one GEMM a chunk.",
-         pieces, false, dependent_pair, make_ficco_point<one_d, hetero, unfused>},
+         pieces, false, computes_several_shards, make_ficco_point<one_d, hetero, unfused>},
         {"uniform_fused_2d", "Column block c of every shard at step c, strided; one GEMM a step.", pieces,
-         false, dependent_pair, make_ficco_point<two_d, uniform, fused>},
+         false, computes_several_shards, make_ficco_point<two_d, uniform, fused>},
         {"hetero_fused_2d", "Own shard whole; column block c of the P-1 others at step c, one GEMM a step.",
-         pieces, false, dependent_pair, make_ficco_point<two_d, hetero, fused>},
+         pieces, false, computes_several_shards, make_ficco_point<two_d, hetero, fused>},
         {"uniform_unfused_2d", "Column block c of every shard at step c; one GEMM a block, own blocks too.",
          pieces, false, dependent_pair, make_ficco_point<two_d, uniform, unfused>},
         {"hetero_unfused_2d",
          "Own shard whole; column block c of the P-1 others at step c, one GEMM a block.", pieces, false,
-         dependent_pair, make_ficco_point<two_d, hetero, unfused>},
+         computes_several_shards, make_ficco_point<two_d, hetero, unfused>},
         {"ficco", "Any point of the space {1d, 2d} x {uniform, hetero} x {fused, unfused}, by parameters.",
-         space, false, dependent_pair, make_ficco},
+         space, false, computes_several_shards, make_ficco},
         {"flag_gated",
          "One GEMM a GPU, whose thread blocks poll a flag for each piece, or set one (fused kernels).", gated,
          false, gateable, make_flag_gated},

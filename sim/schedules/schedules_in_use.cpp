@@ -26,8 +26,19 @@ bool gathers_rows(const Workload& workload) {
 bool gathers_rows_or_reduces(const Workload& workload) {
     return gathers_rows(workload) || reduces(workload);
 }
+bool gathers_results(const Workload& workload) {
+    return is_pair_of(workload, CollectiveKind::all_gather, Order::gemm_first);
+}
+// Tensor or expert parallel: one way before a GEMM, back after it.
+bool moves_tokens(const Workload& workload) {
+    const Pair* pair = workload.pair();
+    const bool exchanges = pair != nullptr && pair->collective == CollectiveKind::all_to_all &&
+                           pair->order != Order::independent;
+    return gathers_rows(workload) || reduces(workload) || exchanges;
+}
 bool produces_first(const Workload& workload) {
-    return workload.pair() != nullptr && workload.pair()->order == Order::gemm_first;
+    return workload.pair() != nullptr && workload.pair()->order == Order::gemm_first &&
+           !gathers_results(workload);
 }
 bool independent(const Workload& workload) {
     return workload.pair() != nullptr && workload.pair()->order == Order::independent;
@@ -106,6 +117,46 @@ const std::vector<Definition>& definitions() {
          "all peers arrive (arXiv 2504.19442); behind a switch it fetches from one peer at a time.",
          "flag_gated",
          {{"agent", "dma"}},
+         gathers_rows},
+        {"comet",
+         "Comet, and other fused MoE kernels: some blocks of one kernel communicate, the others multiply own "
+         "tokens first, then those of other ranks by source as they arrive, or send results as they are "
+         "done (arXiv 2502.19811; there layer 1 is cut along N, here along M). 'copy_cus' sets the split.",
+         "flag_gated",
+         {{"agent", "cu"}, {"transfer", "push"}, {"prelaunch", true}, {"gemm_cus", "rest"}},
+         moves_tokens},
+        {"iris_producer_consumer",
+         "Iris, producer and consumer: a GEMM and beside it a kernel that sends to all peers what it has "
+         "finished, on two streams, each with compute units of its own (arXiv 2511.12500; ROCm/iris example "
+         "11: 256 and 48 of 304).",
+         "flag_gated",
+         {{"agent", "cu"}, {"transfer", "push"}, {"prelaunch", true}, {"gemm_cus", "rest"}},
+         gathers_results},
+        {"iris_wg_specialized",
+         "Iris, work-group specialisation: of the work-groups of one kernel some multiply, the others send "
+         "tiles as their locks are set (arXiv 2511.12500; ROCm/iris example 10). One launch less than "
+         "iris_producer_consumer, which takes no time there.",
+         "flag_gated",
+         {{"agent", "cu"}, {"transfer", "push"}, {"prelaunch", true}, {"gemm_cus", "rest"}},
+         gathers_results},
+        {"iris_sequential_fused",
+         "Iris, sequential fused: each work-group multiplies a tile and sends it before it takes the next "
+         "(arXiv 2511.12500; ROCm/iris example 7); here the compute units that send are taken from the GEMM "
+         "while they do.",
+         "flag_gated",
+         {{"agent", "cu"}, {"transfer", "push"}, {"prelaunch", true}},
+         gathers_results},
+        {"iris_ag_gemm_pull",
+         "Iris, all-gather and GEMM in one kernel whose work-groups load from their peers what they multiply "
+         "(arXiv 2511.02168; ROCm/iris example 14, there with K sharded).",
+         "flag_gated",
+         {{"agent", "cu"}, {"transfer", "pull"}, {"prelaunch", true}},
+         gathers_rows},
+        {"iris_ag_gemm_push",
+         "Iris, all-gather and GEMM: a kernel pushes to an inbox of every peer and signals, the GEMM waits "
+         "for the signals (arXiv 2511.02168; ROCm/iris example 14, there with K sharded).",
+         "flag_gated",
+         {{"agent", "cu"}, {"transfer", "push"}, {"prelaunch", true}},
          gathers_rows},
         {"primus_turbo_ag_gemm",
          "Primus-Turbo all-gather: own shard first, then 2 splits pushed to all peers, one GEMM over what "

@@ -38,7 +38,7 @@ Bytes staging_bytes(const TaskGraph& graph, const ScheduleEntry& schedule, const
     std::vector<Bytes> bytes = arrivals_for_sums(graph, ranks);
     const Pair* pair = workload.pair();
     const PiecePoint point = schedule.make()->point(params);
-    if (pair != nullptr && point.staged() && params.scatter && ranks > 1) {
+    if (pair != nullptr && !pair->gathers_results() && point.staged() && params.scatter && ranks > 1) {
         const std::int64_t length = pair->shard_dim == ShardDim::k ? pair->gemm.k : pair->gemm.m;
         for (int rank = 0; rank < ranks; ++rank) {
             const std::int64_t own =

@@ -37,10 +37,6 @@ Pair read_pair(ConfigObject& config) {
     if (reduces && pair.order == Order::collective_first)
         config.fail("order", "is 'collective_first', but " + name_of(pair.collective) +
                                  " takes what the GEMM produces (allowed: gemm_first, independent)");
-    if (pair.collective == CollectiveKind::all_gather && pair.order == Order::gemm_first)
-        config.fail(
-            "order",
-            "is 'gemm_first', but all_gather feeds the GEMM (allowed: collective_first, independent)");
     if (pair.shard_dim == ShardDim::k &&
         (pair.collective != CollectiveKind::all_gather || pair.order != Order::collective_first))
         config.fail("shard_dim", "is 'k', which only all_gather before a GEMM has (allowed here: m)");
@@ -94,16 +90,18 @@ Operator read_operator(ConfigObject config, const std::vector<Operator>& earlier
 
 }  // namespace
 
-DType Pair::operand_type() const {
-    const bool sends_c = order == Order::gemm_first || collective == CollectiveKind::reduce_scatter ||
-                         collective == CollectiveKind::all_reduce;
-    return sends_c ? output_type(gemm.dtype) : gemm.dtype;
+bool Pair::sends_c() const {
+    return order == Order::gemm_first || collective == CollectiveKind::reduce_scatter ||
+           collective == CollectiveKind::all_reduce;
 }
 
-Bytes Pair::operand() const {
-    const bool sends_c = order == Order::gemm_first || collective == CollectiveKind::reduce_scatter ||
-                         collective == CollectiveKind::all_reduce;
-    return matrix_size(gemm.m, sends_c ? gemm.n : gemm.k, operand_type());
+DType Pair::operand_type() const {
+    return sends_c() ? output_type(gemm.dtype) : gemm.dtype;
+}
+
+Bytes Pair::operand(int ranks) const {
+    const std::int64_t rows = gathers_results() ? ranks * gemm.m : gemm.m;
+    return matrix_size(rows, sends_c() ? gemm.n : gemm.k, operand_type());
 }
 
 std::string Workload::form() const {

@@ -21,17 +21,27 @@ inline const std::array<std::string, 2> shard_dim_names{"m", "k"};
 
 /// A collective and a GEMM. `gemm` has the dimensions of one GPU, after the gather. What is communicated:
 /// collective_first: A[M,K], by bands of rows (shard_dim m) or slabs of K (shard_dim k, "tokens in K");
-/// gemm_first: C[M,N], by bands of rows; independent: an operand of the size that collective_first or
-/// gemm_first would send for this collective, of nobody's concern to the GEMM.
+/// gemm_first: C[M,N], by bands of rows; but before an all_gather ("GEMM + all-scatter", Iris, arXiv
+/// 2511.12500) the C[M,N] of one GPU is its shard, and every GPU ends with the P of them, one after another
+/// in memory: C[P·M,N] where GPUs have bands of it; a C[M,P·N] whose columns are dealt (column parallel) is
+/// left as P blocks, as a library's all-gather leaves it. independent: an operand of the size that
+/// collective_first or (where that isn't possible) gemm_first would send, of nobody's concern to the GEMM.
 struct Pair {
     CollectiveKind collective = CollectiveKind::all_gather;
     GemmShape gemm;
     Order order = Order::collective_first;
     ShardDim shard_dim = ShardDim::m;
 
+    /// An all_gather of what the GEMMs produce: each GPU's C is a shard, and it computes no other.
+    bool gathers_results() const {
+        return order == Order::gemm_first && collective == CollectiveKind::all_gather;
+    }
     /// The whole communicated operand: gathered by all_gather, and sent by each rank in the other three.
-    Bytes operand() const;
+    Bytes operand(int ranks) const;
     DType operand_type() const;
+
+private:
+    bool sends_c() const;
 };
 
 struct CollectiveWork {

@@ -56,7 +56,8 @@ class Advise(SimTestCase):
         self.assert_refused(["advise", "--topology", "mi300x_1", *gemm], "one GPU")
         self.assert_refused(["advise", "--topology", "mi300x_8", "--gemm", "8x8"], "--gemm", "MxNxK")
         self.assert_refused(["advise", "--topology", "mi300x_8", "--gemm", "4x8x8"], "gemm.m is 4", "8 GPUs")
-        self.assert_refused(["advise", "--topology", "mi300x_8", "--order", "gemm_first"], "order", "all_gather")
+        self.assert_refused(["advise", "--topology", "mi300x_8", "--collective", "reduce_scatter", "--order",
+                             "collective_first"], "order", "reduce_scatter")
         self.assert_refused([*SCENARIO, "--fit", "x.csv"], "--fit")
         self.assert_refused(["advise", "--judge", "x.csv", *gemm], "--judge")
         self.assert_refused(["advise", "--judge", "x.csv"], "x.csv")

@@ -198,7 +198,8 @@ class Workloads(SimTestCase):
             self.assert_refused([*layer, *flags], "llama3_70b_mlp_layer.json", "lists operators", "--gemm")
 
     def test_orders_that_make_no_sense(self):
-        self.assert_refused([*PAIR, "--order", "gemm_first"], "/workload/order", "allowed: collective_first")
+        self.assert_refused([*PAIR, "--order", "gemm_first"], "gemm > all_gather", "uniform_unfused_1d")
+        self.assert_refused([*PAIR, "--order", "gemm_first", "--shard-dim", "k"], "/workload/shard_dim", "before a GEMM")
         self.assert_refused([*PAIR, "--collective", "reduce_scatter", "--order", "collective_first"], "/workload/order")
 
     def test_needs_of_an_operator(self):

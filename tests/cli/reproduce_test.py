@@ -62,6 +62,25 @@ class Reproduce(SimTestCase):
         self.assertIn("| rate |", self.output("reproduce", name, "--format", "markdown"))
         self.assertIn("3 enforced, 0 known gaps, 0 not as stated", self.output("reproduce", name))
 
+    def test_fastest_of_variants(self):
+        experiment = {**EXPERIMENT, "fastest_of": {"best": ["cu", "dma"]},
+                      "cases": [{"name": "least", "value": "best.makespan_us - min(dma.makespan_us, cu.makespan_us)", "over": "max",
+                                 "published": 0, "tolerance": {"absolute": 1e-6}, "status": "enforced"},
+                                {"name": "whose", "value": "dma.makespan_us < cu.makespan_us ? best.comm_cus == dma.comm_cus : "
+                                 "best.comm_cus == cu.comm_cus", "over": "count", "published": 2, "tolerance": {"absolute": 0.5},
+                                 "status": "enforced"},
+                                {"name": "are different", "value": "cu.comm_cus - dma.comm_cus", "over": "min", "published": 56,
+                                 "tolerance": {"absolute": 0.5}, "status": "enforced"},
+                                {"name": "on 7 streams", "value": "cu.comm_cus / cu.params.copy_cus", "over": "max", "published": 7,
+                                 "tolerance": {"absolute": 1e-9}, "status": "enforced"}]}
+        self.assertIn("4 enforced, 0 known gaps, 0 not as stated", self.output("reproduce", self.file("mine.json", experiment)))
+        experiment["cases"][0]["value"] = "best.params.copy_cus"  # which only one of its members has
+        self.assert_refused(["reproduce", self.file("mine.json", experiment)], "/cases/0/value", "'best.params.copy_cus'")
+        for groups, *expected in [({"best": ["cu", "dmaa"]}, "/fastest_of/best", "did you mean 'dma'"),
+                                  ({"dma": ["cu"]}, "/fastest_of/dma", "name of a variant"),
+                                  ({"best": []}, "/fastest_of/best", "no variant"), ({"a b": ["cu"]}, "/fastest_of/a b")]:
+            self.assert_refused(["reproduce", self.file("mine.json", {**EXPERIMENT, "fastest_of": groups})], *expected)
+
     def file_text(self, name):
         return (self.folder / name).read_text(encoding="utf-8")
 

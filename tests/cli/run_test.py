@@ -206,6 +206,7 @@ class Config(SimTestCase):
                                             ("all_reduce", "gemm_first", "shard_direct"),
                                             ("all_to_all", "collective_first", "hetero_fused_1d"),
                                             ("all_to_all", "gemm_first", "uniform_fused_1d"),
+                                            ("all_gather", "gemm_first", "flag_gated"),
                                             ("all_gather", "independent", "concurrent")):
             with self.subTest(collective=collective, order=order):
                 result = self.result(*machine, "--schedule", schedule, "--collective", collective, "--order", order)

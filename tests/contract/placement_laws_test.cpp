@@ -186,6 +186,10 @@ Workload form(CollectiveKind kind, GemmShape gemm) {
     return {"pair", "", pair_of(kind, order, gemm)};
 }
 
+Workload gathered_results(GemmShape gemm) {
+    return {"pair", "", pair_of(CollectiveKind::all_gather, Order::gemm_first, gemm)};
+}
+
 bool accepts(const ScheduleEntry& entry, const Json& params) {
     for (const auto& [key, value] : params.items())
         if (std::find(entry.parameters.begin(), entry.parameters.end(), key) == entry.parameters.end())
@@ -245,6 +249,44 @@ TEST_CASE("a placed graph gives the result of serial in any order that it allows
     CHECK(cases >= 3 * 2 * 50);
     CHECK(placed.size() ==
           schedules().size() - 2);  // all but flag_gated, and concurrent, which has no such pair
+}
+
+TEST_CASE("where results are gathered every GPU ends with the C of all, and is brought each once") {
+    // 30 × 7 on each GPU; rows and columns in 3 uneven chunks.
+    int cases = 0;
+    for (const std::string machine : {"h200_2", "h200_4", "mi300x_8"}) {
+        const Topology& topology = shipped_machine(machine).topology;
+        const auto ranks = static_cast<std::size_t>(topology.gpus());
+        const Workload workload = gathered_results({30, 7, 9});
+        // Element (row, column) of the C of a rank by the definition of both operands.
+        std::vector<double> expected;
+        for (std::size_t rank = 0; rank < ranks; ++rank)
+            for (std::int64_t row = 0; row < 30; ++row)
+                for (std::int64_t column = 0; column < 7; ++column) {
+                    double sum = 0;
+                    for (std::int64_t k = 0; k < 9; ++k)
+                        sum += element(rank, row, k) * element(100 + rank, k, column);
+                    expected.push_back(sum);
+                }
+        for (const ScheduleEntry& entry : schedules())
+            for (const Json& given : {Json::object(), Json{{"transfer", "pull"}}, Json{{"gemm", "chunk"}},
+                                      Json{{"algorithm", "ring"}}, Json{{"chunks", 4}}}) {
+                if (entry.name == "flag_gated" || !entry.handles(workload) || !accepts(entry, given))
+                    continue;
+                INFO(machine << " " << entry.name << " " << given.dump());
+                const Outcome found = outcome(entry, workload, topology, given, 1);
+                REQUIRE(found.results.size() == ranks * expected.size());
+                for (std::size_t rank = 0; rank < ranks; ++rank)
+                    CHECK(std::equal(
+                        expected.begin(), expected.end(),
+                        found.results.begin() + static_cast<std::ptrdiff_t>(rank * expected.size())));
+                CHECK(found.most_arrivals == 1);
+                for (const std::int64_t cells : found.brought)
+                    CHECK(cells == static_cast<std::int64_t>(ranks - 1) * 30 * 7);
+                ++cases;
+            }
+    }
+    CHECK(cases == 3 * (3 + 4 + 3 + 3 + 3));  // serial, ring, hierarchical, two that cut a shard
 }
 
 TEST_CASE("a graph without a placement says why") {

@@ -136,6 +136,23 @@ TEST_CASE("the same run twice is the same, bit for bit") {
     CHECK(cases >= 2 * 70);
 }
 
+TEST_CASE("kernels open the gates of a GEMM that leaves them compute units, also where it is persistent") {
+    const Machine& machine = law_machines().at("h200_4");
+    REQUIRE(machine.topology.device().launch.residency == Residency::persistent);
+    const ScheduleEntry& entry = find_schedule("flag_gated");
+    int cases = 0;
+    for (const Workload& workload : workload_forms()) {
+        if (!entry.handles(workload) || workload.pair()->order != Order::collective_first) continue;
+        INFO(workload.form());
+        const Json split{{"agent", "cu"}, {"gemm_cus", "rest"}};
+        const TaskGraph graph = build(entry, workload, machine.topology, split);
+        const EngineResult result = simulate(graph, costs_of(graph, workload, machine), machine);
+        for (TaskId id = 0; id < graph.size(); ++id) CHECK(result.tasks[id].end > Seconds());
+        ++cases;
+    }
+    CHECK(cases == 2);
+}
+
 TEST_CASE("without contention no run is slower, by either agent") {
     int cases = 0;
     Effects quiet;

@@ -126,6 +126,10 @@ TEST_CASE("staging where there is no placement") {
     // One GEMM that polls works in place; before a reduction three partial results of 16 × 8 come.
     CHECK(staging_of("flag_gated", gather, "h200_4", {{"chunks", 2}}) == 0);
     CHECK(staging_of("flag_gated", reduce, "h200_4", {{"chunks", 2}}) == 3 * 16 * 8 * 2);
+    // Results that are gathered are computed and received in place.
+    const Workload results{"pair", "", pair_of(CollectiveKind::all_gather, Order::gemm_first, gemm)};
+    for (const std::string name : {"serial", "ring_chunked", "hierarchical_chunked", "uniform_unfused_2d"})
+        CHECK(staging_of(name, results, "h200_4", Json::object()) == 0);
     // Operands in the order of steps need no stage.
     CHECK(staging_of("hetero_fused_1d", gather, "h200_4", {{"chunks", 2}}) == 48 * (16 + 8) * 2);
     CHECK(staging_of("hetero_fused_1d", gather, "h200_4", {{"chunks", 2}, {"scatter", false}}) == 0);

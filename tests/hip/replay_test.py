@@ -29,6 +29,7 @@ BAD_PLANS = [
     (["buffers", 0, "columns"], 20, "/buffers/0: rows of 20 elements, allowed: multiples of 8"),
     (["buffers", 0, "dtype"], "fp8", "/buffers/0: dtype: allowed: bf16"),
     (["config", "workload", "collective"], "all_reduce", "collective is all_reduce, allowed: all_gather, reduce_scatter"),
+    (["config", "workload", "order"], "gemm_first", "order is gemm_first, allowed with all_gather: collective_first"),
     (["config", "workload", "gemm", "dtype"], "fp8", "dtype is fp8, allowed: bf16"),
     (["config", "workload", "gemm", "m"], 0.5, "/config/workload/gemm/m: expected a whole number"),
     (["tasks"], [], "/tasks: is empty"),

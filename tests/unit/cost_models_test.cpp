@@ -105,6 +105,9 @@ TEST_CASE("a copy kernel saturates with its compute units and holds them") {
     CHECK(body_us(with(2)) == Approx(4.0 / 3));
     CHECK(body_us(with(3)) == Approx(8.0 / 7));
     CHECK(alone_us(with(1)) == Approx(5));  // launch 1 + latency 1 + 2 + completion 1
+    Task running = copy_task(0, 1, 10'000, Agent::cu, Direction::push, 1);
+    std::get<CopyWork>(running.work).prelaunched = true;
+    CHECK(alone_us(cost_of(running)) == Approx(4));  // a kernel that runs already is not launched
     const Cost pushed = with(3);
     REQUIRE(pushed.holds.size() == 1);
     CHECK(pushed.holds[0].resource == table().compute_units(0));  // a push runs on the sender

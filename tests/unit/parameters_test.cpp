@@ -87,6 +87,21 @@ TEST_CASE("GEMMs may use all compute units, or as many as a mask says") {
     for (const std::string text : {"0", "101", "8.5"})
         CHECK_THAT(reading(R"({"gemm_cus": )" + text + "}"),
                    Contains("x.json: /params/gemm_cus: is " + text) && Contains("from 1 to 100"));
+    // 100 units less 4 streams · 20, and less one stream of 30.
+    CHECK(read(R"({"agent": "cu", "copy_cus": 20, "gemm_cus": "rest"})").gemm_cus == 20);
+    CHECK(read(R"({"agent": "cu", "copy_cus": 30, "gemm_cus": "rest"})", true, true).gemm_cus == 70);
+    CHECK_THAT(reading(R"({"gemm_cus": "rest"})"),
+               Contains("/params/gemm_cus: is 'rest', which needs agent 'cu'"));
+    CHECK_THAT(reading(R"({"agent": "cu", "gemm_cus": "rset"})"),
+               Contains("/params/gemm_cus: is 'rset' (did you mean 'rest'?)"));
+}
+
+TEST_CASE("kernels that run already need no figures of DMA commands, but a library's are launched") {
+    CHECK(read(R"({"agent": "cu", "prelaunch": true})").transfers.prelaunch);
+    CHECK_THAT(reading(R"({"agent": "cu", "prelaunch": true, "algorithm": "library"})"),
+               Contains("/params/prelaunch: needs algorithm 'direct', not 'library'"));
+    CHECK_THAT(reading(R"({"agent": "cu", "dma_commands": "back_to_back"})"),
+               Contains("/params/dma_commands: needs agent 'dma'"));
 }
 
 TEST_CASE("the units of a library's kernel need the library, and one that was measured") {

@@ -148,6 +148,19 @@ TEST_CASE("a baseline is shared by schedules, but not by machines, workloads or 
     CHECK(serial({{"what_if", {{"topology.fabric.0.bandwidth_GBps", "2x"}}}}) < usual);
 }
 
+TEST_CASE("the baseline of a fused kernel launches its transfers") {
+    const auto of = [](const std::string& schedule, const Json& params) {
+        return run_of(config_of("mi300x_8", schedule, pair_json("all_gather"), {{"params", params}}));
+    };
+    const RunResult launched = of("flag_gated", {{"agent", "cu"}});
+    const RunResult fused = of("flag_gated", {{"agent", "cu"}, {"prelaunch", true}});
+    CHECK(fused.serial == launched.serial);
+    CHECK(fused.serial == of("serial", {{"agent", "cu"}}).makespan);
+    CHECK(fused.makespan < launched.makespan);
+    // serial itself may be told to have its kernels running.
+    CHECK(of("serial", {{"agent", "cu"}, {"prelaunch", true}}).serial < fused.serial);
+}
+
 TEST_CASE("without any one effect, or all of them, a run is never slower") {
     int checked = 0;
     for (const Json& config : samples()) {

@@ -200,6 +200,46 @@ TEST_CASE("before a reduction a flag-gated GEMM sends pieces on its way, the own
     CHECK(sent == std::vector<double>{0.25, 0.5, 0.25, 0.5});
 }
 
+TEST_CASE("results that are gathered: own chunks to every peer, as they are computed") {
+    // C is 80 × 30 on each of 4 GPUs, 80 · 30 · 2 B = 4800 B; all three peers get all of it.
+    const Pair results = pair_of(CollectiveKind::all_gather, Order::gemm_first, whole);
+    const Rank0 serial = rank0("serial", results, "{}");
+    CHECK(serial.copies_by_bytes == Counts{{4800, 3}});
+    CHECK(serial.gemms == Shapes{whole});
+    const Rank0 rows_of_c = rank0("uniform_unfused_1d", results);
+    CHECK(rows_of_c.copies_by_bytes == Counts{{2400, 6}});
+    CHECK(rows_of_c.gemms == Shapes{rows(40), rows(40)});
+    CHECK(rows_of_c.local_bytes.empty());
+    CHECK(rows_of_c.reductions.empty());
+    const Rank0 columns_of_c = rank0("uniform_unfused_2d", results);
+    CHECK(columns_of_c.gemms == Shapes(2, GemmShape{80, 15, 60}));
+    CHECK(columns_of_c.copies_by_bytes == Counts{{2400, 6}});
+    // Ring: own chunks and those of two others go on to the neighbour.
+    const Rank0 ring = rank0("ring_chunked", results, R"({"chunks": 2, "gemm": "chunk"})");
+    CHECK(ring.gemms == Shapes{rows(40), rows(40)});
+    CHECK(ring.copies_by_stream.size() == 1);
+    CHECK(ring.copies_by_bytes == Counts{{2400, 6}});
+    CHECK(rank0("flag_gated", results).gemms == Shapes{whole});
+}
+
+TEST_CASE("a flag-gated GEMM whose results are gathered sends each piece when its rows are done") {
+    // 2 GPUs, 4 chunks of 25 rows each: done at 0.25, 0.5, 0.75, and with the last the GEMM has ended.
+    const Workload results{"", "",
+                           pair_of(CollectiveKind::all_gather, Order::gemm_first, GemmShape{100, 10, 10})};
+    ScheduleParams params;
+    params.chunks = 4;
+    params.gemm_cus = 7;
+    const TaskGraph graph =
+        find_schedule("flag_gated").make()->build(results, topology_of(2, group("full_mesh")), params);
+    REQUIRE(graph.size() == 2 * (1 + 4));
+    std::vector<double> sent;
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        if (graph[id].kind() == TaskKind::gemm) CHECK(graph[id].gemm_cus == 7);
+        graph.for_each_edge_into(id, [&](const Edge& edge) { sent.push_back(edge.from); });
+    }
+    CHECK(sent == std::vector<double>{0.25, 0.5, 0.75, 1, 0.25, 0.5, 0.75, 1});
+}
+
 TEST_CASE("a schedule in use is the one it names, with its own defaults, and those can be overridden") {
     const Topology topology = topology_of(4, group("full_mesh"));
     REQUIRE(schedules_in_use().size() >= 12);

@@ -35,6 +35,7 @@ TEST_CASE("the order follows from the collective unless it is given") {
     CHECK(read(pair_text("all_gather")).form() == "all_gather > gemm");
     CHECK(read(pair_text("all_to_all")).form() == "all_to_all > gemm");
     CHECK(read(pair_text("all_to_all", R"(, "order": "gemm_first")")).form() == "gemm > all_to_all");
+    CHECK(read(pair_text("all_gather", R"(, "order": "gemm_first")")).form() == "gemm > all_gather");
     CHECK(read(pair_text("reduce_scatter")).form() == "gemm > reduce_scatter");
     CHECK(read(pair_text("all_reduce")).form() == "gemm > all_reduce");
     CHECK(read(pair_text("all_reduce", R"(, "order": "independent")")).form() == "gemm | all_reduce");
@@ -42,25 +43,31 @@ TEST_CASE("the order follows from the collective unless it is given") {
 }
 
 TEST_CASE("orders and shardings that make no sense are errors") {
-    CHECK_THAT(reading(pair_text("all_gather", R"(, "order": "gemm_first")")),
-               Contains("w.json: /order: is 'gemm_first', but all_gather feeds the GEMM"));
-    CHECK_THAT(reading(pair_text("reduce_scatter", R"(, "order": "collective_first")")),
-               Contains("/order: is 'collective_first', but reduce_scatter takes what the GEMM produces"));
+    CHECK_THAT(
+        reading(pair_text("reduce_scatter", R"(, "order": "collective_first")")),
+        Contains("w.json: /order: is 'collective_first', but reduce_scatter takes what the GEMM produces"));
     CHECK_THAT(reading(pair_text("all_reduce", R"(, "order": "collective_first")")), Contains("/order"));
     CHECK_THAT(reading(pair_text("all_to_all", R"(, "shard_dim": "k")")), Contains("/shard_dim: is 'k'"));
     CHECK_THAT(reading(pair_text("all_gather", R"(, "order": "independent", "shard_dim": "k")")),
                Contains("/shard_dim"));
+    CHECK_THAT(reading(pair_text("all_gather", R"(, "order": "gemm_first", "shard_dim": "k")")),
+               Contains("/shard_dim: is 'k', which only all_gather before a GEMM has"));
     CHECK_THAT(reading(pair_text("all_gathr")), Contains("did you mean 'all_gather'"));
     CHECK_THAT(reading(pair_text("all_gather", R"(, "order": "first")")), Contains("/order: is 'first'"));
 }
 
 TEST_CASE("the operand is A before a GEMM and C after it, in its own type") {
     // A: 10 × 30 fp8 of 1 B. C: 10 × 20 bf16, the output of fp8, of 2 B.
-    CHECK(read(pair_text("all_gather")).pair()->operand().si() == Approx(300));
-    CHECK(read(pair_text("reduce_scatter")).pair()->operand().si() == Approx(400));
-    CHECK(read(pair_text("all_to_all", R"(, "order": "gemm_first")")).pair()->operand().si() == Approx(400));
-    CHECK(read(pair_text("all_gather", R"(, "order": "independent")")).pair()->operand().si() == Approx(300));
-    CHECK(read(pair_text("all_reduce", R"(, "order": "independent")")).pair()->operand().si() == Approx(400));
+    CHECK(read(pair_text("all_gather")).pair()->operand(4).si() == Approx(300));
+    CHECK(read(pair_text("reduce_scatter")).pair()->operand(4).si() == Approx(400));
+    CHECK(read(pair_text("all_to_all", R"(, "order": "gemm_first")")).pair()->operand(4).si() == Approx(400));
+    // All of the C of each of 4 GPUs.
+    CHECK(read(pair_text("all_gather", R"(, "order": "gemm_first")")).pair()->operand(4).si() ==
+          Approx(1600));
+    CHECK(read(pair_text("all_gather", R"(, "order": "independent")")).pair()->operand(4).si() ==
+          Approx(300));
+    CHECK(read(pair_text("all_reduce", R"(, "order": "independent")")).pair()->operand(4).si() ==
+          Approx(400));
 }
 
 TEST_CASE("sizes of a GEMM are whole, positive and sane") {

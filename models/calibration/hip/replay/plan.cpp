@@ -56,6 +56,9 @@ private:
         if (collective != "all_gather" && collective != "reduce_scatter")
             refuse(workload, "collective is " + collective + ", allowed: all_gather, reduce_scatter");
         plan_.gathers = collective == "all_gather";
+        const JsonValue* order = workload.find("order");
+        if (plan_.gathers && order != nullptr && order->text() == "gemm_first")
+            refuse(workload, "order is gemm_first, allowed with all_gather: collective_first");
         const JsonValue& gemm = workload.at("gemm");
         if (gemm.at("dtype").text() != "bf16")
             refuse(gemm, "dtype is " + gemm.at("dtype").text() + ", allowed: bf16");
