@@ -46,6 +46,7 @@ void simulate_set(const AdviseFlags& flags, const ConfigFolder& folder) {
     if (scenarios.empty())
         throw UserError("command line: --topology '" + flags.topology + "' is not in this set of scenarios" +
                         suggestion(flags.topology, topologies_of(set)));
+    if (!flags.out.empty()) require_writable(flags.out);
     const std::string csv = to_csv(simulate(scenarios, folder));
     if (flags.out.empty()) return print(csv);
     write_file_atomically(flags.out, csv);
@@ -53,6 +54,7 @@ void simulate_set(const AdviseFlags& flags, const ConfigFolder& folder) {
 
 void fit(const AdviseFlags& flags, const ConfigFolder& folder) {
     const auto table = read_scenario_table(flags.fit);
+    if (!flags.header.empty()) require_writable(flags.header);
     const Heuristic library = fit_heuristic(table, folder, false), any = fit_heuristic(table, folder, true);
     if (!flags.header.empty()) write_file_atomically(flags.header, to_header(library, any));
     print(to_text(library) + "\n" + to_text(any));

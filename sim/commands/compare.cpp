@@ -19,6 +19,7 @@ int execute(const CompareFlags& flags) {
     std::vector<MeasuredCase> cases = read_measured_cases(flags.traces);
     if (!flags.cost_models.empty())
         for (MeasuredCase& one : cases) one.config.cost_models = flags.cost_models;
+    if (!flags.html.empty()) require_writable(flags.html);
     Comparison comparison = compare(cases, folder);
     comparison.verdicts =
         flags.tolerances.empty() ? judge_cases(comparison) : judge(comparison, flags.tolerances);

@@ -187,16 +187,24 @@ void add_cost_command(CLI::App& app) {
     command->add_option("--topology", flags->topology,
                         "Machine instead of DEVICE_8; a copy goes from GPU 0 to 1");
     command->add_option("--gemm", flags->gemm, "MxNxK");
-    command->add_option("--dtype", flags->dtype, "Data type of --gemm; default bf16");
-    command->add_flag("--accumulate", flags->accumulate, "C is read too (beta = 1)");
-    command->add_option("--copy", flags->copy, "Size of a copy between two GPUs: 4096, 64KB, 64MB, 1GiB ...");
+    CLI::Option* dtype = command->add_option("--dtype", flags->dtype, "Data type of --gemm; default bf16");
+    CLI::Option* accumulate =
+        command->add_flag("--accumulate", flags->accumulate, "C of --gemm is read too (beta = 1)");
+    CLI::Option* copy = command
+                            ->add_option("--copy", flags->copy,
+                                         "Size of a copy between two GPUs: 4096, 64KB, 64MB, 1GiB ...")
+                            ->excludes(dtype, accumulate);
     command->add_option("--agent", flags->agent, "Who copies: dma or cu")
-        ->check(CLI::IsMember({"dma", "cu"}));
+        ->check(CLI::IsMember({"dma", "cu"}))
+        ->needs(copy);
     command->add_option("--cus", flags->cus, "Compute units of a copy by cu; default the device's")
-        ->check(CLI::Range(1, 100'000));
+        ->check(CLI::Range(1, 100'000))
+        ->needs(copy);
     command->add_option("--transfer", flags->transfer, "pull or push")
-        ->check(CLI::IsMember({"pull", "push"}));
-    command->add_option("--from", flags->from, "CSV with columns m,n,k,dtype (and accumulate: 0 or 1)");
+        ->check(CLI::IsMember({"pull", "push"}))
+        ->needs(copy);
+    command->add_option("--from", flags->from, "CSV with columns m,n,k,dtype (and accumulate: 0 or 1)")
+        ->excludes(dtype, accumulate);
     command->add_option("--format", flags->format, "text, json or csv")
         ->check(CLI::IsMember({"text", "json", "csv"}));
     command->add_option("--cost-model", flags->cost_models, "Cost model instead of the default; repeatable")

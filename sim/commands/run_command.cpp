@@ -77,6 +77,8 @@ Json plan_of(const Scenario& scenario, const TaskGraph& graph) {
 void execute(const RunFlags& flags) {
     const ConfigFolder folder = ConfigFolder::standard();
     const Scenario scenario = resolve(config_from(flags, folder), folder);
+    for (const std::string& file : {flags.graph, flags.trace})
+        if (!file.empty()) require_writable(file);
     if (flags.dry_run || !flags.graph.empty()) {
         const TaskGraph graph = scenario.graph();
         if (!flags.graph.empty()) {

@@ -246,22 +246,40 @@ Json read_json_file(const std::filesystem::path& path) {
     return parse_json(content.str(), path.string());
 }
 
-void write_file_atomically(const std::filesystem::path& path, std::string_view content) {
+namespace {
+
+std::filesystem::path temporary_for(const std::filesystem::path& path) {
     std::error_code error;
     if (std::filesystem::is_directory(path, error))
         throw UserError(path.string() + ": is a directory, expected a file to write");
-    const std::filesystem::path temporary = path.string() + ".part";
-    {
-        std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-        out << content;
-        out.flush();
-        if (!out) {
-            out.close();
-            std::filesystem::remove(temporary, error);
-            throw UserError(path.string() +
-                            ": cannot be written (folder missing, no permission, or disk full)");
-        }
-    }
+    return path.string() + ".part";
+}
+
+void write_all(const std::filesystem::path& temporary, const std::filesystem::path& path,
+               std::string_view content) {
+    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
+    out << content;
+    out.flush();
+    if (out) return;
+    out.close();
+    std::error_code error;
+    std::filesystem::remove(temporary, error);
+    throw UserError(path.string() + ": cannot be written (folder missing, no permission, or disk full)");
+}
+
+}  // namespace
+
+void require_writable(const std::filesystem::path& path) {
+    const std::filesystem::path temporary = temporary_for(path);
+    write_all(temporary, path, "");
+    std::error_code error;
+    std::filesystem::remove(temporary, error);
+}
+
+void write_file_atomically(const std::filesystem::path& path, std::string_view content) {
+    const std::filesystem::path temporary = temporary_for(path);
+    write_all(temporary, path, content);
+    std::error_code error;
     // On the disk before it takes the old one's name, or a power cut could leave neither.
     if (const int descriptor = ::open(temporary.c_str(), O_RDONLY | O_CLOEXEC); descriptor >= 0) {
         ::fsync(descriptor);

@@ -31,6 +31,10 @@ class Writing(SimTestCase):
         for flag in ("--trace", "--graph"):
             self.assert_refused([*PAIR, flag, "nowhere/out.json"], "nowhere/out.json", "cannot be written")
 
+    def test_nothing_is_written_where_a_later_file_cannot_be(self):
+        self.assert_refused([*PAIR, "--graph", "graph.json", "--trace", "nowhere/out.json"], "nowhere/out.json")
+        self.assertEqual(list(self.folder.iterdir()), [])
+
     def test_a_folder_in_the_way(self):
         (self.folder / "out.json").mkdir()
         for flag in ("--trace", "--graph"):
@@ -64,6 +68,8 @@ class Cost(SimTestCase):
         self.assert_refused(["cost", "--gemm", "8x8x8"], "--device")
         self.assert_refused(["cost", "--device", "h20", "--gemm", "8x8x8"], "h20", "'h200'")
         self.assert_refused(["cost", "--device", "h200", "--gemm", "8x8x8", "--dtype", "bf61"], "'bf61'", "'bf16'")
+        for unused in (["--from", "a.csv", "--dtype", "fp8"], ["--copy", "1MB", "--accumulate"], ["--gemm", "8x8x8", "--cus", "4"]):
+            self.assert_refused(["cost", "--device", "h200", *unused], unused[2])
         self.assert_refused(["cost", "--device", "h200", "--gemm", "8x8x8", "--format", "csv"], "--from")
 
     def test_sizes(self):
