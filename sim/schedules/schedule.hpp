@@ -31,6 +31,7 @@ struct ScheduleEntry {
     bool (*handles)(const Workload&) = nullptr;  ///< forms of workload it makes sense for
     std::unique_ptr<Schedule> (*make)() = nullptr;
     Json defaults = Json::object();  ///< parameters with another default than schedule_parameters() says
+    bool proposed = false;  ///< needs hardware that has been proposed but not built, so nobody is advised it
 };
 
 std::span<const ScheduleEntry> schedules();

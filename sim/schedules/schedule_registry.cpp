@@ -12,6 +12,7 @@ std::unique_ptr<Schedule> make_ring_chunked();
 std::unique_ptr<Schedule> make_hierarchical_chunked();
 std::unique_ptr<Schedule> make_ficco();
 std::unique_ptr<Schedule> make_flag_gated();
+std::unique_ptr<Schedule> make_t3();
 template <CommShape shape, Uniformity uniformity, Granularity granularity>
 std::unique_ptr<Schedule> make_ficco_point();
 
@@ -34,6 +35,11 @@ bool dependent_pair(const Workload& workload) {
 bool gateable(const Workload& workload) {
     return dependent_pair(workload) && workload.pair()->shard_dim == ShardDim::m;
 }
+bool reduces(const Workload& workload) {
+    const Pair* pair = workload.pair();
+    return pair != nullptr && pair->order == Order::gemm_first &&
+           pair->collective != CollectiveKind::all_to_all;
+}
 // Rings and hierarchies forward what they received, which an all-to-all has no use for; with tokens in K a
 // ring is one of K-slabs, the same transfers with accumulating GEMMs.
 bool forwards(const Workload& workload) {
@@ -44,6 +50,7 @@ const std::vector<std::string> whole{"agent",     "transfer", "copy_cus", "copy_
                                      "algorithm", "channels", "gemm_cus", "dma_commands",  "prelaunch"};
 const std::vector<std::string> shards{"agent", "transfer", "copy_cus", "copy_priority", "order"};
 const std::vector<std::string> ring{"chunks", "agent", "transfer", "copy_cus", "copy_priority", "gemm"};
+const std::vector<std::string> triggered{"chunks", "agent", "copy_cus", "copy_priority"};
 const std::vector<std::string> gated{"chunks", "agent", "transfer", "copy_cus", "copy_priority", "order"};
 const std::vector<std::string> pieces{"chunks",        "agent", "transfer", "copy_cus",
                                       "copy_priority", "order", "scatter"};
@@ -92,6 +99,11 @@ std::span<const ScheduleEntry> schedules() {
         {"flag_gated",
          "One GEMM a GPU, whose thread blocks poll a flag for each piece, or set one (fused kernels).", gated,
          false, gateable, make_flag_gated},
+        {"t3",
+         "T3 (arXiv 2401.16677): one GEMM a GPU whose stores trigger a ring reduce-scatter chunk by chunk; "
+         "the "
+         "memory at the destination adds what comes (where device/near_memory can, else kernels add).",
+         triggered, true, reduces, make_t3, Json::object(), true},
     };
     return entries;
 }

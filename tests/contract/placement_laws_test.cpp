@@ -218,7 +218,7 @@ TEST_CASE("a placed graph gives the result of serial in any order that it allows
                   static_cast<std::ptrdiff_t>(expected.size() / 2));
             for (const ScheduleEntry& entry : schedules())
                 for (const Json& given : variants) {
-                    if (entry.name == "flag_gated" || !entry.handles(workload) || !accepts(entry, given))
+                    if (uses_flags(entry) || !entry.handles(workload) || !accepts(entry, given))
                         continue;
                     INFO(machine << " " << name_of(kind) << " " << entry.name << " " << given.dump());
                     for (unsigned seed = 1; seed <= 2; ++seed) {
@@ -244,7 +244,7 @@ TEST_CASE("a placed graph gives the result of serial in any order that it allows
     }
     CHECK(cases >= 3 * 2 * 50);
     CHECK(placed.size() ==
-          schedules().size() - 2);  // all but flag_gated, and concurrent, which has no such pair
+          schedules().size() - 3);  // all but those, and concurrent, which has no such pair
 }
 
 TEST_CASE("a graph without a placement says why") {
