@@ -31,7 +31,7 @@ struct ScheduleEntry {
     bool (*handles)(const Workload&) = nullptr;  ///< forms of workload it makes sense for
     std::unique_ptr<Schedule> (*make)() = nullptr;
     Json defaults = Json::object();  ///< parameters with another default than schedule_parameters() says
-    bool proposed = false;  ///< needs hardware that has been proposed but not built, so nobody is advised it
+    bool advised = true;             ///< a candidate of `sim advise`
 };
 
 std::span<const ScheduleEntry> schedules();

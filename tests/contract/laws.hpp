@@ -36,7 +36,8 @@ inline std::vector<Workload> workload_forms() {
 inline const std::map<std::string, Machine>& law_machines() {
     static const std::map<std::string, Machine> machines = [] {
         std::map<std::string, Machine> result;
-        for (const std::string name : {"mi300x_1", "mi300x_8", "h200_4", "mi250x_8", "torus_4x4", "mi300x_16"})
+        for (const std::string name :
+             {"mi300x_1", "mi300x_8", "h200_4", "mi250x_8", "torus_4x4", "mi300x_16"})
             result.emplace(name, shipped_machine(name));
         return result;
     }();
@@ -58,7 +59,7 @@ inline TaskGraph build(const ScheduleEntry& entry, const Workload& workload, con
 
 /// Its GEMMs poll or set flags on the way, so that there is no placement to execute it by.
 inline bool uses_flags(const ScheduleEntry& entry) {
-    return entry.name == "flag_gated" || entry.name == "t3";
+    return entry.name == "flag_gated" || entry.name == "t3" || entry.name == "work_group_fused";
 }
 
 /// Calls `law(entry, workload)` for every schedule and every form of workload that it handles; returns how

@@ -244,7 +244,7 @@ TEST_CASE("a placed graph gives the result of serial in any order that it allows
     }
     CHECK(cases >= 3 * 2 * 50);
     CHECK(placed.size() ==
-          schedules().size() - 3);  // all but those, and concurrent, which has no such pair
+          schedules().size() - 4);  // all but those, and concurrent, which has no such pair
 }
 
 TEST_CASE("a graph without a placement says why") {

@@ -160,6 +160,7 @@ TEST_CASE("the configs that the documentation names are there", "[configs]") {
                                                "devices/t3_gpu",
                                                "devices/mi100",
                                                "topologies/t3_ring_8",
+                                               "topologies/mi210_4",
                                                "topologies/mi100_1",
                                                "workloads/bert_large_b32_n128_fp32",
                                                "topologies/mi300x_1",
