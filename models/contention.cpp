@@ -101,6 +101,7 @@ void claim_compute_units(const Task& task, const Machine& machine, bool library_
 void add_interference(const Task& task, const Machine& machine, Cost& cost, bool library_runs) {
     const DeviceSpec& device = machine.topology.device();
     const auto* copy = std::get_if<CopyWork>(&task.work);
+    if (copy != nullptr && copy->stored) return;  // part of the kernel that stores
     const bool kernel = copy == nullptr || copy->agent == Agent::cu;
     if (kernel) claim_compute_units(task, machine, library_runs, cost);
     if (copy != nullptr) disturb_gemms(*copy, machine, cost);

@@ -23,7 +23,7 @@ class DmaCopy final : public CostModel {
 public:
     bool handles(const Task& task) const override {
         const auto* copy = std::get_if<CopyWork>(&task.work);
-        return copy != nullptr && copy->agent == Agent::dma;
+        return copy != nullptr && copy->agent == Agent::dma && !copy->stored;
     }
 
     Cost cost(const Task& task, const Machine& machine) const override {
@@ -33,7 +33,9 @@ public:
         const Route route = machine.topology.route(copy.src, copy.dst);
 
         Cost cost;
-        cost.setup = route.latency;
+        // Data that the memory adds are written and not waited for: the engine goes on while the last of them
+        // are under way.
+        if (!copy.added) cost.setup = route.latency;
         // Between nodes the NIC's own engine moves the data, and the route's latency is that of a whole RDMA
         // write.
         if (!route.through_nic) {
@@ -53,6 +55,7 @@ public:
         else if (!route.through_nic)
             cost.setup += (copy.direction == Direction::pull ? dma.pull_start : dma.start) +
                           std::min(copy.bytes, dma.ramp) / rate;
+        if (copy.added) cost.completion += route.latency;
         use_memory(copy, resources, cost);
         return cost;
     }

@@ -24,7 +24,7 @@ class KernelCopy final : public CostModel {
 public:
     bool handles(const Task& task) const override {
         const auto* copy = std::get_if<CopyWork>(&task.work);
-        return copy != nullptr && copy->agent == Agent::cu;
+        return copy != nullptr && copy->agent == Agent::cu && !copy->stored;
     }
 
     Cost cost(const Task& task, const Machine& machine) const override {

@@ -9,13 +9,14 @@ namespace overlap {
 std::unique_ptr<CostModel> make_gemm_measured();
 std::unique_ptr<CostModel> make_gemm_tiled();
 std::unique_ptr<CostModel> make_gemm_roofline();
+std::unique_ptr<CostModel> make_kernel_store();
 std::unique_ptr<CostModel> make_dma_copy();
 std::unique_ptr<CostModel> make_kernel_copy();
 std::unique_ptr<CostModel> make_streaming();
 std::unique_ptr<CostModel> make_library_kernel();
 
 std::span<const CostModelEntry> cost_models() {
-    static const std::array<CostModelEntry, 7> entries{{
+    static const std::array<CostModelEntry, 8> entries{{
         {"gemm_measured", "gemm",
          "The measured time of a shape that the calibration lists (H200: the parts of many operators); "
          "gemm_tiled for every other.",
@@ -27,6 +28,9 @@ std::span<const CostModelEntry> cost_models() {
         {"gemm_roofline", "gemm",
          "FLOPs at the datasheet rate or operands once through HBM; no tiles, so no decomposition loss.",
          make_gemm_roofline},
+        {"kernel_store", "copy by the stores of the kernel that makes it",
+         "Bytes over the links as they are made; no engine, no launch, no read at the source.",
+         make_kernel_store},
         {"dma_copy", "copy by dma",
          "Command, schedule, start, bytes at the engine's or the narrowest link's rate, completion; also "
          "broadcasts, swaps, batches back to back, pre-launched.",

@@ -24,20 +24,22 @@ double ceil_div(double a, double b) {
 
 /// What does not depend on the tile.
 struct Problem {
-    double m, n, k;
+    double batch, m, n, k;
     double operand_element;            // bytes
-    double a, b, c;                    // bytes of the matrices
+    double a, b, c;                    // bytes of the matrices, of the whole batch
     double c_passes, epilogue_factor;  // 1, or 2 when C is read as well
 };
 
 Problem describe(const GemmShape& shape) {
-    return {.m = static_cast<double>(shape.m),
+    const auto batch = static_cast<double>(shape.batch);
+    return {.batch = batch,
+            .m = static_cast<double>(shape.m),
             .n = static_cast<double>(shape.n),
             .k = static_cast<double>(shape.k),
             .operand_element = element_size(shape.dtype).si(),
-            .a = matrix_size(shape.m, shape.k, shape.dtype).si(),
-            .b = matrix_size(shape.k, shape.n, shape.dtype).si(),
-            .c = matrix_size(shape.m, shape.n, output_type(shape.dtype)).si(),
+            .a = batch * matrix_size(shape.m, shape.k, shape.dtype).si(),
+            .b = batch * matrix_size(shape.k, shape.n, shape.dtype).si(),
+            .c = batch * matrix_size(shape.m, shape.n, output_type(shape.dtype)).si(),
             .c_passes = 1,
             .epilogue_factor = 1};
 }
@@ -53,7 +55,7 @@ double effective_waves(double waves, const GemmParameters& p) {
 /// How one tile and split-K cover the problem.
 struct Cover {
     const GemmTile* tile = nullptr;
-    double rows = 0, columns = 0;  // of tiles
+    double rows = 0, columns = 0;  // of tiles, of one GEMM of the batch
     double split = 1;
     double depth = 0;  // K of one split, padded
     double waves = 0, waves_cost = 0;
@@ -63,7 +65,7 @@ struct Cover {
 Cover cover(const Problem& problem, const GemmParameters& p, const GemmTile& tile, double rows,
             double columns, double split) {
     const auto k_step = static_cast<double>(p.k_step);
-    const double tiles = rows * columns * split, waves = tiles / p.compute_units;
+    const double tiles = problem.batch * rows * columns * split, waves = tiles / p.compute_units;
     return {.tile = &tile,
             .rows = rows,
             .columns = columns,
@@ -80,13 +82,15 @@ Cover cover(const Problem& problem, const GemmParameters& p, const GemmTile& til
 /// last-level cache smoothly.
 double hbm_bytes(const Problem& problem, const GemmParameters& p, const Cover& cover) {
     const auto tm = static_cast<double>(cover.tile->m), tn = static_cast<double>(cover.tile->n);
-    const double wave_tiles = cover.active / cover.split;
+    const double one = cover.rows * cover.columns;  // tiles of one GEMM of the batch, and so many at a time:
+    const double together = std::max(1.0, cover.active / cover.split / one);
+    const double wave_tiles = cover.active / cover.split / together;
     double wave_rows = std::min(std::max(std::sqrt(wave_tiles * tn / tm), 1.0), cover.rows);
     const double wave_columns = std::min(std::max(wave_tiles / wave_rows, 1.0), cover.columns);
     wave_rows = std::min(std::max(wave_tiles / wave_columns, 1.0), cover.rows);
-    const double wave = (wave_rows * tm + wave_columns * tn) * problem.k * problem.operand_element;
+    const double wave = together * (wave_rows * tm + wave_columns * tn) * problem.k * problem.operand_element;
     const double reread = std::max(0.0, wave * std::max(1.0, cover.waves) - problem.a - problem.b);
-    const double working_set = std::min(problem.a, problem.b) + wave;
+    const double working_set = std::min(problem.a, problem.b) / problem.batch + wave;
     const double overflow = working_set / (working_set + p.reuse_cache.si());
     return problem.a + problem.b + problem.c * problem.c_passes + reread * overflow * overflow;
 }
@@ -123,7 +127,7 @@ double compute_time(const Problem& problem, const GemmParameters& p, const Cover
 }
 
 double partial_results(const Problem& problem, const Cover& cover) {
-    return cover.split > 1 ? problem.m * problem.n * partial_result_bytes * cover.split : 0;
+    return cover.split > 1 ? problem.batch * problem.m * problem.n * partial_result_bytes * cover.split : 0;
 }
 
 double reduction_time(const Problem& problem, const GemmParameters& p, const Cover& cover) {
@@ -145,7 +149,8 @@ Cover choose(const Problem& problem, const GemmParameters& p) {
         const double columns = ceil_div(problem.n, static_cast<double>(tile.n));
         for (const double split : split_k_choices) {
             // Splitting is for GEMMs that leave units idle.
-            if (split > 1 && (rows * columns > p.compute_units || problem.k < split * shortest_split))
+            if (split > 1 &&
+                (problem.batch * rows * columns > p.compute_units || problem.k < split * shortest_split))
                 continue;
             const Cover tried = cover(problem, p, tile, rows, columns, split);
             const double compute = compute_time(problem, p, tried),
@@ -193,8 +198,8 @@ GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& paramet
     return {.launch = p.launch,
             .body = Seconds(body * (1 + p.sustained_slowdown * hot / (hot + p.sustained_time.si()))),
             .hbm_traffic = Bytes(bytes + 2 * partial_results(problem, chosen)),
-            .compute_units_busy =
-                std::min(chosen.active, chosen.rows * chosen.columns * chosen.split / chosen.waves_cost),
+            .compute_units_busy = std::min(chosen.active, problem.batch * chosen.rows * chosen.columns *
+                                                              chosen.split / chosen.waves_cost),
             .tile_m = chosen.tile->m,
             .tile_n = chosen.tile->n,
             .split_k = static_cast<std::int64_t>(chosen.split),

@@ -53,6 +53,8 @@ struct GemmEstimate {
 /// for 50 µs and more; see configs/calibrations/ for each device. Ignores: operand layouts, leading
 /// dimensions other than K, cache left warm by the kernel before, data-dependent power.
 ///
+/// A batch is one kernel over the tiles of all its GEMMs (an estimate: no public table has batches).
+///
 /// `units`: compute units that the kernel may use, of those that the parameters are for; 0: all. The library
 /// picks tile and split as if it had all, since a mask of its stream is not known to it; each unit keeps its
 /// rate. Ignores: a clock that may rise, and caches that thrash less, with fewer units at work.

@@ -19,8 +19,9 @@ public:
         if (peak == device.peak.end())
             throw UserError("device " + device.name + " has no peak rate for " + name_of(shape.dtype));
         const Bytes c = matrix_size(shape.m, shape.n, output_type(shape.dtype));
-        const Bytes hbm = matrix_size(shape.m, shape.k, shape.dtype) +
-                          matrix_size(shape.k, shape.n, shape.dtype) + (shape.accumulate ? 2.0 : 1.0) * c;
+        const Bytes hbm = static_cast<double>(shape.batch) *
+                          (matrix_size(shape.m, shape.k, shape.dtype) +
+                           matrix_size(shape.k, shape.n, shape.dtype) + (shape.accumulate ? 2.0 : 1.0) * c);
         const bool masked = task.gemm_cus > 0 && task.gemm_cus < device.compute_units;
         const double units = masked ? task.gemm_cus : device.compute_units;
         Cost cost;

@@ -12,7 +12,9 @@ namespace overlap {
 
 struct ByShape {
     bool operator()(const GemmShape& a, const GemmShape& b) const {
-        const auto key = [](const GemmShape& s) { return std::tuple(s.dtype, s.accumulate, s.n, s.k, s.m); };
+        const auto key = [](const GemmShape& s) {
+            return std::tuple(s.dtype, s.accumulate, s.n, s.k, s.m, s.batch);
+        };
         return key(a) < key(b);
     }
 };

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <utility>
@@ -11,7 +12,8 @@ namespace {
 // the channels that it is given; these are held as compute units, its bytes spread evenly over the routes to
 // all peers, each read and written once in HBM at either end. A library that has another protocol for small
 // operands takes the faster one (with all channels: nothing is known of fewer). Good for the sizes the lines
-// were fitted to, which their sources say.
+// were fitted to, which their sources say. A simulated library that goes round a ring (arXiv 2401.16677) has
+// its lines from bandwidths, and in addition the latency of each step and the last sum, which nothing hides.
 class LibraryKernel final : public CostModel {
 public:
     bool handles(const Task& task) const override { return task.kind() == TaskKind::collective; }
@@ -49,19 +51,45 @@ public:
         cost.handoff = device.launch.dependency;
         cost.remote_handoff = device.launch.remote_dependency;
         cost.flag = device.launch.flag;
-        for (int peer = 0; peer < ranks; ++peer) {
-            if (peer == task.gpu) continue;
-            const Route route = machine.topology.route(task.gpu, peer);
-            for (const std::size_t link : route.links)
-                cost.demands.push_back({machine.resources.link(link), to_each_peer.si()});
-            cost.demands.push_back({machine.resources.hbm(peer), to_each_peer.si()});
-            cost.demands.push_back({machine.resources.hbm(task.gpu), to_each_peer.si()});
-        }
+        if (library.pattern == CollectivePattern::ring)
+            go_round(work, task.gpu, machine, on_bus, cost);
+        else
+            go_straight(task.gpu, machine, to_each_peer, cost);
         cost.holds.push_back({machine.resources.compute_units(task.gpu), channels});
         return cost;
     }
 
 private:
+    static void go_straight(int gpu, const Machine& machine, Bytes to_each_peer, Cost& cost) {
+        for (int peer = 0; peer < machine.topology.gpus(); ++peer) {
+            if (peer == gpu) continue;
+            for (const std::size_t link : machine.topology.route(gpu, peer).links)
+                cost.demands.push_back({machine.resources.link(link), to_each_peer.si()});
+            cost.demands.push_back({machine.resources.hbm(peer), to_each_peer.si()});
+            cost.demands.push_back({machine.resources.hbm(gpu), to_each_peer.si()});
+        }
+    }
+
+    // Of P pieces of an operand, each rank sends and gets P−1: read once and written once. To reduce, it
+    // reads its own part of every piece beside that (the partial sum that it sends on, and its own one last),
+    // and writes the last sum: 3P−1 in all, 2P−1 of them read.
+    static void go_round(const CollectiveKernelWork& work, int gpu, const Machine& machine, Bytes on_bus,
+                         Cost& cost) {
+        const std::vector<int>& ring = machine.topology.ring();
+        const auto at = std::find(ring.begin(), ring.end(), gpu);
+        const int next = at + 1 == ring.end() ? ring.front() : *(at + 1);
+        const Route route = machine.topology.route(gpu, next);
+        const Bytes piece = work.operand / machine.topology.gpus();
+        const bool sums =
+            work.kind == CollectiveKind::reduce_scatter || work.kind == CollectiveKind::all_reduce;
+        const Bytes last_sum = sums ? 3.0 * piece : Bytes();
+        cost.setup = (on_bus / piece) * route.latency + last_sum / machine.topology.device().hbm;
+        for (const std::size_t link : route.links)
+            cost.demands.push_back({machine.resources.link(link), on_bus.si()});
+        const Bytes summed = sums ? work.operand + piece : Bytes();
+        cost.demands.push_back({machine.resources.hbm(gpu), (2.0 * on_bus + summed).si()});
+    }
+
     // Between measured numbers of channels the rate is a power of the number; below the least it is
     // proportional to it.
     static BytesPerSecond bus_rate(const DeviceSpec::Library::Fit& fit, double channels, CollectiveKind kind,

@@ -70,7 +70,7 @@ std::vector<Candidate> candidates_for(const Workload& workload, const Topology& 
     if (agents.empty()) agents = all_agents;
     std::vector<Candidate> result;
     for (const ScheduleEntry& schedule : schedules()) {
-        if (!schedule.handles(workload) || same_as_another(schedule, topology)) continue;
+        if (!schedule.handles(workload) || !schedule.advised || same_as_another(schedule, topology)) continue;
         const bool cuts = takes(schedule, "chunks"), columns = schedule.name.ends_with("_2d");
         for (const std::string& agent : agents)
             for (const std::string& transfer : directions(agent)) {

@@ -16,8 +16,8 @@ using RankTasks = std::vector<std::vector<TaskId>>;
 /// Turns a collective into transfer and reduce tasks.
 /// Contract: `ready[r]` are the tasks after which rank r's own operand is there; the result says after which
 /// tasks rank r has all that the collective gives it. Every rank sends and receives the bytes of the closed
-/// form: (P−1)/P of the operand, twice that for all_reduce. An algorithm that forwards pieces of an all_to_all
-/// sends them twice and says so. P = 1 adds no task. Called only for kinds it `handles`.
+/// form: (P−1)/P of the operand, twice that for all_reduce. An algorithm that forwards pieces of an
+/// all_to_all sends them twice and says so. P = 1 adds no task. Called only for kinds it `handles`.
 class CollectiveAlgorithm {
 public:
     virtual ~CollectiveAlgorithm() = default;

@@ -94,9 +94,7 @@ private:
     static RankTasks distribute(Bytes piece, bool reduces, const RankTasks& ready, Transfers& transfers) {
         const int per_node = transfers.ranks_per_node();
         RankTasks arrived(ready.size());
-        const auto at = [](auto& tasks, int rank) -> auto& {
-            return tasks[static_cast<std::size_t>(rank)];
-        };
+        const auto at = [](auto& tasks, int rank) -> auto& { return tasks[static_cast<std::size_t>(rank)]; };
         const auto collect = [&](int rank, Bytes bytes, std::vector<TaskId>& into) {
             for (const int peer : transfers.node_peers(rank))
                 into.push_back(transfers.copy(peer, rank, {bytes, bytes}, at(ready, peer)));

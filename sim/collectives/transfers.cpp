@@ -29,6 +29,8 @@ Task Transfers::transfer(int src, int dst, const Payload& payload) const {
     const bool pull = options_.direction == Direction::pull;
     CopyWork work{src, dst, payload.bytes, payload.run, options_.agent, options_.direction, options_.cus};
     work.prelaunched = options_.prelaunch;
+    work.stored = options_.stored;
+    work.added = options_.added;
     Task task;
     task.work = work;
     task.gpu = pull ? dst : src;

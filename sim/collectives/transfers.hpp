@@ -35,6 +35,7 @@ struct TransferOptions {
     bool single_stream = false;                ///< one transfer stream a GPU instead of one per peer
     DmaCommands commands = DmaCommands::copy;  ///< of collectives that are not cut
     bool prelaunch = false;                    ///< CopyWork::prelaunched
+    bool stored = false, added = false;        ///< CopyWork::stored and added
 };
 
 /// What a transfer carries: for names in reports, and for its size.

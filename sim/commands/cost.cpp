@@ -9,8 +9,8 @@
 #include "models/cost_model_registry.hpp"
 #include "models/gemm_model.hpp"
 #include "sim/commands/commands.hpp"
-#include "sim/core/csv_table.hpp"
 #include "sim/commands/sizes.hpp"
+#include "sim/core/csv_table.hpp"
 #include "sim/run.hpp"
 
 namespace overlap {
@@ -190,10 +190,10 @@ void add_cost_command(CLI::App& app) {
     CLI::Option* dtype = command->add_option("--dtype", flags->dtype, "Data type of --gemm; default bf16");
     CLI::Option* accumulate =
         command->add_flag("--accumulate", flags->accumulate, "C of --gemm is read too (beta = 1)");
-    CLI::Option* copy = command
-                            ->add_option("--copy", flags->copy,
-                                         "Size of a copy between two GPUs: 4096, 64KB, 64MB, 1GiB ...")
-                            ->excludes(dtype, accumulate);
+    CLI::Option* copy =
+        command
+            ->add_option("--copy", flags->copy, "Size of a copy between two GPUs: 4096, 64KB, 64MB, 1GiB ...")
+            ->excludes(dtype, accumulate);
     command->add_option("--agent", flags->agent, "Who copies: dma or cu")
         ->check(CLI::IsMember({"dma", "cu"}))
         ->needs(copy);

@@ -9,16 +9,19 @@
 
 namespace overlap {
 
-/// C[M,N] = A[M,K] · B[K,N], row-major; all dimensions are of one GPU.
+/// C[M,N] = A[M,K] · B[K,N], row-major; all dimensions are of one GPU. A batch is so many of these, each with
+/// operands of its own, in one kernel.
 struct GemmShape {
     std::int64_t m = 0;
     std::int64_t n = 0;
     std::int64_t k = 0;
     DType dtype = DType::bf16;
     bool accumulate = false;  ///< C += A·B: C is read as well as written
+    std::int64_t batch = 1;   ///< other than 1 in lists of operators only
 
     Flops flops() const {
-        return Flops(2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
+        return Flops(2.0 * static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n) *
+                     static_cast<double>(k));
     }
     friend bool operator==(const GemmShape&, const GemmShape&) = default;
 };

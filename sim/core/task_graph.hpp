@@ -42,7 +42,9 @@ struct CopyWork {
     /// Back to back: the engine is told at once of `batch` commands, of which this is number `place`, and
     /// signals the end of the last. All of them on one stream and one engine of the GPU.
     std::uint16_t place = 0, batch = 1;
-    int second = -1;  ///< of a broadcast: the other GPU that it writes to
+    bool stored = false;  ///< by the kernel that makes the bytes, which stores them at `dst` and not at `src`
+    bool added = false;   ///< the memory at `dst` adds them to what it holds (DeviceSpec::near_memory)
+    int second = -1;      ///< of a broadcast: the other GPU that it writes to
 };
 
 /// Calls `move(src, dst)` for every way that the bytes of a copy go.

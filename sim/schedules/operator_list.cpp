@@ -22,6 +22,8 @@ std::vector<Operator> operators_of(const Workload& workload, int ranks) {
     return {collective, gemm};
 }
 
+}  // namespace
+
 Work compute_work(const Operator& op) {
     if (const auto* shape = std::get_if<GemmShape>(&op.work)) return *shape;
     if (const auto* streaming = std::get_if<StreamingWork>(&op.work))
@@ -29,8 +31,6 @@ Work compute_work(const Operator& op) {
     const auto& reduction = std::get<ReductionWork>(op.work);
     return ReduceWork{reduction.bytes, reduction.parts};
 }
-
-}  // namespace
 
 std::vector<CollectiveKind> collectives_of(const Workload& workload) {
     std::vector<CollectiveKind> kinds;

@@ -4,6 +4,8 @@
 
 namespace overlap {
 
+/// The task of an operator that is no collective.
+Work compute_work(const Operator& op);
 /// The collectives of a workload, in its order.
 std::vector<CollectiveKind> collectives_of(const Workload& workload);
 /// Whether whole collectives of this kind can be put into these DMA commands.

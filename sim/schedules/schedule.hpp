@@ -31,6 +31,7 @@ struct ScheduleEntry {
     bool (*handles)(const Workload&) = nullptr;  ///< forms of workload it makes sense for
     std::unique_ptr<Schedule> (*make)() = nullptr;
     Json defaults = Json::object();  ///< parameters with another default than schedule_parameters() says
+    bool advised = true;             ///< a candidate of `sim advise`
 };
 
 std::span<const ScheduleEntry> schedules();

@@ -12,6 +12,8 @@ std::unique_ptr<Schedule> make_ring_chunked();
 std::unique_ptr<Schedule> make_hierarchical_chunked();
 std::unique_ptr<Schedule> make_ficco();
 std::unique_ptr<Schedule> make_flag_gated();
+std::unique_ptr<Schedule> make_t3();
+std::unique_ptr<Schedule> make_work_group_fused();
 template <CommShape shape, Uniformity uniformity, Granularity granularity>
 std::unique_ptr<Schedule> make_ficco_point();
 
@@ -38,6 +40,22 @@ bool computes_several_shards(const Workload& workload) {
 bool gateable(const Workload& workload) {
     return dependent_pair(workload) && workload.pair()->shard_dim == ShardDim::m;
 }
+bool reduces(const Workload& workload) {
+    const Pair* pair = workload.pair();
+    return pair != nullptr && pair->order == Order::gemm_first &&
+           (pair->collective == CollectiveKind::reduce_scatter ||
+            pair->collective == CollectiveKind::all_reduce);
+}
+// A GEMM or a memory-bound operator, and a collective of what it makes.
+bool produces(const Workload& workload) {
+    if (const Pair* pair = workload.pair())
+        return pair->order == Order::gemm_first && !pair->gathers_results();
+    const auto& operators = std::get<std::vector<Operator>>(workload.content);
+    if (operators.size() != 2 || operators[1].needs != std::vector<std::size_t>{0}) return false;
+    const auto* collective = std::get_if<CollectiveWork>(&operators[1].work);
+    return collective != nullptr && collective->kind != CollectiveKind::all_gather &&
+           !std::holds_alternative<CollectiveWork>(operators[0].work);
+}
 // Rings and hierarchies forward what they received, which an all-to-all has no use for; with tokens in K a
 // ring is one of K-slabs, the same transfers with accumulating GEMMs.
 bool forwards(const Workload& workload) {
@@ -50,6 +68,8 @@ const std::vector<std::string> shards{"agent", "transfer", "copy_cus", "copy_pri
 const std::vector<std::string> ring{"chunks", "agent", "transfer", "copy_cus", "copy_priority", "gemm"};
 const std::vector<std::string> gated{"chunks",        "agent", "transfer", "copy_cus",
                                      "copy_priority", "order", "gemm_cus", "prelaunch"};
+const std::vector<std::string> triggered{"chunks", "agent", "copy_cus", "copy_priority"};
+const std::vector<std::string> stores{"chunks", "agent", "copy_cus", "copy_priority", "order"};
 const std::vector<std::string> pieces{"chunks",        "agent", "transfer", "copy_cus",
                                       "copy_priority", "order", "scatter"};
 const std::vector<std::string> space{"comm_shape", "uniformity", "granularity",   "chunks", "agent",
@@ -97,6 +117,16 @@ std::span<const ScheduleEntry> schedules() {
         {"flag_gated",
          "One GEMM a GPU, whose thread blocks poll a flag for each piece, or set one (fused kernels).", gated,
          false, gateable, make_flag_gated},
+        {"t3",
+         "T3 (arXiv 2401.16677): one GEMM a GPU whose stores trigger a ring reduce-scatter chunk by chunk; "
+         "the "
+         "memory at the destination adds what comes (where device/near_memory can, else kernels add).",
+         triggered, true, reduces, make_t3, Json::object(), false},
+        {"work_group_fused",
+         "Fused computation and collective (arXiv 2305.06942): one kernel a GPU whose work-groups store "
+         "results "
+         "at the peer they are for as they end, remote ones first; also a memory-bound operator's.",
+         stores, false, produces, make_work_group_fused, Json::object(), false},
     };
     return entries;
 }

@@ -84,6 +84,7 @@ DeviceSpec read(ConfigObject config, ConfigObject* calibration) {
     device.hbm = rate(config, "hbm_GBps");
     device.last_level_cache = megabytes(config.sourced("last_level_cache_MB", {0.1, 1e5}));
     config.sourced("board_power_W", {1, 1e5});
+    choose(config, "near_memory", near_memory_names, device.near_memory);
 
     ConfigObject launch = calibrated(config, "launch");
     device.launch.kernel = time(launch, "kernel_us");
@@ -163,6 +164,7 @@ DeviceSpec read(ConfigObject config, ConfigObject* calibration) {
         library.text("name");
         device.collective_library.channels = count(library, "channels", 1024);
         choose(library, "residency", residency_names, device.collective_library.residency);
+        choose(library, "pattern", collective_pattern_names, device.collective_library.pattern);
         for (std::size_t kind = 0; kind < collective_names.size(); ++kind) {
             if (!library.has(collective_names[kind])) continue;
             ConfigObject fit = library.object(collective_names[kind]);

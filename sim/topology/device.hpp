@@ -32,6 +32,14 @@ inline const std::array<std::string, 2> pull_server_names{"receiver", "sender"};
 enum class Residency { shared, tiled, persistent };
 inline const std::array<std::string, 3> residency_names{"shared", "tiled", "persistent"};
 
+/// What the memory itself does with data that copies bring: it may add them to what it holds.
+enum class NearMemory { none, add };
+inline const std::array<std::string, 2> near_memory_names{"none", "add"};
+
+/// How a library's collective goes to the peers: each straight to each, or from neighbour to neighbour.
+enum class CollectivePattern { direct, ring };
+inline const std::array<std::string, 2> collective_pattern_names{"direct", "ring"};
+
 /// Kinds of work that can have weights of their own (stream: local copies, reductions, element-wise).
 enum class TaskClass { gemm, copy_dma, copy_cu, stream, collective };
 inline const std::array<std::string, 5> task_class_names{"gemm", "copy_dma", "copy_cu", "stream",
@@ -49,6 +57,7 @@ struct DeviceSpec {
     BytesPerSecond hbm_peak;  ///< datasheet; for reports only
     BytesPerSecond hbm;       ///< achieved by a streaming copy, read + written bytes
     Bytes last_level_cache;
+    NearMemory near_memory = NearMemory::none;
 
     struct Launch {
         Seconds kernel;             ///< gap between two kernels queued back to back on one stream
@@ -136,6 +145,8 @@ struct DeviceSpec {
         /// What becomes of its kernel beside a GEMM where launch.residency is shared. Apart from copy
         /// kernels, since none of its thread blocks gets anywhere before all of them are on the GPU.
         Residency residency = Residency::shared;
+        /// ring: of a library that is simulated, not measured; what its steps add to a line is worked out.
+        CollectivePattern pattern = CollectivePattern::direct;
         std::map<CollectiveKind, Fit> collectives;
     } collective_library;
 

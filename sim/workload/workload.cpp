@@ -55,6 +55,8 @@ Operator read_operator(ConfigObject config, const std::vector<Operator>& earlier
     switch (config.choice("type", types)) {
         case 0:
             op.work = read_gemm(config);
+            if (config.has("batch"))
+                std::get<GemmShape>(op.work).batch = config.integer("batch", 1, largest_dimension);
             break;
         case 1: {
             CollectiveWork work;
@@ -159,6 +161,7 @@ Json to_json(const Workload& workload) {
         if (const auto* shape = std::get_if<GemmShape>(&op.work)) {
             entry["type"] = "gemm";
             put_gemm(entry, *shape);
+            if (shape->batch > 1) entry["batch"] = shape->batch;
         } else if (const auto* collective = std::get_if<CollectiveWork>(&op.work)) {
             entry["type"] = "collective";
             entry["collective"] = name_of(collective->kind);

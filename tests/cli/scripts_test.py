@@ -56,6 +56,30 @@ class Scripts(SimTestCase):
         self.assertIn("usage", done.stderr)
 
 
+class BertWorkloads(SimTestCase):
+    SCRIPT = ROOT / "scripts" / "bert_workloads"
+
+    def start(self, *args):
+        return subprocess.run([self.SCRIPT, *args], cwd=self.folder, capture_output=True, encoding="utf-8", timeout=60)
+
+    def test_files_are_what_it_writes(self):
+        done = self.start("--check")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+
+    def test_one_line_for_a_wrong_option(self):
+        done = self.start("--chek")
+        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))
+
+    def test_products_are_those_of_the_model(self):
+        # A layer multiplies each token with 12 H^2 weights, and n tokens by n over H twice in attention; forward once,
+        # backward twice.
+        batch, tokens, hidden = 4, 128, 1024
+        listed = json.loads((ROOT / "configs" / "workloads" / "bert_large_b4_n128_fp32.json").read_text())["operators"]
+        products = [op["m"] * op["n"] * op["k"] * op.get("batch", 1) for op in listed if op["type"] == "gemm"]
+        self.assertEqual(sum(products), 3 * batch * tokens * (12 * hidden ** 2 + 2 * tokens * hidden))
+        self.assertEqual(sum(op.get("batch", 1) == batch * 16 for op in listed), 6)
+
+
 class Setup(SimTestCase):
     SCRIPT = ROOT / "scripts" / "setup"
 

@@ -58,6 +58,11 @@ inline TaskGraph build(const ScheduleEntry& entry, const Workload& workload, con
     return entry.make()->build(workload, topology, params);
 }
 
+/// Its GEMMs poll or set flags on the way, so that there is no placement to execute it by.
+inline bool uses_flags(const ScheduleEntry& entry) {
+    return entry.name == "flag_gated" || entry.name == "t3" || entry.name == "work_group_fused";
+}
+
 /// Calls `law(entry, workload)` for every schedule and every form of workload that it handles; returns how
 /// often.
 template <class Law>

@@ -222,8 +222,7 @@ TEST_CASE("a placed graph gives the result of serial in any order that it allows
                   static_cast<std::ptrdiff_t>(expected.size() / 2));
             for (const ScheduleEntry& entry : schedules())
                 for (const Json& given : variants) {
-                    if (entry.name == "flag_gated" || !entry.handles(workload) || !accepts(entry, given))
-                        continue;
+                    if (uses_flags(entry) || !entry.handles(workload) || !accepts(entry, given)) continue;
                     INFO(machine << " " << name_of(kind) << " " << entry.name << " " << given.dump());
                     for (unsigned seed = 1; seed <= 2; ++seed) {
                         const Outcome found = outcome(entry, workload, topology, given, seed);
@@ -247,8 +246,7 @@ TEST_CASE("a placed graph gives the result of serial in any order that it allows
         }
     }
     CHECK(cases >= 3 * 2 * 50);
-    CHECK(placed.size() ==
-          schedules().size() - 2);  // all but flag_gated, and concurrent, which has no such pair
+    CHECK(placed.size() == schedules().size() - 4);  // all but those, and concurrent, which has no such pair
 }
 
 TEST_CASE("where results are gathered every GPU ends with the C of all, and is brought each once") {

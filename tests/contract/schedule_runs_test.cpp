@@ -171,7 +171,7 @@ TEST_CASE("without contention no run is slower, by either agent") {
                 }
                 // Pieces that are sent on the way may come to an engine in another order, and orders are not
                 // ranked.
-                const double slack = entry.name == "flag_gated" ? 1e-3 : 1e-9;
+                const double slack = uses_flags(entry) ? 1e-3 : 1e-9;
                 // Nor are those of kernels that wait to be launched: one may be late by a launch.
                 const Seconds launch =
                     agent == "cu" ? machine.topology.device().copy_kernel.queued_launch : Seconds();

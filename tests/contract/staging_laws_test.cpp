@@ -92,8 +92,7 @@ TEST_CASE("staging is what a placement writes beyond operands and results, for e
                 const Workload workload = pair_workload(kind, {rows, 9, 10});
                 for (const ScheduleEntry& entry : schedules())
                     for (const Json& given : variants) {
-                        if (entry.name == "flag_gated" || !entry.handles(workload) || !accepts(entry, given))
-                            continue;
+                        if (uses_flags(entry) || !entry.handles(workload) || !accepts(entry, given)) continue;
                         INFO(machine << " " << name_of(kind) << " " << rows << " " << entry.name << " "
                                      << given.dump());
                         const Case one = build_case(entry, workload, topology, given);
@@ -115,7 +114,7 @@ TEST_CASE("staging is what a placement writes beyond operands and results, for e
     CHECK(cases > 3 * 2 * 2 * 40);
     CHECK(with_staging > cases / 3);
     CHECK(with_staging < cases);
-    CHECK(seen.size() == schedules().size() - 2);  // all but flag_gated and concurrent
+    CHECK(seen.size() == schedules().size() - 4);  // all but those with flags and concurrent
 }
 
 TEST_CASE("staging where there is no placement") {

@@ -107,6 +107,8 @@ TEST_CASE("orders, queues, residency, clock terms and weights may be given") {
     json["launch"]["flag_us"] = sourced(0.5);
     json["dma"]["order"] = sourced("round_robin");
     json["dma"]["queues"] = sourced("shared");
+    json["near_memory"] = sourced("add");
+    json["collective_library"]["pattern"] = sourced("ring");
     json["interference"]["gemm_slowed_beside_dma"] = sourced(0.03);
     json["interference"]["weights"]["hbm"]["copy_dma"] = sourced(2);
     const TemporaryFolder folder;
@@ -117,10 +119,14 @@ TEST_CASE("orders, queues, residency, clock terms and weights may be given") {
     CHECK(device.launch.remote_dependency == device.launch.dependency);
     CHECK(device.dma.order == QueueOrder::round_robin);
     CHECK(device.dma.queues == DmaQueues::shared);
+    CHECK(device.near_memory == NearMemory::add);
+    CHECK(device.collective_library.pattern == CollectivePattern::ring);
     CHECK(device.interference.gemm_slowed_beside_dma == 0.03);
     CHECK(device.interference.weights.at("hbm") == std::array<double, 5>{1, 2, 1, 1, 1});
 
     CHECK_THAT(reading(with("/dma/order", sourced("random"))), Contains("/dma/order/value: is 'random'"));
+    CHECK_THAT(reading(with("/near_memory", sourced("multiply"))),
+               Contains("/near_memory/value: is 'multiply'"));
     CHECK_THAT(reading(with("/interference/weights", {{"hmb", Json::object()}})),
                Contains("/interference/weights/hmb: is no resource that has weights") &&
                    Contains("did you mean 'hbm'"));

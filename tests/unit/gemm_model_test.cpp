@@ -108,6 +108,18 @@ TEST_CASE("memory bound: bytes over the rate") {
     CHECK(body_us({128, 128, 1024}, p) == Approx(557'056 / 0.01e3).epsilon(1e-6));
 }
 
+TEST_CASE("a batch is so many tiles in one kernel, and as many operands") {
+    const GemmParameters p = four_units();
+    // 8 GEMMs of one tile on 4 units: two waves. One of 4 tiles: one.
+    CHECK(body_us({128, 128, 1024, DType::bf16, false, 8}, p) == Approx(20));
+    CHECK(body_us({128, 128, 1024, DType::bf16, false, 1}, p) == Approx(10));
+    const GemmEstimate one = estimate_gemm({128, 128, 1024}, p),
+                       eight = estimate_gemm({128, 128, 1024, DType::bf16, false, 8}, p);
+    CHECK(eight.hbm_traffic.si() == Approx(8 * one.hbm_traffic.si()));
+    CHECK(eight.waves == 2);
+    CHECK(GemmShape{128, 128, 1024, DType::bf16, false, 8}.flops().si() == 8 * 2.0 * 128 * 128 * 1024);
+}
+
 TEST_CASE("split-K is chosen when it pays") {
     GemmParameters p = four_units();
     p.split_k_fixed = microseconds(1);

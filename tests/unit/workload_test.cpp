@@ -106,6 +106,20 @@ TEST_CASE("a list of operators is read with what each needs") {
     CHECK(operators[3].needs == std::vector<std::size_t>{0, 2});
 }
 
+TEST_CASE("a GEMM of a list may be a batch, the one of a pair not") {
+    const std::string shape = R"("m": 10, "n": 20, "k": 30, "dtype": "fp16")";
+    const auto one = [&](const std::string& batch) {
+        return list(R"({"name": "a", "type": "gemm", )" + shape + R"(, "batch": )" + batch + "}");
+    };
+    const Workload read_back = read(to_json(read(one("6"))).dump());
+    const auto& gemm = std::get<GemmShape>(std::get<std::vector<Operator>>(read_back.content)[0].work);
+    CHECK(gemm == GemmShape{10, 20, 30, DType::fp16, false, 6});
+    CHECK(gemm.flops().si() == 6 * 2.0 * 10 * 20 * 30);
+    CHECK_THAT(reading(one("0")), Contains("/operators/0/batch: is 0"));
+    CHECK_THAT(reading(R"({"collective": "all_gather", "gemm": {)" + shape + R"(, "batch": 6}})"),
+               Contains("/gemm/batch"));
+}
+
 TEST_CASE("mistakes in a list of operators are errors with their place") {
     const std::string a = R"({"name": "alpha", "type": "reduction", "bytes": 1, "parts": 2})";
     CHECK_THAT(reading(list("")), Contains("/operators: is empty"));

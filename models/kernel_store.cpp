@@ -1,0 +1,41 @@
+#include <algorithm>
+#include <limits>
+
+#include "models/cost_model.hpp"
+
+namespace overlap {
+namespace {
+
+// What a kernel stores straight into another GPU's memory instead of its own: bytes over the links as it
+// makes them (a progress edge says when), the last of them a route's latency later. Its compute units and its
+// traffic are the kernel's own: what it does not write at home it writes there, and where all ranks do alike,
+// each is written to as much as it spares. Ignored: a kernel that stalls while the link is full.
+class KernelStore final : public CostModel {
+public:
+    bool handles(const Task& task) const override {
+        const auto* copy = std::get_if<CopyWork>(&task.work);
+        return copy != nullptr && copy->stored;
+    }
+
+    Cost cost(const Task& task, const Machine& machine) const override {
+        const auto& copy = std::get<CopyWork>(task.work);
+        const Route route = machine.topology.route(copy.src, copy.dst);
+        BytesPerSecond narrowest(std::numeric_limits<double>::max());
+        Cost cost;
+        for (const std::size_t link : route.links) {
+            narrowest = std::min(narrowest, machine.topology.links()[link].bandwidth);
+            cost.demands.push_back({machine.resources.link(link), copy.bytes.si()});
+        }
+        cost.body = copy.bytes / narrowest;
+        cost.completion = route.latency;
+        return cost;
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<CostModel> make_kernel_store() {
+    return std::make_unique<KernelStore>();
+}
+
+}  // namespace overlap

@@ -1,0 +1,131 @@
+#include <algorithm>
+#include <array>
+
+#include "sim/collectives/collective_algorithm.hpp"
+#include "sim/schedules/pieces.hpp"
+
+namespace overlap {
+namespace {
+
+// T3, transparent tracking and triggering (arXiv 2401.16677). One GEMM a rank goes through the shards in the
+// order in which a ring reduce-scatter needs them, staggered from rank to rank: the rank at position i of the
+// ring makes those of positions i−1, i−2, … and its own one last. It stores the first straight into its
+// neighbour's memory. Of each other one, hardware sends a chunk on to the neighbour as soon as the GEMM has
+// stored it and the partial sum of the rank before has come: by commands that were queued before, where DMA
+// engines are known to take such. The memory at the destination adds what comes; where it can't, a kernel
+// does. An all-reduce gathers the sums around the ring afterwards, as the paper does, after the last one of a
+// rank.
+class T3 final : public Schedule {
+public:
+    TaskGraph build(const Workload& workload, const Topology& topology,
+                    const ScheduleParams& params) const override {
+        TaskGraph graph;
+        Fused(*workload.pair(), topology, params, graph).build();
+        return graph;
+    }
+
+private:
+    class Fused {
+    public:
+        Fused(const Pair& pair, const Topology& topology, const ScheduleParams& params, TaskGraph& graph)
+            : graph_(graph),
+              pieces_(pair, topology.gpus(), params.chunks, CommShape::one_d),
+              adds_(topology.device().near_memory == NearMemory::add),
+              stores_(graph, topology, options(topology, params, true)),
+              sends_(graph, topology, options(topology, params, false)),
+              gathers_(graph, topology, params.transfers),
+              ring_(topology.ring()) {}
+
+        void build() {
+            const auto ranks = static_cast<std::size_t>(pieces_.ranks());
+            for (std::size_t at = 0; at < ranks; ++at)
+                gemms_.push_back(graph_.add(Task{pieces_.pair().gemm, ring_[at], compute_stream}, {}));
+            arrived_.assign(ranks, std::vector<TaskId>(static_cast<std::size_t>(pieces_.chunks())));
+            for (std::size_t step = 1; step < ranks; ++step) send(step);
+            if (pieces_.pair().collective == CollectiveKind::all_reduce && ranks > 1) gather();
+        }
+
+    private:
+        static TransferOptions options(const Topology& topology, const ScheduleParams& params, bool stored) {
+            TransferOptions options = params.transfers;
+            options.direction = Direction::push;
+            options.stored = stored;
+            options.added = topology.device().near_memory == NearMemory::add;
+            options.prelaunch =
+                !stored && options.agent == Agent::dma && topology.device().dma.commands.has_value();
+            return options;
+        }
+
+        /// Owner of the shard that the rank at `at` sends at `step`: it is that many positions back.
+        int shard_of(std::size_t at, std::size_t step) const {
+            return ring_[(at + ring_.size() - step) % ring_.size()];
+        }
+
+        /// Share of the GEMM at `at` that is done with chunk `chunk` of what it sends at `step`.
+        double made(std::size_t at, std::size_t step, int chunk) const {
+            std::int64_t rows = 0;
+            for (std::size_t earlier = 1; earlier < step; ++earlier)
+                rows += pieces_.gemm(std::array{shard_of(at, earlier)}, -1).m;
+            for (int c = 0; c <= chunk; ++c) rows += pieces_.gemm(std::array{shard_of(at, step)}, c).m;
+            return static_cast<double>(rows) / static_cast<double>(pieces_.pair().gemm.m);
+        }
+
+        /// Everybody's sends of a step; from the second on each waits for what came in the step before.
+        void send(std::size_t step) {
+            const std::size_t ranks = ring_.size();
+            std::vector<std::vector<TaskId>> came = arrived_;
+            for (std::size_t at = 0; at < ranks; ++at)
+                for (int chunk = 0; chunk < pieces_.chunks(); ++chunk) {
+                    const auto c = static_cast<std::size_t>(chunk);
+                    const std::size_t next = (at + 1) % ranks;
+                    const int shard = shard_of(at, step);
+                    std::vector<TaskId> after;
+                    if (step > 1) after.push_back(arrived_[at][c]);
+                    Transfers& transfers = step == 1 ? stores_ : sends_;
+                    const TaskId copy =
+                        transfers.copy(ring_[at], ring_[next], pieces_.payload(shard, chunk), after);
+                    graph_.add_edge({gemms_[at], copy, std::min(made(at, step, chunk), 1.0)});
+                    came[next][c] = adds_ ? copy : add_by_kernel(next, step + 1, shard, chunk, copy);
+                }
+            arrived_ = std::move(came);
+        }
+
+        /// The sum of what came to `at` and its own part, which it sends at `step`, or keeps in the end.
+        TaskId add_by_kernel(std::size_t at, std::size_t step, int shard, int chunk, TaskId copy) {
+            const ReduceWork sum{pieces_.payload(shard, chunk).bytes, 2};
+            const TaskId added =
+                graph_.add(Task{sum, ring_[at], local_stream, shard, chunk}, std::array{copy});
+            graph_.add_edge({gemms_[at], added, std::min(made(at, step, chunk), 1.0)});
+            return added;
+        }
+
+        void gather() {
+            const Pair& pair = pieces_.pair();
+            RankTasks ready(ring_.size());
+            for (std::size_t at = 0; at < ring_.size(); ++at) {
+                std::vector<TaskId>& sums = ready[static_cast<std::size_t>(ring_[at])];
+                sums = arrived_[at];
+                sums.push_back(gemms_[at]);
+            }
+            make_collective_algorithm("ring")->build(
+                {CollectiveKind::all_gather, pair.operand(pieces_.ranks()), pair.operand_type()}, ready,
+                gathers_);
+        }
+
+        TaskGraph& graph_;
+        Pieces pieces_;
+        bool adds_;
+        Transfers stores_, sends_, gathers_;
+        const std::vector<int>& ring_;
+        std::vector<TaskId> gemms_;                 ///< by position in the ring
+        std::vector<std::vector<TaskId>> arrived_;  ///< the last step's, by position and chunk
+    };
+};
+
+}  // namespace
+
+std::unique_ptr<Schedule> make_t3() {
+    return std::make_unique<T3>();
+}
+
+}  // namespace overlap
