@@ -31,6 +31,7 @@
 #define hipEventDisableTiming cudaEventDisableTiming
 #define hipEventElapsedTime cudaEventElapsedTime
 #define hipEventRecord cudaEventRecord
+#define hipEventSynchronize cudaEventSynchronize
 #define hipFree cudaFree
 #define hipGetDeviceCount cudaGetDeviceCount
 #define hipGetDeviceProperties cudaGetDeviceProperties

@@ -16,11 +16,12 @@ Question latency();
 Question interference();
 Question late_copy();
 Question sustained();
+Question energy();
 
 const std::vector<Question>& questions() {
-    static const std::vector<Question> all = {gemm_alone(),   peer_copy(),   local_copy(),
-                                              memory_rate(),  matrix_rate(), latency(),
-                                              interference(), late_copy(),   sustained()};
+    static const std::vector<Question> all = {gemm_alone(),  peer_copy(), local_copy(),   memory_rate(),
+                                              matrix_rate(), latency(),   interference(), late_copy(),
+                                              sustained(),   energy()};
     return all;
 }
 

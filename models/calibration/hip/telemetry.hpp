@@ -17,6 +17,8 @@ public:
     virtual ~Telemetry() = default;
     virtual Reading read() const = 0;
     virtual double power_limit_W() const = 0;
+    /// Counted since some time in the past.
+    virtual double energy_J() const = 0;
 };
 
 std::unique_ptr<Telemetry> make_telemetry(int gpu);

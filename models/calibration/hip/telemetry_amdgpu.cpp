@@ -35,6 +35,7 @@ public:
     }
 
     double power_limit_W() const override { return value("power1_cap", 1e6); }
+    double energy_J() const override { return value("energy1_input", 1e6); }
 
 private:
     double value(const char* file, double units) const {

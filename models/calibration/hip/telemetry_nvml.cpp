@@ -34,6 +34,7 @@ struct Nvml {
     int (*temperature)(Handle, unsigned, unsigned*) = nullptr;
     int (*throttle)(Handle, unsigned long long*) = nullptr;
     int (*limit)(Handle, unsigned*) = nullptr;
+    int (*energy)(Handle, unsigned long long*) = nullptr;
     int (*driver)(char*, unsigned) = nullptr;
 
     Nvml() {
@@ -51,6 +52,7 @@ struct Nvml {
         load("nvmlDeviceGetTemperature", temperature);
         load("nvmlDeviceGetCurrentClocksThrottleReasons", throttle);
         load("nvmlDeviceGetEnforcedPowerLimit", limit);
+        load("nvmlDeviceGetTotalEnergyConsumption", energy);
         load("nvmlSystemGetDriverVersion", driver);
     }
 };
@@ -89,6 +91,12 @@ public:
         unsigned milliwatts = 0;
         const bool known = device_ && nvml().limit && nvml().limit(device_, &milliwatts) == 0;
         return known ? milliwatts / 1e3 : std::nan("");
+    }
+
+    double energy_J() const override {
+        unsigned long long millijoules = 0;
+        const bool known = device_ && nvml().energy && nvml().energy(device_, &millijoules) == 0;
+        return known ? static_cast<double>(millijoules) / 1e3 : std::nan("");
     }
 
 private:
