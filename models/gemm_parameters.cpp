@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "models/heuristic/overlap_gemm.hpp"
 #include "sim/topology/device.hpp"
 
 namespace overlap {
@@ -36,6 +37,8 @@ GemmParameters read_one(ConfigObject& group) {
         parameters.tiles.push_back(tile);
     }
     if (parameters.tiles.empty()) tiles.fail("", "is empty, expected at least one tile");
+    if (parameters.tiles.size() > overlap_advice::most_gemm_tiles)
+        tiles.fail("", "has more than " + std::to_string(overlap_advice::most_gemm_tiles) + " tiles");
     group.finish();
     return parameters;
 }

@@ -1,239 +1,391 @@
-// Closed-form estimates of overlap schedules, for chunk counts and ratios in the static heuristic. Needs
-// nothing but the standard library (C++11); see overlap_advice.hpp.
+// Estimates of overlap schedules by going through their steps on one GPU, for choices of the static
+// heuristic. Needs nothing but the standard library (C++11); see overlap_advice.hpp.
 #ifndef OVERLAP_ESTIMATE_HPP
 #define OVERLAP_ESTIMATE_HPP
 
 #include <algorithm>
-#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "overlap_steps.hpp"
 
 namespace overlap_advice {
 
-/// Constants of a machine, each from a data sheet or from a short benchmark. SI units.
-struct Machine {
-    double gpus;           ///< ranks that take part
-    double compute_units;  ///< of a GPU: CUs, SMs
-    double copy_units;     ///< units that kernels copying to all peers at once hold
-    double hbm_rate;       ///< bytes/s read and written by a streaming copy
-    double launch;         ///< s between two kernels of a stream
-    double dependency;     ///< s more where a kernel waits for another stream
-    double dma_engines;    ///< bytes/s of the DMA engines that serve a GPU's peers, together
-    double strided_run;    ///< bytes of a run at which a strided DMA copy reaches half its rate
-    /// Of the operator's type: FLOP/s in full waves of tiles; s of a GEMM beyond its tiles, of a tile beyond
-    /// its arithmetic, and of storing 128x128 elements; what an almost empty last or only wave costs in full
-    /// ones; p of (arithmetic^p + memory^p)^(1/p).
-    double gemm_rate, gemm_fixed, tile_fixed, tile_store, last_wave, only_wave, gemm_exponent;
-    /// An all-gather of large operands, all peers at once: bytes/s that a GPU receives, by its DMA engines
-    /// pulling or pushing, and by kernels; the time that an empty one takes; what one more chunk adds.
-    double dma_pull_rate, dma_push_rate, kernel_rate;
-    /// The same by DMA where pieces are sent as a GEMM finishes them: engines serve them in another order.
-    double dma_pull_sent_rate, dma_push_sent_rate;
-    double dma_latency, kernel_latency, dma_step, kernel_step;
-    double dma_copy, kernel_copy;  ///< s of one empty copy to one peer
-    /// The same in P-1 steps around a ring of neighbours, and with one peer at a time (r+1, r+2, ...).
-    double ring_rate, one_peer_rate;
-    double beside_dma, beside_kernels;  ///< share of a GEMM's rate lost while copies run, units held included
-    bool engines_shared;                ///< fewer DMA engines than peers
-    bool kernels_wait;                  ///< a copy kernel waits for the end of a GEMM that has all units
-};
-
-/// A GEMM C[m,n] = A[m,k]*B[k,n], in the dimensions of one GPU after a gather, with a collective.
-struct Operator {
-    double m, n, k;
-    double operand_size;  ///< bytes of an element of A and B
-    double output_size;   ///< bytes of an element of C
-    bool gemm_first;      ///< C is sent (reduce-scatter, all-reduce, all-to-all), else A is received
-    bool all_to_all;
-    bool all_reduce;
-    bool tokens_in_k;  ///< A arrives in slabs of K: every part of it accumulates into all of C
-};
-
-/// How a schedule is made; the names of schedules are those of `sim list`.
-enum Style { serial, shard_p2p, shard_direct, ring_shard, ring_chunk, pieces, flag_gated };
-struct Plan {
-    Style style;
-    bool hetero, fused, columns;  ///< of pieces
-    bool by_kernels;
-};
-
-struct Tile {
-    double rows, columns, efficiency;
-};
-
-/// Seconds of a GEMM of m x n x k alone: waves of the tile that is fastest (efficiencies: estimates in the
-/// range of configs/calibrations), split in K where that fills the GPU.
-inline double gemm_time(const Machine& machine, const Operator& op, double m, double n, double k,
-                        bool accumulate = false) {
-    static const Tile tiles[] = {{256, 256, 0.95}, {256, 128, 0.97}, {128, 256, 0.98}, {128, 128, 0.92},
-                                 {64, 128, 0.74},  {128, 64, 0.75},  {64, 64, 0.64},   {32, 64, 0.48}};
-    const double passes = accumulate ? 2 : 1;
-    const double memory =
-        (op.operand_size * (m + n) * k + passes * op.output_size * m * n) / machine.hbm_rate;
-    const double p = machine.gemm_exponent, memory_power = std::pow(memory, p);
-    double best = 1e300;
-    for (const Tile& tile : tiles)
-        for (double split = 1; split <= 16 && (split == 1 || k / split >= 256); split *= 2) {
-            const double count = std::ceil(m / tile.rows) * std::ceil(n / tile.columns) * split;
-            const double waves = count / machine.compute_units, full = std::floor(waves);
-            const double floor = full > 0 ? machine.last_wave : machine.only_wave;
-            const double cost = waves > full ? full + floor + (1 - floor) * (waves - full) : full;
-            const double area = tile.rows * tile.columns;
-            const double unit_rate = machine.gemm_rate * tile.efficiency / machine.compute_units;
-            const double one = 2 * area * k / split / unit_rate + machine.tile_fixed +
-                               machine.tile_store * passes * area / (128 * 128);
-            const double partials = split > 1 ? machine.launch + 4 * split * m * n / machine.hbm_rate : 0;
-            if (cost * one + partials >= best) continue;  // memory only adds to it
-            best = std::min(best, std::pow(std::pow(cost * one, p) + memory_power, 1 / p) + partials);
-        }
-    return best + machine.gemm_fixed;
-}
-
-/// Bytes that a GPU receives.
-inline double received(const Machine& machine, const Operator& op) {
-    const double whole = op.gemm_first ? op.output_size * op.m * op.n : op.operand_size * op.m * op.k;
-    return whole * (machine.gpus - 1) / machine.gpus * (op.all_reduce ? 2 : 1);
-}
-
-/// Whether DMA copies of a plan are pushed: the faster way; pulled (before a GEMM) or pushed where both are.
-/// Kernels push.
-inline bool pushes(const Machine& machine, const Operator& op, const Plan& plan) {
-    const bool to_one = plan.style == shard_p2p || plan.style == ring_shard || plan.style == ring_chunk;
-    if (plan.by_kernels || to_one) return true;
-    if (plan.style == serial || !op.gemm_first) return machine.dma_push_rate > 1.01 * machine.dma_pull_rate;
-    return machine.dma_push_sent_rate * 1.01 >= machine.dma_pull_sent_rate;
-}
-
-/// Bytes/s of a plan's transfers.
-inline double rate_of(const Machine& machine, const Operator& op, const Plan& plan) {
-    if (plan.style == ring_shard || plan.style == ring_chunk) return machine.ring_rate;
-    if (plan.style == shard_p2p) return machine.one_peer_rate;
-    if (plan.by_kernels) return machine.kernel_rate;
-    return op.gemm_first && plan.style != serial
-               ? std::max(machine.dma_pull_sent_rate, machine.dma_push_sent_rate)
-               : std::max(machine.dma_pull_rate, machine.dma_push_rate);
-}
-
-/// GEMM time of a part of the rows (or slab of K, where the tokens are in K), of `parts` parts.
-inline double part_time(const Machine& machine, const Operator& op, double share, bool along_k,
-                        bool accumulate) {
-    return along_k ? gemm_time(machine, op, op.m, op.n, op.k * share, accumulate)
-                   : gemm_time(machine, op, op.m * share, op.n, op.k, accumulate);
-}
-
-/// Bytes that lie together where a transfer cuts rows, which DMA engines copy row by row; 0: all of them.
-inline double run_of(const Operator& op, const Plan& plan, double chunks) {
-    if (plan.style != pieces || !plan.columns) return 0;
-    if (op.tokens_in_k) return op.operand_size * op.m / chunks;
-    return op.gemm_first ? op.output_size * op.n / chunks : op.operand_size * op.k / chunks;
-}
-
-/// Seconds that a plan takes, by going through its steps: transfers one after another, GEMMs one after
-/// another, each waiting for the other's step, GEMMs slower while transfers run. No queues, routes or single
-/// copies.
-inline double estimate(const Machine& machine, const Operator& op, const Plan& plan, double chunks) {
-    const double P = machine.gpus, run = run_of(op, plan, chunks);
-    const double stretch = run > 0 && !plan.by_kernels ? 1 + machine.strided_run / run : 1;
-    const double bytes = received(machine, op);
-    // A strided copy occupies its engine for longer, not the links.
-    const double on_links = std::max(bytes / rate_of(machine, op, plan),
-                                     plan.by_kernels ? 0 : bytes * stretch / machine.dma_engines);
-    const bool one_by_one = plan.style == shard_p2p || plan.style == ring_shard || plan.style == ring_chunk;
-    const double of_all = plan.by_kernels ? machine.kernel_latency : machine.dma_latency;
-    const double of_one = plan.by_kernels ? machine.kernel_copy : machine.dma_copy;
-    const double latency = one_by_one ? of_one : of_all;
-    const double per_step = plan.by_kernels ? machine.kernel_step : machine.dma_step;
-    const double whole = gemm_time(machine, op, op.m, op.n, op.k);
-    const bool reduces = op.gemm_first && !op.all_to_all;
-    const double reduction = reduces ? (1 + 1 / P) * op.output_size * op.m * op.n / machine.hbm_rate : 0;
-    const double handoff = machine.launch + machine.dependency;
-    if (plan.style == serial) return latency + on_links + whole + reduction + handoff * (reduces ? 2 : 1);
-
-    const bool own_first = plan.style != pieces || plan.hetero;
-    const bool by_shard = one_by_one || (plan.style == shard_direct &&
-                                         (op.gemm_first || (!plan.by_kernels && machine.engines_shared)));
-    const double steps = by_shard ? P - 1 : plan.style == shard_direct ? 1 : chunks;
-    const double share = (1 - (own_first ? 1 / P : 0)) / steps;
-    double gemms = 1;  // of a step
-    if (plan.style == ring_chunk) gemms = chunks;
-    if (plan.style == shard_direct && !by_shard) gemms = P - 1;
-    if (plan.style == pieces && !plan.fused) gemms = plan.hetero ? P - 1 : P;
-    double part, own = part_time(machine, op, 1 / P, op.tokens_in_k, false) + machine.launch;
-    if (plan.style == flag_gated) {
-        part = whole * share;
-        own = whole / P + machine.launch;
-    } else if (plan.style == pieces && plan.columns) {
-        // Column blocks cut the other dimension: K of what is gathered, N of what is sent, M of slabs of K.
-        const double rows = share * steps / gemms;
-        part = op.gemm_first    ? gemm_time(machine, op, op.m * rows, op.n / chunks, op.k)
-               : op.tokens_in_k ? gemm_time(machine, op, op.m / chunks, op.n, op.k * rows, own_first)
-                                : gemm_time(machine, op, op.m * rows, op.n, op.k / chunks, true);
-    } else {
-        part = part_time(machine, op, share / gemms, op.tokens_in_k, op.tokens_in_k);
+/// A plan as steps. All GPUs are taken to do the same at the same time.
+class Unrolled {
+public:
+    Unrolled(const GemmPrices& prices, const Plan& plan, int chunks, bool push)
+        : machine_(prices.machine()),
+          op_(prices.op()),
+          prices_(prices),
+          plan_(plan),
+          chunks_(chunks),
+          peers_(static_cast<int>(machine_.gpus) - 1),
+          bytes_(received(machine_, op_)),
+          on_links_(time_on_links(push)),
+          steps_(machine_, plan.by_kernels, held(), 2 * bytes_ / on_links_),
+          whole_(gemm(op_.m, op_.n, op_.k)) {
+        const Machine& machine = machine_;
+        const double pull_more = push ? 0 : machine.dma_pull_latency - machine.dma_push_latency;
+        to_one_ = plan.by_kernels
+                      ? Transfer{machine.kernel_copy, machine.kernel_step, machine.kernel_issue}
+                      : Transfer{machine.dma_copy + pull_more, machine.dma_start, machine.dma_issue};
+        const double latency = plan.by_kernels ? machine.kernel_latency
+                               : push          ? machine.dma_push_latency
+                                               : machine.dma_pull_latency;
+        const double step = plan.by_kernels ? machine.kernel_step : machine.dma_step;
+        each_ = to_one_peer(plan) ? to_one_ : Transfer{latency, step, to_one_.issue * peers_};
+        own_first_ = plan.style != pieces || plan.hetero;
+        gated_ = plan.style == flag_gated;
+        in_turn_ = machine.engines_shared && !plan.by_kernels && !to_one_peer(plan);
+        shared_ =
+            1 - std::min(1.0, rate_of(machine, op_, plan, push) / peers_ / one_peer_rate(machine, plan));
+        waits_ = machine.kernels_wait && plan.by_kernels;
+        unordered_ = in_turn_ && machine.unordered && (push || gated_);
+        if (plan.style == serial)
+            one_after_another();
+        else if (op_.gemm_first)
+            send();
+        else
+            gather();
     }
-    if (plan.style != flag_gated) part += machine.launch;
-    double packed = 0, staged = 0;  // local copies of a step: of its rows, and of the own piece
-    if (plan.style == pieces && plan.fused && !plan.columns) {
-        const double moved = op.gemm_first    ? op.operand_size * op.m * op.k
-                             : op.tokens_in_k ? op.operand_size * op.n * op.k
-                                              : op.output_size * op.m * op.n;
-        packed = 2 * share * moved / machine.hbm_rate;
-        if (!plan.hetero && !op.gemm_first)
-            staged = 2 * share / P * op.operand_size * op.m * op.k / machine.hbm_rate;
-    }
-    const double packing = packed > 0 ? handoff + packed : 0;
-    const bool forwards = plan.style == ring_shard || plan.style == ring_chunk;
-    const double transfer = on_links / steps + (forwards     ? latency + (chunks - 1) * machine.launch
-                                                : one_by_one ? machine.launch
-                                                             : per_step);
-    // What the last transfer takes by itself, where it goes to one peer only.
-    const double to_one =
-        plan.style == shard_direct ? received(machine, op) / (P - 1) / machine.one_peer_rate : 0;
-    const double slow = 1 / (1 - (plan.by_kernels ? machine.beside_kernels : machine.beside_dma));
-    // Copy kernels that wait for GEMMs get in between two of them, and nothing overlaps.
-    if (plan.by_kernels && machine.kernels_wait)
-        return latency + (own_first ? own : 0) + steps * (transfer + part * gemms + packing + staged) +
-               handoff + (reduces ? reduction / steps + handoff : 0);
-    double sent = 0, done = 0, all_sent = latency + steps * transfer;
-    const auto multiply = [&](double work) {
-        const double beside = std::max(0.0, std::min(all_sent - done, work * slow));
-        done += beside + work - beside / slow;
+
+    double seconds() { return steps_.run(); }
+
+private:
+    /// Of copies to all peers, or to one: s of an empty one, s that one more adds, and s between two that are
+    /// issued.
+    struct Transfer {
+        double latency, step, issue;
+        /// s from the end of its bytes until they are seen.
+        double seen() const { return latency - step; }
     };
-    if (!op.gemm_first) {
-        sent = latency;
-        if (own_first) multiply(own);
-        for (double step = 0; step < steps; ++step) {
-            sent += transfer;
-            done = std::max(done, sent + machine.dependency + (op.tokens_in_k && step == 0 ? packing : 0));
-            // Own pieces of uniform plans are staged by the stream that also puts rows in their place, so
-            // that each waits for the GEMM before. Otherwise packing goes on beside GEMMs and takes units
-            // from them.
-            if (staged > 0 && !op.tokens_in_k)
-                done += staged + handoff + (step > 0 ? packing : 0);
-            else if (step > 0)
-                multiply(packed + staged);
-            for (double i = 0; i < gemms; ++i) multiply(part);
-        }
-        return done + (op.tokens_in_k ? 0 : packing);
-    }
-    for (double step = 0; step < steps; ++step) {
-        all_sent = sent;
-        multiply(part * gemms + (step == 0 ? packing : 0));
-        sent = std::max(std::max(sent, done) + transfer, done + to_one);
-    }
-    if (own_first) done += own;
-    return std::max(done, sent + latency) + (reduces ? reduction / steps + handoff : 0);
-}
 
-/// The chunk count of 1, 2, 4, 8, 16 with the least estimate, from `least` on.
-inline int chunks_by_estimate(const Machine& machine, const Operator& op, const Plan& plan, int least) {
-    int best = least;
-    double time = estimate(machine, op, plan, least);
-    for (int chunks = 2 * least; chunks <= 16; chunks *= 2) {
-        const double other = estimate(machine, op, plan, chunks);
-        if (other < time) best = chunks;
-        time = std::min(time, other);
+    double time_on_links(bool push) const {
+        const double on_links = bytes_ / rate_of(machine_, op_, plan_, push);
+        if (plan_.by_kernels) return on_links;
+        // Column blocks cut rows, which DMA engines copy one by one: it occupies the engine, not the links.
+        double run = 0;
+        if (plan_.style == pieces && plan_.columns)
+            run = (op_.gemm_first    ? op_.output_size * op_.n
+                   : op_.tokens_in_k ? op_.operand_size * op_.m
+                                     : op_.operand_size * op_.k) /
+                  chunks_;
+        const double stretch = run > 0 ? 1 + machine_.strided_run / run : 1;
+        return std::max(on_links, bytes_ * stretch / machine_.dma_engines);
     }
-    return best;
-}
+    /// Compute units that kernels hold while their bytes move, not while they are launched, on average; those
+    /// of one peer where a transfer is to one.
+    double held() const {
+        if (!plan_.by_kernels) return 0;
+        const bool one = to_one_peer(plan_) || sent_apart();
+        const double rate = one ? one_peer_rate(machine_, plan_) : bytes_ / on_links_;
+        const double bytes = (one ? bytes_ / peers_ : bytes_) / (plan_.style == shard_direct ? 1 : chunks_);
+        const double moving = bytes / rate;
+        return machine_.copy_units / (one ? peers_ : 1) * moving / (moving + machine_.kernel_step);
+    }
+    /// Whether a GEMM's results go to each peer as they are finished.
+    bool sent_apart() const { return op_.gemm_first && (gemm_a_piece(plan_) || plan_.style == flag_gated); }
+
+    Step gemm(double m, double n, double k, bool accumulate = false) const {
+        const GemmCost cost = prices_(m, n, k, accumulate);
+        const double time = cost.launch + cost.body;
+        return {time * (1 + machine_.slowest) + machine_.launch,
+                cost.units_busy,
+                cost.traffic / time,
+                machine_.dependency,
+                cost.waves <= 4,  // few_waves of models/contention.cpp
+                0,
+                0,
+                {-1, -1, -1}};
+    }
+    /// GEMM of a share of the tokens, which are rows, or a slab of K.
+    Step part(double share, bool accumulate) const {
+        if (gated_) {
+            Step step = whole_;
+            step.work *= share;
+            if (machine_.flag > 0) step.seen = machine_.flag;
+            return step;
+        }
+        return op_.tokens_in_k ? gemm(op_.m, op_.n, op_.k * share, accumulate)
+                               : gemm(op_.m * share, op_.n, op_.k);
+    }
+    /// A local kernel that reads and writes so many bytes.
+    Step local(double bytes) const {
+        const double time = bytes / machine_.hbm_rate + machine_.launch + machine_.stream_start;
+        return {time, machine_.stream_units, bytes / time, machine_.dependency, false, 0, 0, {-1, -1, -1}};
+    }
+    static Step transfer(double work, double seen) { return {work, 0, 0, seen, false, 0, 0, {-1, -1, -1}}; }
+
+    double c_bytes() const { return op_.output_size * op_.m * op_.n; }
+    double a_bytes() const { return op_.operand_size * op_.m * op_.k; }
+    bool reduces() const { return op_.gemm_first && !op_.all_to_all; }
+    double summed() const { return (machine_.gpus + 1) / machine_.gpus * c_bytes(); }
+
+    void one_after_another() {
+        Step all = transfer(on_links_ + each_.step, each_.seen());
+        if (!op_.gemm_first) {
+            whole_.after[moving] = steps_.add(moving, all);
+            steps_.add(multiplying, whole_);
+            return;
+        }
+        all.after[multiplying] = steps_.add(multiplying, whole_);
+        Step sum = local(summed());
+        sum.after[moving] = steps_.add(moving, all);
+        if (reduces()) steps_.add(streaming, sum);
+    }
+
+    // Transfers first, GEMMs as they come.
+    void gather() {
+        const int rounds = to_one_peer(plan_) ? peers_ : plan_.style == shard_direct ? 1 : chunks_;
+        const int cuts = around_ring(plan_) ? chunks_ : 1;  // of a round's transfer
+        const bool one_issued = in_turn_ || (to_one_.issue > 0 && !plan_.by_kernels && !to_one_peer(plan_));
+        int gemms = 1;  // of a round
+        if (plan_.style == ring_chunk) gemms = chunks_;
+        if (gemm_a_piece(plan_)) gemms = own_first_ ? peers_ : peers_ + 1;
+        if (gated_ && one_issued) gemms = peers_;
+        const bool apart = one_issued && gemms >= peers_;  // a transfer for each peer
+        const double own_share = own_first_ ? 1 / machine_.gpus : 0;
+        const double share = (1 - own_share) / rounds / gemms;
+        const bool columns = plan_.style == pieces && plan_.columns;
+        const bool packs = plan_.style == pieces && plan_.fused && !columns;
+        const double moved = op_.tokens_in_k ? op_.operand_size * op_.n * op_.k : c_bytes();
+
+        const Step own = part(1 / machine_.gpus, false);
+        const int own_place = own_first_ ? steps_.add(multiplying, own) : -1;
+        const auto part_of = [&](bool accumulate) {
+            if (!columns) return part(share, accumulate);
+            return op_.tokens_in_k ? gemm(op_.m / chunks_, op_.n, op_.k * share * rounds, own_first_)
+                                   : gemm(op_.m * share * rounds, op_.n, op_.k / chunks_, accumulate);
+        };
+        const Step first_part = part_of(false), later_part = part_of(op_.tokens_in_k || columns);
+        const int last_transfer = rounds * cuts * (apart ? peers_ : 1) - 1;
+        int first_of_round = own_place, done = -1;
+        for (int round = 0; round < rounds; ++round) {
+            std::vector<int> come;
+            for (int cut = 0; cut < cuts; ++cut)
+                add_transfers(round, on_links_ / rounds / cuts, apart, cuts, own, first_of_round, come);
+            int ready = -1;
+            if (packs && !plan_.hetero)
+                ready = steps_.add(streaming, local(2 * a_bytes() / rounds / machine_.gpus));
+            if (packs && op_.tokens_in_k) ready = steps_.add(streaming, local(2 * share * gemms * moved));
+            for (int i = 0; i < gemms; ++i) {
+                const bool first = columns ? round == 0 : steps_.count(multiplying) == 0;
+                Step one = first ? first_part : later_part;
+                one.after[streaming] = ready;
+                const bool of_own = i == 0 && gemms > peers_ && plan_.style == pieces;
+                if (!of_own) {
+                    const std::size_t place = plan_.style == ring_chunk ? static_cast<std::size_t>(i)
+                                              : apart ? static_cast<std::size_t>(i - (gemms - peers_))
+                                                      : come.size() - 1;
+                    one.after[moving] = unordered_ ? last_transfer : come[place];
+                }
+                done = steps_.add(multiplying, one);
+                if (i == 0) first_of_round = done;
+            }
+            if (packs && !op_.tokens_in_k) scatter(2 * share * gemms * moved, done);
+        }
+        if (columns && plan_.fused && plan_.hetero && !op_.tokens_in_k)
+            scatter(2 * (1 - own_share) * c_bytes(), done);
+    }
+
+    void scatter(double bytes, int after) {
+        Step step = local(bytes);
+        step.after[multiplying] = after;
+        steps_.add(streaming, step);
+    }
+
+    /// One cut of a round's transfers, `body` s on the links; their places into `come`.
+    void add_transfers(int round, double body, bool apart, int cuts, const Step& own, int first_of_round,
+                       std::vector<int>& come) {
+        const bool first = steps_.count(moving) == 0;
+        const double period = std::max(body + each_.step, each_.issue);
+        if (apart && in_turn_) {
+            for (int i = 1; i <= peers_; ++i)
+                come.push_back(steps_.add(moving, transfer((first ? body + each_.step : period) / peers_,
+                                                           i == peers_ ? each_.seen() : to_one_.seen())));
+            return;
+        }
+        if (apart) {
+            for (int i = 0; i < peers_; ++i) {
+                const bool wait = i == 0 && !first;  // for the engine of the round before
+                come.push_back(
+                    steps_.add(moving, transfer(wait ? period - (peers_ - 1) * to_one_.issue : to_one_.issue,
+                                                to_one_.latency + body - to_one_.issue)));
+            }
+            return;
+        }
+        const double work = first ? body + each_.step : period;
+        Step step = transfer(work, each_.seen());
+        if (around_ring(plan_) && round > 0) step.after[moving] = steps_.count(moving) - cuts;
+        if (waits_ && first && own_first_) {  // launched beside the own part's GEMM, which has the units
+            step.after[multiplying] = 0;
+            step.seen = std::max(to_one_.seen(), step.seen - own.work);
+        }
+        if (waits_ && !first && !to_one_peer(plan_)) {
+            // Kernels for the peers that were served first get in before the GEMM of the round before begins.
+            step.work = work / 2;
+            steps_.add(moving, step);
+            step.after[multiplying] = first_of_round;
+        }
+        come.push_back(steps_.add(moving, step));
+    }
+
+    // GEMMs first, their results as they are done.
+    void send() {
+        const int rounds = to_one_peer(plan_) || plan_.style == shard_direct ? peers_ : chunks_;
+        const bool by_piece = gated_ || (plan_.style == pieces && !plan_.fused);
+        int gemms = 1;
+        if (plan_.style == ring_chunk) gemms = chunks_;
+        if (by_piece) gemms = own_first_ ? peers_ : peers_ + 1;
+        const double own_share = own_first_ ? 1 / machine_.gpus : 0;
+        const double share = (1 - own_share) / rounds / gemms;
+        const bool columns = plan_.style == pieces && plan_.columns,
+                   fused = plan_.style == pieces && plan_.fused;
+        if (plan_.by_kernels && sent_apart()) steps_.count_in_flight();
+        Step step = columns ? gemm(op_.m * share * rounds, op_.n / chunks_, op_.k) : part(share, false);
+        if (fused && !columns)
+            for (int round = 0; round < rounds; ++round) steps_.add(streaming, local(2 * share * a_bytes()));
+        if (fused && columns && plan_.hetero) steps_.add(streaming, local(2 * (1 - own_share) * a_bytes()));
+        const int packed = steps_.count(streaming);
+
+        int sent = -1;
+        for (int round = 0; round < rounds; ++round) {
+            std::vector<int> made;
+            if (packed > 0) step.after[streaming] = packed == 1 ? 0 : round;
+            for (int i = 0; i < gemms; ++i) {
+                made.push_back(steps_.add(multiplying, step));
+                if (by_piece && i < peers_) sent = send_piece(made.back(), rounds * gemms);
+            }
+            for (int cut = 0; around_ring(plan_) && cut < chunks_; ++cut)
+                forward(round, made[plan_.style == ring_chunk ? static_cast<std::size_t>(cut) : 0]);
+            if (!by_piece && !around_ring(plan_)) sent = send_shard(rounds, made.back());
+            if (reduces() && plan_.style == pieces && !plan_.hetero) sum_up(summed() / rounds, sent, -1);
+        }
+        if (own_first_) steps_.add(multiplying, part(1 / machine_.gpus, false));
+        if (!reduces() || around_ring(plan_) || (plan_.style == pieces && !plan_.hetero)) return;
+        const int sums = gated_ || plan_.style == pieces ? chunks_ : 1, transfers = steps_.count(moving);
+        for (int i = 1; i <= sums; ++i)
+            sum_up(summed() / sums, i * (transfers / sums) - 1, steps_.count(multiplying) - 1);
+    }
+
+    /// What one GEMM, or one part of a gated one, made for one peer.
+    int send_piece(int made, int gemms) {
+        const double alone = bytes_ / peers_ / one_peer_rate(machine_, plan_) / chunks_;
+        // What starts a copy to one peer is hidden behind those to others, unless one engine serves all.
+        const double work =
+            std::max(on_links_ / chunks_ / peers_ + (in_turn_ ? to_one_.step : 0), to_one_.issue);
+        Step piece = transfer(work, to_one_.latency + shared_ * std::max(0.0, alone - work));
+        piece.to_its_peer = alone;
+        piece.behind = to_one_.step;
+        piece.after[multiplying] =
+            waits_ && gated_ ? gemms : made;  // a gated GEMM leaves no units before its end
+        return steps_.add(moving, piece);
+    }
+
+    /// A round's shard to one peer, or its pieces to all.
+    int send_shard(int rounds, int made) {
+        const bool direct = plan_.style == shard_direct;
+        const double alone = on_links_ / rounds + each_.step;
+        const double work = std::max(alone, direct ? to_one_.issue : each_.issue);
+        Step step = transfer(work, std::max(0.0, each_.seen() + alone - work));
+        if (to_one_peer(plan_) || direct) step.seen = to_one_.latency;
+        if (direct) {
+            step.to_its_peer = bytes_ / peers_ / one_peer_rate(machine_, plan_);
+            step.seen += shared_ * std::max(0.0, step.to_its_peer - work);
+        }
+        step.after[multiplying] = made;
+        return steps_.add(moving, step);
+    }
+
+    /// A chunk around the ring, added there to what the next round's GEMM (at last the own part's) makes.
+    void forward(int round, int made) {
+        Step step =
+            transfer(std::max(on_links_ / peers_ / chunks_ + to_one_.step, to_one_.issue), to_one_.latency);
+        step.after[multiplying] = made;
+        if (round > 0) step.after[streaming] = steps_.count(streaming) - chunks_;
+        const int gemms = plan_.style == ring_chunk ? chunks_ : 1;
+        sum_up(3 * bytes_ / peers_ / chunks_, steps_.add(moving, step),
+               std::min(made + gemms, peers_ * gemms));
+    }
+
+    void sum_up(double bytes, int sent, int own) {
+        Step sum = local(bytes);
+        sum.after[moving] = sent;
+        sum.after[multiplying] = own;
+        steps_.add(streaming, sum);
+    }
+
+    const Machine& machine_;
+    const Operator& op_;
+    const GemmPrices& prices_;
+    const Plan& plan_;
+    int chunks_, peers_;
+    double bytes_, on_links_;
+    Steps steps_;
+    Step whole_;
+    Transfer to_one_, each_;
+    /// How much copies to several peers share links: 0 where every peer has its own, near 1 on rings. The
+    /// last piece then comes that much later than links that are busy to the end would bring it.
+    double shared_;
+    bool own_first_, gated_;
+    bool in_turn_;    ///< copies to all peers come one after another
+    bool waits_;      ///< kernels that move wait for GEMMs
+    bool unordered_;  ///< no step's pieces are complete before almost all are
+};
+
+/// Estimates of one operator's plans on one machine, each made once. Keeps references to both.
+class Estimator {
+public:
+    Estimator(const Machine& machine, const Operator& op)
+        : gemms(machine, op), known_(styles * 16 * 5 * 2, -1) {}
+
+    /// Seconds that a plan takes, transfers pushed or pulled. Ignores: cache, GPUs that are not in step, the
+    /// order in which copies of several GPUs meet at one, polls.
+    double operator()(const Plan& plan, int chunks, bool push) const {
+        double other = -1;
+        double& time = place_of(plan, chunks, push, other);
+        if (time < 0) time = Unrolled(gemms, plan, chunks, push).seconds();
+        return time;
+    }
+    /// In the faster direction.
+    double operator()(const Plan& plan, int chunks) const {
+        const double push = (*this)(plan, chunks, true);
+        return only_pushes(plan) ? push : std::min(push, (*this)(plan, chunks, false));
+    }
+    /// Whether DMA copies are pushed: where that is faster; where both are, pulled before a GEMM and pushed
+    /// after it. Kernels push.
+    bool pushes(const Plan& plan, int chunks) const {
+        if (only_pushes(plan)) return true;
+        const double push = (*this)(plan, chunks, true), pull = (*this)(plan, chunks, false);
+        return gemms.op().gemm_first && plan.style != serial ? push <= pull : push < pull;
+    }
+    /// The chunk count of 1, 2, 4, 8, 16 with the least estimate, from `least` on.
+    int chunks(const Plan& plan, int least) const {
+        int best = least;
+        for (int count = 2 * least; count <= 16; count *= 2)
+            if ((*this)(plan, count) < (*this)(plan, best)) best = count;
+        return best;
+    }
+
+    const GemmPrices gemms;
+
+private:
+    static constexpr std::size_t styles = flag_gated + 1;
+
+    /// Where the estimate is kept; `other` for chunk counts that are no power of two up to 16.
+    double& place_of(const Plan& plan, int chunks, bool push, double& other) const {
+        std::size_t power = 0;
+        while (power < 5 && 1 << power != chunks) ++power;
+        if (power == 5) return other;
+        std::size_t place = plan.style;
+        for (const bool flag : {plan.hetero, plan.fused, plan.columns, plan.by_kernels, push})
+            place = 2 * place + (flag ? 1 : 0);
+        return known_[5 * place + power];
+    }
+
+    mutable std::vector<double> known_;
+};
 
 }  // namespace overlap_advice
 

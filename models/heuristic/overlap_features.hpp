@@ -144,11 +144,13 @@ inline int least_chunks(const Plan& plan) {
 
 /// The least estimates, over all plans and of some kinds of them.
 struct Estimates {
+    Estimator time;
     double best, serial_time, fused, columns, one_peer, dma, kernels;
     std::size_t best_plan;
 
     Estimates(const Machine& machine, const Operator& op, bool own_kernels)
-        : best(1e300),
+        : time(machine, op),
+          best(1e300),
           serial_time(1e300),
           fused(1e300),
           columns(1e300),
@@ -159,27 +161,29 @@ struct Estimates {
         for (std::size_t i = 0; i < plan_count; ++i) {
             const Plan& plan = plans()[i].plan;
             if (!serves(machine, plan, op) || (plan.style == flag_gated && !own_kernels)) continue;
-            const double time =
-                estimate(machine, op, plan, chunks_by_estimate(machine, op, plan, least_chunks(plan)));
-            if (time < best) best_plan = i;
-            best = std::min(best, time);
+            const double took = time(plan, time.chunks(plan, least_chunks(plan)));
+            if (took < best) best_plan = i;
+            best = std::min(best, took);
             double& agent = plan.by_kernels ? kernels : dma;
-            agent = std::min(agent, time);
-            if (plan.style == serial) serial_time = std::min(serial_time, time);
-            if (plan.style == shard_p2p) one_peer = std::min(one_peer, time);
+            agent = std::min(agent, took);
+            if (plan.style == serial) serial_time = std::min(serial_time, took);
+            if (plan.style == shard_p2p) one_peer = std::min(one_peer, took);
             if (plan.style != pieces || !plan.fused) continue;
             double& shape = plan.columns ? columns : fused;
-            shape = std::min(shape, time);
+            shape = std::min(shape, took);
         }
     }
 };
 
-inline Features features(const Machine& machine, const Operator& op, const Estimates& least) {
-    const double gemm = gemm_time(machine, op, op.m, op.n, op.k), bytes = received(machine, op);
+inline Features features(const Estimates& least) {
+    const Machine& machine = least.time.gemms.machine();
+    const Operator& op = least.time.gemms.op();
+    const double gemm = least.time.gemms.whole(), bytes = received(machine, op);
     const double dma_rate = std::max(machine.dma_pull_rate, machine.dma_push_rate);
-    const double by_dma = bytes / dma_rate + machine.dma_latency;
+    const double dma_latency = std::min(machine.dma_pull_latency, machine.dma_push_latency);
+    const double by_dma = bytes / dma_rate + dma_latency;
     const double by_kernels = bytes / machine.kernel_rate + machine.kernel_latency;
-    const double latency = by_dma < by_kernels ? machine.dma_latency : machine.kernel_latency;
+    const double latency = by_dma < by_kernels ? dma_latency : machine.kernel_latency;
     const double direct = std::max(dma_rate, machine.kernel_rate);
     const double tiles = std::ceil(op.m / 256) * std::ceil(op.n / 256) / machine.compute_units;
     const double operands = op.operand_size * (op.m + op.n) * op.k, result = op.output_size * op.m * op.n;
@@ -188,8 +192,8 @@ inline Features features(const Machine& machine, const Operator& op, const Estim
     f[comm_over_gemm_cu] = by_kernels / gemm;
     f[dma_over_cu] = dma_rate / machine.kernel_rate;
     f[push_over_pull] = machine.dma_push_rate / machine.dma_pull_rate;
-    f[ring_over_direct] = machine.ring_rate / direct;
-    f[one_peer_over_direct] = machine.one_peer_rate / direct;
+    f[ring_over_direct] = std::max(machine.dma_ring_rate, machine.kernel_ring_rate) / direct;
+    f[one_peer_over_direct] = std::max(machine.dma_one_peer_rate, machine.kernel_one_peer_rate) / direct;
     f[comm_over_latency] = std::min(by_dma, by_kernels) / latency;
     f[gemm_over_latency] = gemm / latency;
     f[shard_over_launch] = gemm / machine.gpus / machine.launch;
@@ -198,7 +202,8 @@ inline Features features(const Machine& machine, const Operator& op, const Estim
     f[m_over_k] = op.m / op.k;
     f[m_over_n] = op.m / op.n;
     f[n_over_k] = op.n / op.k;
-    f[intensity] = (2 * op.m * op.n * op.k / machine.gemm_rate) / ((operands + result) / machine.hbm_rate);
+    f[intensity] =
+        (2 * op.m * op.n * op.k / machine.gemm.peak_rate) / ((operands + result) / machine.hbm_rate);
     f[output_over_gemm] = result / machine.hbm_rate / gemm;
     f[operand_over_gemm] = op.operand_size * op.m * op.k / machine.hbm_rate / gemm;
     f[copy_share] = machine.copy_units / machine.compute_units;
@@ -234,17 +239,20 @@ inline int power_of_two_within(double limit, int least) {
     return chunks;
 }
 
-inline int chunks_by(ChunkRule rule, double x, const Machine& machine, const Operator& op, const Plan& plan) {
+inline int chunks_by(ChunkRule rule, double x, const Estimator& time, const Plan& plan) {
+    const Machine& machine = time.gemms.machine();
+    const Operator& op = time.gemms.op();
     const int least = least_chunks(plan);
     if (rule == uncut) return 0;
     if (rule == fixed) return static_cast<int>(x);
-    if (rule == estimated) return chunks_by_estimate(machine, op, plan, least);
-    const double latency = plan.by_kernels ? machine.kernel_latency : machine.dma_latency;
+    if (rule == estimated) return time.chunks(plan, least);
+    const double latency = plan.by_kernels ? machine.kernel_latency
+                                           : std::min(machine.dma_pull_latency, machine.dma_push_latency);
     const double transfers = received(machine, op) / rate_of(machine, op, plan);
     if (rule == by_size) return power_of_two_within(transfers / (x * latency), least);
     const double tiles = std::ceil(op.m / 256) * std::ceil(op.n / 256);
     if (rule == by_waves) return power_of_two_within(tiles / machine.compute_units / x, least);
-    const double shorter = std::min(transfers, gemm_time(machine, op, op.m, op.n, op.k));
+    const double shorter = std::min(transfers, time.gemms.whole());
     return power_of_two_within(std::sqrt(2 * shorter / (x * latency)), least);
 }
 
@@ -260,29 +268,29 @@ struct Advice {
 /// A plan whose estimate is worse than the least by more is not run, whatever its leaf says of other
 /// operators. A judgement, not fitted: well above the usual error of an estimate, well below that of a plan
 /// out of place.
-constexpr double credible = 1.2;
+constexpr double credible = 1.02;
 
 /// What a leaf's plan and rule mean for an operator: that plan, or, where it does not serve the operator or
 /// is not credible, and for `plan` == plan_count, the one with the least estimate.
-inline Advice advice_of(std::size_t plan, ChunkRule rule, double x, const Machine& machine,
-                        const Operator& op, const Estimates& estimates) {
-    bool least = plan == plan_count || !serves(machine, plans()[plan].plan, op);
+inline Advice advice_of(std::size_t plan, ChunkRule rule, double x, const Estimates& estimates) {
+    const Estimator& time = estimates.time;
+    bool least = plan == plan_count || !serves(time.gemms.machine(), plans()[plan].plan, time.gemms.op());
     if (!least) {
         const Plan& chosen = plans()[plan].plan;
-        const int chunks = cuts_shards(chosen) ? chunks_by(rule, x, machine, op, chosen) : 1;
-        least = estimate(machine, op, chosen, chunks) > credible * estimates.best;
+        const int chunks = cuts_shards(chosen) ? chunks_by(rule, x, time, chosen) : 1;
+        least = time(chosen, chunks) > credible * estimates.best;
     }
     const NamedPlan& named = plans()[least ? estimates.best_plan : plan];
     const ChunkRule by = !cuts_shards(named.plan) ? uncut : least ? estimated : rule;
-    const int chunks = chunks_by(by, x, machine, op, named.plan);
+    const int chunks = chunks_by(by, x, time, named.plan);
     const char* const gemm = chunks == 1 ? "" : named.gemm;  // one chunk is the whole shard
     return {named.schedule, chunks, named.plan.by_kernels ? "cu" : "dma",
-            pushes(machine, op, named.plan) ? "push" : "pull", gemm};
+            time.pushes(named.plan, std::max(chunks, 1)) ? "push" : "pull", gemm};
 }
 
 /// The plan with the least estimate, without the tree: for machines unlike any that it was fitted to.
 inline Advice least_estimate(const Machine& machine, const Operator& op, bool own_kernels) {
-    return advice_of(plan_count, estimated, 0, machine, op, Estimates(machine, op, own_kernels));
+    return advice_of(plan_count, estimated, 0, Estimates(machine, op, own_kernels));
 }
 
 }  // namespace overlap_advice

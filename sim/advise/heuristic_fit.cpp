@@ -11,13 +11,10 @@ using namespace overlap_advice;
 
 /// Infinite where a machine does not run what an action says.
 std::vector<double> regrets_of_actions(const SimulatedScenario& row, const std::vector<Action>& actions,
-                                       const overlap_advice::Machine& machine,
-                                       const overlap_advice::Operator& op, const Estimates& estimates,
-                                       bool own_kernels) {
+                                       const Estimates& estimates, bool own_kernels) {
     std::vector<double> regrets;
     for (const Action& action : actions) {
-        const Candidate said =
-            candidate_of(advice_of(action.plan, action.rule, action.x, machine, op, estimates));
+        const Candidate said = candidate_of(advice_of(action.plan, action.rule, action.x, estimates));
         regrets.push_back(row.makespan_us.contains(said.label()) ? regret_of(row, said, own_kernels)
                                                                  : std::numeric_limits<double>::infinity());
     }
@@ -66,10 +63,9 @@ Heuristic fit_heuristic(std::span<const SimulatedScenario> table, const ConfigFo
     tbb::parallel_for(std::size_t{0}, table.size(), [&](std::size_t i) {
         const overlap_advice::Operator op = heuristic_operator(table[i].scenario.pair);
         const Estimates estimates(machines[i], op, own_kernels);
-        const Features known = features(machines[i], op, estimates);
+        const Features known = features(estimates);
         samples.known[i].assign(known.begin(), known.end());
-        samples.regret[i] =
-            regrets_of_actions(table[i], result.actions, machines[i], op, estimates, own_kernels);
+        samples.regret[i] = regrets_of_actions(table[i], result.actions, estimates, own_kernels);
         samples.weight[i] = weight_of(table, table[i].scenario.topology);
     });
     result.tree = fit_tree(samples, TreeOptions{});
@@ -79,8 +75,8 @@ Heuristic fit_heuristic(std::span<const SimulatedScenario> table, const ConfigFo
 Candidate advice_by(const Heuristic& heuristic, const overlap_advice::Machine& machine,
                     const overlap_advice::Operator& op) {
     const Estimates estimates(machine, op, heuristic.own_kernels);
-    const Action& action = heuristic.actions[action_of(heuristic.tree, features(machine, op, estimates))];
-    return candidate_of(advice_of(action.plan, action.rule, action.x, machine, op, estimates));
+    const Action& action = heuristic.actions[action_of(heuristic.tree, features(estimates))];
+    return candidate_of(advice_of(action.plan, action.rule, action.x, estimates));
 }
 
 }  // namespace overlap

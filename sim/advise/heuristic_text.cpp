@@ -32,8 +32,7 @@ public:
         if (node.leaf()) {
             const Action& action = heuristic_.actions[node.action];
             if (!code_) return indent + action.text() + "\n";
-            return indent + "return advice_of(" + code_of(action) + ", machine, op, least);  // " +
-                   action.text() + "\n";
+            return indent + "return advice_of(" + code_of(action) + ", least);  // " + action.text() + "\n";
         }
         const std::string name = overlap_advice::name_of(node.feature);
         const std::string question = code_ ? "if (f[" + name + "] < " + digits(node.threshold) + ") {"
@@ -54,7 +53,7 @@ std::string function(const std::string& name, const std::string& comment, const 
            "    const Estimates least(machine, op, " +
            kernels +
            ");\n"
-           "    const Features f = features(machine, op, least);\n" +
+           "    const Features f = features(least);\n" +
            Printer(heuristic, true).node(0, 1) + "}\n";
 }
 
@@ -69,7 +68,7 @@ std::string to_text(const Heuristic& heuristic) {
 std::string to_header(const Heuristic& library, const Heuristic& own_kernels) {
     return "// Made by `sim advise --fit models/heuristic/fit.csv`; do not edit. Needs nothing but the "
            "standard\n"
-           "// library (C++11) and the two files beside it.\n"
+           "// library (C++11) and the files beside it.\n"
            "#ifndef OVERLAP_ADVICE_HPP\n"
            "#define OVERLAP_ADVICE_HPP\n\n"
            "#include \"overlap_features.hpp\"\n\n"

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "models/gemm_model.hpp"
+#include "models/gpu_spread.hpp"
+#include "models/streaming.hpp"
 #include "sim/run.hpp"
 
 namespace overlap {
@@ -32,11 +34,11 @@ public:
         return received() / time(schedule, params, {{"collective", "all_gather"}, {"gemm", gemm}});
     }
     /// Rate of the transfers of pieces that a GEMM with almost no arithmetic produces.
-    double sent_rate(const Json& params) const {
+    double sent_rate(const std::string& schedule, const Json& params) const {
         const Json gemm{{"m", large_rows}, {"n", large_columns}, {"k", 32}, {"dtype", "bf16"}};
         Json pieces = params;
         pieces["chunks"] = 8;
-        return received() / time("hetero_fused_2d", pieces,
+        return received() / time(schedule, pieces,
                                  {{"collective", "all_to_all"}, {"order", "gemm_first"}, {"gemm", gemm}});
     }
     /// Compute units that kernels hold while they copy to all peers.
@@ -81,86 +83,132 @@ MachineConstants::MachineConstants(const std::string& topology, const ConfigFold
     const Benchmarks alone(topology, folder);
     const Json pull{{"agent", "dma"}, {"transfer", "pull"}}, push{{"agent", "dma"}, {"transfer", "push"}},
         kernels{{"agent", "cu"}};
+    const DeviceSpec::Dma& dma = device.dma;
+    const DeviceSpec::CopyKernel& kernel = device.copy_kernel;
     common_.gpus = machine.gpus();
     common_.compute_units = device.compute_units;
     common_.copy_units = alone.copy_units();
+    common_.stream_units = streamed(LocalCopyWork{Bytes(1e9), Bytes(1e9)}, device).units;
     common_.hbm_rate = device.hbm.si();
     common_.launch = device.launch.kernel.si();
+    common_.stream_start = device.stream.start.si();
     common_.dependency = device.launch.dependency.si();
-    common_.strided_run = device.dma.strided_run.si();
+    common_.flag = device.launch.flag.si();
+    common_.slowest = slowest_of(machine.gpus(), device.variation.gpu_speed) - 1;
     common_.dma_pull_rate = alone.rate(pull);
     common_.dma_push_rate = alone.rate(push);
-    common_.dma_pull_sent_rate = alone.sent_rate(pull);
-    common_.dma_push_sent_rate = alone.sent_rate(push);
     common_.kernel_rate = alone.rate(kernels);
-    common_.dma_latency = std::min(alone.latency(pull), alone.latency(push));
+    common_.dma_pull_sent_rate = alone.sent_rate("hetero_fused_1d", pull);
+    common_.dma_push_sent_rate = alone.sent_rate("hetero_fused_1d", push);
+    common_.dma_pull_pieces_rate = alone.sent_rate("hetero_unfused_1d", pull);
+    common_.dma_push_pieces_rate = alone.sent_rate("hetero_unfused_1d", push);
+    const double peers = std::max(machine.gpus() - 1, 1), turns = std::ceil(peers / dma.peer_engines);
+    common_.dma_engines = dma.engine.si() * std::min<double>(peers, dma.peer_engines);
+    common_.strided_run = dma.strided_run.si();
+    common_.dma_pull_latency = alone.latency(pull);
+    common_.dma_push_latency = alone.latency(push);
     common_.kernel_latency = alone.latency(kernels);
-    const double peers = std::max(machine.gpus() - 1, 1), turns = std::ceil(peers / device.dma.peer_engines);
-    common_.dma_engines = device.dma.engine.si() * std::min<double>(peers, device.dma.peer_engines);
-    common_.engines_shared = turns > 1;
-    common_.dma_step = turns * (device.dma.start + device.dma.switch_over).si();
-    common_.kernel_step = device.copy_kernel.launch.si();
     const Seconds hop = machine.gpus() > 1 ? machine.route(0, 1).latency : Seconds();
-    common_.dma_copy =
-        (device.dma.command + device.dma.schedule + device.dma.start + device.dma.completion + hop).si();
-    common_.kernel_copy = (device.copy_kernel.launch + device.copy_kernel.completion + hop).si();
+    common_.dma_copy = (dma.command + dma.schedule + dma.start + dma.completion + hop).si();
+    common_.kernel_copy = (kernel.launch + kernel.completion + hop).si();
+    common_.dma_start = (dma.start + dma.switch_over + hop).si();
+    common_.dma_step = turns * common_.dma_start;
+    common_.kernel_step = (kernel.launch + hop).si();
+    common_.dma_issue = dma.queued_launch.si();
+    common_.kernel_issue = kernel.queued_launch.si();
     const DeviceSpec::Interference& lost = device.interference;
-    common_.beside_dma = std::max(lost.compute_lost_to_dma, lost.gemm_slowed_beside_dma);
-    common_.beside_kernels =
-        1 - (1 - std::max(lost.compute_lost_to_copy_kernels, lost.gemm_slowed_beside_copy_kernels)) *
-                (1 - common_.copy_units / common_.compute_units);
+    common_.units_lost_to_dma = lost.compute_lost_to_dma;
+    common_.units_lost_to_kernels = lost.compute_lost_to_copy_kernels;
+    common_.slowed_beside_dma = lost.gemm_slowed_beside_dma;
+    common_.slowed_beside_kernels = lost.gemm_slowed_beside_copy_kernels;
+    common_.few_waves_lost = lost.few_waves_lost_to_kernels;
+    common_.dma_lost = lost.dma_lost_to_compute;
+    common_.engines_shared = turns > 1;
+    common_.unordered = dma.order == QueueOrder::unspecified;
     common_.kernels_wait = device.launch.residency != Residency::shared;
-    Json around = push;
-    around["algorithm"] = "ring";
-    common_.ring_rate = alone.rate(around);
-    common_.one_peer_rate = alone.rate_of_schedule("shard_p2p", push);
+    const auto around = [](Json params) {
+        params["algorithm"] = "ring";
+        return params;
+    };
+    common_.dma_ring_rate = alone.rate(around(push));
+    common_.kernel_ring_rate = alone.rate(around(kernels));
+    common_.dma_one_peer_rate = alone.rate_of_schedule("shard_p2p", push);
+    common_.kernel_one_peer_rate = alone.rate_of_schedule("shard_p2p", kernels);
 }
 
 overlap_advice::Machine MachineConstants::of(DType dtype) const {
-    const GemmParameters& gemm = calibration_.gemm_for(dtype);
     overlap_advice::Machine machine = common_;
-    machine.gemm_rate = gemm.peak_rate.si();
-    machine.gemm_fixed = gemm.launch.si();
-    machine.tile_fixed = gemm.tile_fixed.si();
-    machine.tile_store = gemm.tile_epilogue.si();
-    machine.last_wave = gemm.tail_floor;
-    machine.only_wave = gemm.partial_floor;
-    machine.gemm_exponent = gemm.overlap_exponent;
+    machine.gemm = to_constants(calibration_.gemm_for(dtype));
     return machine;
 }
 
 std::string to_json_text(const overlap_advice::Machine& machine) {
+    const overlap_advice::GemmConstants& gemm = machine.gemm;
+    nlohmann::ordered_json tiles = nlohmann::ordered_json::array();
+    for (std::size_t i = 0; i < gemm.tile_count; ++i)
+        tiles.push_back({gemm.tiles[i].rows, gemm.tiles[i].columns, gemm.tiles[i].efficiency});
+    const nlohmann::ordered_json of_gemm{{"compute_units", gemm.compute_units},
+                                         {"k_step", gemm.k_step},
+                                         {"launch", gemm.launch},
+                                         {"tile_fixed", gemm.tile_fixed},
+                                         {"tile_epilogue", gemm.tile_epilogue},
+                                         {"peak_rate", gemm.peak_rate},
+                                         {"stride_loss", gemm.stride_loss},
+                                         {"tail_floor", gemm.tail_floor},
+                                         {"partial_floor", gemm.partial_floor},
+                                         {"hbm", gemm.hbm},
+                                         {"unit_bandwidth", gemm.unit_bandwidth},
+                                         {"overlap_exponent", gemm.overlap_exponent},
+                                         {"reuse_cache", gemm.reuse_cache},
+                                         {"split_k_fixed", gemm.split_k_fixed},
+                                         {"split_k_rate", gemm.split_k_rate},
+                                         {"sustained_slowdown", gemm.sustained_slowdown},
+                                         {"sustained_time", gemm.sustained_time},
+                                         {"tiles", tiles},
+                                         {"tile_count", gemm.tile_count}};
     const nlohmann::ordered_json json{{"gpus", machine.gpus},
                                       {"compute_units", machine.compute_units},
                                       {"copy_units", machine.copy_units},
+                                      {"stream_units", machine.stream_units},
                                       {"hbm_rate", machine.hbm_rate},
                                       {"launch", machine.launch},
+                                      {"stream_start", machine.stream_start},
                                       {"dependency", machine.dependency},
-                                      {"dma_engines", machine.dma_engines},
-                                      {"strided_run", machine.strided_run},
-                                      {"gemm_rate", machine.gemm_rate},
-                                      {"gemm_fixed", machine.gemm_fixed},
-                                      {"tile_fixed", machine.tile_fixed},
-                                      {"tile_store", machine.tile_store},
-                                      {"last_wave", machine.last_wave},
-                                      {"only_wave", machine.only_wave},
-                                      {"gemm_exponent", machine.gemm_exponent},
+                                      {"flag", machine.flag},
+                                      {"slowest", machine.slowest},
+                                      {"gemm", of_gemm},
                                       {"dma_pull_rate", machine.dma_pull_rate},
                                       {"dma_push_rate", machine.dma_push_rate},
                                       {"kernel_rate", machine.kernel_rate},
                                       {"dma_pull_sent_rate", machine.dma_pull_sent_rate},
                                       {"dma_push_sent_rate", machine.dma_push_sent_rate},
-                                      {"dma_latency", machine.dma_latency},
+                                      {"dma_pull_pieces_rate", machine.dma_pull_pieces_rate},
+                                      {"dma_push_pieces_rate", machine.dma_push_pieces_rate},
+
+                                      {"dma_ring_rate", machine.dma_ring_rate},
+                                      {"kernel_ring_rate", machine.kernel_ring_rate},
+                                      {"dma_one_peer_rate", machine.dma_one_peer_rate},
+                                      {"kernel_one_peer_rate", machine.kernel_one_peer_rate},
+                                      {"dma_engines", machine.dma_engines},
+                                      {"strided_run", machine.strided_run},
+                                      {"dma_pull_latency", machine.dma_pull_latency},
+                                      {"dma_push_latency", machine.dma_push_latency},
                                       {"kernel_latency", machine.kernel_latency},
-                                      {"dma_step", machine.dma_step},
-                                      {"kernel_step", machine.kernel_step},
                                       {"dma_copy", machine.dma_copy},
                                       {"kernel_copy", machine.kernel_copy},
-                                      {"ring_rate", machine.ring_rate},
-                                      {"one_peer_rate", machine.one_peer_rate},
-                                      {"beside_dma", machine.beside_dma},
-                                      {"beside_kernels", machine.beside_kernels},
+                                      {"dma_step", machine.dma_step},
+                                      {"dma_start", machine.dma_start},
+                                      {"kernel_step", machine.kernel_step},
+                                      {"dma_issue", machine.dma_issue},
+                                      {"kernel_issue", machine.kernel_issue},
+                                      {"units_lost_to_dma", machine.units_lost_to_dma},
+                                      {"units_lost_to_kernels", machine.units_lost_to_kernels},
+                                      {"slowed_beside_dma", machine.slowed_beside_dma},
+                                      {"slowed_beside_kernels", machine.slowed_beside_kernels},
+                                      {"few_waves_lost", machine.few_waves_lost},
+                                      {"dma_lost", machine.dma_lost},
                                       {"engines_shared", machine.engines_shared},
+                                      {"unordered", machine.unordered},
                                       {"kernels_wait", machine.kernels_wait}};
     return json.dump(2);
 }

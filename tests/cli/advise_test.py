@@ -11,6 +11,15 @@ from sim_case import ROOT, SimTestCase
 SCENARIO = ["advise", "--topology", "mi300x_8", "--gemm", "8192x2560x8192"]
 
 
+def initialiser(value):
+    """A value of JSON as C++ has it: braces around structs, and two around an array of them."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(initialiser(member) for member in value.values()) + "}"
+    if isinstance(value, list) and isinstance(value[0], list):
+        return "{{" + ", ".join("{" + ", ".join(map(str, row)) + "}" for row in value) + "}}"
+    return str(value).lower()
+
+
 class Advise(SimTestCase):
     def test_best_of_all_candidates_is_first(self):
         advice = self.result(*SCENARIO, "--top", "2")
@@ -73,8 +82,8 @@ class Header(SimTestCase):
         compiler = shutil.which(os.environ.get("CXX", "c++"))
         if compiler is None:
             self.skipTest("no compiler")
-        for name in ("overlap_advice.hpp", "overlap_features.hpp", "overlap_estimate.hpp"):
-            shutil.copy(ROOT / "models" / "heuristic" / name, self.folder)
+        for name in ("advice", "features", "estimate", "steps", "machine", "gemm"):
+            shutil.copy(ROOT / "models" / "heuristic" / f"overlap_{name}.hpp", self.folder)
         self.file("use.cpp", """#include "overlap_advice.hpp"
 #include <cstdio>
 int main() {
@@ -94,4 +103,5 @@ int main() {
     def machine(self):
         constants = json.loads(self.output("advise", "--topology", "mi300x_8", "--constants", "bf16"))
         self.assertGreater(len(constants), 20)
-        return [str(value).lower() for value in constants.values()]
+        self.assertGreater(len(constants["gemm"]["tiles"]), 4)
+        return [initialiser(value) for value in constants.values()]

@@ -79,9 +79,8 @@ TEST_CASE("models that were fitted to are not those that are judged") {
 }
 
 TEST_CASE("the static heuristic on unseen models is as good as README says") {
-    // Lowest hit rate and largest mean regret, with a tenth of misses and of regret to spare. The targets
-    // (90 %, 1 %) are missed on all but a few: known gaps. So are the second bounds of some, reached before
-    // copies of the MI300 family were issued one at a time, which the closed forms do not know.
+    // Hit rate and mean regret of each machine, with a tenth of misses and of regret to spare; all together
+    // reach the targets.
     struct Bounds {
         double hits, regret;
         bool hold(const RegretSummary& choice) const {
@@ -92,26 +91,16 @@ TEST_CASE("the static heuristic on unseen models is as good as README says") {
         std::string group;
         bool own_kernels;
         Bounds holds;
-        std::optional<Bounds> missed;
     };
-    const std::vector<Claim> claims{{"mi300x_8", false, {0.745, 0.0156}, {}},
-                                    {"h200_8", false, {0.715, 0.0318}, Bounds{0.75, 0.0277}},
-                                    {"h200_4", false, {0.885, 0.0102}, {}},
-                                    {"h200_2", false, {0.950, 0.0035}, {}},
-                                    {"ring_8", false, {0.895, 0.0097}, {}},
-                                    {"mi355x_8", false, {0.715, 0.0171}, {}},
-                                    {"h100_8", false, {0.710, 0.0288}, {}},
-                                    {"torus_4x4", false, {0.510, 0.0407}, {}},
-                                    {"all", false, {0.765, 0.0198}, {}},
-                                    {"mi300x_8", true, {0.855, 0.0104}, Bounds{0.855, 0.008}},
-                                    {"h200_8", true, {0.690, 0.0414}, {}},
-                                    {"h200_4", true, {0.815, 0.0199}, {}},
-                                    {"h200_2", true, {0.950, 0.0061}, {}},
-                                    {"ring_8", true, {0.950, 0.0055}, {}},
-                                    {"mi355x_8", true, {0.745, 0.0122}, Bounds{0.865, 0.008}},
-                                    {"h100_8", true, {0.640, 0.0322}, {}},
-                                    {"torus_4x4", true, {0.385, 0.0583}, Bounds{0.655, 0.0206}},
-                                    {"all", true, {0.751, 0.0215}, Bounds{0.794, 0.0215}}};
+    const std::vector<Claim> claims{
+        {"mi300x_8", false, {0.975, 0.0020}}, {"h200_8", false, {0.785, 0.0283}},
+        {"h200_4", false, {0.890, 0.0074}},   {"h200_2", false, {0.980, 0.0028}},
+        {"ring_8", false, {0.955, 0.0040}},   {"mi355x_8", false, {0.960, 0.0030}},
+        {"h100_8", false, {0.925, 0.0056}},   {"torus_4x4", false, {0.865, 0.0088}},
+        {"mi300x_8", true, {0.985, 0.0018}},  {"h200_8", true, {0.810, 0.0230}},
+        {"h200_4", true, {0.845, 0.0106}},    {"h200_2", true, {0.950, 0.0026}},
+        {"ring_8", true, {0.955, 0.0042}},    {"mi355x_8", true, {0.945, 0.0023}},
+        {"h100_8", true, {0.905, 0.0071}},    {"torus_4x4", true, {0.865, 0.0150}}};
     const auto judgements = judge(table("judge"), folder);
     std::size_t found = 0;
     for (const Claim& claim : claims)
@@ -120,10 +109,18 @@ TEST_CASE("the static heuristic on unseen models is as good as README says") {
             INFO(claim.group << (claim.own_kernels ? ", any kernels" : ", library kernels"));
             CHECK(one.heuristic.scenarios >= 200);
             CHECK(claim.holds.hold(one.heuristic));
-            if (claim.missed) CHECK_FALSE(claim.missed->hold(one.heuristic));
             ++found;
         }
     CHECK(found == claims.size());
+    for (const Judgement& one : judgements) {
+        if (one.group != "all") continue;
+        INFO("all" << (one.own_kernels ? ", any kernels" : ", library kernels"));
+        CHECK(one.heuristic.hit_rate >= 0.9);
+        CHECK(one.heuristic.mean_regret <= 0.01);
+        CHECK(one.heuristic.mean_regret < one.least_estimate.mean_regret);
+        ++found;
+    }
+    CHECK(found == claims.size() + 2);
 }
 
 TEST_CASE("advice on the measured schedules of H200") {
@@ -134,6 +131,6 @@ TEST_CASE("advice on the measured schedules of H200") {
     CHECK(measured.simulation.mean_regret <= 1.1 * 0.0072);
     CHECK(measured.heuristic.scenarios + measured.heuristic_not_measured == 39);
     CHECK(measured.heuristic.scenarios >= 30);
-    CHECK(1 - measured.heuristic.hit_rate <= 1.1 * (1 - 0.833));
-    CHECK(measured.heuristic.mean_regret <= 1.1 * 0.0157);
+    CHECK(1 - measured.heuristic.hit_rate <= 1.1 * (1 - 0.800));
+    CHECK(measured.heuristic.mean_regret <= 1.1 * 0.0258);
 }

@@ -1,0 +1,237 @@
+// Time and demands of one GEMM by a tile and wave model, in plain doubles: what models/gemm_model.cpp wraps
+// in units, and what the static heuristic prices GEMMs by. Needs nothing but the standard library (C++11).
+#ifndef OVERLAP_GEMM_HPP
+#define OVERLAP_GEMM_HPP
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+
+namespace overlap_advice {
+
+struct GemmTile {
+    double rows, columns;
+    double efficiency;  ///< its main-loop rate, in shares of `peak_rate`
+};
+
+constexpr std::size_t most_gemm_tiles = 16;
+
+/// What a device's GEMM library needs to be predicted, for one type: the `gemm` group of a calibration in SI
+/// units (models/gemm_parameters.hpp says what each is).
+struct GemmConstants {
+    double compute_units, k_step, launch, tile_fixed, tile_epilogue, peak_rate, stride_loss, tail_floor,
+        partial_floor, hbm, unit_bandwidth, overlap_exponent, reuse_cache, split_k_fixed, split_k_rate,
+        sustained_slowdown, sustained_time;
+    std::array<GemmTile, most_gemm_tiles> tiles;
+    std::size_t tile_count;
+};
+
+/// C[m,n] (+)= A[m,k]·B[k,n], `batch` of them in one kernel. Sizes of elements in bytes.
+struct GemmWork {
+    double m, n, k, batch;
+    double operand_size, output_size;
+    bool accumulate;  ///< C is read as well
+};
+
+/// models/gemm_model.hpp says what each is; SI units.
+struct GemmCost {
+    double launch, body, traffic, units_busy;
+    double tile_rows, tile_columns, split, waves, last_wave, last_tiles;
+};
+
+namespace gemm_detail {
+
+constexpr double shortest_split = 256;  // K a split keeps at least; less is never faster in the tables
+constexpr double reference_tile_area = 128 * 128;  // `tile_epilogue` is of this many elements of C
+constexpr double conflicting_row = 512;            // bytes; see stride_slowdown
+constexpr double longest_strided_row =
+    16384;                                  // bytes: no table has longer ones, so the loss grows no further
+constexpr double partial_result_bytes = 4;  // split-K partials are fp32
+
+/// What does not depend on the tile.
+struct Problem {
+    double batch, m, n, k;
+    double operand_element;            // bytes
+    double a, b, c;                    // bytes of the matrices, of the whole batch
+    double c_passes, epilogue_factor;  // 1, or 2 when C is read as well
+};
+
+inline Problem describe(const GemmWork& work) {
+    return {work.batch,
+            work.m,
+            work.n,
+            work.k,
+            work.operand_size,
+            work.batch * (work.m * work.k * work.operand_size),
+            work.batch * (work.k * work.n * work.operand_size),
+            work.batch * (work.m * work.n * work.output_size),
+            1,
+            1};
+}
+
+/// Full waves that `waves` cost. The tail is soft: with few units busy the clock rises and memory is free.
+inline double effective_waves(double waves, const GemmConstants& p) {
+    const double full = std::floor(waves);
+    const double filled = waves - full;
+    const double floor = full > 0 ? p.tail_floor : p.partial_floor;
+    return filled > 0 ? full + floor + (1 - floor) * filled : full;
+}
+
+/// How one tile and split-K cover the problem.
+struct Cover {
+    GemmTile tile;
+    double rows, columns;  // of tiles, of one GEMM of the batch
+    double split;
+    double depth;  // K of one split, padded
+    double waves, waves_cost;
+    double active;  // compute units
+};
+
+inline Cover cover(const Problem& problem, const GemmConstants& p, const GemmTile& tile, double rows,
+                   double columns, double split) {
+    const double tiles = problem.batch * rows * columns * split, waves = tiles / p.compute_units;
+    return {tile,
+            rows,
+            columns,
+            split,
+            std::ceil(problem.k / split / p.k_step) * p.k_step,
+            waves,
+            effective_waves(waves, p),
+            std::min(tiles, p.compute_units)};
+}
+
+/// Bytes that go to and from HBM. One wave covers a block of tiles, as square as it can be in elements of C,
+/// and reads that block's rows of A and columns of B. A library sweeps along the larger matrix, so what is
+/// read again comes back after the smaller one and a wave: with that working set, re-reads miss the
+/// last-level cache smoothly.
+inline double hbm_bytes(const Problem& problem, const GemmConstants& p, const Cover& cover) {
+    const double tm = cover.tile.rows, tn = cover.tile.columns;
+    const double one = cover.rows * cover.columns;  // tiles of one GEMM of the batch, and so many at a time:
+    const double together = std::max(1.0, cover.active / cover.split / one);
+    const double wave_tiles = cover.active / cover.split / together;
+    double wave_rows = std::min(std::max(std::sqrt(wave_tiles * tn / tm), 1.0), cover.rows);
+    const double wave_columns = std::min(std::max(wave_tiles / wave_rows, 1.0), cover.columns);
+    wave_rows = std::min(std::max(wave_tiles / wave_columns, 1.0), cover.rows);
+    const double wave = together * (wave_rows * tm + wave_columns * tn) * problem.k * problem.operand_element;
+    const double reread = std::max(0.0, wave * std::max(1.0, cover.waves) - problem.a - problem.b);
+    const double working_set = std::min(problem.a, problem.b) / problem.batch + wave;
+    const double overflow = working_set / (working_set + p.reuse_cache);
+    return problem.a + problem.b + problem.c * problem.c_passes + reread * overflow * overflow;
+}
+
+/// Rate with `active` units drawing: linear in them at first, then HBM's; the corner is rounded (4-norm).
+inline double memory_rate(const GemmConstants& p, double active) {
+    const double ratio = p.hbm / (active * p.unit_bandwidth);
+    const double fourth = ratio * ratio * ratio * ratio;
+    return p.hbm / std::sqrt(std::sqrt(1 + fourth));
+}
+
+/// (a^p + b^p)^(1/p)
+inline double smooth_max(double a, double b, double exponent) {
+    const double high = std::max(a, b), low = std::min(a, b);
+    return high * std::pow(1 + std::pow(low / high, exponent), 1 / exponent);
+}
+
+/// Rows of A and B whose length is a multiple of 512 B lie on few of the memory channels, and the tiles that
+/// run side by side lose step and so each other's cache lines, the more the deeper they go. MI300X fp8
+/// (public table, N = 5120, M >= 8192): 830 to 905 TFLOPS at K = 2176, 4352, 6400, but 840, 800, 750 at 4096,
+/// 5120, 12800.
+inline double stride_slowdown(const Problem& problem, const GemmConstants& p, double depth) {
+    if (std::fmod(problem.k * problem.operand_element, conflicting_row) != 0) return 1;
+    return 1 + p.stride_loss * std::min(depth * problem.operand_element, longest_strided_row) / 1e3;
+}
+
+inline double compute_time(const Problem& problem, const GemmConstants& p, const Cover& cover) {
+    const double area = cover.tile.rows * cover.tile.columns;
+    const double unit_rate = p.peak_rate / p.compute_units * cover.tile.efficiency;
+    const double overhead =
+        p.tile_fixed + p.tile_epilogue * problem.epilogue_factor * area / reference_tile_area;
+    const double main_loop = 2 * area * cover.depth / unit_rate * stride_slowdown(problem, p, cover.depth);
+    return (main_loop + overhead) * cover.waves_cost;
+}
+
+inline double partial_results(const Problem& problem, const Cover& cover) {
+    return cover.split > 1 ? problem.batch * problem.m * problem.n * partial_result_bytes * cover.split : 0;
+}
+
+inline double reduction_time(const Problem& problem, const GemmConstants& p, const Cover& cover) {
+    return cover.split > 1 ? p.split_k_fixed + partial_results(problem, cover) / p.split_k_rate : 0;
+}
+
+/// The fastest cover, as a library's heuristic would pick it.
+inline Cover choose(const Problem& problem, const GemmConstants& p) {
+    static const double splits[] = {16, 8, 6, 4, 3, 2, 1};
+    // A power mean is at least the arithmetic mean: a bound on smooth_max that saves most calls of pow.
+    const double least_share = std::pow(2.0, 1 / p.overlap_exponent - 1);
+    const auto at_least = [least_share](double a, double b) {
+        return std::max(std::max(a, b), (a + b) * least_share);
+    };
+    const double compulsory = problem.a + problem.b + problem.c;
+    double best = 1e300;
+    Cover result = {};
+    for (std::size_t i = 0; i < p.tile_count; ++i) {
+        const GemmTile& tile = p.tiles[i];
+        const double rows = std::ceil(problem.m / tile.rows), columns = std::ceil(problem.n / tile.columns);
+        for (const double split : splits) {
+            // Splitting is for GEMMs that leave units idle.
+            if (split > 1 &&
+                (problem.batch * rows * columns > p.compute_units || problem.k < split * shortest_split))
+                continue;
+            const Cover tried = cover(problem, p, tile, rows, columns, split);
+            const double compute = compute_time(problem, p, tried),
+                         reduction = reduction_time(problem, p, tried);
+            const double top_rate = std::min(p.hbm, tried.active * p.unit_bandwidth);
+            if (at_least(compute, compulsory / top_rate) + reduction >= best) continue;
+            const double memory = hbm_bytes(problem, p, tried) / memory_rate(p, tried.active);
+            if (at_least(compute, memory) + reduction >= best) continue;
+            const double time = smooth_max(compute, memory, p.overlap_exponent) + reduction;
+            if (time >= best) continue;
+            best = time;
+            result = tried;
+        }
+    }
+    return result;
+}
+
+}  // namespace gemm_detail
+
+/// Formulas, accuracy and what is ignored: models/gemm_model.hpp. `busy`: s that the GPU multiplies without a
+/// pause around this GEMM; `units`: compute units that it may use, 0 for all.
+inline GemmCost gemm_cost(const GemmWork& work, const GemmConstants& constants, double busy = 0,
+                          double units = 0) {
+    namespace detail = gemm_detail;
+    detail::Problem problem = detail::describe(work);
+    // By shape alone: libraries do not look at beta, nor at a mask of their stream.
+    detail::Cover chosen = detail::choose(problem, constants);
+    GemmConstants p = constants;
+    if (units > 0 && units < constants.compute_units) {
+        p.peak_rate = p.peak_rate * (units / p.compute_units);
+        p.compute_units = units;
+        chosen = detail::cover(problem, p, chosen.tile, chosen.rows, chosen.columns, chosen.split);
+    }
+    if (work.accumulate) problem.c_passes = problem.epilogue_factor = 2;
+    const double bytes = detail::hbm_bytes(problem, p, chosen);
+    const double body =
+        detail::smooth_max(detail::compute_time(problem, p, chosen),
+                           bytes / detail::memory_rate(p, chosen.active), p.overlap_exponent) +
+        detail::reduction_time(problem, p, chosen);
+    const double hot = std::max(body, busy);
+    const double full = std::floor(chosen.waves);
+    const bool partial = full > 0 && chosen.waves > full;
+    return {p.launch,
+            body * (1 + p.sustained_slowdown * hot / (hot + p.sustained_time)),
+            bytes + 2 * detail::partial_results(problem, chosen),
+            std::min(chosen.active,
+                     problem.batch * chosen.rows * chosen.columns * chosen.split / chosen.waves_cost),
+            chosen.tile.rows,
+            chosen.tile.columns,
+            chosen.split,
+            chosen.waves,
+            partial ? full / chosen.waves_cost : 1,
+            partial ? std::round((chosen.waves - full) * p.compute_units) : 0};
+}
+
+}  // namespace overlap_advice
+
+#endif

@@ -1,0 +1,178 @@
+// Steps of a plan on one GPU that stands for all: GEMMs, transfers and local kernels, each in their order,
+// waiting for each other and slowing each other down. Needs nothing but the standard library (C++11).
+#ifndef OVERLAP_STEPS_HPP
+#define OVERLAP_STEPS_HPP
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "overlap_machine.hpp"
+
+namespace overlap_advice {
+
+constexpr double forever = 1e200, instant = 1e-12;  // s
+constexpr double least_rate = 0.05;                 // of a step's own, so that every step ends
+
+enum Lane { multiplying, moving, streaming, lane_count };
+
+struct Step {
+    double work;          ///< s alone
+    double units, bytes;  ///< compute units and bytes/s of HBM that it keeps busy while it runs alone
+    double seen;          ///< s after its end until steps of other lanes may start
+    bool few_waves;       ///< of a GEMM
+    /// s that a transfer takes at least, whatever goes to other peers, and s between it and the one before to
+    /// its own (so many steps before as there are peers); 0: it is to all peers, or alone.
+    double to_its_peer, behind;
+    int after[lane_count];  ///< the step of each lane that it waits for; -1: none
+};
+
+class Steps {
+public:
+    /// `held`: compute units that the kernels of a transfer hold, each where `in_flight` counts them, else
+    /// all; `moved`: bytes/s of HBM that transfers take.
+    Steps(const Machine& machine, bool by_kernels, double held, double moved)
+        : machine_(machine), by_kernels_(by_kernels), in_flight_(false), held_(held), moved_(moved) {}
+
+    void count_in_flight() { in_flight_ = true; }
+    /// Returns its place in its lane.
+    int add(Lane lane, const Step& step) {
+        steps_[lane].push_back(step);
+        return count(lane) - 1;
+    }
+    int count(Lane lane) const { return static_cast<int>(steps_[lane].size()); }
+
+    /// s until all of them are over.
+    double run() {
+        for (int lane = 0; lane < lane_count; ++lane) {
+            end_[lane].assign(steps_[lane].size(), forever);
+            next_[lane] = 0;
+            active_[lane] = false;
+            free_[lane] = 0;
+        }
+        double last = 0;
+        now_ = 0;
+        for (;;) {
+            double until = start_ready();
+            double rate[lane_count];
+            find_rates(rate);
+            for (int lane = 0; lane < lane_count; ++lane)
+                if (active_[lane]) until = std::min(until, now_ + left_[lane] / rate[lane]);
+            if (until >= forever) return last;
+            const double passed = until - now_;
+            now_ = until;
+            for (int lane = 0; lane < lane_count; ++lane) {
+                if (!active_[lane]) continue;
+                left_[lane] -= passed * rate[lane];
+                if (left_[lane] > instant) continue;
+                active_[lane] = false;
+                free_[lane] = now_;
+                end_[lane][next_[lane]] = lane == moving ? come_at(next_[lane]) : now_;
+                last = std::max(
+                    last, lane == moving ? end_[lane][next_[lane]] + steps_[lane][next_[lane]].seen : now_);
+                ++next_[lane];
+            }
+        }
+    }
+
+private:
+    /// When what a step waits for is there.
+    double waits_until(int lane, const Step& step) const {
+        double ready = 0;
+        for (int other = 0; other < lane_count; ++other) {
+            if (step.after[other] < 0) continue;
+            const std::size_t place = static_cast<std::size_t>(step.after[other]);
+            // A transfer that forwards another waits until that has come; a stream just goes on.
+            const bool waits = other != lane || lane == moving;
+            ready = std::max(ready, end_[other][place] + (waits ? steps_[other][place].seen : 0));
+        }
+        return ready;
+    }
+
+    /// When the bytes of a transfer have come whose turn is over now.
+    double come_at(std::size_t place) const {
+        const Step& step = steps_[moving][place];
+        if (step.to_its_peer == 0) return now_;
+        const std::size_t peers = static_cast<std::size_t>(machine_.gpus) - 1;
+        const double before = place >= peers ? end_[moving][place - peers] + step.behind : 0;
+        return std::max(now_, std::max(before, waits_until(moving, step)) + step.to_its_peer);
+    }
+
+    /// Starts what can start; returns when the next step is ready. Where kernels wait for a GEMM's units,
+    /// they are there before the next GEMM.
+    double start_ready() {
+        static const Lane order[] = {moving, streaming, multiplying};
+        double soon = forever;
+        for (const Lane lane : order) {
+            if (active_[lane] || next_[lane] == steps_[lane].size()) continue;
+            const double ready = std::max(free_[lane], waits_until(lane, steps_[lane][next_[lane]]));
+            const bool kernel = lane == streaming || (lane == moving && by_kernels_);
+            if (ready > now_ + instant) {
+                soon = std::min(soon, ready);
+            } else if (!(kernel && machine_.kernels_wait && active_[multiplying])) {
+                active_[lane] = true;
+                left_[lane] = steps_[lane][next_[lane]].work;
+            }
+        }
+        return soon;
+    }
+
+    /// Transfers that are ready or on their way, at most one a peer.
+    double transfers_in_flight() const {
+        const double peers = machine_.gpus - 1;
+        double count = 0;
+        for (std::size_t i = next_[moving]; i < steps_[moving].size() && count < peers; ++i, ++count) {
+            const int made = steps_[moving][i].after[multiplying];
+            if (made >= 0 &&
+                end_[multiplying][static_cast<std::size_t>(made)] + machine_.dependency > now_ + instant)
+                break;
+        }
+        for (std::size_t i = next_[moving]; i-- > 0 && count < peers; ++count)
+            if (end_[moving][i] < now_) break;
+        return count;
+    }
+
+    void find_rates(double (&rate)[lane_count]) const {
+        rate[multiplying] = rate[moving] = rate[streaming] = 1;
+        if (!active_[multiplying]) {
+            if (active_[streaming] && active_[moving])
+                rate[streaming] = std::max(least_rate, 1 - moved_ / machine_.hbm_rate);
+            return;
+        }
+        const Step& gemm = steps_[multiplying][next_[multiplying]];
+        double units = machine_.compute_units, memory = machine_.hbm_rate, top = 1;
+        if (active_[moving]) {
+            units -= held_ * (in_flight_ ? transfers_in_flight() : 1);
+            units -= machine_.compute_units *
+                     (by_kernels_ ? machine_.units_lost_to_kernels : machine_.units_lost_to_dma);
+            memory -= moved_;
+            top -= by_kernels_ ? machine_.slowed_beside_kernels : machine_.slowed_beside_dma;
+            if (by_kernels_ && gemm.few_waves) top = std::min(top, 1 - machine_.few_waves_lost);
+            if (!by_kernels_) rate[moving] = 1 - machine_.dma_lost;
+        }
+        if (active_[streaming]) {  // takes what the GEMM leaves, or half
+            const Step& local = steps_[streaming][next_[streaming]];
+            const double taken = std::min(local.units, std::max(units / 2, units - gemm.units));
+            const double bytes = std::max(memory / 2, memory - gemm.bytes);
+            rate[streaming] = std::min(1.0, std::min(taken / local.units, bytes / local.bytes));
+            units -= taken;
+            memory -= rate[streaming] * local.bytes;
+        }
+        const double shared = std::min(units / gemm.units, memory / gemm.bytes);
+        rate[multiplying] = std::max(least_rate, std::min(top, shared));
+    }
+
+    const Machine& machine_;
+    bool by_kernels_, in_flight_;
+    double held_, moved_;
+    std::vector<Step> steps_[lane_count];
+    std::vector<double> end_[lane_count];
+    std::size_t next_[lane_count];
+    bool active_[lane_count];
+    double free_[lane_count], left_[lane_count];
+    double now_;
+};
+
+}  // namespace overlap_advice
+
+#endif
