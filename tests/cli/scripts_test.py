@@ -56,8 +56,8 @@ class Scripts(SimTestCase):
         self.assertIn("usage", done.stderr)
 
 
-class BertWorkloads(SimTestCase):
-    SCRIPT = ROOT / "scripts" / "bert_workloads"
+class TrainingWorkloads(SimTestCase):
+    SCRIPT = ROOT / "scripts" / "training_workloads"
 
     def start(self, *args):
         return subprocess.run([self.SCRIPT, *args], cwd=self.folder, capture_output=True, encoding="utf-8", timeout=60)
