@@ -79,6 +79,16 @@ class TrainingWorkloads(SimTestCase):
         self.assertEqual(sum(products), 3 * batch * tokens * (12 * hidden ** 2 + 2 * tokens * hidden))
         self.assertEqual(sum(op.get("batch", 1) == batch * 16 for op in listed), 6)
 
+    def test_bytes_are_those_of_the_model(self):
+        # 43 layers of 682 by 682 and a bias, in fp32, are all-reduced once; a vector of 92 for each of 65536 samples is
+        # exchanged both ways. Gradients of the first layer's input are not needed, so it has two GEMMs, not three.
+        listed = json.loads((ROOT / "configs" / "workloads" / "dlrm_128.json").read_text())["operators"]
+        sent = [(op["collective"], op["bytes"]) for op in listed if op["type"] == "collective"]
+        self.assertEqual(sum(size for kind, size in sent if kind == "all_reduce"), 43 * 683 * 682 * 4)
+        self.assertEqual([size for kind, size in sent if kind == "all_to_all"], 2 * [65536 * 92 * 4])
+        layers = [op for op in listed if op["type"] == "gemm" and 682 in (op["m"], op["n"])]
+        self.assertEqual(sum(op["m"] * op["n"] * op["k"] for op in layers), (3 * 43 - 1) * 512 * 682 ** 2)
+
 
 class Setup(SimTestCase):
     SCRIPT = ROOT / "scripts" / "setup"
