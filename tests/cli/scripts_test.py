@@ -89,6 +89,17 @@ class TrainingWorkloads(SimTestCase):
         layers = [op for op in listed if op["type"] == "gemm" and 682 in (op["m"], op["n"])]
         self.assertEqual(sum(op["m"] * op["n"] * op["k"] for op in layers), (3 * 43 - 1) * 512 * 682 ** 2)
 
+    def test_sharded_weights_are_gathered_twice_and_reduced_once(self):
+        # A layer of Qwen3-32B: 64 heads and 2 times 8 of 128, output, and three of 25600 by 5120; two layers, bf16.
+        weights = 2 * 5120 * (64 * 128 + 2 * 8 * 128 + 64 * 128 + 3 * 25600)
+        listed = json.loads((ROOT / "configs" / "workloads" / "zero3_qwen3_32b.json").read_text())["operators"]
+
+        def sent(collective):
+            return sum(op["bytes"] for op in listed if op.get("collective") == collective)
+        self.assertEqual((sent("all_gather"), sent("reduce_scatter")), (2 * 2 * weights, 2 * weights))
+        products = sum(op["m"] * op["n"] * op["k"] for op in listed if op["type"] == "gemm" and "batch" not in op)
+        self.assertEqual(products, 3 * 1024 * weights)
+
 
 class Setup(SimTestCase):
     SCRIPT = ROOT / "scripts" / "setup"
