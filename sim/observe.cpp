@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "models/work_energy.hpp"
+
 namespace overlap {
 namespace {
 
@@ -128,16 +130,42 @@ double communication_units(const TaskGraph& graph, std::span<const Cost> costs, 
     return most;
 }
 
+std::optional<Energy> energy_of(const TaskGraph& graph, std::span<const Cost> costs,
+                                const EngineResult& simulated, const Machine& machine) {
+    const DeviceSpec& device = machine.topology.device();
+    if (!device.energy) return std::nullopt;
+    Energy energy;
+    std::vector<std::vector<Interval>> busy(static_cast<std::size_t>(machine.topology.gpus()));
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        const std::optional<Energy> work = work_energy(graph[id], costs[id], machine);
+        if (!work) return std::nullopt;
+        energy += *work;
+        const Interval body{simulated.tasks[id].body, simulated.tasks[id].done};
+        const auto run_on = [&](int gpu) { busy[static_cast<std::size_t>(gpu)].push_back(body); };
+        run_on(graph[id].gpu);
+        if (const auto* copy = std::get_if<CopyWork>(&graph[id].work))
+            for_each_way(*copy, [&](int src, int dst) { run_on(src), run_on(dst); });
+    }
+    const Seconds all = static_cast<double>(busy.size()) * simulated.makespan;
+    energy.idle = device.energy->idle * all;
+    for (std::vector<Interval>& bodies : busy)
+        energy.active += device.energy->active * covered(std::move(bodies));
+    const Joules beyond = energy.total() - device.board_power * all;
+    if (beyond > Joules()) energy.power_limit = -power_limited_share(graph, machine) * beyond;
+    return energy;
+}
+
 void observe(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
-             const ResourceTable& resources, RunResult& result) {
+             const Machine& machine, RunResult& result) {
     std::vector<Activity> activities;
     activities.reserve(graph.size());
     for (TaskId id = 0; id < graph.size(); ++id)
         activities.push_back(
             {graph[id].kind(), graph[id].gpu, simulated.tasks[id].start, simulated.tasks[id].end});
     result.exposed_comm = exposed_communication(activities);
-    result.utilisation = utilisation_of(costs, simulated, resources);
-    result.comm_cus = communication_units(graph, costs, simulated, resources);
+    result.utilisation = utilisation_of(costs, simulated, machine.resources);
+    result.comm_cus = communication_units(graph, costs, simulated, machine.resources);
+    result.energy = energy_of(graph, costs, simulated, machine);
 }
 
 void record(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,

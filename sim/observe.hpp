@@ -1,5 +1,9 @@
 #pragma once
 
+#include <optional>
+
+#include "models/cost_model.hpp"
+#include "sim/core/energy.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/report/result.hpp"
 
@@ -14,10 +18,16 @@ Timeline timeline_of(const TaskGraph& graph, const EngineResult& simulated);
 double communication_units(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
                            const ResourceTable& resources);
 
+/// Energy of a simulated run, all GPUs together: `idle` of every GPU for the makespan, `active` while the
+/// body of a task runs on it (a copy: on both GPUs), the work of all tasks (models/work_energy.hpp), and what
+/// a long run saves by the lower clock at the power limit. None where a constant is not known.
+std::optional<Energy> energy_of(const TaskGraph& graph, std::span<const Cost> costs,
+                                const EngineResult& simulated, const Machine& machine);
+
 /// Fills in the numbers that are read off a simulated run: exposed communication, utilisation, compute units
-/// of communication.
+/// of communication, energy.
 void observe(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
-             const ResourceTable& resources, RunResult& result);
+             const Machine& machine, RunResult& result);
 /// Fills in what one can look at: timeline, counters.
 void record(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
             const ResourceTable& resources, RunResult& result);

@@ -151,7 +151,7 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
     result.wall_ms = simulated.wall_ms;
     result.staging = staging_bytes(graph, *scenario.schedule, scenario.workload, scenario.machine->topology,
                                    scenario.params);
-    observe(graph, costs, simulated, scenario.machine->resources, result);
+    observe(graph, costs, simulated, *scenario.machine, result);
     if (options.record) record(graph, costs, simulated, scenario.machine->resources, result);
     return result;
 }

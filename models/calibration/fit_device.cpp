@@ -32,7 +32,9 @@ std::vector<FittedValue> fit(const DeviceProblem& problem, const std::vector<con
                                  : start - furthest * spread);
         robust.high.push_back(std::min(start + furthest * spread, std::log(parameter.range.high)));
     }
-    for (const DeviceRow* row : rows) robust.weights.push_back(row->weight);
+    double most = 0;  // of the weights, which are in the residuals
+    for (const DeviceRow* row : rows)
+        robust.weights.push_back(row->weight), most = std::max(most, row->weight);
     robust.errors = [&](const std::vector<double>& logs, double* errors) {
         const Machines trial = machines(values_at(problem, logs));
         for (const DeviceRow* row : rows) *errors++ = std::log(row->predict(trial) / row->measured);
@@ -41,8 +43,8 @@ std::vector<FittedValue> fit(const DeviceProblem& problem, const std::vector<con
     std::vector<FittedValue> result;
     for (std::size_t i = 0; i < known.at.size(); ++i) {
         const double value = std::exp(known.at[i]);
-        result.push_back(
-            {rounded(value), value * known.standard_error[i], known.prior_share[i], known.residual[i]});
+        result.push_back({rounded(value), value * known.standard_error[i], known.prior_share[i],
+                          known.residual[i] / most});
     }
     return result;
 }

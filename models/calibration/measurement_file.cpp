@@ -10,8 +10,9 @@
 namespace overlap {
 namespace {
 
-const std::array<std::string, 10> kinds{"gemm",    "peer_copy",    "local_copy", "memory",    "matrix",
-                                        "latency", "interference", "late_copy",  "sustained", "machine"};
+const std::array<std::string, 11> kinds{"gemm",      "peer_copy", "local_copy",   "memory",
+                                        "matrix",    "latency",   "interference", "late_copy",
+                                        "sustained", "energy",    "machine"};
 const std::array<std::string, 1> units{"us"};
 constexpr std::int64_t most_passes = 1000;
 

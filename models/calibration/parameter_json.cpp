@@ -7,7 +7,8 @@ namespace {
 
 /// As the key ends: "launch_us" is in us, "link_GBps_per_cu" in GBps.
 std::string unit_of(const std::string& key) {
-    for (const std::string unit : {"us", "TFLOPS", "GBps", "MB", "per_kB", "bytes"})
+    for (const std::string unit :
+         {"us", "TFLOPS", "GBps", "MB", "per_kB", "bytes", "W", "pJ_per_flop", "pJ_per_byte"})
         if (key.ends_with("_" + unit) || key.ends_with("_" + unit + "_per_cu")) return unit;
     return "1";
 }

@@ -64,7 +64,8 @@ public:
         return lanes;
     }
     void simulate(std::uint64_t seed) {
-        static const CostModels models;
+        // They remember GEMMs, and rows are predicted in several threads.
+        thread_local const CostModels models;
         if (costs_.empty()) {
             costs_ = price(graph_, Workload(), machine_, models, Effects());
             for (TaskId task = 0; task < graph_.size(); ++task) adapt(task);

@@ -1,6 +1,7 @@
 #include "sim/calibration/device_problems.hpp"
 
 #include "sim/calibration/dma_copies.hpp"
+#include "sim/calibration/energy_of_work.hpp"
 #include "sim/calibration/gpu_speeds.hpp"
 #include "sim/calibration/interference_factors.hpp"
 #include "sim/calibration/kernel_copies.hpp"
@@ -51,6 +52,11 @@ std::vector<DeviceProblem> device_problems(const std::string& device, const fs::
     if (peers) problems.push_back(kernel_copies(folder, shown));
     if (local) problems.push_back(local_kernels(folder, shown));
     if (peers && local) problems.push_back(interference_factors(folder, shown));
+    if (const std::vector<fs::path> energy = energy_files(folder); !energy.empty()) {
+        const fs::path from_folder = energy.front().parent_path().lexically_relative(folder);
+        problems.push_back(
+            energy_of_work(energy, (fs::path(shown) / from_folder).lexically_normal().generic_string()));
+    }
     // Last: whatever the other rows are of, their times are those of one GPU.
     if (has("parts_1.jsonl")) problems.push_back(gpu_speeds(folder, shown));
     return problems;

@@ -6,13 +6,16 @@
 namespace overlap {
 namespace {
 
-using Interval = std::pair<Seconds, Seconds>;
-
 bool is_one_of(TaskKind kind, std::span<const TaskKind> kinds) {
     return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
 }
 
-/// Time that at least one of the intervals covers.
+constexpr std::array computation{TaskKind::gemm, TaskKind::memory_bound};
+constexpr std::array both{TaskKind::copy, TaskKind::reduce, TaskKind::collective, TaskKind::gemm,
+                          TaskKind::memory_bound};
+
+}  // namespace
+
 Seconds covered(std::vector<Interval> intervals) {
     std::sort(intervals.begin(), intervals.end());
     std::vector<Interval> merged;
@@ -26,12 +29,6 @@ Seconds covered(std::vector<Interval> intervals) {
     for (const auto& [start, end] : merged) sum += end - start;
     return sum;
 }
-
-constexpr std::array computation{TaskKind::gemm, TaskKind::memory_bound};
-constexpr std::array both{TaskKind::copy, TaskKind::reduce, TaskKind::collective, TaskKind::gemm,
-                          TaskKind::memory_bound};
-
-}  // namespace
 
 int Timeline::gpus() const {
     int highest = -1;

@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/core/task_graph.hpp"
@@ -24,6 +25,11 @@ struct Activity {
     int gpu = 0;
     Seconds start, end;
 };
+/// Time from the first number to the second, of a GPU.
+using Interval = std::pair<Seconds, Seconds>;
+/// Time that at least one of the intervals covers.
+Seconds covered(std::vector<Interval> intervals);
+
 /// Time during which a GPU takes part in a transfer or a reduction while it computes nothing; of the GPU that
 /// has most of it. A transfer counts where it executes.
 Seconds exposed_communication(std::span<const Activity> activities);

@@ -4,11 +4,12 @@
 
 namespace overlap {
 
-/// A physical quantity in SI units with its dimension in the type: seconds^Time · bytes^Byte · flop^Flop.
+/// A physical quantity in SI units with its dimension in the type: seconds^Time · bytes^Byte · flop^Flop ·
+/// joules^Joule.
 /// Products and quotients carry the right dimension; a dimensionless result is a plain double.
 /// Prefixed units exist only at the edges: make them with `microseconds(…)`, read them with
 /// `to_microseconds(…)`.
-template <int Time, int Byte, int Flop>
+template <int Time, int Byte, int Flop, int Joule = 0>
 class Quantity {
 public:
     constexpr Quantity() = default;
@@ -29,20 +30,20 @@ private:
     double si_ = 0.0;
 };
 
-template <int T1, int B1, int F1, int T2, int B2, int F2>
-constexpr auto operator*(Quantity<T1, B1, F1> a, Quantity<T2, B2, F2> b) {
-    if constexpr (T1 + T2 == 0 && B1 + B2 == 0 && F1 + F2 == 0)
+template <int T1, int B1, int F1, int J1, int T2, int B2, int F2, int J2>
+constexpr auto operator*(Quantity<T1, B1, F1, J1> a, Quantity<T2, B2, F2, J2> b) {
+    if constexpr (T1 + T2 == 0 && B1 + B2 == 0 && F1 + F2 == 0 && J1 + J2 == 0)
         return a.si() * b.si();
     else
-        return Quantity<T1 + T2, B1 + B2, F1 + F2>(a.si() * b.si());
+        return Quantity<T1 + T2, B1 + B2, F1 + F2, J1 + J2>(a.si() * b.si());
 }
 
-template <int T1, int B1, int F1, int T2, int B2, int F2>
-constexpr auto operator/(Quantity<T1, B1, F1> a, Quantity<T2, B2, F2> b) {
-    if constexpr (T1 == T2 && B1 == B2 && F1 == F2)
+template <int T1, int B1, int F1, int J1, int T2, int B2, int F2, int J2>
+constexpr auto operator/(Quantity<T1, B1, F1, J1> a, Quantity<T2, B2, F2, J2> b) {
+    if constexpr (T1 == T2 && B1 == B2 && F1 == F2 && J1 == J2)
         return a.si() / b.si();
     else
-        return Quantity<T1 - T2, B1 - B2, F1 - F2>(a.si() / b.si());
+        return Quantity<T1 - T2, B1 - B2, F1 - F2, J1 - J2>(a.si() / b.si());
 }
 
 using Seconds = Quantity<1, 0, 0>;
@@ -50,6 +51,10 @@ using Bytes = Quantity<0, 1, 0>;
 using Flops = Quantity<0, 0, 1>;
 using BytesPerSecond = Quantity<-1, 1, 0>;
 using FlopsPerSecond = Quantity<-1, 0, 1>;
+using Joules = Quantity<0, 0, 0, 1>;
+using Watts = Quantity<-1, 0, 0, 1>;
+using JoulesPerByte = Quantity<0, -1, 0, 1>;
+using JoulesPerFlop = Quantity<0, 0, -1, 1>;
 
 constexpr Seconds microseconds(double us) {
     return Seconds(us * 1e-6);

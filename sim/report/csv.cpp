@@ -56,6 +56,14 @@ constexpr std::array columns{
     Column{"params", "/config/params"},
     Column{"comm_cus", "/comm_cus"},
     Column{"staging_bytes", "/staging_bytes"},
+    Column{"energy_J.total", "/energy_J/total"},
+    Column{"energy_J.idle", "/energy_J/idle"},
+    Column{"energy_J.active", "/energy_J/active"},
+    Column{"energy_J.compute", "/energy_J/compute"},
+    Column{"energy_J.hbm", "/energy_J/hbm"},
+    Column{"energy_J.links", "/energy_J/links"},
+    Column{"energy_J.copy_kernels", "/energy_J/copy_kernels"},
+    Column{"energy_J.power_limit", "/energy_J/power_limit"},
 };
 
 bool has(CsvClock clock, const Column& column) {

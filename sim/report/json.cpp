@@ -17,6 +17,17 @@ Json utilisation_json(const Utilisation& used) {
     return {{"cu", used.cu}, {"hbm", used.hbm}, {"link", used.link}, {"dma", used.dma}};
 }
 
+Json energy_json(const Energy& energy) {
+    return {{"total", energy.total().si()},
+            {"idle", energy.idle.si()},
+            {"active", energy.active.si()},
+            {"compute", energy.compute.si()},
+            {"hbm", energy.hbm.si()},
+            {"links", energy.links.si()},
+            {"copy_kernels", energy.copy_kernels.si()},
+            {"power_limit", energy.power_limit.si()}};
+}
+
 }  // namespace
 
 Json to_json(const RunResult& result) {
@@ -38,6 +49,7 @@ Json to_json(const RunResult& result) {
     json["utilisation"] = utilisation_json(result.utilisation);
     json["comm_cus"] = result.comm_cus;
     json["staging_bytes"] = result.staging.si();
+    json["energy_J"] = result.energy ? energy_json(*result.energy) : Json(nullptr);
     json["tasks"] = result.tasks;
     json["engine"] = result.engine;
     json["wall_ms"] = result.wall_ms;

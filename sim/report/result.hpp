@@ -6,6 +6,7 @@
 
 #include "models/resources.hpp"
 #include "sim/core/config_reader.hpp"
+#include "sim/core/energy.hpp"
 #include "sim/core/timeline.hpp"
 
 namespace overlap {
@@ -58,6 +59,7 @@ struct RunResult {
     Utilisation utilisation;
     double comm_cus = 0;  ///< compute units, the most that communication has of one GPU at one time
     Bytes staging;        ///< memory on one GPU beyond operands and result (sim/schedules/staging.hpp)
+    std::optional<Energy> energy;  ///< none where the device's constants are not known
     std::size_t tasks = 0;
     std::string engine;
     double wall_ms = 0;

@@ -154,6 +154,28 @@ std::string utilisation(const Utilisation& used) {
            "   links " + percent(used.link, 0) + "   DMA engines " + percent(used.dma, 0);
 }
 
+/// Joules and what most of them went into; nothing where they are not known.
+Lines energy(const RunResult& result) {
+    if (!result.energy) return {};
+    const Energy& all = *result.energy;
+    std::array parts{std::pair{"idle", all.idle},
+                     std::pair{"active", all.active},
+                     std::pair{"compute", all.compute},
+                     std::pair{"HBM", all.hbm},
+                     std::pair{"links", all.links},
+                     std::pair{"copy kernels", all.copy_kernels},
+                     std::pair{"power limit", all.power_limit}};
+    const auto share = [&](const auto& part) { return part.second / all.total(); };
+    const auto size = [&](const auto& part) { return std::abs(share(part)); };
+    std::stable_sort(parts.begin(), parts.end(), [&](auto& a, auto& b) { return size(a) > size(b); });
+    std::string line =
+        left("energy", name_width) + right(significant(all.total().si()), number_width) + " J ";
+    for (std::size_t i = 0; i < 4; ++i)
+        if (size(parts[i]) >= 0.0005)
+            line += std::string("  ") + parts[i].first + " " + percent(share(parts[i]), 0);
+    return {line};
+}
+
 Lines next_steps(const RunResult& result) {
     Lines lines{left("next", label_columns) + left("--trace out.json", 30) +
                     "every task of every GPU; open it in ui.perfetto.dev",
@@ -180,7 +202,9 @@ std::string to_text(const RunResult& result) {
     };
     section(times(result, scale));
     section(losses(result, scale));
-    section({utilisation(result.utilisation)});
+    Lines used{utilisation(result.utilisation)};
+    append(used, energy(result));
+    section(used);
     section(gantt(result.timeline, 0, scale));
     section(next_steps(result));
     std::string text;

@@ -58,9 +58,11 @@ std::vector<DesignPoint> scenarios_of(const DesignSpace& space) {
     return points;
 }
 
-/// Parameters of the schedule that are numbers, as fields of its result.
-std::vector<std::string> numbers_of_parameters(const Json& result) {
+/// Numbers that not every result has: of its schedule's parameters, and of its energy.
+std::vector<std::string> further_numbers(const Json& result) {
     std::vector<std::string> fields;
+    if (const Json& energy = result.at("energy_J"); energy.is_object())
+        for (const auto& [name, value] : energy.items()) fields.push_back("energy_J." + name);
     for (const auto& [name, value] : result.at("config").at("params").items())
         if (value.is_number()) fields.push_back(std::string(parameters) + name);
     return fields;
@@ -124,9 +126,9 @@ std::vector<Json> run_all(const PublishedExperiment& experiment, const ConfigFol
             known[field] = scenario.values.value(field, Json(0));
     }
     for (std::size_t variant = 0; variant < variants.size(); ++variant) {
-        std::vector<std::string> all_have = numbers_of_parameters(result(0, variant));
+        std::vector<std::string> all_have = further_numbers(result(0, variant));
         for (std::size_t scenario = 1; scenario < scenarios.size(); ++scenario)
-            keep_common(all_have, numbers_of_parameters(result(scenario, variant)));
+            keep_common(all_have, further_numbers(result(scenario, variant)));
         for (const std::vector<std::string>& some : {fields, all_have})
             for (const std::string& field : some)
                 for (std::size_t scenario = 0; scenario < scenarios.size(); ++scenario)

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "sim/collectives/collective_algorithm.hpp"
-
 namespace overlap {
 namespace {
 
@@ -32,6 +30,20 @@ Work compute_work(const Operator& op) {
     return ReduceWork{reduction.bytes, reduction.parts};
 }
 
+std::optional<std::size_t> collective_of_result(const std::vector<Operator>& operators,
+                                                std::size_t producer) {
+    if (std::holds_alternative<CollectiveWork>(operators[producer].work)) return std::nullopt;
+    std::vector<std::size_t> takers;
+    for (std::size_t index = producer + 1; index < operators.size(); ++index) {
+        const std::vector<std::size_t>& needs = operators[index].needs;
+        if (std::find(needs.begin(), needs.end(), producer) != needs.end()) takers.push_back(index);
+    }
+    if (takers.size() != 1 || operators[takers[0]].needs.size() != 1) return std::nullopt;
+    const auto* collective = std::get_if<CollectiveWork>(&operators[takers[0]].work);
+    if (collective == nullptr || collective->kind == CollectiveKind::all_gather) return std::nullopt;
+    return takers[0];
+}
+
 std::vector<CollectiveKind> collectives_of(const Workload& workload) {
     std::vector<CollectiveKind> kinds;
     if (const Pair* pair = workload.pair()) return {pair->collective};
@@ -47,15 +59,16 @@ bool can_command(DmaCommands commands, CollectiveKind kind) {
 }
 
 TaskGraph build_operators(const Workload& workload, const Topology& topology, const ScheduleParams& params,
-                          bool in_sequence) {
+                          bool in_sequence, const Fuse& fuse) {
     TaskGraph graph;
     Transfers transfers(graph, topology, params.transfers);
     const auto ranks = static_cast<std::size_t>(topology.gpus());
     const auto algorithm = make_collective_algorithm(params.algorithm);
     const std::vector<Operator> operators = operators_of(workload, topology.gpus());
-    std::vector<RankTasks> ends;  // by operator
+    std::vector<RankTasks> ends(operators.size());  // by operator
 
     for (std::size_t index = 0; index < operators.size(); ++index) {
+        if (!ends[index].empty()) continue;  // fused
         const Operator& op = operators[index];
         RankTasks ready(ranks);
         const auto wait_for = [&](const RankTasks& tasks) {
@@ -75,7 +88,14 @@ TaskGraph build_operators(const Workload& workload, const Topology& topology, co
                     "dma_commands '" + dma_commands_names[static_cast<std::size_t>(transfers.commands())] +
                     "' can't do an " + name_of(collective->kind) +
                     " (broadcast: all_gather; swap: " + "all_to_all; copy, back_to_back, auto: any)");
-            ends.push_back(algorithm->build(*collective, ready, transfers));
+            ends[index] = algorithm->build(*collective, ready, transfers);
+            continue;
+        }
+        if (const auto taker = fuse ? collective_of_result(operators, index) : std::nullopt) {
+            const auto& collective = std::get<CollectiveWork>(operators[*taker].work);
+            FusedEnds fused = fuse(graph, compute_work(op), collective, ready);
+            ends[index] = std::move(fused.made);
+            ends[*taker] = std::move(fused.given);
             continue;
         }
         RankTasks done(ranks);
@@ -84,7 +104,7 @@ TaskGraph build_operators(const Workload& workload, const Topology& topology, co
             if (task.kind() == TaskKind::gemm) task.gemm_cus = params.gemm_cus;
             done[r] = {graph.add(task, ready[r])};
         }
-        ends.push_back(std::move(done));
+        ends[index] = std::move(done);
     }
     return graph;
 }

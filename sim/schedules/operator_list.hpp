@@ -1,5 +1,9 @@
 #pragma once
 
+#include <functional>
+#include <optional>
+
+#include "sim/collectives/collective_algorithm.hpp"
 #include "sim/schedules/schedule.hpp"
 
 namespace overlap {
@@ -11,9 +15,22 @@ std::vector<CollectiveKind> collectives_of(const Workload& workload);
 /// Whether whole collectives of this kind can be put into these DMA commands.
 bool can_command(DmaCommands commands, CollectiveKind kind);
 
+/// The collective that alone takes what the computation `producer` makes, and takes nothing else, so that one
+/// kernel can compute and send; no all_gather, whose operand each rank has one shard of.
+std::optional<std::size_t> collective_of_result(const std::vector<Operator>& operators, std::size_t producer);
+
+/// After which tasks each rank has what a computation made, and what the collective of it gives.
+struct FusedEnds {
+    RankTasks made, given;
+};
+/// Adds a computation, after `ready`, and the collective of its result to a graph, as one kernel a rank.
+using Fuse = std::function<FusedEnds(TaskGraph& graph, const Work& computation,
+                                     const CollectiveWork& collective, const RankTasks& ready)>;
+
 /// Tasks of a workload whose operators are not cut: each once, on every rank. With `in_sequence` an operator
-/// also waits, on each rank, for the end of the operator before it in the list.
+/// also waits, on each rank, for the end of the operator before it in the list. With `fuse`, operators that
+/// have a collective_of_result are added together with it.
 TaskGraph build_operators(const Workload& workload, const Topology& topology, const ScheduleParams& params,
-                          bool in_sequence);
+                          bool in_sequence, const Fuse& fuse = nullptr);
 
 }  // namespace overlap

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "sim/schedules/schedule.hpp"
+#include "sim/schedules/operator_list.hpp"
 
 namespace overlap {
 
@@ -46,15 +46,14 @@ bool reduces(const Workload& workload) {
            (pair->collective == CollectiveKind::reduce_scatter ||
             pair->collective == CollectiveKind::all_reduce);
 }
-// A GEMM or a memory-bound operator, and a collective of what it makes.
+// A GEMM or a memory-bound operator, and a collective of what it makes; in a list, any such two.
 bool produces(const Workload& workload) {
     if (const Pair* pair = workload.pair())
         return pair->order == Order::gemm_first && !pair->gathers_results();
     const auto& operators = std::get<std::vector<Operator>>(workload.content);
-    if (operators.size() != 2 || operators[1].needs != std::vector<std::size_t>{0}) return false;
-    const auto* collective = std::get_if<CollectiveWork>(&operators[1].work);
-    return collective != nullptr && collective->kind != CollectiveKind::all_gather &&
-           !std::holds_alternative<CollectiveWork>(operators[0].work);
+    for (std::size_t index = 0; index < operators.size(); ++index)
+        if (collective_of_result(operators, index)) return true;
+    return false;
 }
 // Rings and hierarchies forward what they received, which an all-to-all has no use for; with tokens in K a
 // ring is one of K-slabs, the same transfers with accumulating GEMMs.
@@ -125,7 +124,8 @@ std::span<const ScheduleEntry> schedules() {
         {"work_group_fused",
          "Fused computation and collective (arXiv 2305.06942): one kernel a GPU whose work-groups store "
          "results "
-         "at the peer they are for as they end, remote ones first; also a memory-bound operator's.",
+         "at the peer they are for as they end, remote ones first; also a memory-bound operator's, and in "
+         "lists.",
          stores, false, produces, make_work_group_fused, Json::object(), false},
     };
     return entries;

@@ -55,6 +55,22 @@ ConfigObject calibrated(ConfigObject& config, const std::string& name) {
     return group;
 }
 
+DeviceSpec::Energy energy(ConfigObject group) {
+    const auto power = [&](const std::string& key) { return Watts(group.sourced(key, {0, 1e4})); };
+    const auto picojoules = [&](const std::string& key) { return 1e-12 * group.sourced(key, {0, 1e5}); };
+    DeviceSpec::Energy energy;
+    energy.idle = power("idle_W");
+    energy.active = power("active_W");
+    for (std::size_t dtype = 0; dtype < dtype_names.size(); ++dtype)
+        if (const std::string key = dtype_names[dtype] + "_pJ_per_flop"; group.has(key))
+            energy.gemm[static_cast<DType>(dtype)] = JoulesPerFlop(picojoules(key));
+    energy.hbm = JoulesPerByte(picojoules("hbm_pJ_per_byte"));
+    energy.link = JoulesPerByte(picojoules("link_pJ_per_byte"));
+    energy.copy_kernel = JoulesPerByte(picojoules("copy_kernel_pJ_per_byte"));
+    group.finish();
+    return energy;
+}
+
 DeviceSpec read(ConfigObject config, ConfigObject* calibration) {
     DeviceSpec device;
     config.integer("schema", 1, 1);
@@ -83,7 +99,7 @@ DeviceSpec read(ConfigObject config, ConfigObject* calibration) {
     device.hbm_peak = rate(config, "hbm_peak_GBps");
     device.hbm = rate(config, "hbm_GBps");
     device.last_level_cache = megabytes(config.sourced("last_level_cache_MB", {0.1, 1e5}));
-    config.sourced("board_power_W", {1, 1e5});
+    device.board_power = Watts(config.sourced("board_power_W", {1, 1e5}));
     choose(config, "near_memory", near_memory_names, device.near_memory);
 
     ConfigObject launch = calibrated(config, "launch");
@@ -218,6 +234,7 @@ DeviceSpec read(ConfigObject config, ConfigObject* calibration) {
         device.variation.gpu_speed = variation.sourced("gpu_speed_spread", {0.0, 0.5});
         variation.finish();
     }
+    if (config.has("energy")) device.energy = energy(calibrated(config, "energy"));
     config.finish();
     return device;
 }

@@ -58,6 +58,7 @@ struct DeviceSpec {
     BytesPerSecond hbm;       ///< achieved by a streaming copy, read + written bytes
     Bytes last_level_cache;
     NearMemory near_memory = NearMemory::none;
+    Watts board_power;  ///< limit of one GPU
 
     struct Launch {
         Seconds kernel;             ///< gap between two kernels queued back to back on one stream
@@ -171,11 +172,22 @@ struct DeviceSpec {
     struct Variation {
         double gpu_speed = 0;  ///< standard deviation of the time of the same GEMM, a share of its mean
     } variation;
+
+    /// What power goes into; models/work_energy.hpp says how it adds up.
+    struct Energy {
+        Watts idle;                           ///< of a GPU that does nothing, its clock up
+        Watts active;                         ///< more, while anything runs on it
+        std::map<DType, JoulesPerFlop> gemm;  ///< by type of the operands
+        JoulesPerByte hbm;                    ///< read or written
+        JoulesPerByte link;                   ///< from one GPU to another of its node
+        JoulesPerByte copy_kernel;            ///< more of those that kernels move
+    };
+    std::optional<Energy> energy;  ///< none: not known
 };
 
 /// Groups of a device file of which a calibration may have some keys, or all.
-inline const std::array<std::string, 5> calibrated_groups{"launch", "dma", "copy_kernel", "interference",
-                                                          "variation"};
+inline const std::array<std::string, 6> calibrated_groups{"launch",       "dma",       "copy_kernel",
+                                                          "interference", "variation", "energy"};
 
 /// Throws UserError on anything but a complete and valid device file.
 DeviceSpec read_device(const std::filesystem::path& path);

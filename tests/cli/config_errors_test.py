@@ -72,6 +72,8 @@ class WhatIf(SimTestCase):
         self.assert_refused([*PAIR, "--what-if", "device.dma.peer_engines=0"], "h200.json with what_if: /dma/peer_engines/value:",
                             "from 1 to 1024")
         self.assert_refused([*PAIR, "--what-if", "device.dma.peer_engines=2.5x"], "whole number")
+        self.assert_refused([*PAIR, "--what-if", "device.energy.hbm_pJ_per_byte=-1"], "/energy/hbm_pJ_per_byte/value: is -1")
+        self.assert_refused([*PAIR, "--what-if", "device.energy.idle_W=-1x"], "idle_W")
         self.assert_refused([*PAIR, "--what-if", "device.dma.peer_engines=many"], "expected a number, or a factor")
         self.assert_refused([*PAIR, "--what-if", "device.dma.order=lifo"], "'lifo'", "'fifo'")
 

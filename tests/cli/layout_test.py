@@ -83,7 +83,7 @@ class Layout(unittest.TestCase):
 
     def test_files_stay_small(self):
         texts = sources("sim", "models", "tests")
-        for pattern in ("tests/**/*.py", "sim/**/*.js", "**/CMakeLists.txt", "scripts/*"):
+        for pattern in ("tests/**/*.py", "sim/**/*.js", "**/CMakeLists.txt", "scripts/*", "scripts/**/*.py"):
             for path in ROOT.glob(pattern):
                 if path.is_file() and "build" not in path.relative_to(ROOT).parts[:1]:
                     texts[path.relative_to(ROOT).as_posix()] = path.read_text(encoding="utf-8")

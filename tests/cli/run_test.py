@@ -8,7 +8,8 @@ from sim_case import PAIR, SMALL, SimTestCase, without_clock
 
 RESULT_KEYS = {"schema", "config", "makespan_us", "makespan_p10_us", "makespan_p90_us", "seeds", "serial_us",
                "gemm_us", "comm_us", "ideal_us", "speedup", "overlap_efficiency",
-               "exposed_comm_us", "losses_us", "utilisation", "comm_cus", "staging_bytes", "tasks", "engine", "wall_ms"}
+               "exposed_comm_us", "losses_us", "utilisation", "comm_cus", "staging_bytes", "energy_J", "tasks", "engine",
+               "wall_ms"}
 LOSSES = {"decomposition", "contention", "fill_drain", "launch", "packing", "pattern", "unattributed"}
 
 
@@ -55,6 +56,18 @@ class JsonResult(SimTestCase):
         self.assertEqual(set(result["losses_us"]), LOSSES)
         self.assertEqual(set(result["utilisation"]), {"cu", "hbm", "link", "dma"})
         self.assertEqual((result["schema"], result["engine"]), (1, result["config"]["engine"]))
+
+    def test_energy_where_the_device_has_constants(self):
+        energy = self.result(*PAIR)["energy_J"]
+        self.assertEqual(set(energy), {"total", "idle", "active", "compute", "hbm", "links", "copy_kernels", "power_limit"})
+        self.assertAlmostEqual(sum(energy.values()), 2 * energy["total"], places=9)
+        self.assertGreater(energy["compute"], 0)
+        self.assertIn("\nenergy  ", self.output(*PAIR))
+        none = ("--topology", "mi300x_8", "--schedule", "serial")
+        self.assertIsNone(self.result(*none)["energy_J"])
+        self.assertNotIn("\nenergy", self.output(*none))
+        row = next(csv.DictReader(io.StringIO(self.output(*none, "--format", "csv"))))
+        self.assertEqual(row["energy_J.total"], "")
 
     def test_unspecified_orders_give_a_distribution(self):
         run = ("--topology", "h200_4", "--schedule", "hetero_fused_1d", "--set", "transfer=push")

@@ -56,8 +56,8 @@ class Scripts(SimTestCase):
         self.assertIn("usage", done.stderr)
 
 
-class BertWorkloads(SimTestCase):
-    SCRIPT = ROOT / "scripts" / "bert_workloads"
+class TrainingWorkloads(SimTestCase):
+    SCRIPT = ROOT / "scripts" / "training_workloads"
 
     def start(self, *args):
         return subprocess.run([self.SCRIPT, *args], cwd=self.folder, capture_output=True, encoding="utf-8", timeout=60)
@@ -78,6 +78,27 @@ class BertWorkloads(SimTestCase):
         products = [op["m"] * op["n"] * op["k"] * op.get("batch", 1) for op in listed if op["type"] == "gemm"]
         self.assertEqual(sum(products), 3 * batch * tokens * (12 * hidden ** 2 + 2 * tokens * hidden))
         self.assertEqual(sum(op.get("batch", 1) == batch * 16 for op in listed), 6)
+
+    def test_bytes_are_those_of_the_model(self):
+        # 43 layers of 682 by 682 and a bias, in fp32, are all-reduced once; a vector of 92 for each of 65536 samples is
+        # exchanged both ways. Gradients of the first layer's input are not needed, so it has two GEMMs, not three.
+        listed = json.loads((ROOT / "configs" / "workloads" / "dlrm_128.json").read_text())["operators"]
+        sent = [(op["collective"], op["bytes"]) for op in listed if op["type"] == "collective"]
+        self.assertEqual(sum(size for kind, size in sent if kind == "all_reduce"), 43 * 683 * 682 * 4)
+        self.assertEqual([size for kind, size in sent if kind == "all_to_all"], 2 * [65536 * 92 * 4])
+        layers = [op for op in listed if op["type"] == "gemm" and 682 in (op["m"], op["n"])]
+        self.assertEqual(sum(op["m"] * op["n"] * op["k"] for op in layers), (3 * 43 - 1) * 512 * 682 ** 2)
+
+    def test_sharded_weights_are_gathered_twice_and_reduced_once(self):
+        # A layer of Qwen3-32B: 64 heads and 2 times 8 of 128, output, and three of 25600 by 5120; two layers, bf16.
+        weights = 2 * 5120 * (64 * 128 + 2 * 8 * 128 + 64 * 128 + 3 * 25600)
+        listed = json.loads((ROOT / "configs" / "workloads" / "zero3_qwen3_32b.json").read_text())["operators"]
+
+        def sent(collective):
+            return sum(op["bytes"] for op in listed if op.get("collective") == collective)
+        self.assertEqual((sent("all_gather"), sent("reduce_scatter")), (2 * 2 * weights, 2 * weights))
+        products = sum(op["m"] * op["n"] * op["k"] for op in listed if op["type"] == "gemm" and "batch" not in op)
+        self.assertEqual(products, 3 * 1024 * weights)
 
 
 class Setup(SimTestCase):

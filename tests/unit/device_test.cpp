@@ -100,6 +100,40 @@ TEST_CASE("impossible values of a device file are errors with their place") {
     CHECK_THAT(reading(Json::array()), Contains("expected an object"));
 }
 
+TEST_CASE("energy may be given: all of it but for data types, none of it negative") {
+    const auto sourced = [](const Json& value) { return Json{{"value", value}, {"source", "test"}}; };
+    Json energy;
+    for (const char* key :
+         {"hbm_pJ_per_byte", "link_pJ_per_byte", "copy_kernel_pJ_per_byte", "bf16_pJ_per_flop"})
+        energy[key] = sourced(7);
+    energy["idle_W"] = energy["active_W"] = sourced(50);
+    const TemporaryFolder folder;
+    std::ofstream(folder / "gpu.json") << with("/energy", energy).dump();
+    const DeviceSpec::Energy read = read_device(folder / "gpu.json").energy.value();
+    CHECK(read.idle.si() == 50);
+    CHECK(read.hbm.si() == Approx(7e-12));
+    CHECK(read.gemm.size() == 1);
+    CHECK(read.gemm.at(DType::bf16).si() == Approx(7e-12));
+    CHECK_FALSE(read_device(source_folder / "configs/devices/mi300x.json").energy.has_value());
+
+    const auto refused = [&](const std::string& key, const Json& value) {
+        Json changed = energy;
+        changed[key] = value;
+        if (value.is_null()) changed.erase(key);
+        return reading(with("/energy", changed));
+    };
+    CHECK_THAT(refused("hbm_pJ_per_byte", sourced(-1)), Contains("/energy/hbm_pJ_per_byte/value: is -1"));
+    CHECK_THAT(refused("idle_W", sourced(-1)), Contains("/energy/idle_W/value: is -1"));
+    CHECK_THAT(refused("bf16_pJ_per_flop", sourced(-1)), Contains("/energy/bf16_pJ_per_flop/value: is -1"));
+    CHECK_THAT(refused("idle_W", 50), Contains("/energy/idle_W"));
+    CHECK_THAT(refused("bf17_pJ_per_flop", sourced(1)),
+               Contains("/energy/bf17_pJ_per_flop: is an unknown key"));
+    for (const char* key :
+         {"idle_W", "active_W", "hbm_pJ_per_byte", "link_pJ_per_byte", "copy_kernel_pJ_per_byte"})
+        CHECK_THAT(refused(key, nullptr), Contains(std::string("/energy/") + key + ": is missing"));
+    CHECK(refused("bf16_pJ_per_flop", nullptr) == "");
+}
+
 TEST_CASE("orders, queues, residency, clock terms and weights may be given") {
     Json json = good();
     const auto sourced = [](const Json& value) { return Json{{"value", value}, {"source", "test"}}; };

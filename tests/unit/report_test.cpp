@@ -36,6 +36,7 @@ RunResult small_run() {
     run.utilisation = {0.75, 0.5, 0.25, 0.125};
     run.comm_cus = 16;
     run.staging = Bytes(1 << 20);
+    run.energy = Energy{Joules(10), Joules(5), Joules(20), Joules(3), Joules(1), Joules(0.5), Joules(-1.5)};
     run.tasks = 6;
     run.engine = "simgrid";
     run.wall_ms = 1.5;
@@ -89,7 +90,7 @@ std::size_t columns_of(const std::string& line) {
 /// By column; a field in quotes without the quotes around it.
 std::map<std::string, std::string> cells_of(const RunResult& run) {
     std::istringstream header(csv_header());
-    std::istringstream row(csv_row(to_json(run)));
+    std::istringstream row(csv_row(to_json(run)) + ",");  // an empty last cell ends, too
     std::map<std::string, std::string> cells;
     for (std::string name, cell; std::getline(header, name, ',');) {
         const bool quoted = row.peek() == '"';
@@ -130,7 +131,8 @@ TEST_CASE("text, JSON and CSV give the same numbers") {
         CHECK(std::stod(cells.at(name)) == value.get<double>());
         ++numbers;
     }
-    CHECK(numbers == 11 + 7 + 4 + 2 + 2);  // times and ratios, losses, utilisation, cost, tasks and wall time
+    // times and ratios, losses, utilisation, cost, energy, tasks and wall time
+    CHECK(numbers == 11 + 7 + 4 + 2 + 8 + 2);
     const std::map<std::string, std::string> rows{{"makespan", "/makespan_us"},
                                                   {"serial", "/serial_us"},
                                                   {"GEMM alone", "/gemm_us"},
@@ -146,6 +148,10 @@ TEST_CASE("text, JSON and CSV give the same numbers") {
     CHECK(number_after(text, "  makespan - ideal") == Approx(80 - 60));
     CHECK_THAT(text,
                Catch::Contains("compute units 75.0 %   HBM 50.0 %   links 25.0 %   DMA engines 12.5 %"));
+    // 10 + 5 + 20 + 3 + 1 + 0.5 − 1.5 = 38, of which the four largest parts are 20, 10, 5 and 3.
+    CHECK(json["energy_J"]["total"].get<double>() == Approx(38));
+    CHECK(number_after(text, "energy") == Approx(38));
+    CHECK_THAT(text, Catch::Contains("J   compute 52.6 %  idle 26.3 %  active 13.2 %  HBM 7.9 %\n"));
 }
 
 TEST_CASE("CSV: what does not apply is empty, and fields are quoted by RFC 4180") {
@@ -155,6 +161,10 @@ TEST_CASE("CSV: what does not apply is empty, and fields are quoted by RFC 4180"
     CHECK(cells.at("agent") == "dma");
     CHECK(cells.at("chunks").empty());
     CHECK(cells.at("copy_cus").empty());
+    run.energy.reset();
+    CHECK(to_json(run)["energy_J"].is_null());
+    CHECK(cells_of(run).at("energy_J.total").empty());
+    CHECK_THAT(to_text(run), !Catch::Contains("energy"));
     run.overlap_efficiency.reset();
     CHECK(to_json(run)["overlap_efficiency"].is_null());
     CHECK(cells_of(run).at("overlap_efficiency").empty());

@@ -23,6 +23,10 @@ TEST_CASE("products and quotients carry their dimension, and a ratio is a plain 
     static_assert(std::is_same_v<decltype(BytesPerSecond(1) * Seconds(1)), Bytes>);
     static_assert(std::is_same_v<decltype(Flops(1) / Seconds(1)), FlopsPerSecond>);
     static_assert(std::is_same_v<decltype(Bytes(1) / Bytes(1)), double>);
+    static_assert(std::is_same_v<decltype(Watts(1) * Seconds(1)), Joules>);
+    static_assert(std::is_same_v<decltype(Bytes(1) * JoulesPerByte(1)), Joules>);
+    static_assert(std::is_same_v<decltype(Flops(1) * JoulesPerFlop(1)), Joules>);
+    static_assert(!std::is_same_v<Joules, Flops>);
     static_assert(!std::is_convertible_v<double, Seconds> && !std::is_convertible_v<Seconds, double>);
     // 1 GB at 2 GB/s: half a second. 3 B / 2 B = 1.5.
     CHECK((gigabytes(1) / gigabytes_per_second(2)).si() == Approx(0.5));

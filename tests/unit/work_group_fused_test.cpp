@@ -1,4 +1,5 @@
 // Fused computation and collective: do results leave as they are made, remote ones first, and whose?
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "sim/effects.hpp"
@@ -107,11 +108,48 @@ TEST_CASE("all but the last results are hidden behind the kernel that makes them
     CHECK(makespan(graph_of(workload, machine.topology, 1)) == Approx(1 + 40));
 }
 
+TEST_CASE("in a list, what can be is fused, and who needs the collective waits for what arrives") {
+    // dense needs nothing; interact needs dense and the exchange; the reduction of two results is no pair.
+    const Topology topology = topology_of(4, group("full_mesh"));
+    const Bytes bytes(operand);
+    const Workload workload{
+        "", "",
+        std::vector<Operator>{{"pool", StreamingWork{bytes, bytes}, {}},
+                              {"exchange", CollectiveWork{CollectiveKind::all_to_all, bytes}, {0}},
+                              {"dense", GemmShape{400, 100, 100}, {}},
+                              {"interact", StreamingWork{bytes, bytes}, {1, 2}},
+                              {"reduce", CollectiveWork{CollectiveKind::all_reduce, bytes}, {2, 3}}}};
+    const TaskGraph graph = graph_of(workload, topology, 1);
+    // Exchange and the two halves of the reduction; sums; pool, dense and interact.
+    REQUIRE(graph.size() == 3 * 4 * 3 + 4 + 3 * 4);
+    int sent_as_made = 0;
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        const auto* streaming = std::get_if<MemoryBoundWork>(&graph[id].work);
+        if (graph[id].kind() == TaskKind::copy)
+            graph.for_each_edge_into(id,
+                                     [&](const Edge& edge) { sent_as_made += edge.of_progress() ? 1 : 0; });
+        const std::vector<TaskId> before = graph.predecessors(id);
+        if (streaming == nullptr || before.empty()) continue;
+        // Own kernel, dense, and a copy from each peer.
+        CHECK(before.size() == 2 + 3);
+        const auto arrives = [&](TaskId task) {
+            const auto* copy = std::get_if<CopyWork>(&graph[task].work);
+            return copy != nullptr && copy->dst == graph[id].gpu;
+        };
+        CHECK(std::count_if(before.begin(), before.end(), arrives) == 3);
+    }
+    CHECK(sent_as_made == 4 * 3);
+}
+
 TEST_CASE("a list is served where it is an operator and the collective of its result") {
     const ScheduleEntry& entry = find_schedule("work_group_fused");
     CHECK(entry.handles(pooling(CollectiveKind::all_to_all)));
     CHECK(!entry.handles(pooling(CollectiveKind::all_gather)));
     CHECK(!entry.handles(pooling(CollectiveKind::all_to_all, {})));
+    Workload also_read = pooling(CollectiveKind::all_to_all);
+    std::get<std::vector<Operator>>(also_read.content)
+        .push_back({"reader", StreamingWork{Bytes(1e6), Bytes(1e6)}, {0}});
+    CHECK(!entry.handles(also_read));
     CHECK(!entry.handles({"", "", std::vector<Operator>{}}));
     CHECK(!entry.handles(
         {"", "", pair_of(CollectiveKind::all_gather, Order::collective_first, GemmShape{400, 100, 100})}));

@@ -1,6 +1,6 @@
-// Copies between H200 GPUs by DMA and by kernels, kernels in local memory, and interference: fitted anew to
-// our own measurements (traces/h200_4/microbench), judged on families that the fit has not seen, and compared
-// with the calibration that is shipped.
+// Copies between H200 GPUs by DMA and by kernels, kernels in local memory, interference, energy: fitted anew
+// to our own measurements (traces/h200_4/microbench, traces/h200_2/energy), judged on families that the fit
+// has not seen, and compared with the calibration that is shipped.
 #include <catch2/catch.hpp>
 #include <iostream>
 
@@ -51,6 +51,19 @@ const std::map<std::string, std::vector<Bounds>> all_bounds{
       // Known gaps: what is left over where a block has little, pure reads.
       {"  read, write, triad", 0.065, 0.15, 57},
       {"  reduction", 0.07, 0.16, 45, 0.05}}},
+    // Power. Known gaps: GEMMs of few rows take less, as if something held a GPU at 1 kW; on few units a FLOP
+    // takes more; whose work a copy inside a GPU is, if not kernels'.
+    {"energy",
+     {{"idle", 0.03, 0.03, 1},
+      {"GEMM", 0.026, 0.07, 11},
+      {"  of K up to 1024", 0.055, 0.07, 2},
+      {"  of M up to 2048", 0.04, 0.09, 3, 0, 0.05},
+      {"  of fp16, fp8", 0.025, 0.04, 2},
+      {"copy inside a GPU by kernels", 0.045, 0.075, 6},
+      {"copy between GPUs", 0.006, 0.015, 8},
+      {"GEMM at the power limit (not fitted)", 0.011, 0.015, 11},
+      {"GEMM on few units (not fitted)", 0.05, 0.06, 2, 0.03},
+      {"copy inside a GPU by DMA (not fitted)", 0.11, 0.11, 1, 0.03}}},
     // Three nodes: a range of two or four draws is itself off by 76 or 43 % (standard deviations).
     {"GPU speeds", {{"range of 2 GPUs", 0.4, 0.4, 1}, {"range of 4 GPUs", 0.4, 0.4, 2}}},
     {"interference",

@@ -5,9 +5,11 @@
 //      local   copies of `size` within every GPU
 //      peer    copies of `size` from every GPU r to r+1: transfer=pull by r+1, push by r
 // agent and blocks as in peer_copy. Groups of about 5 ms, the host one group ahead; the counters are read
-// when a group has ended, `warm_ms` after the start and again `duration_ms` later. Samples: time of one
-// operation, µs. More fields: seconds between the readings, operations of each GPU in between, energy_J by
-// GPU, and power_W, clock_MHz, temperature_C of GPU 0 at the second reading.
+// when a group has ended, `warm_ms` after the start and again `duration_ms` later. pause_ms > 0: each group
+// alone, and so long nothing after it: bursts, whose power no limit holds down. Samples: time of one
+// operation, µs. More fields: seconds between the readings, busy_seconds of GPU 0 in between (without
+// pauses), operations of each GPU, energy_J by GPU, and power_W, clock_MHz, temperature_C of GPU 0 at the
+// second reading.
 //
 // Build, from the top of the repository:
 //   nvcc -std=c++20 -O2 -arch=sm_90 -I. -x cu models/calibration/hip/*.cpp -lcublasLt -o microbench
@@ -60,6 +62,24 @@ public:
         if (groups_++ == 0) return;
         for (int gpu = 0; gpu < gpus_; ++gpu) check(hipEventSynchronize(machine_.event(gpu, groups_ % 2)));
     }
+    /// A group, and a pause when it has ended.
+    void burst(std::chrono::milliseconds pause) {
+        const auto record = [&](int gpu, std::size_t event) {
+            check(hipEventRecord(machine_.event(gpu, event), machine_.stream(gpu, 0)));
+        };
+        for (int gpu = 0; gpu < gpus_; ++gpu) {
+            check(hipSetDevice(gpu));
+            record(gpu, 0);
+            for (int i = 0; i < count_; ++i) operations_[gpu](machine_.stream(gpu, 0));
+            record(gpu, 1);
+        }
+        for (int gpu = 0; gpu < gpus_; ++gpu) check(hipEventSynchronize(machine_.event(gpu, 1)));
+        float milliseconds = 0;
+        check(hipEventElapsedTime(&milliseconds, machine_.event(0, 0), machine_.event(0, 1)));
+        busy_seconds_ += milliseconds * 1e-3;
+        std::this_thread::sleep_for(pause);
+    }
+    double busy_seconds() const { return busy_seconds_; }  ///< of bursts
     void expect() const {
         for (const Copied& copied : copied_) {
             check(hipSetDevice(copied.gpu));
@@ -117,6 +137,7 @@ private:
     Machine& machine_;
     int gpus_, count_ = 1;
     std::size_t groups_ = 0;
+    double busy_seconds_ = 0;
     std::vector<std::unique_ptr<Gemm>> gemms_;
     std::vector<std::unique_ptr<GemmOperands>> operands_;
     std::vector<Operation> operations_;
@@ -144,32 +165,37 @@ Result run(Machine& machine, const Case& c) {
     const bool idle = c.word("work") == "idle";
     const auto warm = std::chrono::milliseconds(idle ? 500 : c.count("warm_ms"));
     const auto duration = std::chrono::milliseconds(c.count("duration_ms"));
+    const auto pause = std::chrono::milliseconds(c.count("pause_ms"));
 
     Work work(machine, c, gpus);
-    for (const auto end = Clock::now() + warm; Clock::now() < end;) work.group();
+    const auto group = [&] { pause.count() > 0 ? work.burst(pause) : work.group(); };
+    for (const auto end = Clock::now() + warm; Clock::now() < end;) group();
     if (idle) {
         machine.synchronize();
         std::this_thread::sleep_for(std::chrono::milliseconds(c.count("warm_ms")));
     }
     const Counters before = read(telemetry);
+    const double busy_before = work.busy_seconds();
     double groups = 0;
     if (idle)
         std::this_thread::sleep_for(duration);
     else
-        for (; Clock::now() < before.time + duration; ++groups) work.group();
+        for (; Clock::now() < before.time + duration; ++groups) group();
     const Counters after = read(telemetry);
     const Reading reading = telemetry[0]->read();
     machine.synchronize();
     work.expect();
 
     const double seconds = std::chrono::duration<double>(after.time - before.time).count();
+    const double busy = idle ? 0 : pause.count() > 0 ? work.busy_seconds() - busy_before : seconds;
     const double operations = groups * work.operations_a_group();
     std::vector<double> energy;
     for (std::size_t gpu = 0; gpu < telemetry.size(); ++gpu)
         energy.push_back(after.energy_J[gpu] - before.energy_J[gpu]);
     Result result;
-    if (operations > 0) result.samples.push_back(seconds / operations * 1e6);
+    if (operations > 0) result.samples.push_back(busy / operations * 1e6);
     result.more.add("seconds", seconds)
+        .add("busy_seconds", busy)
         .add("operations", operations)
         .add("energy_J", energy)
         .add("power_W", reading.power_W)
@@ -188,7 +214,8 @@ Question energy() {
                                        {"size", Type::bytes, "0"},
                                        {"gpus", Type::count, "1"},
                                        {"warm_ms", Type::count, "1000"},
-                                       {"duration_ms", Type::count, "3000"}});
+                                       {"duration_ms", Type::count, "3000"},
+                                       {"pause_ms", Type::count, "0"}});
     for (Key& key : keys)
         if (key.name == "m" || key.name == "n" || key.name == "k") key.fallback = "8192";
     return {{"energy", keys}, run};

@@ -1,6 +1,4 @@
-#!/usr/bin/env python3
-"""Writes the BERT training iterations of configs/workloads and the experiment that takes them apart.
-Usage: scripts/bert_workloads [--check]   (--check: writes nothing, exit 1 where a file is not what it would write)
+"""BERT: a training iteration as operators, and the experiment that takes it apart.
 
 One encoder layer, forward and backward, and the LAMB update of its weights: all layers are alike, so shares of an
 iteration are those of a layer (embedding, heads and loss left out). Every kernel that does not multiply streams so
@@ -10,12 +8,9 @@ their derivatives (pytorch/pytorch tools/autograd/derivatives.yaml) and of LAMB 
 for softmax, dropout (which keeps a mask of one byte an element) and what is a single operation. A bias goes with its
 GEMM forward and is a reduction of its own backward. Sizes: arXiv 1810.04805 (BERT).
 """
-import json
-import pathlib
-import sys
+from training.operators import OperatorList
 
-CONFIGS = pathlib.Path(__file__).resolve().parent.parent / "configs"
-SOURCE = "arXiv 1810.04805 (BERT): layers, hidden size, heads; operators derived: scripts/bert_workloads"
+SOURCE = "arXiv 1810.04805 (BERT): layers, hidden size, heads; operators derived: scripts/training_workloads"
 MODELS = {"base": {"hidden": 768, "heads": 12}, "large": {"hidden": 1024, "heads": 16}}
 LINEAR, ATTENTION, STREAMED = "linear", "attention", "streamed"
 
@@ -45,18 +40,16 @@ def operators(hidden, heads, batch, tokens, mixed):
     rows, depth, groups = batch * tokens, hidden // heads, batch * heads
     element, dtype = (2, "fp16") if mixed else (4, "fp32")
     activation, scores = rows * hidden, groups * tokens * tokens
-    listed = []
-
-    def add(kind, name, **work):
-        needs = [listed[-1][1]["name"]] if listed else []
-        listed.append((kind, {"name": name, **work, "needs": needs}))
+    listed = OperatorList()
+    kinds = []
 
     def gemm(kind, name, m, n, k, batch=1):
-        add(kind, name, type="gemm", m=m, n=n, k=k, dtype=dtype, **({"batch": batch} if batch > 1 else {}))
+        kinds.append(kind)
+        listed.gemm(name, m, n, k, dtype, batch)
 
     def stream(name, size, read, written, masks_read=0, masks_written=0):
-        add(STREAMED, name, type="memory_bound", read_bytes=size * (read * element + masks_read),
-            write_bytes=size * (written * element + masks_written))
+        kinds.append(STREAMED)
+        listed.stream(name, size * (read * element + masks_read), size * (written * element + masks_written))
 
     def chain(name, size, kernels):
         for kernel, read, written in kernels:
@@ -117,11 +110,13 @@ def operators(hidden, heads, batch, tokens, mixed):
     # LAMB is done in fp32: in mixed precision gradients are brought to it, and weights back to fp16.
     weights, element = 12 * hidden * hidden + 13 * hidden, 4
     if mixed:
-        add(STREAMED, "lamb_gradient", type="memory_bound", read_bytes=2 * weights, write_bytes=4 * weights)
+        kinds.append(STREAMED)
+        listed.stream("lamb_gradient", 2 * weights, 4 * weights)
     chain("lamb", weights, LAMB)
     if mixed:
-        add(STREAMED, "lamb_weights", type="memory_bound", read_bytes=4 * weights, write_bytes=2 * weights)
-    return listed
+        kinds.append(STREAMED)
+        listed.stream("lamb_weights", 4 * weights, 2 * weights)
+    return list(zip(kinds, listed.operators))
 
 
 def only(listed, kinds):
@@ -132,38 +127,34 @@ def only(listed, kinds):
     return kept
 
 
-def text(value, indent=0):
-    """JSON with an operator a line."""
-    pad, inner = "  " * indent, "  " * (indent + 1)
-    if isinstance(value, dict) and "type" not in value and "tolerance" not in value and value:
-        members = (f"{inner}{json.dumps(key)}: {text(member, indent + 1)}" for key, member in value.items())
-        return "{\n" + ",\n".join(members) + f"\n{pad}}}"
-    if isinstance(value, list) and value and isinstance(value[0], dict):
-        return "[\n" + ",\n".join(inner + text(v, indent + 1) for v in value) + f"\n{pad}]"
-    return json.dumps(value)
-
-
-def workloads():
-    """name -> (listed, file)."""
-    made = {}
+def made():
+    """name -> (listed, workload file)."""
+    files = {}
     for model, batch, tokens, mixed in (("large", 32, 128, False), ("large", 32, 128, True), ("large", 4, 128, False),
                                         ("large", 4, 512, False), ("base", 32, 128, False)):
         sizes = MODELS[model]
         name = f"bert_{model}_b{batch}_n{tokens}_{'mixed' if mixed else 'fp32'}"
         listed = operators(**sizes, batch=batch, tokens=tokens, mixed=mixed)
-        made[name] = (listed, {
+        files[name] = (listed, {
             "schema": 1, "name": name,
             "description": f"A layer of BERT-{model.title()} in training, {batch} sequences of {tokens} tokens, "
                            f"{'mixed precision' if mixed else 'fp32'}: forward, backward, LAMB. Written by "
-                           "scripts/bert_workloads.",
+                           "scripts/training_workloads.",
             "source": SOURCE, "operators": [op for _, op in listed]})
-    return made
+    return files
 
 
-def experiment(made):
+def workloads():
+    """name -> workload file."""
+    return {name: file for name, (_, file) in made().items()}
+
+
+def experiments():
+    """system/name -> experiment file."""
+    listed_of = {name: listed for name, (listed, _) in made().items()}
     variants = {}
     for variant, name in (("fp32", "bert_large_b32_n128_fp32"), ("mixed", "bert_large_b32_n128_mixed")):
-        listed = made[name][0]
+        listed = listed_of[name]
         variants[variant] = {"workload": name}
         variants[variant + "_gemms"] = {"workload": {"operators": only(listed, (LINEAR, ATTENTION))}}
         variants[variant + "_linear"] = {"workload": {"operators": only(listed, (LINEAR,))}}
@@ -176,14 +167,14 @@ def experiment(made):
                  "status": "known_gap" if reason else "enforced"}
         return {**found, "reason": reason} if reason else found
 
-    return {
+    return {"bert/iteration": {
         "schema": 1, "name": "iteration",
         "description": "A training iteration of BERT-Large (32 sequences of 128 tokens) on one MI100, in fp32 and in mixed "
                        "precision: shares of its time. GEMMs: those of linear and feed-forward layers and the batched "
                        "ones of attention; the rest streams memory. Batch and sequence length are the paper's "
                        "pre-training phase 1 (quoted from memory). Kernels are those of public PyTorch code as written; "
                        "with layer norm, GeLU and LAMB in one kernel each, which the summary does not exclude, GEMMs "
-                       "would be 84 %. Written by scripts/bert_workloads.",
+                       "would be 84 %. Written by scripts/training_workloads.",
         "source": "arXiv 2104.08335 (Demystifying BERT, IISWC 2021) by a summary: GEMMs about 60 % of an iteration, "
                   "memory-bound operators about 34 %, linear and feed-forward GEMMs 57 % in fp32 and 40 % in mixed "
                   "precision",
@@ -195,25 +186,4 @@ def experiment(made):
             case("memory-bound operators, fp32", "100 - " + share("fp32", "gemms"), 34),
             case("linear and feed-forward GEMMs, fp32", share("fp32", "linear"), 57),
             case("linear and feed-forward GEMMs, mixed precision", share("mixed", "linear"), 40),
-        ]}
-
-
-def main():
-    made = workloads()
-    files = {CONFIGS / "workloads" / f"{name}.json": file for name, (_, file) in made.items()}
-    files[CONFIGS / "experiments" / "bert" / "iteration.json"] = experiment(made)
-    if sys.argv[1:] == ["--check"]:
-        stale = [path for path, file in files.items() if not path.exists() or path.read_text() != text(file) + "\n"]
-        for path in stale:
-            print(f"{path} is not what scripts/bert_workloads writes")
-        sys.exit(1 if stale else 0)
-    if sys.argv[1:]:
-        print("usage: scripts/bert_workloads [--check]", file=sys.stderr)
-        sys.exit(2)
-    for path, file in files.items():
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text(file) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+        ]}}

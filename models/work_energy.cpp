@@ -1,0 +1,61 @@
+#include "models/work_energy.hpp"
+
+#include <algorithm>
+
+namespace overlap {
+namespace {
+
+/// Bytes that come from one GPU to another, and whether a kernel moves them.
+struct Moved {
+    Bytes bytes;
+    bool by_kernel = false;
+};
+
+Moved moved_by(const Work& work, int ranks) {
+    if (const auto* copy = std::get_if<CopyWork>(&work)) {
+        Moved moved{Bytes(), copy->agent == Agent::cu};
+        for_each_way(*copy, [&](int, int) { moved.bytes += copy->bytes; });
+        return moved;
+    }
+    if (const auto* library = std::get_if<CollectiveKernelWork>(&work)) {
+        const double passes = library->kind == CollectiveKind::all_reduce ? 2 : 1;
+        return {passes * (ranks - 1) / ranks * library->operand, true};
+    }
+    return {};
+}
+
+}  // namespace
+
+std::optional<Energy> work_energy(const Task& task, const Cost& cost, const Machine& machine) {
+    const auto& known = machine.topology.device().energy;
+    if (!known || machine.topology.nodes() > 1) return std::nullopt;
+    Energy energy;
+    if (const auto* gemm = std::get_if<GemmShape>(&task.work)) {
+        const auto each = known->gemm.find(gemm->dtype);
+        if (each == known->gemm.end()) return std::nullopt;
+        energy.compute = gemm->flops() * each->second;
+    }
+    for (const Demand& demand : cost.demands)
+        if (machine.resources[demand.resource].kind == ResourceKind::hbm)
+            energy.hbm += Bytes(demand.amount) * known->hbm;
+    const Moved moved = moved_by(task.work, machine.topology.gpus());
+    energy.links = moved.bytes * known->link;
+    if (moved.by_kernel) energy.copy_kernels = moved.bytes * known->copy_kernel;
+    return energy;
+}
+
+double power_limited_share(const TaskGraph& graph, const Machine& machine) {
+    double most = 0;
+    const Seconds busy = machine.sustained;
+    if (busy == Seconds()) return most;
+    const GemmShape* last = nullptr;  // graphs have many GEMMs of few types
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        const auto* gemm = std::get_if<GemmShape>(&graph[id].work);
+        if (gemm == nullptr || (last != nullptr && last->dtype == gemm->dtype)) continue;
+        most = std::max(most, busy / (busy + machine.calibration.gemm_for(gemm->dtype).sustained_time));
+        last = gemm;
+    }
+    return most;
+}
+
+}  // namespace overlap

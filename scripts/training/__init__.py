@@ -1,0 +1,1 @@
+"""Models whose training iterations scripts/training_workloads writes."""

@@ -1,0 +1,38 @@
+// Laws of the energy of simulated runs, of every registered schedule on every form of workload that it
+// handles.
+#include <catch2/catch.hpp>
+
+#include "sim/observe.hpp"
+#include "tests/contract/laws.hpp"
+
+using namespace overlap;
+using namespace overlap::test;
+
+TEST_CASE(
+    "energy: every schedule of a workload computes for the same joules, and no part is negative but one") {
+    const Machine& machine = law_machines().at("h200_4");
+    const DeviceSpec::Energy& known = machine.topology.device().energy.value();
+    std::map<std::string, double> compute;
+    const int cases = for_every_schedule([&](const ScheduleEntry& entry, const Workload& workload) {
+        INFO(entry.name << " | " << workload.form());
+        const TaskGraph graph = build(entry, workload, machine.topology);
+        const std::vector<Cost> costs = costs_of(graph, workload, machine);
+        const EngineResult simulated = simulate(graph, costs, machine);
+        const Energy energy = energy_of(graph, costs, simulated, machine).value();
+        const auto [same, is_first] = compute.emplace(workload.form(), energy.compute.si());
+        CHECK(energy.compute.si() == Approx(same->second).epsilon(1e-12));
+        for (const Joules part :
+             {energy.idle, energy.active, energy.compute, energy.hbm, energy.links, energy.copy_kernels})
+            CHECK(part.si() >= 0);
+        CHECK(energy.power_limit.si() <= 0);
+        CHECK((energy.idle + energy.active + energy.compute + energy.hbm + energy.links +
+               energy.copy_kernels + energy.power_limit)
+                  .si() == Approx(energy.total().si()));
+        // Somebody is active all the time but for latencies, and nobody for longer than the run.
+        const Seconds all = 4.0 * simulated.makespan;
+        CHECK(energy.active.si() <= (known.active * all).si() * (1 + 1e-12));
+        CHECK(energy.idle.si() == Approx((known.idle * all).si()));
+    });
+    CHECK(cases >= 70);
+    CHECK(compute.size() >= 5);
+}
