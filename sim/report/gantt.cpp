@@ -123,8 +123,8 @@ std::vector<std::string> gantt(const Timeline& timeline, int gpu, const TimeScal
     if (!rows[1].empty()) lines.push_back(row("local", task_row(rows[1], end, false), local_work));
     if (!rows[2].empty()) lines.push_back(row("transfers", count_row(rows[2], end), transfer));
     if (lettered) lines.push_back(clipped(std::string(label_columns, ' ') + legend(rows[0])));
-    lines.push_back(std::string(label_columns, ' ') +
-                    "(letter or #: a task; digit: transfers at once; -: under half busy; .: idle)");
+    lines.emplace_back(label_columns, ' ');
+    lines.back() += "(letter or #: a task; digit: transfers at once; -: under half busy; .: idle)";
     return lines;
 }
 
