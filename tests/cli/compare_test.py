@@ -73,11 +73,12 @@ class MeasuredOverlap(SimTestCase):
         self.assertEqual(len(report["cases"]), 1306)
 
     def test_h200_the_next_day(self):
-        done = self.sim("compare", str(ROOT / "traces" / "h200_2" / "next_day" / "overlap"), "--tolerances",
-                        str(ROOT / "configs" / "tolerances" / "h200_overlap.json"), "--format", "json")
+        folders = [str(ROOT / "traces" / system / "next_day" / "overlap") for system in ("h200_4", "h200_2")]
+        done = self.sim("compare", *folders, "--tolerances", str(ROOT / "configs" / "tolerances" / "h200_overlap.json"),
+                        "--format", "json")
         report = json.loads(done.stdout)
         self.assertEqual((done.returncode, done.stderr), (0, ""), report["verdicts"])
-        self.assertEqual(len(report["cases"]), 406)
+        self.assertEqual(len(report["cases"]), 1306)
 
     def test_h200_without_measured_gemms(self):
         folders = [str(ROOT / "traces" / system / "overlap") for system in ("h200_4", "h200_2")]
