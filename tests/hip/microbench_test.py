@@ -6,7 +6,7 @@ Exit 77, with the reason, where the compiler is not installed. GPUs that are the
 from hip_program import ROOT, ProgramTestCase, run_tests
 
 CASES = ROOT / "models" / "calibration" / "hip" / "cases"
-KINDS = "allowed: gemm, peer_copy, local_copy, memory, matrix, latency, interference, late_copy, sustained, energy"
+KINDS = "allowed: gemm, peer_copy, local_copy, memory, matrix, latency, interference, late_copy, residency, sustained, energy"
 WHOLE = "allowed: a whole number from 0"
 BYTES = "allowed: bytes, such as 4096, 4KiB, 16MiB, 1GiB"
 MANY = ",".join(["1"] * 100)

@@ -4,23 +4,16 @@
 
 #include <algorithm>
 
+#include "models/calibration/hip/copy_loop.hpp"
+
 namespace overlap::hip {
 namespace {
 
-constexpr int threads = 512, unroll = 8;
+constexpr int threads = copy_threads, unroll = copy_unroll;
 
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(copy_threads)
     copy_flat(const uint4* source, uint4* destination, std::size_t count) {
-    const std::size_t stride = static_cast<std::size_t>(gridDim.x) * threads;
-    std::size_t i = static_cast<std::size_t>(blockIdx.x) * threads + threadIdx.x;
-    for (; i + (unroll - 1) * stride < count; i += unroll * stride) {
-        uint4 values[unroll];
-#pragma unroll
-        for (int u = 0; u < unroll; ++u) values[u] = source[i + u * stride];
-#pragma unroll
-        for (int u = 0; u < unroll; ++u) destination[i + u * stride] = values[u];
-    }
-    for (; i < count; i += stride) destination[i] = source[i];
+    copy_words(source, destination, count);
 }
 
 /// `width` threads a row; a block works on 512 / width rows at a time, eight such groups in flight.

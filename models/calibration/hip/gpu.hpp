@@ -98,6 +98,12 @@ __device__ inline long long nanoseconds() {
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
     return now;
 }
+/// The streaming multiprocessor, or compute unit, that the caller runs on.
+__device__ inline unsigned compute_unit() {
+    unsigned unit;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(unit));
+    return unit;
+}
 /// Device memory in which a kernel of another GPU may set a flag while a kernel here polls it.
 inline hipError_t malloc_flag(void** memory, std::size_t bytes) {
     return hipMalloc(memory, bytes);
@@ -119,6 +125,10 @@ __device__ inline void store_system(int* flag, int value) {
 }
 __device__ inline long long nanoseconds() {
     return static_cast<long long>(__builtin_amdgcn_s_memrealtime()) * 10;  // 100 MHz on gfx90a and gfx942
+}
+/// Of the accelerator complex die (XCD): those of different dies have the same numbers.
+__device__ inline unsigned compute_unit() {
+    return __smid();
 }
 /// Coarse-grained memory, hipMalloc's default, is coherent between GPUs only at kernel boundaries.
 inline hipError_t malloc_flag(void** memory, std::size_t bytes) {

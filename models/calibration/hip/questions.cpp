@@ -15,13 +15,14 @@ Question matrix_rate();
 Question latency();
 Question interference();
 Question late_copy();
+Question residency();
 Question sustained();
 Question energy();
 
 const std::vector<Question>& questions() {
     static const std::vector<Question> all = {gemm_alone(),  peer_copy(), local_copy(),   memory_rate(),
                                               matrix_rate(), latency(),   interference(), late_copy(),
-                                              sustained(),   energy()};
+                                              residency(),   sustained(), energy()};
     return all;
 }
 

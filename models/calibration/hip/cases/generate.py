@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the lists of cases beside this file: gemm, local, two_gpus, four_gpus. Usage: generate.py"""
+"""Writes the lists of cases beside this file: gemm, local, two_gpus, four_gpus, more_shapes, residency. Usage: generate.py"""
 
 from pathlib import Path
 
@@ -18,6 +18,10 @@ GATHERED = [1024 << i for i in range(6)]  # M, rows after the gather: 1024 ... 3
 SIZES = "4KiB,16KiB,64KiB,256KiB,1MiB,4MiB,16MiB,64MiB,256MiB,1GiB"
 BLOCKS = "4,8,16,32"
 BESIDE = ["1024 n=2560 k=8192", "4096 n=2560 k=8192", "8192 n=7168 k=8192", "8192 n=8192 k=1024", "16384 n=2304 k=16384"]
+# More of them, which no fit has.
+MORE = ["2048 n=2560 k=8192", "2048 n=7168 k=8192", "4096 n=5120 k=5120", "8192 n=2560 k=8192", "4096 n=4608 k=12288",
+        "1024 n=7168 k=4096", "512 n=2560 k=8192"]
+GEMM_US = dict(zip(BESIDE + MORE, [61, 219, 1212, 198, 1567, 115, 310, 300, 430, 640, 95, 35]))  # on an H200, roughly
 ROWS = [("1KiB", "8KiB"), ("2KiB", "16KiB"), ("4KiB", "16KiB"), ("8KiB", "32KiB")]
 
 
@@ -140,8 +144,29 @@ def four_gpus():
     yield "interference work=local_copy m=0 n=0 k=0 peers=3 beside=cu_in,cu_out,cu_push blocks=8"
 
 
+def more_shapes():
+    for shape in MORE:
+        yield f"interference m={shape} beside=cu_in,cu_push blocks=8,16,32 size=16MiB,64MiB peers=1,3"
+        yield f"interference m={shape} beside=local_cu blocks=8,16,32 size=16MiB,64MiB"
+
+
+def residency():
+    yield "# When does each compute unit come free, and what does a GEMM lose that some are kept from for a while?"
+    for shape in BESIDE + MORE:
+        gemm = f"residency m={shape} beside=hold"
+        yield f"{gemm} blocks=132 hold_us=4000 late_us=30 gemms=2"
+        for share in (0.25, 0.5, 1):
+            hold = 20 + int(share * GEMM_US[shape])
+            yield f"{gemm} blocks=1,2,4,8,16,32 wait_us=20 hold_us={hold} gemms=3"
+    yield "# Chains of copies beside chains of GEMMs: which units do their blocks get?"
+    for shape in BESIDE:
+        for size, alone, count in ((64, 190, 8), (16, 52, 16), (4, 18, 16)):
+            gemms = min(140, int(count * (alone * 2 + GEMM_US[shape]) / GEMM_US[shape]) + 2)
+            yield f"residency m={shape} beside=local_cu,cu_in blocks=8,16,32 size={size}MiB count={count} gemms={gemms} n_samples=3"
+
+
 def main():
-    for make in (gemm, local, two_gpus, four_gpus):
+    for make in (gemm, local, two_gpus, four_gpus, more_shapes, residency):
         path = Path(__file__).with_name(make.__name__ + ".cases")
         path.write_text("# Written by generate.py; the format is described in ../README.md.\n" + "\n".join(make()) + "\n")
 
