@@ -12,6 +12,7 @@ const std::string work_side = "work beside copies", copy_side = "copies beside w
                   late = "late copies, wait and copy";
 const std::array<std::string, 4> groups{"  DMA", "  kernels of peers", "  own kernels, units left to them",
                                         "  own kernels, GEMM on all units"};
+const std::string unseen = "  own kernels, GEMM on all units, seven more shapes";
 
 /// Which of `groups`.
 const std::string& group_of(const Beside& beside) {
@@ -30,6 +31,7 @@ struct Mean {
 
 struct Case {
     Beside beside;
+    bool seen;  ///< its GEMM shape is one that the model was made with
     Mean work, copy;
 };
 
@@ -49,15 +51,17 @@ std::vector<DeviceParameter> parameters() {
 void add_rows(const Case& one, DeviceProblem& problem) {
     const Beside& beside = one.beside;
     const bool steady = !beside.own_kernels() || (beside.peers > 1 && !beside.local());
-    const bool fitted = steady && std::holds_alternative<GemmShape>(beside.work) &&
+    const bool fitted = one.seen && steady && std::holds_alternative<GemmShape>(beside.work) &&
                         beside.size.si() == 64.0 * (1 << 20) && !beside.everywhere &&
                         beside.work_units == 0 && beside.kind != "dma_in_memcpy";
     const auto add = [&](const Mean& measured, const std::string& side, bool of_work) {
         if (measured.count == 0) return;
+        const std::string suffix = of_work ? ", work" : ", copies";
         problem.rows.push_back(
             {.name = beside.name() + ", " + side,
-             .family = beside.work_name(),
-             .classes = {side, group_of(beside) + (of_work ? ", work" : ", copies")},
+             .family = one.seen ? beside.work_name() : "shapes in no fit",
+             .classes =
+                 one.seen ? std::vector{side, group_of(beside) + suffix} : std::vector{unseen + suffix},
              .measured = measured.value(),
              .weight = fitted && of_work ? 1.0 : 0.0,
              .predict = [beside, of_work](const Machines& machines) {
@@ -108,19 +112,22 @@ DeviceProblem interference_factors(const std::filesystem::path& folder, const st
         problem.classes.push_back(side);
         for (const std::string& group : groups)
             problem.classes.push_back(group + (side == work_side ? ", work" : ", copies"));
+        problem.classes.push_back(unseen + (side == work_side ? ", work" : ", copies"));
     }
     problem.classes.push_back(late);
     std::map<std::string, Case> cases;
-    for (const std::string name : {"local.jsonl", "two_gpus.jsonl", "four_gpus.jsonl"}) {
+    for (const std::string name : {"local.jsonl", "two_gpus.jsonl", "four_gpus.jsonl", "more_shapes.jsonl"}) {
+        const bool seen = name != "more_shapes.jsonl";  // only judged, and not everybody has it
+        if (!seen && !std::filesystem::exists(folder / name)) continue;
         const MeasurementFile file = read_measurements(folder / name);
-        problem.date = file.date();
+        if (seen) problem.date = file.date();
         for (const Measurement& measurement : file.measurements) {
             if (measurement.kind == "late_copy" && measurement.pass == 1)
                 add_late(file.view(measurement), problem);
             if (measurement.kind != "interference") continue;
             ConfigObject line = file.view(measurement);
             const Beside beside = read_beside(line);
-            Case& one = cases.try_emplace(beside.name(), Case{beside, {}, {}}).first->second;
+            Case& one = cases.try_emplace(beside.name(), Case{beside, seen, {}, {}}).first->second;
             const auto ratio = [&](const std::string& time, const std::string& alone, Mean& mean) {
                 if (!line.raw(time).is_null() && !line.raw(alone).is_null())
                     mean.add(line.number(time, positive) / line.number(alone, positive));
