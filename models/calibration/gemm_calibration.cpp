@@ -69,14 +69,27 @@ Json library_json(const GemmRecipe& recipe, const GemmValidation& validation, st
                        .date = ""});
 }
 
+/// The fit as the device has it, where the table is of a sibling with another number of compute units.
+GemmFit deployed(const GemmRecipe& recipe, GemmFit fit) {
+    GemmParameters& parameters = fit.parameters;
+    if (recipe.deployed_units > 0) {
+        parameters.peak_rate = parameters.peak_rate * (recipe.deployed_units / parameters.compute_units);
+        parameters.compute_units = recipe.deployed_units;
+    }
+    return fit;
+}
+
 Json to_json(const GemmRecipe& recipe, const GemmValidation& validation, const std::string& date) {
     const std::string table = "shared/data/gemm/" + recipe.file;
-    return gemm_group(provenance(recipe, validation, date), validation.fit,
-                      {.fitted = "fitted to " + table,
-                       .prior = "prior of models/calibration/gemm_recipes.cpp (estimate): the table hardly "
-                                "determines it",
-                       .file = "",
-                       .date = ""});
+    Json group = gemm_group(provenance(recipe, validation, date), deployed(recipe, validation.fit),
+                            {.fitted = "fitted to " + table,
+                             .prior = "prior of models/calibration/gemm_recipes.cpp (estimate): the table "
+                                      "hardly determines it",
+                             .file = "",
+                             .date = ""});
+    if (recipe.deployed_launch_us > 0)
+        group["launch_us"] = parameter_entry(recipe.deployed_launch_us, recipe.launch_source);
+    return group;
 }
 
 Json derived(const GemmDerivation& derivation, const Json& from, const std::string& date) {
@@ -104,14 +117,7 @@ Json derived(const GemmDerivation& derivation, const Json& from, const std::stri
 GemmValidation fit_recipe(const GemmRecipe& recipe, const std::filesystem::path& data) {
     std::vector<GemmMeasurement> anchors;
     for (const GemmAnchor& anchor : recipe.anchors) anchors.push_back(anchor.measurement);
-    GemmValidation validation =
-        fit_and_validate(gemm_rows(recipe, data), recipe.prior, anchors, recipe.library_start);
-    if (recipe.deployed_units > 0) {
-        GemmParameters& parameters = validation.fit.parameters;
-        parameters.peak_rate = parameters.peak_rate * (recipe.deployed_units / parameters.compute_units);
-        parameters.compute_units = recipe.deployed_units;
-    }
-    return validation;
+    return fit_and_validate(gemm_rows(recipe, data), recipe.prior, anchors, recipe.library_start);
 }
 
 }  // namespace

@@ -103,6 +103,26 @@ TEST_CASE("held-out MI355X bf16 families are within target where the kernel libr
     CHECK(judged == 1);
 }
 
+TEST_CASE("MI250X rows of another tuner are met once gaps between launches are left out") {
+    if (!std::filesystem::is_directory(public_data() / "gemm")) {
+        WARN("skipped: no public GEMM tables in " << public_data().string() << " (set OVERLAP_SHARED_DATA)");
+        return;
+    }
+    // All 110 CUs, fp16, unbatched; the calibration is fitted to rows of 104 CUs alone.
+    const GemmTableFilter filter{
+        .dtype = DType::fp16,
+        .time_column = "us_calc",
+        .where = {
+            {"arch", "aldebaran"}, {"cu_dir", "110CU/Equality"}, {"dtype_code", "HHS"}, {"batch", "1"}}};
+    const auto rows = read_gemm_table(public_data() / "gemm/hipblaslt_logic_tflops.csv", filter);
+    GemmParameters p = read_gemm_calibration(source / "configs/calibrations/mi250x.json").at(DType::fp16);
+    const GemmErrors errors = gemm_errors(rows, p);
+    CHECK(errors.rows == 17);
+    CHECK(errors.mean < 0.16);
+    p.launch = microseconds(27.25);  // as fitted
+    CHECK(gemm_errors(rows, p).mean > 0.5);
+}
+
 TEST_CASE("the H200's public table, another library than its calibration, is a check") {
     if (!std::filesystem::is_directory(public_data() / "gemm")) {
         WARN("skipped: no public GEMM tables in " << public_data().string() << " (set OVERLAP_SHARED_DATA)");
