@@ -50,9 +50,10 @@ struct GemmEstimate {
 /// Growing M, N or K never shortens it, except that a GEMM too small to draw the full memory bandwidth can
 /// gain up to 15 % from more units, and that a K that is no multiple of 512 B can be faster than a smaller
 /// one. Pure, about 1 µs a call, positive for every m, n, k ≥ 1 (asserted). Mean error on (N,K) families that
-/// the fit has not seen: 3 % on MI300X fp8 and 5 % on H100 bf16 for kernels of 20 µs and more, 2 % on H200
-/// for 50 µs and more; see configs/calibrations/ for each device. Ignores: operand layouts, leading
-/// dimensions other than K, cache left warm by the kernel before, data-dependent power.
+/// the fit has not seen: 3 % on MI300X fp8, 5 % on H100 bf16 and on MI355X bf16 where the kernel library is
+/// known (models/gemm_libraries.hpp) for kernels of 20 µs and more, 2 % on H200 for 50 µs and more; see
+/// configs/calibrations/ for each device. Ignores: operand layouts, leading dimensions other than K, cache
+/// left warm by the kernel before, data-dependent power.
 ///
 /// A batch is one kernel over the tiles of all its GEMMs (an estimate: no public table has batches).
 ///

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "models/gemm_libraries.hpp"
 #include "models/heuristic/overlap_gemm.hpp"
 #include "sim/topology/device.hpp"
 
@@ -122,10 +123,13 @@ std::map<DType, GemmParameters> read_gemm_calibration(const ConfigFile& file) {
     config.text("device");
     for (const std::string& group : calibrated_groups)  // of the device, read with its file
         if (config.has(group)) config.raw(group);
-    if (config.has("measured_gemms")) config.raw("measured_gemms");  // read_gemm_times reads it
+    if (config.has("measured_gemms")) config.raw("measured_gemms");   // read_gemm_times reads it
+    for (const std::string key : {"gemm_library", "gemm_libraries"})  // choose_gemm_library reads them
+        if (config.has(key)) config.raw(key);
     ConfigObject gemm = config.object("gemm");
     auto result = read_gemm_parameters(gemm);
     config.finish();
+    choose_gemm_library(file, result);
     return result;
 }
 

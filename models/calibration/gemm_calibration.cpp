@@ -4,6 +4,7 @@
 #include <set>
 
 #include "models/calibration/gemm_json.hpp"
+#include "models/gemm_libraries.hpp"
 
 namespace overlap {
 namespace {
@@ -31,18 +32,64 @@ Json provenance(const GemmRecipe& recipe, const GemmValidation& validation, cons
         result["campaigns"].push_back({{"rows", recipe.filter.campaigns.at(i)},
                                        {"rate", rounded(validation.fit.campaign_rates[i])},
                                        {"standard_error", rounded(validation.fit.campaign_errors[i])}});
+    const GemmLibraryValidation& libraries = validation.libraries;
+    if (!libraries.fits.empty())
+        result["library_known"] = {
+            {"mean_error_fitted_pct", percent(libraries.fitted.mean)},
+            {"mean_error_held_out_pct", percent(libraries.held_out.mean)},
+            {"p90_error_held_out_pct", percent(libraries.held_out.p90)},
+            {"mean_error_cross_validated_pct", percent(libraries.cross_validated_mean)},
+            {"p90_error_cross_validated_pct", percent(libraries.cross_validated_p90)}};
     if (!recipe.note.empty()) result["note"] = recipe.note;
     return result;
 }
 
-Json to_json(const GemmRecipe& recipe, const GemmValidation& validation, const std::string& date) {
-    const std::string table = "shared/data/gemm/" + recipe.file;
-    return gemm_group(provenance(recipe, validation, date), validation.fit,
-                      {.fitted = "fitted to " + table,
-                       .prior = "prior of models/calibration/gemm_recipes.cpp (estimate): the table hardly "
-                                "determines it",
+/// The group of kernel library `index` of the recipe.
+Json library_json(const GemmRecipe& recipe, const GemmValidation& validation, std::size_t index,
+                  const std::string& date) {
+    const std::string table = "shared/data/gemm/" + recipe.file,
+                      rows = recipe.filter.library_column + " = " + recipe.filter.libraries.at(index);
+    const GemmErrors& held_out = validation.libraries.held_out_of_each[index];
+    const Json provenance{{"file", table},
+                          {"rows", rows},
+                          {"origin", recipe.origin},
+                          {"licence", recipe.licence},
+                          {"date", date},
+                          {"method", "models/calibration/gemm_libraries_fit, held out as in gemm"},
+                          {"judged_on", "kernels of 20 us and more"},
+                          {"rows_held_out", held_out.rows},
+                          {"families_held_out", held_out.families},
+                          {"mean_error_held_out_pct", percent(held_out.mean)},
+                          {"p90_error_held_out_pct", percent(held_out.p90)}};
+    return gemm_group(provenance, validation.libraries.fits[index],
+                      {.fitted = "fitted to " + table + ", " + rows,
+                       .prior = "fit to all libraries of " + table + " with the same tiles: " + rows +
+                                " hardly determines it",
                        .file = "",
                        .date = ""});
+}
+
+/// The fit as the device has it, where the table is of a sibling with another number of compute units.
+GemmFit deployed(const GemmRecipe& recipe, GemmFit fit) {
+    GemmParameters& parameters = fit.parameters;
+    if (recipe.deployed_units > 0) {
+        parameters.peak_rate = parameters.peak_rate * (recipe.deployed_units / parameters.compute_units);
+        parameters.compute_units = recipe.deployed_units;
+    }
+    return fit;
+}
+
+Json to_json(const GemmRecipe& recipe, const GemmValidation& validation, const std::string& date) {
+    const std::string table = "shared/data/gemm/" + recipe.file;
+    Json group = gemm_group(provenance(recipe, validation, date), deployed(recipe, validation.fit),
+                            {.fitted = "fitted to " + table,
+                             .prior = "prior of models/calibration/gemm_recipes.cpp (estimate): the table "
+                                      "hardly determines it",
+                             .file = "",
+                             .date = ""});
+    if (recipe.deployed_launch_us > 0)
+        group["launch_us"] = parameter_entry(recipe.deployed_launch_us, recipe.launch_source);
+    return group;
 }
 
 Json derived(const GemmDerivation& derivation, const Json& from, const std::string& date) {
@@ -70,13 +117,7 @@ Json derived(const GemmDerivation& derivation, const Json& from, const std::stri
 GemmValidation fit_recipe(const GemmRecipe& recipe, const std::filesystem::path& data) {
     std::vector<GemmMeasurement> anchors;
     for (const GemmAnchor& anchor : recipe.anchors) anchors.push_back(anchor.measurement);
-    GemmValidation validation = fit_and_validate(gemm_rows(recipe, data), recipe.prior, anchors);
-    if (recipe.deployed_units > 0) {
-        GemmParameters& parameters = validation.fit.parameters;
-        parameters.peak_rate = parameters.peak_rate * (recipe.deployed_units / parameters.compute_units);
-        parameters.compute_units = recipe.deployed_units;
-    }
-    return validation;
+    return fit_and_validate(gemm_rows(recipe, data), recipe.prior, anchors, recipe.library_start);
 }
 
 }  // namespace
@@ -106,18 +147,29 @@ std::vector<GemmCalibrationResult> write_gemm_calibrations(const std::filesystem
         if (wanted.contains(derivation.device)) needed.insert(derivation.from_device);
 
     std::vector<GemmCalibrationResult> results;
-    std::map<std::string, Json> groups;
+    std::map<std::string, Json> groups, libraries;
     for (const GemmRecipe& recipe : gemm_recipes()) {
         if (recipe.check_only || !needed.contains(recipe.device)) continue;
         results.push_back({recipe.device, recipe.dtype, fit_recipe(recipe, data)});
-        groups[recipe.device][name_of(recipe.dtype)] = to_json(recipe, results.back().validation, date);
+        const GemmValidation& validation = results.back().validation;
+        groups[recipe.device][name_of(recipe.dtype)] = to_json(recipe, validation, date);
+        for (std::size_t i = 0; i < validation.libraries.fits.size(); ++i)
+            libraries[recipe.device][recipe.filter.libraries[i]][name_of(recipe.dtype)] =
+                library_json(recipe, validation, i, date);
     }
     for (const GemmDerivation& derivation : gemm_derivations())
         if (needed.contains(derivation.device))
             groups[derivation.device][name_of(derivation.dtype)] = derived(
                 derivation, groups.at(derivation.from_device).at(name_of(derivation.from_dtype)), date);
 
-    for (const std::string& device : wanted) write_groups(folder, device, {{"gemm", groups.at(device)}});
+    for (const std::string& device : wanted) {
+        Json written{{"gemm", groups.at(device)}};
+        if (libraries.contains(device)) {
+            written["gemm_library"] = mixed_libraries;
+            written["gemm_libraries"] = libraries.at(device);
+        }
+        write_groups(folder, device, written);
+    }
     return results;
 }
 

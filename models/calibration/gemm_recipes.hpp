@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,13 @@ struct GemmRecipe {
         0;  ///< compute units of the device, where the table is of a sibling with another count
     std::string note;
     bool check_only = false;  ///< never fitted: another library than what the device's file is fitted to
+    /// Kernel start and end, where the table's times hold gaps between launches: those are fitted as launch,
+    /// and are no part of what is shipped. 0: the fitted one is.
+    double deployed_launch_us = 0;
+    std::string launch_source = "";
+    /// Where the filter names kernel libraries: prior of the fit to all rows that theirs start from. Its
+    /// tiles may be finer than the mix tells apart.
+    std::optional<GemmPrior> library_start = {};
 };
 
 /// A dtype of a device that is fitted to our own microbenchmark's results.

@@ -57,6 +57,22 @@ struct Table {
     }
 };
 
+/// Which of `texts` stands in a column: 1, 2, …; 0 where none of them does, or none is asked for.
+class Marks {
+public:
+    Marks(const Table& table, const std::string& column, const std::vector<std::string>& texts)
+        : column_(texts.empty() ? 0 : table.column(column)), texts_(texts) {}
+
+    int of(const std::vector<std::string>& cells) const {
+        const auto found = std::find(texts_.begin(), texts_.end(), cells[column_]);
+        return found == texts_.end() ? 0 : static_cast<int>(found - texts_.begin()) + 1;
+    }
+
+private:
+    std::size_t column_;
+    const std::vector<std::string>& texts_;
+};
+
 }  // namespace
 
 std::vector<GemmMeasurement> read_gemm_table(const std::filesystem::path& path,
@@ -72,15 +88,12 @@ std::vector<GemmMeasurement> read_gemm_table(const std::filesystem::path& path,
     std::map<std::size_t, std::string> where;
     for (const auto& [name, text] : filter.where) where[table.column(name)] = text;
 
-    const std::size_t campaign = filter.campaigns.empty() ? 0 : table.column(filter.campaign_column);
-    const auto campaign_of = [&](const std::vector<std::string>& cells) {
-        const auto found = std::find(filter.campaigns.begin(), filter.campaigns.end(), cells[campaign]);
-        return found == filter.campaigns.end() ? 0 : static_cast<int>(found - filter.campaigns.begin()) + 1;
-    };
+    const Marks campaigns(table, filter.campaign_column, filter.campaigns);
+    const Marks libraries(table, filter.library_column, filter.libraries);
 
     struct Fastest {
         double us;
-        int campaign;
+        int campaign, library;
     };
     std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, Fastest> fastest;
     while (std::getline(in, line)) {
@@ -98,15 +111,19 @@ std::vector<GemmMeasurement> read_gemm_table(const std::filesystem::path& path,
         const double us = table.positive_number(cells, time);
         const auto aligned = [&](std::int64_t size) { return size % filter.alignment == 0; };
         if (us < filter.shortest_us || !aligned(std::get<0>(shape)) || !aligned(std::get<1>(shape))) continue;
-        const Fastest read{us, campaign_of(cells)};
+        const Fastest read{us, campaigns.of(cells), libraries.of(cells)};
         const auto [row, is_new] = fastest.emplace(shape, read);
         if (!is_new && us < row->second.us) row->second = read;
     }
     std::vector<GemmMeasurement> rows;
     for (const auto& [shape, best] : fastest) {
         const auto& [columns, depth, height] = shape;
-        rows.push_back(
-            {{height, columns, depth, filter.dtype, false}, microseconds(best.us), 1.0, {}, best.campaign});
+        rows.push_back({{height, columns, depth, filter.dtype, false},
+                        microseconds(best.us),
+                        1.0,
+                        {},
+                        best.campaign,
+                        best.library});
     }
     return rows;
 }

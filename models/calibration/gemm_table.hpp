@@ -16,6 +16,7 @@ struct GemmMeasurement {
     double weight = 1;  ///< in the fit; 1 for a row of a table
     Seconds busy;       ///< how long the GPU has multiplied without a pause; 0: as long as the kernel lasts
     int campaign = 0;   ///< 0 is the table's main one; others have a compute rate of their own
+    int library = 0;    ///< of the filter's kernel libraries: 1, 2, …; 0: none of them, or not told apart
 };
 
 /// Which rows of a CSV table are taken.
@@ -27,6 +28,8 @@ struct GemmTableFilter {
     std::int64_t alignment = 1;        ///< N and K must be multiples: misaligned ones use other kernels
     std::string campaign_column = "";  ///< of the texts below; all other rows are campaign 0
     std::vector<std::string> campaigns = {};  ///< texts that mark campaigns 1, 2, …
+    std::string library_column = "";
+    std::vector<std::string> libraries = {};  ///< texts that mark kernel libraries 1, 2, …
 };
 
 /// Rows of a CSV file with a header line and columns M, N, K and the time, sorted by (N, K, M); of equal

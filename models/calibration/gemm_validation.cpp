@@ -7,15 +7,35 @@
 #include <utility>
 
 namespace overlap {
+namespace {
 
-GemmErrors gemm_errors(std::span<const GemmMeasurement> rows, const GemmParameters& parameters,
-                       std::span<const double> campaign_rates, Seconds shortest) {
+GemmLibraryValidation judge_libraries(std::span<const GemmMeasurement> outside,
+                                      std::span<const GemmMeasurement> inside, const GemmPrior& start,
+                                      const GemmParameters& mixed) {
+    GemmLibraryValidation result;
+    result.fits = fit_libraries(outside, fit_gemm(outside, start).parameters);
+    const auto predicted = [&](const GemmMeasurement& row) { return library_time(row, mixed, result.fits); };
+    result.fitted = gemm_errors(outside, predicted);
+    result.held_out = gemm_errors(inside, predicted);
+    for (std::size_t i = 0; i < result.fits.size(); ++i) {
+        std::vector<GemmMeasurement> own;
+        for (const GemmMeasurement& row : inside)
+            if (row.library == static_cast<int>(i) + 1) own.push_back(row);
+        result.held_out_of_each.push_back(gemm_errors(own, predicted));
+    }
+    return result;
+}
+
+}  // namespace
+
+GemmErrors gemm_errors(std::span<const GemmMeasurement> rows,
+                       const std::function<Seconds(const GemmMeasurement&)>& predicted, Seconds shortest) {
     std::vector<double> errors;
     std::set<std::pair<std::int64_t, std::int64_t>> families;
     for (const GemmMeasurement& row : rows) {
         if (row.time < shortest) continue;
         families.insert({row.shape.n, row.shape.k});
-        errors.push_back(std::abs(fitted_time(row, parameters, campaign_rates) / row.time - 1));
+        errors.push_back(std::abs(predicted(row) / row.time - 1));
     }
     if (errors.empty()) return {};
     std::sort(errors.begin(), errors.end());
@@ -23,6 +43,13 @@ GemmErrors gemm_errors(std::span<const GemmMeasurement> rows, const GemmParamete
     for (const double error : errors) sum += error;
     return {errors.size(), families.size(), sum / static_cast<double>(errors.size()),
             errors[errors.size() * 9 / 10]};
+}
+
+GemmErrors gemm_errors(std::span<const GemmMeasurement> rows, const GemmParameters& parameters,
+                       std::span<const double> campaign_rates, Seconds shortest) {
+    return gemm_errors(
+        rows, [&](const GemmMeasurement& row) { return fitted_time(row, parameters, campaign_rates); },
+        shortest);
 }
 
 int gemm_fold(const GemmShape& shape) {
@@ -42,11 +69,12 @@ std::vector<GemmMeasurement> rows_of_fold(std::span<const GemmMeasurement> rows,
 }
 
 GemmValidation fit_and_validate(std::span<const GemmMeasurement> rows, const GemmPrior& prior,
-                                std::span<const GemmMeasurement> anchors) {
+                                std::span<const GemmMeasurement> anchors,
+                                const std::optional<GemmPrior>& library_start) {
     // One thread a fold: the folds know nothing of each other, so the result does not depend on timing.
     std::vector<std::future<GemmValidation>> folds;
     for (int fold = 0; fold < gemm_folds; ++fold)
-        folds.push_back(std::async(std::launch::async, [rows, &prior, anchors, fold] {
+        folds.push_back(std::async(std::launch::async, [rows, &prior, anchors, &library_start, fold] {
             const auto outside = rows_of_fold(rows, fold, false), inside = rows_of_fold(rows, fold, true);
             std::vector<GemmMeasurement> known = outside;
             known.insert(known.end(), anchors.begin(), anchors.end());
@@ -54,17 +82,24 @@ GemmValidation fit_and_validate(std::span<const GemmMeasurement> rows, const Gem
             result.fit = fit_gemm(known, prior);
             result.fitted = gemm_errors(outside, result.fit.parameters, result.fit.campaign_rates);
             result.held_out = gemm_errors(inside, result.fit.parameters, result.fit.campaign_rates);
+            if (library_start)
+                result.libraries = judge_libraries(outside, inside, *library_start, result.fit.parameters);
             return result;
         }));
     GemmValidation result = folds.front().get();
     result.cross_validated_mean = result.held_out.mean / gemm_folds;
     result.cross_validated_p90 = result.held_out.p90 / gemm_folds;
+    GemmLibraryValidation& libraries = result.libraries;
+    libraries.cross_validated_mean = libraries.held_out.mean / gemm_folds;
+    libraries.cross_validated_p90 = libraries.held_out.p90 / gemm_folds;
     for (const GemmMeasurement& row : rows_of_fold(rows, 0, true))
         if (row.time >= shortest_judged) result.held_out_rows.push_back(row);
     for (auto fold = folds.begin() + 1; fold != folds.end(); ++fold) {
-        const GemmErrors held_out = fold->get().held_out;
-        result.cross_validated_mean += held_out.mean / gemm_folds;
-        result.cross_validated_p90 += held_out.p90 / gemm_folds;
+        const GemmValidation judged = fold->get();
+        result.cross_validated_mean += judged.held_out.mean / gemm_folds;
+        result.cross_validated_p90 += judged.held_out.p90 / gemm_folds;
+        libraries.cross_validated_mean += judged.libraries.held_out.mean / gemm_folds;
+        libraries.cross_validated_p90 += judged.libraries.held_out.p90 / gemm_folds;
     }
     return result;
 }

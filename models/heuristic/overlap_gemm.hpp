@@ -15,7 +15,7 @@ struct GemmTile {
     double efficiency;  ///< its main-loop rate, in shares of `peak_rate`
 };
 
-constexpr std::size_t most_gemm_tiles = 16;
+constexpr std::size_t most_gemm_tiles = 32;
 
 /// What a device's GEMM library needs to be predicted, for one type: the `gemm` group of a calibration in SI
 /// units (models/gemm_parameters.hpp says what each is).

@@ -123,6 +123,15 @@ std::string calibrate_from_tables(const CalibrateFlags& flags, const std::vector
         table << std::setw(10) << errors.held_out.families << std::setw(8) << errors.held_out.rows;
         put_percent(table, 12, errors.cross_validated_mean);
         put_percent(table, 6, errors.cross_validated_p90) << '\n';
+        const GemmLibraryValidation& libraries = errors.libraries;
+        if (libraries.fits.empty()) continue;
+        table << "  library known";
+        put_percent(table, 7, libraries.fitted.mean);
+        put_percent(table, 15, libraries.held_out.mean);
+        put_percent(table, 6, libraries.held_out.p90);
+        table << std::setw(10) << libraries.held_out.families << std::setw(8) << libraries.held_out.rows;
+        put_percent(table, 12, libraries.cross_validated_mean);
+        put_percent(table, 6, libraries.cross_validated_p90) << '\n';
     }
     return table.str();
 }

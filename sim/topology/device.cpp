@@ -79,7 +79,8 @@ DeviceSpec read(ConfigObject config, ConfigObject* calibration) {
         calibration->integer("schema", 1, 1);
         if (const std::string of = calibration->text("device"); of != device.name)
             calibration->fail("device", "is '" + of + "', expected '" + device.name + "'");
-        if (calibration->has("gemm")) calibration->object("gemm");  // read_gemm_calibration reads it
+        for (const std::string key : {"gemm", "gemm_library", "gemm_libraries"})  // read_gemm_calibration
+            if (calibration->has(key)) calibration->raw(key);
         if (calibration->has("measured_gemms")) calibration->object("measured_gemms");  // read_gemm_times
         config.overlay(std::move(*calibration));
     }

@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "models/gemm_libraries.hpp"
+
 using namespace overlap;
 
 namespace {
@@ -30,6 +32,15 @@ GemmParameters four_units() {
 
 double body_us(const GemmShape& shape, const GemmParameters& p) {
     return to_microseconds(estimate_gemm(shape, p).body);
+}
+
+/// Every set of parameters of a calibration, those of single kernel libraries too.
+std::vector<std::pair<DType, GemmParameters>> calibrated(const std::filesystem::path& path) {
+    std::vector<std::pair<DType, GemmParameters>> all;
+    for (const auto& one : read_gemm_calibration(path)) all.push_back(one);
+    for (const auto& [name, library] : read_gemm_libraries(read_config_file(path)))
+        for (const auto& one : library) all.push_back(one);
+    return all;
 }
 
 }  // namespace
@@ -144,7 +155,7 @@ TEST_CASE("calibrated devices: positive, finite, growing, accumulate costs") {
     const std::vector<std::int64_t> sizes{1, 7, 100, 128, 1000, 4096, 13'312, 100'000, 1'600'000};
     int checked = 0;
     for (const std::string device : {"mi250x", "mi300x", "mi325x", "mi355x", "h100", "h200"}) {
-        for (const auto& [dtype, p] : read_gemm_calibration(folder / (device + ".json"))) {
+        for (const auto& [dtype, p] : calibrated(folder / (device + ".json"))) {
             for (const std::int64_t m : sizes) {
                 for (const std::int64_t n : sizes) {
                     for (const std::int64_t k : sizes) {
@@ -176,7 +187,7 @@ TEST_CASE("calibrated devices: time grows with every step of M") {
     const std::filesystem::path folder = std::filesystem::path(OVERLAP_SOURCE_DIR) / "configs/calibrations";
     int checked = 0;
     for (const std::string device : {"mi250x", "mi300x", "mi325x", "mi355x", "h100", "h200"}) {
-        for (const auto& [dtype, p] : read_gemm_calibration(folder / (device + ".json"))) {
+        for (const auto& [dtype, p] : calibrated(folder / (device + ".json"))) {
             Seconds last;
             for (std::int64_t m = 64; m <= 32'768; m += 64) {
                 INFO(device << " " << name_of(dtype) << " M " << m);

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "models/calibration/gemm_calibration.hpp"
+#include "models/gemm_libraries.hpp"
 
 using namespace overlap;
 
@@ -34,7 +35,7 @@ TEST_CASE("held-out GEMM families are predicted within target") {
     const std::vector<Target> targets{
         {"mi300x", DType::fp8, 0.035, 0.08, 1000},  // issue 4 asks for these,
         {"h100", DType::bf16, 0.05, 0.12, 1000},    // for these,
-        {"mi355x", DType::bf16, 0.08, 0.18, 100},   // and for 5 and 12 % here: a known gap, see below
+        {"mi355x", DType::bf16, 0.08, 0.18, 100},   // and for 5 and 12 % here: met where the library is known
         {"mi355x", DType::fp8, 0.08, 0.17, 500},
     };
     int judged = 0;
@@ -54,8 +55,7 @@ TEST_CASE("held-out GEMM families are predicted within target") {
                                << " families");
             CHECK(errors.mean <= target.mean);
             CHECK(errors.p90 <= target.p90);
-            // Which of five kernel libraries was tuned for a model decides; two sources of one shape differ
-            // by 22 %.
+            // Which of five kernel libraries was tuned for a model decides: a known gap where nobody says.
             if (target.device == "mi355x" && target.dtype == DType::bf16) CHECK(errors.mean > 0.05);
             CHECK(errors.rows >= target.rows);
             CHECK(errors.families >= 5);
@@ -67,6 +67,60 @@ TEST_CASE("held-out GEMM families are predicted within target") {
         }
     }
     CHECK(judged == 4);
+}
+
+TEST_CASE("held-out MI355X bf16 families are within target where the kernel library is known") {
+    if (!std::filesystem::is_directory(public_data() / "gemm")) {
+        WARN("skipped: no public GEMM tables in " << public_data().string() << " (set OVERLAP_SHARED_DATA)");
+        return;
+    }
+    const ConfigFile file = read_config_file(source / "configs/calibrations/mi355x.json");
+    const GemmParameters mixed = read_gemm_calibration(file).at(DType::bf16);
+    const auto libraries = read_gemm_libraries(file);
+    int judged = 0;
+    for (const GemmRecipe& recipe : gemm_recipes()) {
+        if (recipe.device != "mi355x" || recipe.dtype != DType::bf16) continue;
+        std::vector<GemmParameters> parameters;
+        for (const std::string& name : recipe.filter.libraries)
+            parameters.push_back(libraries.at(name).at(DType::bf16));
+        const auto held_out = rows_of_fold(gemm_rows(recipe, public_data()), 0, true);
+        const GemmErrors errors = gemm_errors(held_out, [&](const GemmMeasurement& row) {
+            const auto own = static_cast<std::size_t>(row.library);
+            return estimate_gemm(row.shape, own == 0 ? mixed : parameters.at(own - 1)).total();
+        });
+        INFO("mean " << errors.mean << ", p90 " << errors.p90 << " on " << errors.rows << " rows of "
+                     << errors.families << " families");
+        CHECK(errors.mean <= 0.05);  // issue 4 asks for these
+        CHECK(errors.p90 <= 0.12);
+        CHECK(errors.rows >= 200);
+        const Json known = file.json["gemm"]["bf16"]["provenance"]["library_known"];
+        CHECK(known["mean_error_held_out_pct"].get<double>() == Approx(100 * errors.mean).margin(0.02));
+        // Every family held out once: fits of three folds, which are not in the file.
+        CHECK(known["mean_error_cross_validated_pct"].get<double>() <= 5.2);
+        CHECK(known["p90_error_cross_validated_pct"].get<double>() <= 12);
+        ++judged;
+    }
+    CHECK(judged == 1);
+}
+
+TEST_CASE("MI250X rows of another tuner are met once gaps between launches are left out") {
+    if (!std::filesystem::is_directory(public_data() / "gemm")) {
+        WARN("skipped: no public GEMM tables in " << public_data().string() << " (set OVERLAP_SHARED_DATA)");
+        return;
+    }
+    // All 110 CUs, fp16, unbatched; the calibration is fitted to rows of 104 CUs alone.
+    const GemmTableFilter filter{
+        .dtype = DType::fp16,
+        .time_column = "us_calc",
+        .where = {
+            {"arch", "aldebaran"}, {"cu_dir", "110CU/Equality"}, {"dtype_code", "HHS"}, {"batch", "1"}}};
+    const auto rows = read_gemm_table(public_data() / "gemm/hipblaslt_logic_tflops.csv", filter);
+    GemmParameters p = read_gemm_calibration(source / "configs/calibrations/mi250x.json").at(DType::fp16);
+    const GemmErrors errors = gemm_errors(rows, p);
+    CHECK(errors.rows == 17);
+    CHECK(errors.mean < 0.16);
+    p.launch = microseconds(27.25);  // as fitted
+    CHECK(gemm_errors(rows, p).mean > 0.5);
 }
 
 TEST_CASE("the H200's public table, another library than its calibration, is a check") {
@@ -96,15 +150,21 @@ TEST_CASE("folds never share a family and none is empty") {
     for (const int count : families) CHECK(std::abs(count - 1024) < 139);
 }
 
-TEST_CASE("rows of a table are told apart by campaign") {
+TEST_CASE("rows of a table are told apart by campaign and by library") {
     const auto path = std::filesystem::temp_directory_path() / "overlap_gemm_campaign_test.csv";
     std::ofstream(path) << "M,N,K,us,src\n16,32,64,9,old\n32,32,64,9,new\n16,32,64,10,new\n";
-    GemmTableFilter filter{.where = {}, .campaign_column = "src", .campaigns = {"new"}};
+    GemmTableFilter filter{.where = {},
+                           .campaign_column = "src",
+                           .campaigns = {"new"},
+                           .library_column = "src",
+                           .libraries = {"new", "old"}};
     const auto rows = read_gemm_table(path, filter);
     std::filesystem::remove(path);
     REQUIRE(rows.size() == 2);  // of the two of 16 rows the faster
     CHECK(rows[0].campaign == 0);
     CHECK(rows[1].campaign == 1);
+    CHECK(rows[0].library == 2);
+    CHECK(rows[1].library == 1);
 }
 
 TEST_CASE("a bad row of a table is a one-line error with its place") {

@@ -1,0 +1,31 @@
+#include "models/gemm_libraries.hpp"
+
+#include <vector>
+
+namespace overlap {
+
+std::map<std::string, GemmLibrary> read_gemm_libraries(const ConfigFile& file) {
+    std::map<std::string, GemmLibrary> libraries;
+    ConfigObject config = file.view();
+    if (!config.has("gemm_libraries")) return libraries;
+    ConfigObject group = config.object("gemm_libraries");
+    for (const std::string& name : group.keys()) {
+        ConfigObject library = group.object(name);
+        libraries.emplace(name, read_gemm_parameters(library));
+    }
+    group.finish();
+    return libraries;
+}
+
+void choose_gemm_library(const ConfigFile& file, std::map<DType, GemmParameters>& parameters) {
+    const std::map<std::string, GemmLibrary> libraries = read_gemm_libraries(file);
+    if (libraries.empty()) return;
+    ConfigObject config = file.view();
+    std::vector<std::string> names{mixed_libraries};
+    for (const auto& [name, library] : libraries) names.push_back(name);
+    const std::string& chosen = names[config.choice("gemm_library", names)];
+    if (chosen == mixed_libraries) return;
+    for (const auto& [dtype, own] : libraries.at(chosen)) parameters.insert_or_assign(dtype, own);
+}
+
+}  // namespace overlap

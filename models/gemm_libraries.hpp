@@ -1,0 +1,24 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "models/gemm_parameters.hpp"
+
+namespace overlap {
+
+/// Parameters of one kernel library, of the types that it was fitted for.
+using GemmLibrary = std::map<DType, GemmParameters>;
+
+/// `gemm_library` of a calibration whose `gemm` group is taken as it is: the mix of all libraries.
+inline const std::string mixed_libraries = "mixed";
+
+/// The group `gemm_libraries` of a calibration, {"asm": {"bf16": {…}}, …} with the groups of
+/// read_gemm_parameters; none where the file has no such group. Throws UserError as that does.
+std::map<std::string, GemmLibrary> read_gemm_libraries(const ConfigFile& file);
+
+/// Replaces those of `parameters` that the library in `gemm_library` has; the others stay. Throws UserError
+/// for a library that is not there.
+void choose_gemm_library(const ConfigFile& file, std::map<DType, GemmParameters>& parameters);
+
+}  // namespace overlap
