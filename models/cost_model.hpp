@@ -54,8 +54,7 @@ struct Polling {
 Seconds seen_after(const Polling& polling, Seconds elapsed);
 
 /// What one task costs alone. In order: launch, its turn on its stream, its `claim`, setup, body, completion.
-/// What it claimed is free again after the body, and the stream `event` later; the task has ended after the
-/// completion, whatever the event takes.
+/// The stream and what it claimed are free again after the body; the task has ended after the completion.
 /// Successors wait beyond that, by kind of edge: on its own stream not at all, `handoff` on another stream,
 /// `remote_handoff` on another GPU, and `flag` over a progress edge, from when the flag is set.
 struct Cost {
@@ -71,7 +70,6 @@ struct Cost {
     /// Not 0: a GPU sees the ends of such tasks one after another, at least so far apart.
     Seconds completions_apart;
     std::optional<Polling> polling;  ///< its end is that, instead of a completion
-    Seconds event;  ///< not 0: an event is recorded behind the body, for other streams to wait for
     Seconds handoff;
     Seconds remote_handoff;
     Seconds flag;

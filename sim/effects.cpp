@@ -15,7 +15,7 @@ void scale(Cost& cost, double share) {
 
 void remove_latencies(Cost& cost) {
     cost.launch = cost.queued_launch = cost.setup = cost.switch_over = Seconds();
-    cost.completion = cost.completions_apart = cost.event = Seconds();
+    cost.completion = cost.completions_apart = Seconds();
     cost.polling.reset();
     cost.handoff = cost.remote_handoff = cost.flag = Seconds();
 }
@@ -47,31 +47,11 @@ bool has_library_kernel(const TaskGraph& graph) {
     return false;
 }
 
-bool is_kernel(const Task& task) {
-    const auto* copy = std::get_if<CopyWork>(&task.work);
-    return copy == nullptr || (copy->agent == Agent::cu && !copy->stored);
-}
-
-/// Kernels that other streams wait for: an event is recorded behind them, which keeps the next kernel of
-/// their stream waiting. (How long one keeps a DMA engine is not known.)
-std::vector<char> followed_by_events(const TaskGraph& graph) {
-    std::vector<char> followed(graph.size());
-    for (std::size_t i = 0; i < graph.edge_count(); ++i) {
-        const Edge edge = graph.edge(i);
-        const Task &before = graph[edge.predecessor], &after = graph[edge.successor];
-        const bool in_stream = before.gpu == after.gpu && before.stream == after.stream;
-        if (!in_stream && !edge.of_progress() && is_kernel(before)) followed[edge.predecessor] = 1;
-    }
-    return followed;
-}
-
 /// `alone` gives the cost of a task without interference.
 template <class CostAlone>
 std::vector<Cost> price_all(const TaskGraph& graph, const Machine& machine, const Effects& effects,
                             const CostAlone& alone) {
     const bool library_runs = has_library_kernel(graph);
-    const Seconds event = machine.topology.device().launch.event;
-    const std::vector<char> followed = event > Seconds() ? followed_by_events(graph) : std::vector<char>();
     std::vector<Cost> costs;
     costs.reserve(graph.size());
     for (TaskId id = 0; id < graph.size(); ++id) {
@@ -87,7 +67,6 @@ std::vector<Cost> price_all(const TaskGraph& graph, const Machine& machine, cons
             add_interference(graph[id], machine, cost, library_runs);
         else
             remove_contention(machine, cost);
-        if (!followed.empty() && followed[id] != 0) cost.event = event;
         if (!effects.launch) remove_latencies(cost);
     }
     return costs;

@@ -151,12 +151,9 @@ const Dispatcher::Next& Dispatcher::reached(TaskId task) {
     return next_;
 }
 
-void Dispatcher::body_done(TaskId task) {
-    if (costs_[task].claim) pools_.release(task);
-}
-
-const Dispatcher::Next& Dispatcher::stream_free(TaskId task) {
+const Dispatcher::Next& Dispatcher::body_done(TaskId task) {
     clear();
+    if (costs_[task].claim) pools_.release(task);
     if (const TaskId follower = next_in_stream_[task]; follower != task) {
         states_[follower].has_stream = true;
         advance(follower);

@@ -104,8 +104,6 @@ private:
                 return carry_out(dispatcher_.handed_over(task, static_cast<Handoff>(event.detail())));
             case Phase::flag:
                 return carry_out(dispatcher_.flagged(task, event.detail()));
-            case Phase::event:
-                return carry_out(dispatcher_.stream_free(task));
         }
     }
 
@@ -144,16 +142,11 @@ private:
     void end_body(TaskId task) {
         leave(task);
         for (const Hold& hold : costs_[task].holds) shares_.give_back(hold);
-        const Cost& cost = costs_[task];
-        const Seconds now = times_[task].done = to_seconds(now_);
-        stream_free_[graph_.stream_number(task)] = now + cost.event;
+        const Seconds now = times_[task].done = stream_free_[graph_.stream_number(task)] = to_seconds(now_);
         polls_.end(task);
+        const Cost& cost = costs_[task];
         const Seconds completion = cost.polling ? polls_.delay(task, now) : completions_.delay(task, now);
-        dispatcher_.body_done(task);
-        if (cost.event == Seconds())
-            carry_out(dispatcher_.stream_free(task));
-        else
-            push(to_femtoseconds(cost.event), task, Phase::event);
+        carry_out(dispatcher_.body_done(task));
         if (completion == Seconds()) return end(task);
         push(to_femtoseconds(completion), task, Phase::completion);
     }

@@ -265,17 +265,11 @@ private:
 
     void body_done(TaskId task) {
         change_holds(costs_[task], false);
-        const Cost& cost = costs_[task];
-        times_[task].done = now();
-        stream_free_[stream_of(task)] = now() + cost.event;
+        times_[task].done = stream_free_[stream_of(task)] = now();
         polls_.end(task);
+        const Cost& cost = costs_[task];
         const Seconds completion = cost.polling ? polls_.delay(task, now()) : completions_.delay(task, now());
-        dispatcher_.body_done(task);
-        const auto free_stream = [this, task] { carry_out(dispatcher_.stream_free(task)); };
-        if (cost.event == Seconds())
-            free_stream();
-        else
-            after(cost.event, task, free_stream);
+        carry_out(dispatcher_.body_done(task));
         if (completion == Seconds()) return end(task);
         after(completion, task, [this, task] { end(task); });
     }

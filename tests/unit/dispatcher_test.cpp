@@ -27,12 +27,6 @@ Cost queued(int gpu) {
     return cost;
 }
 
-/// Without an event: what may go on when a body is over.
-Dispatcher::Next done(Dispatcher& dispatcher, TaskId task) {
-    dispatcher.body_done(task);
-    return dispatcher.stream_free(task);
-}
-
 Cost ahead() {
     Cost cost;
     cost.launch_ahead = true;
@@ -51,7 +45,7 @@ TEST_CASE("a stream runs its tasks one after another") {
     CHECK(dispatcher.begin().launch == Ids{0, 2});
     CHECK(dispatcher.launched(0).set_up == Ids{0});
     // The stream is free after the body, before the task has ended.
-    CHECK(done(dispatcher, 0).launch == Ids{1});
+    CHECK(dispatcher.body_done(0).launch == Ids{1});
     CHECK(dispatcher.handed_over(0, same_stream).launch.empty());
     CHECK(dispatcher.handed_over(0, other_stream).launch.empty());
     CHECK(dispatcher.launched(1).set_up == Ids{1});
@@ -65,7 +59,7 @@ TEST_CASE("an edge on the same stream opens at the end, one to another stream af
     Dispatcher dispatcher(graph, costs, table(), 0);
     CHECK(dispatcher.begin().launch == Ids{a});
     dispatcher.launched(a);
-    CHECK(done(dispatcher, a).launch.empty());
+    CHECK(dispatcher.body_done(a).launch.empty());
     for (const Handoff kind : {same_stream, other_stream, other_gpu}) CHECK(dispatcher.hands_over(a, kind));
     CHECK_FALSE(dispatcher.hands_over(a, flag));
     CHECK_FALSE(dispatcher.hands_over(same, same_stream));
@@ -82,7 +76,7 @@ TEST_CASE("a task waits for all of its predecessors") {
     CHECK(dispatcher.begin().launch == Ids{a, b});
     for (const TaskId task : {a, b}) {
         dispatcher.launched(task);
-        done(dispatcher, task);
+        dispatcher.body_done(task);
         dispatcher.handed_over(task, same_stream);
     }
     CHECK(dispatcher.handed_over(b, other_gpu).launch.empty());
@@ -98,7 +92,7 @@ TEST_CASE("a launch ahead is over before the stream is free") {
     CHECK(dispatcher.begin().launch == Ids{0, 1});
     CHECK(dispatcher.launched(1).set_up.empty());  // launched, but 0 has the stream
     CHECK(dispatcher.launched(0).set_up == Ids{0});
-    const Dispatcher::Next next = done(dispatcher, 0);
+    const Dispatcher::Next next = dispatcher.body_done(0);
     CHECK(next.launch.empty());
     CHECK(next.set_up == Ids{1});
 }
@@ -111,7 +105,7 @@ TEST_CASE("a launch that is not over when the stream becomes free is waited for"
     Dispatcher dispatcher(graph, costs, table(), 0);
     dispatcher.begin();
     dispatcher.launched(0);
-    CHECK(done(dispatcher, 0).set_up.empty());
+    CHECK(dispatcher.body_done(0).set_up.empty());
     CHECK(dispatcher.launched(1).set_up == Ids{1});
 }
 
@@ -128,13 +122,13 @@ TEST_CASE("a queue serves one task at a time, in the order of arrival") {
     dispatcher.launched(0);
     dispatcher.launched(3);
     CHECK(dispatcher.settle().set_up == Ids{3});  // another queue
-    CHECK(done(dispatcher, 2).set_up.empty());
+    CHECK(dispatcher.body_done(2).set_up.empty());
     CHECK(dispatcher.settle().set_up == Ids{1});  // came before 0
-    done(dispatcher, 3);
+    dispatcher.body_done(3);
     CHECK(dispatcher.settle().set_up.empty());
-    done(dispatcher, 1);
+    dispatcher.body_done(1);
     CHECK(dispatcher.settle().set_up == Ids{0});
-    done(dispatcher, 0);
+    dispatcher.body_done(0);
     CHECK(dispatcher.settle().set_up.empty());
 }
 
@@ -169,7 +163,7 @@ TEST_CASE("a body stops where progress edges leave and arrive") {
     CHECK(dispatcher.reached(c).resume.empty());  // it waits
     CHECK(dispatcher.next_stop(c) == 0.5);
 
-    done(dispatcher, a);
+    dispatcher.body_done(a);
     CHECK(dispatcher.hands_over(a, flag));
     CHECK(dispatcher.handed_over(a, flag).resume.empty());
     dispatcher.launched(b);

@@ -77,29 +77,6 @@ TEST_CASE("without launch no task has a latency") {
     CHECK(alone_us(price_of(copy, effects)) == Approx(1));
 }
 
-TEST_CASE("kernels that another stream waits for end with an event, copies by DMA do not") {
-    DeviceSpec device = round_device();
-    device.launch.event = microseconds(2);
-    const Machine two = machine_of(topology_of(2, group("full_mesh"), 1, "", device));
-    TaskGraph graph;
-    const TaskId gemm = graph.add(Task{whole});
-    const TaskId last = graph.add(Task{whole}, {gemm});  // of the same stream
-    const TaskId sent = graph.add(copy_task(1, 0, 10'000), {gemm});
-    graph.add(Task{whole, 1}, {sent});
-    const auto events = [&](const Effects& effects) {
-        std::vector<double> us;
-        for (const Cost& cost : price(graph, Workload(), two, CostModels(), effects))
-            us.push_back(to_microseconds(cost.event));
-        return us;
-    };
-    CHECK(events(Effects())[gemm] == Approx(2));
-    CHECK(events(Effects())[last] == 0);
-    CHECK(events(Effects())[sent] == 0);
-    Effects without_launch;
-    without_launch.launch = false;
-    CHECK(events(without_launch)[gemm] == 0);
-}
-
 TEST_CASE("without contention every task keeps its own time and leaves the others alone") {
     Effects effects;
     effects.contention = false;
