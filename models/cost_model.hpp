@@ -48,9 +48,9 @@ struct Claim {
 /// that waits, ends are seen at once. Such a task is launched at least `step` after the one before it, if its
 /// stream goes on from one to the other without a gap.
 /// Awaited ends, those that other streams wait for, are events: their stream goes on when they have been
-/// seen, not before. Those marked so (Cost::awaited) are looked for in `queues` by turns, in the order in which
-/// a GPU's tasks were enqueued; of one queue, an end is seen only after those before it. 0: streams wait for
-/// no event.
+/// seen, not before. Those marked so (Cost::awaited) are looked for in `queues` by turns, in the order in
+/// which a GPU's tasks were enqueued; of one queue, an end is seen only after those before it. 0: streams
+/// wait for no event.
 struct Polling {
     Seconds first, period, apart, step = Seconds();
     int queues = 0;
