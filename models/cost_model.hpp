@@ -45,9 +45,15 @@ struct Claim {
 /// How the end of a body is seen where nobody is told of it: by polls, `first` after the task's stream began
 /// to wait and every `period` from then. A stream began to wait where the first of its tasks that went on
 /// without a gap began. The polls of several streams of a GPU are `apart`. While a kernel runs on the GPU
-/// that waits, ends are seen at once.
+/// that waits, ends are seen at once. Such a task is launched at least `step` after the one before it, if its
+/// stream goes on from one to the other without a gap.
+/// Awaited ends, those that other streams wait for, are events: their stream goes on when they have been
+/// seen, not before. Those marked so (Cost::awaited) are looked for in `queues` by turns, in the order in
+/// which a GPU's tasks were enqueued; of one queue, an end is seen only after those before it. 0: streams
+/// wait for no event.
 struct Polling {
-    Seconds first, period, apart;
+    Seconds first, period, apart, step = Seconds();
+    int queues = 0;
 };
 /// When a body is seen to be over that ends so long after the stream began to wait. Polls are not exact: one
 /// that comes within 1 µs of the end sees it or not, and the time is the mean of both.
@@ -70,6 +76,8 @@ struct Cost {
     /// Not 0: a GPU sees the ends of such tasks one after another, at least so far apart.
     Seconds completions_apart;
     std::optional<Polling> polling;  ///< its end is that, instead of a completion
+    Seconds event;  ///< an event after it, on what it claims: both and its stream are busy so much longer
+    bool awaited = false;  ///< its end is an event, also if no task of another stream waits for it
     Seconds handoff;
     Seconds remote_handoff;
     Seconds flag;

@@ -14,7 +14,7 @@ void scale(Cost& cost, double share) {
 }
 
 void remove_latencies(Cost& cost) {
-    cost.launch = cost.queued_launch = cost.setup = cost.switch_over = Seconds();
+    cost.launch = cost.queued_launch = cost.setup = cost.switch_over = cost.event = Seconds();
     cost.completion = cost.completions_apart = Seconds();
     cost.polling.reset();
     cost.handoff = cost.remote_handoff = cost.flag = Seconds();

@@ -40,15 +40,18 @@ std::vector<std::string> classes_of(const PeerCopies& copies) {
 
 std::vector<DeviceParameter> parameters() {
     const Range time_us{1e-3, 1e6}, rate_GBps{1e-3, 1e7}, bytes{1e-3, 1e9};
-    return {{"dma", "engine_GBps", 397.5, 1.1, rate_GBps, "estimate: the rate of 1 GiB pushes"},
-            {"dma", "schedule_us", 4, 2, time_us, "estimate: a push of 4 KiB takes 10 us"},
-            {"dma", "start_us", 1.5, 2, time_us, "estimate: chained pushes of 64 KiB take 2.4 us each"},
-            {"dma", "pull_schedule_us", 9, 1.3, time_us, "estimate: chained pulls take 12 us each"},
-            {"dma", "switch_us", 4, 1.5, time_us, "estimate: pushes on three streams take 6.4 us each"},
-            {"dma", "poll_us", 9.21, 1.03, time_us, "estimate: ends of pulls of all sizes lie 9.2 us apart"},
-            {"dma", "first_poll_us", 11.1, 1.05, time_us, "estimate: small pulls end at 11 or 20 us"},
-            {"dma", "poll_apart_us", 3, 1.3, time_us, "estimate: ends of three pulls at once lie 3 us apart"},
-            {"dma", "strided_run_bytes", 16, 4, bytes, "estimate: rows of 1 KiB cost 1.4 % at most"}};
+    return {
+        {"dma", "engine_GBps", 397.5, 1.1, rate_GBps, "estimate: the rate of 1 GiB pushes"},
+        {"dma", "schedule_us", 4, 2, time_us, "estimate: a push of 4 KiB takes 10 us"},
+        {"dma", "start_us", 1.5, 2, time_us, "estimate: chained pushes of 64 KiB take 2.4 us each"},
+        {"dma", "pull_schedule_us", 9, 1.3, time_us, "estimate: chained pulls take 12 us each"},
+        {"dma", "switch_us", 4, 1.5, time_us, "estimate: pushes on three streams take 6.4 us each"},
+        {"dma", "poll_us", 9.21, 1.03, time_us, "estimate: ends of pulls of all sizes lie 9.2 us apart"},
+        {"dma", "first_poll_us", 11.1, 1.05, time_us, "estimate: small pulls end at 11 or 20 us"},
+        {"dma", "poll_apart_us", 3, 1.3, time_us, "estimate: ends of three pulls at once lie 3 us apart"},
+        {"dma", "pull_step_us", 13.4, 1.1, time_us, "estimate: chained pulls of 64 KiB take 13.2 us each"},
+        {"dma", "event_us", 2.2, 1.3, time_us, "estimate: pushes with events take 2.1-2.4 us more each"},
+        {"dma", "strided_run_bytes", 16, 4, bytes, "estimate: rows of 1 KiB cost 1.4 % at most"}};
 }
 
 }  // namespace
@@ -59,10 +62,10 @@ DeviceProblem dma_copies(const std::filesystem::path& folder, const std::string&
                           .rows = {},
                           .classes = {at_least_1_mib, below_1_mib},
                           .families = "direction and pattern",
-                          .file = shown + "/two_gpus.jsonl, four_gpus.jsonl",
+                          .file = shown + "/two_gpus.jsonl, four_gpus.jsonl, at_once.jsonl",
                           .date = {}};
     problem.classes.insert(problem.classes.end(), parts.begin(), parts.end());
-    for (const std::string name : {"two_gpus.jsonl", "four_gpus.jsonl"}) {
+    for (const std::string name : {"two_gpus.jsonl", "four_gpus.jsonl", "at_once.jsonl"}) {
         const MeasurementFile file = read_measurements(folder / name);
         problem.date = file.date();
         for (const PeerCopies& copies : measured_peer_copies(file)) {
@@ -77,8 +80,8 @@ DeviceProblem dma_copies(const std::filesystem::path& folder, const std::string&
                                     .classes = classes,
                                     .measured = copies.median_us,
                                     .weight = weight_of(copies),
-                                    .predict = [graph, topology = copies.topology()](const Machines& m) {
-                                        return predicted_us(graph, m.at(topology));
+                                    .predict = [graph, copies](const Machines& m) {
+                                        return predicted_us(copies, graph, m.at(copies.topology()));
                                     }});
         }
     }

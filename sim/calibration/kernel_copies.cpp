@@ -21,6 +21,8 @@ std::vector<DeviceParameter> parameters() {
          "estimate: small copies on three streams take 14.7 us, on one 5.9: (14.7 - 5.9) / 2"},
         {group, "pull_start_us", 0.5, 2, time_us, "estimate: chained pulls of 64 KiB cost 0.4 us more each"},
         {group, "completion_us", 3, 1.3, time_us, "estimate: an event costs 3.0 us"},
+        {group, "completions_apart_us", 3, 1.3, time_us,
+         "estimate: ends of three copies of a GPU are seen 3 us apart, however close they are"},
         {group, "link_GBps_per_cu", 46.5, 1.1, rate_GBps, "estimate: 64 MiB by 1 block take 1415 us"},
         {group, "saturation", 7, 2, {0.5, 100}, "estimate: 8 blocks, at x = 1, reach 94 %"},
         {group, "link_overhead", 0.06, 2, share, "estimate: three pulls into one GPU reach 375.5 GB/s"},

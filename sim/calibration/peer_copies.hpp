@@ -37,8 +37,9 @@ std::vector<PeerCopies> measured_peer_copies(const MeasurementFile& file);
 /// The copies in the order in which the host enqueued them, those of a lane on a stream of their own.
 TaskGraph copy_graph(const PeerCopies& copies);
 
-/// Makespan in µs when nothing else runs; the median over seeds where the machine leaves the order open.
-double predicted_us(const TaskGraph& graph, const Machine& machine);
+/// Makespan in µs of `copies`, of which `graph` is the graph, when nothing else runs; the median over seeds
+/// where the machine leaves the order open.
+double predicted_us(const PeerCopies& copies, const TaskGraph& graph, const Machine& machine);
 
 /// "64 KiB"
 std::string size_name(Bytes size);

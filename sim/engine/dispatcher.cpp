@@ -151,9 +151,14 @@ const Dispatcher::Next& Dispatcher::reached(TaskId task) {
     return next_;
 }
 
-const Dispatcher::Next& Dispatcher::body_done(TaskId task) {
+const Dispatcher::Next& Dispatcher::body_done(TaskId task, bool keeps_stream) {
     clear();
     if (costs_[task].claim) pools_.release(task);
+    return keeps_stream ? next_ : stream_left(task);
+}
+
+const Dispatcher::Next& Dispatcher::stream_left(TaskId task) {
+    clear();
     if (const TaskId follower = next_in_stream_[task]; follower != task) {
         states_[follower].has_stream = true;
         advance(follower);

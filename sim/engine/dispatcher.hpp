@@ -56,8 +56,10 @@ public:
     std::size_t stop_number(TaskId task) const { return states_[task].stop; }
     /// The body of `task` has come to `next_stop`, below 1. It goes on if `resume` says so, now or later.
     const Next& reached(TaskId task);
-    /// The body of `task` is over: its claim and its stream are free.
-    const Next& body_done(TaskId task);
+    /// The body of `task` is over: its claim is free, and its stream unless it keeps that.
+    const Next& body_done(TaskId task, bool keeps_stream = false);
+    /// It kept its stream, and leaves it.
+    const Next& stream_left(TaskId task);
     /// Whether anybody waits for this; if not, there is no need to report it.
     bool hands_over(TaskId task, Handoff kind) const;
     bool flags(std::size_t stop) const { return stops_[stop].flags; }

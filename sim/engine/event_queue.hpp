@@ -24,7 +24,7 @@ inline Seconds to_seconds(Femtoseconds time) {
     return Seconds(static_cast<double>(time) / femtoseconds_per_second);
 }
 
-enum class Phase : std::uint8_t { launch, setup, body, completion, handoff, flag };
+enum class Phase : std::uint8_t { launch, setup, body, completion, handoff, flag, event };
 
 /// The end of a phase of a task, in 16 bytes.
 struct Event {

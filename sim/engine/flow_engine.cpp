@@ -73,8 +73,10 @@ private:
         for (const TaskId task : next.set_up) set_up(task);
         for (const TaskId task : next.launch) {
             times_[task].start = to_seconds(now_);
-            polls_.begin(task, times_[task].start, stream_free_[graph_.stream_number(task)]);
-            push(to_femtoseconds(dispatcher_.launch_time(task)), task, Phase::launch);
+            const Seconds launch =
+                polls_.begin(task, times_[task].start, stream_free_[graph_.stream_number(task)],
+                             dispatcher_.launch_time(task));
+            push(to_femtoseconds(launch), task, Phase::launch);
         }
     }
 
@@ -100,6 +102,8 @@ private:
                 return states_[task].goal < 1 ? stop_body(task) : end_body(task);
             case Phase::completion:
                 return end(task);
+            case Phase::event:
+                return leave_stream(task, dispatcher_.body_done(task));
             case Phase::handoff:
                 return carry_out(dispatcher_.handed_over(task, static_cast<Handoff>(event.detail())));
             case Phase::flag:
@@ -142,17 +146,38 @@ private:
     void end_body(TaskId task) {
         leave(task);
         for (const Hold& hold : costs_[task].holds) shares_.give_back(hold);
-        const Seconds now = times_[task].done = stream_free_[graph_.stream_number(task)] = to_seconds(now_);
+        const Seconds now = times_[task].done = to_seconds(now_);
         polls_.end(task);
-        const Cost& cost = costs_[task];
-        const Seconds completion = cost.polling ? polls_.delay(task, now) : completions_.delay(task, now);
-        carry_out(dispatcher_.body_done(task));
-        if (completion == Seconds()) return end(task);
-        push(to_femtoseconds(completion), task, Phase::completion);
+        if (!costs_[task].polling) {
+            const Seconds completion = completions_.delay(task, now);
+            const Seconds event = polls_.event(task);
+            if (event > Seconds())
+                push(to_femtoseconds(event), task, Phase::event);
+            else
+                leave_stream(task, dispatcher_.body_done(task));
+            return end_after(completion, task);
+        }
+        const std::span<const Polls::Seen> seen = polls_.seen(task, now);
+        if (polls_.keeps_stream(task))
+            carry_out(dispatcher_.body_done(task, true));
+        else
+            leave_stream(task, dispatcher_.body_done(task));
+        for (const auto& [other, delay] : seen) end_after(delay, other);
+    }
+
+    void leave_stream(TaskId task, const Dispatcher::Next& next) {
+        stream_free_[graph_.stream_number(task)] = to_seconds(now_);
+        carry_out(next);
+    }
+
+    void end_after(Seconds delay, TaskId task) {
+        if (delay == Seconds()) return end(task);
+        push(to_femtoseconds(delay), task, Phase::completion);
     }
 
     void end(TaskId task) {
         times_[task].end = to_seconds(now_);
+        if (polls_.keeps_stream(task)) leave_stream(task, dispatcher_.stream_left(task));
         dispatcher_.hand_over(
             task, [&](Handoff kind) { carry_out(dispatcher_.handed_over(task, kind)); },
             [&](Handoff kind, Seconds delay) {

@@ -167,8 +167,9 @@ private:
 
     void launch(TaskId task) {
         times_[task].start = now();
-        polls_.begin(task, now(), stream_free_[stream_of(task)]);
-        after(dispatcher_.launch_time(task), task, [this, task] { carry_out(dispatcher_.launched(task)); });
+        const Seconds launch =
+            polls_.begin(task, now(), stream_free_[stream_of(task)], dispatcher_.launch_time(task));
+        after(launch, task, [this, task] { carry_out(dispatcher_.launched(task)); });
     }
 
     void set_up(TaskId task) {
@@ -265,17 +266,38 @@ private:
 
     void body_done(TaskId task) {
         change_holds(costs_[task], false);
-        times_[task].done = stream_free_[stream_of(task)] = now();
+        times_[task].done = now();
         polls_.end(task);
-        const Cost& cost = costs_[task];
-        const Seconds completion = cost.polling ? polls_.delay(task, now()) : completions_.delay(task, now());
-        carry_out(dispatcher_.body_done(task));
-        if (completion == Seconds()) return end(task);
-        after(completion, task, [this, task] { end(task); });
+        if (!costs_[task].polling) {
+            const Seconds completion = completions_.delay(task, now());
+            const Seconds event = polls_.event(task);
+            if (event > Seconds())
+                after(event, task, [this, task] { leave_stream(task, dispatcher_.body_done(task)); });
+            else
+                leave_stream(task, dispatcher_.body_done(task));
+            return end_after(completion, task);
+        }
+        const std::span<const Polls::Seen> seen = polls_.seen(task, now());
+        if (polls_.keeps_stream(task))
+            carry_out(dispatcher_.body_done(task, true));
+        else
+            leave_stream(task, dispatcher_.body_done(task));
+        for (const auto& [other, delay] : seen) end_after(delay, other);
+    }
+
+    void leave_stream(TaskId task, const Dispatcher::Next& next) {
+        stream_free_[stream_of(task)] = now();
+        carry_out(next);
+    }
+
+    void end_after(Seconds delay, TaskId task) {
+        if (delay == Seconds()) return end(task);
+        after(delay, task, [this, task] { end(task); });
     }
 
     void end(TaskId task) {
         times_[task].end = now();
+        if (polls_.keeps_stream(task)) leave_stream(task, dispatcher_.stream_left(task));
         const auto go_on = [this, task](Handoff kind) { carry_out(dispatcher_.handed_over(task, kind)); };
         dispatcher_.hand_over(task, go_on, [&](Handoff kind, Seconds delay) {
             after(delay, task, [go_on, kind] { go_on(kind); });

@@ -127,8 +127,11 @@ std::size_t UnitPools::next_waiter(const Pool& pool) const {
         const auto turn = [&](const Waiter& w) {
             return round_robin ? w.rank - pool.last_stream - 1 : w.rank;
         };
-        return std::tuple(!is_in_turn(pool, a), -a.priority, turn(a), a.task) <
-               std::tuple(!is_in_turn(pool, b), -b.priority, turn(b), b.task);
+        const auto turns_away = [&](const Waiter& w) {
+            return pool.order == QueueOrder::unspecified && places_[w.task].stream != pool.last_stream;
+        };
+        return std::tuple(!is_in_turn(pool, a), -a.priority, turns_away(a), turn(a), a.task) <
+               std::tuple(!is_in_turn(pool, b), -b.priority, turns_away(b), turn(b), b.task);
     };
     return static_cast<std::size_t>(std::min_element(pool.waiting.begin(), pool.waiting.end(), before) -
                                     pool.waiting.begin());

@@ -14,9 +14,11 @@ namespace overlap {
 /// the order of the resource. A task that can't be given its least yet keeps the ones behind it waiting.
 ///
 /// round_robin goes on with the stream after the one served last, by TaskGraph::stream_number.
-/// unspecified gives each task a rank drawn from the seed and its number, and serves the lowest: every order
-/// of tasks that wait together is as likely as any other. Claims that are served as enqueued wait for their
-/// turn whatever the order of the resource.
+/// unspecified goes on with the stream served last while that has a task that waits; else it serves the
+/// lowest of ranks drawn from the seed and the task's number: every order of streams that wait together is as
+/// likely as any other (traces/h200_4/microbench/at_once.jsonl: chains of pushes to three peers run one after
+/// another, in all orders). Claims that are served as enqueued wait for their turn whatever the order of the
+/// resource.
 class UnitPools {
 public:
     UnitPools(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,

@@ -130,7 +130,10 @@ DeviceSpec read(ConfigObject config, ConfigObject* calibration) {
         device.dma.poll = microseconds(dma.sourced("poll_us", {0.1, 1e6}));
         device.dma.first_poll = time(dma, "first_poll_us");
         device.dma.poll_apart = time(dma, "poll_apart_us");
+        if (dma.has("pull_step_us")) device.dma.pull_step = time(dma, "pull_step_us");
+        if (dma.has("event_queues")) device.dma.event_queues = count(dma, "event_queues", 1024);
     }
+    if (dma.has("event_us")) device.dma.event = time(dma, "event_us");
     device.dma.completion = time(dma, "completion_us");
     if (dma.has("queued_launch_us")) device.dma.queued_launch = time(dma, "queued_launch_us");
     if (dma.has("completions_apart_us")) device.dma.completions_apart = time(dma, "completions_apart_us");
@@ -153,6 +156,8 @@ DeviceSpec read(ConfigObject config, ConfigObject* calibration) {
     device.copy_kernel.remote_read = rate(kernel, "remote_read_GBps");
     device.copy_kernel.default_cus = count(kernel, "default_cus", 1024);
     if (kernel.has("queued_launch_us")) device.copy_kernel.queued_launch = time(kernel, "queued_launch_us");
+    if (kernel.has("completions_apart_us"))
+        device.copy_kernel.completions_apart = time(kernel, "completions_apart_us");
     if (kernel.has("pull_start_us")) device.copy_kernel.pull_start = time(kernel, "pull_start_us");
     const auto number = [&](const std::string& key, Range range, double& value) {
         if (kernel.has(key)) value = kernel.sourced(key, range);

@@ -97,6 +97,11 @@ struct DeviceSpec {
         /// stream began to wait, then at this interval; polls of its streams are apart. 0: it is told
         /// (completion).
         Seconds first_poll, poll, poll_apart;
+        /// A stream's pulls are launched at least so far apart, unless each waits for the end before it to be
+        /// seen: where that is an event, which a GPU looks for in so many queues by turns (Polling::queues).
+        Seconds pull_step;
+        int event_queues = 0;
+        Seconds event;      ///< an event after a copy that the sender issues keeps the engine so much longer
         Bytes ramp;         ///< the first bytes of a copy move at half the rate
         Bytes strided_run;  ///< run length at which a strided copy reaches half the contiguous rate
     } dma;
@@ -105,6 +110,7 @@ struct DeviceSpec {
         Seconds launch, completion;
         /// Instead of `launch`, where another kernel copy of the GPU is being launched; 0: side by side.
         Seconds queued_launch;
+        Seconds completions_apart;   ///< as of DMA
         Seconds pull_start;          ///< of a pull, beyond the route's latency: the request's way
         BytesPerSecond link_per_cu;  ///< rate of n compute units while the link is far away: n · r
         /// n units reach L · (1 − exp(−(n·r/L)^s))^(1/s) of a link's rate L: 1 is a slow approach, many are a

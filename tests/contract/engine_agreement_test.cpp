@@ -70,6 +70,8 @@ private:
         cost.setup = microseconds_below(3);
         cost.completion = microseconds_below(3);
         if (below(6) == 0) cost.completions_apart = microseconds_below(3);
+        if (below(6) == 0) cost.event = microseconds_below(3);
+        cost.awaited = below(3) == 0;
         cost.handoff = microseconds_below(3);
         cost.remote_handoff = microseconds_below(5);
         cost.flag = microseconds_below(2);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the lists of cases beside this file: gemm, local, two_gpus, four_gpus, more_shapes, residency. Usage: generate.py"""
+"""Writes the lists of cases beside this file. Usage: generate.py"""
 
 from pathlib import Path
 
@@ -165,8 +165,29 @@ def residency():
             yield f"residency m={shape} beside=local_cu,cu_in blocks=8,16,32 size={size}MiB count={count} gemms={gemms} n_samples=3"
 
 
+def at_once():
+    some = "n_samples=24"
+    yield "# Chains of DMA copies on several streams of a GPU: does a stream go on before the end of a copy is seen, and what"
+    yield "# do streams of one GPU wait for? With and without an event after each copy, enqueued in both orders."
+    chained = f"peer_copy gpus=4 pattern=all_at_once {some}"
+    yield f"{chained} chunks=4 transfer=pull,push enqueue=lanes,steps detail=0,1 size=1MiB,4MiB,16MiB,64MiB"
+    yield f"{chained} chunks=2,8 transfer=pull,push detail=0,1 size=4MiB,16MiB"
+    yield f"{chained} chunks=4 call=memcpy detail=1 size=16MiB"
+    yield f"{chained} chunks=4 gemms=6 enqueue=lanes,steps detail=1 size=16MiB"
+    yield f"peer_copy gpus=3 pattern=all_at_once {some} chunks=4 enqueue=lanes,steps detail=0,1 size=16MiB,64MiB"
+    yield f"peer_copy gpus=4 pattern=one_with_all,all_with_one {some} chunks=4 transfer=pull,push detail=0,1 size=1MiB,16MiB"
+    yield f"peer_copy gpus=4 pattern=rotation {some} chunks=4 transfer=pull,push enqueue=lanes,steps detail=0,1 size=4MiB,16MiB"
+    yield f"peer_copy gpus=2 pattern=pair,both_ways {some} chunks=4 transfer=pull,push detail=1 size=64KiB,1MiB,4MiB,16MiB"
+    yield "# Copies by kernels: every copy's end."
+    kernels = f"peer_copy agent=cu {some} detail=1 transfer=pull,push"
+    yield f"{kernels} gpus=4 pattern=all_at_once blocks={BLOCKS} size=1MiB,4MiB,16MiB,64MiB,256MiB"
+    yield f"{kernels} gpus=4 pattern=all_at_once blocks=1,2,64 size=64MiB"
+    yield f"{kernels} gpus=3 pattern=all_at_once blocks={BLOCKS} size=4MiB,16MiB,64MiB"
+    yield f"{kernels} gpus=4 pattern=one_with_all,all_with_one blocks=4,16 size=16MiB,64MiB"
+
+
 def main():
-    for make in (gemm, local, two_gpus, four_gpus, more_shapes, residency):
+    for make in (gemm, local, two_gpus, four_gpus, more_shapes, residency, at_once):
         path = Path(__file__).with_name(make.__name__ + ".cases")
         path.write_text("# Written by generate.py; the format is described in ../README.md.\n" + "\n".join(make()) + "\n")
 

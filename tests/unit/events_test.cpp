@@ -1,0 +1,114 @@
+// Closed forms of ends that other streams wait for: what an event keeps busy, and in which order a GPU sees
+// events. Every registered engine must reproduce them.
+#include <catch2/catch.hpp>
+
+#include "sim/engine/engine.hpp"
+#include "tests/any_engine.hpp"
+#include "tests/test_support.hpp"
+
+using namespace overlap;
+using namespace overlap::test;
+
+namespace {
+
+/// Pulls of GPU 0, polled for 11 µs after the stream began to wait and every 9 µs from then; times in µs.
+struct Pulls {
+    ResourceTable table{topology_of(2, group("full_mesh"), 1, "", round_device())};
+    TaskGraph graph;
+    std::vector<Cost> costs;
+
+    TaskId add(double body, int stream, bool awaited, int queues = 8) {
+        Cost cost;
+        cost.launch = microseconds(2);
+        cost.body = microseconds(body);
+        cost.polling = Polling{microseconds(11), microseconds(9), Seconds(), Seconds(), queues};
+        cost.awaited = awaited;
+        costs.push_back(cost);
+        return graph.add({CopyWork{1, 0, Bytes(1), Bytes(1), Agent::dma}, 0, stream}, {});
+    }
+    std::vector<double> ends() const {
+        std::vector<double> result;
+        for (const TaskTimes& times : make_engine(any_engine())->run(graph, costs, table).tasks)
+            result.push_back(to_microseconds(times.end));
+        return result;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a stream goes on after an event when the end has been seen, else when the body is over") {
+    for (const bool awaited : {false, true}) {
+        Pulls pulls;
+        pulls.add(4, 0, awaited);  // over at 6, seen at 11
+        pulls.add(7, 0, false);
+        const auto ends = pulls.ends();
+        CHECK(ends[0] == Approx(11));
+        // From 6: over at 15, seen at 20. From 11: over at 20, and the wait begins anew: seen at 22.
+        CHECK(ends[1] == Approx(awaited ? 22 : 20));
+    }
+}
+
+TEST_CASE("an end that a task of another stream waits for is an event, one of its own stream is not") {
+    for (const int stream : {0, 1}) {
+        Pulls pulls;
+        const TaskId first = pulls.add(4, 0, false);
+        const TaskId second = pulls.add(7, 0, false);
+        Cost none;
+        none.body = microseconds(1);
+        pulls.costs.push_back(none);
+        pulls.graph.add({GemmShape{1, 1, 1}, stream == 0 ? 0 : 1, stream}, {first});
+        CHECK(pulls.ends()[second] == Approx(stream == 0 ? 20 : 22));
+    }
+}
+
+TEST_CASE("a GPU looks for events in queues by turns, each in the order in which they were enqueued") {
+    Pulls pulls;
+    const TaskId late = pulls.add(40, 0, true, 2);   // over at 42, seen at 47
+    pulls.add(4, 1, true, 2);                        // the other queue: 11
+    const TaskId behind = pulls.add(4, 2, true, 2);  // over at 6, behind `late`
+    const TaskId next = pulls.add(4, 1, true, 2);    // behind the second: over at 17, seen at 22
+    const TaskId last = pulls.add(4, 2, true, 2);    // goes on at 47, over at 53, seen at 58
+    const auto ends = pulls.ends();
+    CHECK(ends[late] == Approx(47));
+    CHECK(ends[1] == Approx(11));
+    CHECK(ends[behind] == Approx(47));
+    CHECK(ends[next] == Approx(22));
+    CHECK(ends[last] == Approx(58));
+}
+
+TEST_CASE("ends that are no events hold up nobody, and are held up by none") {
+    Pulls pulls;
+    pulls.add(40, 0, false, 1);
+    const TaskId other = pulls.add(4, 1, true, 1);
+    const TaskId third = pulls.add(4, 2, false, 1);
+    CHECK(pulls.ends()[other] == Approx(11));
+    CHECK(pulls.ends()[third] == Approx(11));
+}
+
+TEST_CASE("polled tasks of a stream are launched a step apart, unless it waits for each") {
+    for (const bool awaited : {false, true}) {
+        Pulls pulls;
+        for (int i = 0; i < 3; ++i) pulls.add(1, 0, awaited);
+        for (Cost& cost : pulls.costs) cost.polling->step = microseconds(10);
+        // Launched at 2, 12, 22; the last is over at 23, seen at 29. With events each takes 11.
+        CHECK(pulls.ends()[2] == Approx(awaited ? 33 : 29));
+    }
+}
+
+TEST_CASE("an event after a copy keeps its engine and its stream busy, and delays its own end by nothing") {
+    for (const bool awaited : {false, true}) {
+        Pulls pushes;
+        for (const int stream : {0, 1, 0}) {
+            const TaskId copy = pushes.add(10, stream, awaited);
+            pushes.costs[copy].polling.reset();
+            pushes.costs[copy].completion = microseconds(3);
+            pushes.costs[copy].event = microseconds(2);
+            pushes.costs[copy].claim = Claim{pushes.table.dma_engine(0, 1)};
+        }
+        const auto ends = pushes.ends();
+        // The engine: 2 – 12, 12 – 22, 22 – 32, or 2 – 12, 14 – 24, 26 – 36: by then the stream is free.
+        CHECK(ends[0] == Approx(15));
+        CHECK(ends[1] == Approx(awaited ? 27 : 25));
+        CHECK(ends[2] == Approx(awaited ? 39 : 35));
+    }
+}
