@@ -40,6 +40,7 @@ public:
             cost.launch = kernel.launch;
             cost.queued_launch = kernel.queued_launch;
         }
+        if (!copy.prelaunched) cost.event = machine.topology.device().launch.event;
         cost.setup = pull ? route.latency + kernel.pull_start : route.latency;
         cost.completion = kernel.completion;
         cost.completions_apart = kernel.completions_apart;

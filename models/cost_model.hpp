@@ -76,7 +76,7 @@ struct Cost {
     /// Not 0: a GPU sees the ends of such tasks one after another, at least so far apart.
     Seconds completions_apart;
     std::optional<Polling> polling;  ///< its end is that, instead of a completion
-    Seconds event;  ///< an event after it, on what it claims: both and its stream are busy so much longer
+    Seconds event;  ///< an event after it: its stream and a DMA engine that it claims are busy so much longer
     bool awaited = false;  ///< its end is an event, also if no task of another stream waits for it
     Seconds handoff;
     Seconds remote_handoff;

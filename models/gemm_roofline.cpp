@@ -28,6 +28,7 @@ public:
         cost.launch = device.launch.kernel;
         cost.body =
             std::max(shape.flops() / (peak->second * (units / device.compute_units)), hbm / device.hbm);
+        cost.event = device.launch.event;
         cost.handoff = device.launch.dependency;
         cost.remote_handoff = device.launch.remote_dependency;
         cost.flag = device.launch.flag;

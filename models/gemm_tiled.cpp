@@ -21,6 +21,7 @@ public:
         Cost cost;
         cost.launch = device.launch.kernel;
         cost.body = estimate.launch + estimate.body;
+        cost.event = device.launch.event;
         cost.handoff = device.launch.dependency;
         cost.remote_handoff = device.launch.remote_dependency;
         cost.flag = device.launch.flag;

@@ -48,6 +48,7 @@ public:
         Cost cost;
         cost.launch = latency;
         cost.body = on_bus / bus;
+        cost.event = device.launch.event;
         cost.handoff = device.launch.dependency;
         cost.remote_handoff = device.launch.remote_dependency;
         cost.flag = device.launch.flag;

@@ -58,6 +58,7 @@ public:
         cost.launch = device.launch.kernel;
         cost.setup = device.stream.start;
         cost.body = kernel.body;
+        cost.event = device.launch.event;
         cost.handoff = device.launch.dependency;
         cost.remote_handoff = device.launch.remote_dependency;
         cost.flag = device.launch.flag;

@@ -22,9 +22,10 @@ struct Machine {
     double launch;         ///< s between two kernels of a stream
     double stream_start;   ///< s of a local copy beyond its bytes
     double dependency;     ///< s more where a kernel waits for another stream
-    double flag;           ///< s until a kernel that polls has seen a flag
-    double slowest;        ///< time of a GEMM on the slowest GPU over the mean, less 1
-    GemmConstants gemm;    ///< of the operator's type
+    double event;        ///< s more between two kernels of a stream where another stream waits for the first
+    double flag;         ///< s until a kernel that polls has seen a flag
+    double slowest;      ///< time of a GEMM on the slowest GPU over the mean, less 1
+    GemmConstants gemm;  ///< of the operator's type
 
     /// An all-gather of large operands, all peers at once: bytes/s that a GPU receives, by its DMA engines
     /// pulling or pushing, and by kernels.

@@ -50,6 +50,7 @@ public:
             active_[lane] = false;
             free_[lane] = 0;
         }
+        find_waited_for();
         double last = 0;
         now_ = 0;
         for (;;) {
@@ -66,7 +67,7 @@ public:
                 left_[lane] -= passed * rate[lane];
                 if (left_[lane] > instant) continue;
                 active_[lane] = false;
-                free_[lane] = now_;
+                free_[lane] = now_ + (waited_for_[lane][next_[lane]] ? machine_.event : 0);
                 end_[lane][next_[lane]] = lane == moving ? come_at(next_[lane]) : now_;
                 last = std::max(
                     last, lane == moving ? end_[lane][next_[lane]] + steps_[lane][next_[lane]].seen : now_);
@@ -76,6 +77,16 @@ public:
     }
 
 private:
+    /// Kernels that steps of other lanes wait for: an event is recorded behind them.
+    void find_waited_for() {
+        for (int lane = 0; lane < lane_count; ++lane) waited_for_[lane].assign(steps_[lane].size(), false);
+        for (int lane = 0; lane < lane_count; ++lane)
+            for (const Step& step : steps_[lane])
+                for (int other = 0; other < lane_count; ++other)
+                    if (other != lane && step.after[other] >= 0 && (other != moving || by_kernels_))
+                        waited_for_[other][static_cast<std::size_t>(step.after[other])] = true;
+    }
+
     /// When what a step waits for is there.
     double waits_until(int lane, const Step& step) const {
         double ready = 0;
@@ -167,6 +178,7 @@ private:
     double held_, moved_;
     std::vector<Step> steps_[lane_count];
     std::vector<double> end_[lane_count];
+    std::vector<bool> waited_for_[lane_count];
     std::size_t next_[lane_count];
     bool active_[lane_count];
     double free_[lane_count], left_[lane_count];

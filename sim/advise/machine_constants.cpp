@@ -93,6 +93,7 @@ MachineConstants::MachineConstants(const std::string& topology, const ConfigFold
     common_.launch = device.launch.kernel.si();
     common_.stream_start = device.stream.start.si();
     common_.dependency = device.launch.dependency.si();
+    common_.event = device.launch.event.si();
     common_.flag = device.launch.flag.si();
     common_.slowest = slowest_of(machine.gpus(), device.variation.gpu_speed) - 1;
     common_.dma_pull_rate = alone.rate(pull);
@@ -174,6 +175,7 @@ std::string to_json_text(const overlap_advice::Machine& machine) {
                                       {"launch", machine.launch},
                                       {"stream_start", machine.stream_start},
                                       {"dependency", machine.dependency},
+                                      {"event", machine.event},
                                       {"flag", machine.flag},
                                       {"slowest", machine.slowest},
                                       {"gemm", of_gemm},

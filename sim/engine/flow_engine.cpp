@@ -103,7 +103,8 @@ private:
             case Phase::completion:
                 return end(task);
             case Phase::event:
-                return leave_stream(task, dispatcher_.body_done(task));
+                return leave_stream(task, polls_.event_keeps_claim(task) ? dispatcher_.body_done(task)
+                                                                         : dispatcher_.stream_left(task));
             case Phase::handoff:
                 return carry_out(dispatcher_.handed_over(task, static_cast<Handoff>(event.detail())));
             case Phase::flag:
@@ -151,10 +152,12 @@ private:
         if (!costs_[task].polling) {
             const Seconds completion = completions_.delay(task, now);
             const Seconds event = polls_.event(task);
-            if (event > Seconds())
-                push(to_femtoseconds(event), task, Phase::event);
-            else
+            if (event == Seconds()) {
                 leave_stream(task, dispatcher_.body_done(task));
+            } else {
+                if (!polls_.event_keeps_claim(task)) carry_out(dispatcher_.body_done(task, true));
+                push(to_femtoseconds(event), task, Phase::event);
+            }
             return end_after(completion, task);
         }
         const std::span<const Polls::Seen> seen = polls_.seen(task, now);

@@ -42,7 +42,8 @@ void Polls::find_awaited() {
         if (costs_[id].awaited) awaited_[id] = true;
     for (std::size_t i = 0; i < graph_.edge_count(); ++i) {
         const Edge edge = graph_.edge(i);
-        if (graph_.stream_number(edge.predecessor) != graph_.stream_number(edge.successor))
+        if (!edge.of_progress() &&
+            graph_.stream_number(edge.predecessor) != graph_.stream_number(edge.successor))
             awaited_[edge.predecessor] = true;
     }
     for (TaskId id = 0; id < graph_.size(); ++id)
@@ -86,6 +87,10 @@ Seconds Polls::begin(TaskId task, Seconds now, Seconds stream_free, Seconds laun
         waiting_since_[stream] = now;
     launched_[stream] = now + launch;
     return launch;
+}
+
+bool Polls::event_keeps_claim(TaskId task) const {
+    return !is_kernel(graph_[task]);
 }
 
 void Polls::end(TaskId task) {

@@ -30,6 +30,9 @@ public:
         return awaited_.empty() || !awaited_[task] ? Seconds() : costs_[task].event;
     }
 
+    /// Compute units are free behind a kernel while its event is recorded, not so a DMA engine.
+    bool event_keeps_claim(TaskId task) const;
+
     struct Seen {
         TaskId task;
         Seconds delay;  ///< from now until its end is seen

@@ -271,10 +271,16 @@ private:
         if (!costs_[task].polling) {
             const Seconds completion = completions_.delay(task, now());
             const Seconds event = polls_.event(task);
-            if (event > Seconds())
-                after(event, task, [this, task] { leave_stream(task, dispatcher_.body_done(task)); });
-            else
+            if (event == Seconds()) {
                 leave_stream(task, dispatcher_.body_done(task));
+            } else {
+                const bool keeps_claim = polls_.event_keeps_claim(task);
+                if (!keeps_claim) carry_out(dispatcher_.body_done(task, true));
+                after(event, task, [this, task, keeps_claim] {
+                    leave_stream(task,
+                                 keeps_claim ? dispatcher_.body_done(task) : dispatcher_.stream_left(task));
+                });
+            }
             return end_after(completion, task);
         }
         const std::span<const Polls::Seen> seen = polls_.seen(task, now());

@@ -109,6 +109,7 @@ DeviceSpec read(ConfigObject config, ConfigObject* calibration) {
         time(launch, "dependency_us");
     if (launch.has("remote_dependency_us"))
         device.launch.remote_dependency = time(launch, "remote_dependency_us");
+    if (launch.has("event_us")) device.launch.event = time(launch, "event_us");
     if (launch.has("flag_us")) device.launch.flag = time(launch, "flag_us");
     choose(launch, "residency", residency_names, device.launch.residency);
     launch.finish();

@@ -64,6 +64,7 @@ struct DeviceSpec {
         Seconds kernel;             ///< gap between two kernels queued back to back on one stream
         Seconds dependency;         ///< extra delay of a task that waits for an event of another stream
         Seconds remote_dependency;  ///< the same where the event is another GPU's
+        Seconds event;              ///< more of that gap where an event is recorded in it
         Seconds flag;               ///< from a write of a flag in memory until a polling kernel has seen it
         Residency residency = Residency::shared;
     } launch;

@@ -198,6 +198,19 @@ TEST_CASE("a task is launch, setup, body and completion, and frees its stream af
     CHECK(end_us(result, 2) == Approx(28));
 }
 
+TEST_CASE("an event behind a body keeps the stream, not what waits for the task") {
+    Case three;
+    Cost before = phases_us(1, 0, 10, 0, 3);
+    before.event = microseconds(2);
+    const TaskId first = three.add(before, {}, 0);
+    const TaskId same = three.add(phases_us(1, 0, 1, 0), {}, 0);
+    const TaskId other = three.add(phases_us(0, 0, 1, 0), {first}, 1);
+    const EngineResult result = three.run(any_engine());
+    CHECK(end_us(result, first) == Approx(11));
+    CHECK(start_us(result, same) == Approx(13));
+    CHECK(start_us(result, other) == Approx(14));
+}
+
 TEST_CASE("a successor on the same stream waits for the end, on another one for the handoff too") {
     Case three;
     const TaskId first = three.add(phases_us(0, 0, 10, 5, 3), {}, 0);

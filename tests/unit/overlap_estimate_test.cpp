@@ -71,6 +71,10 @@ TEST_CASE("estimates know launches, waits for other streams, and copies issued o
     CHECK(in_ms(m, gathered(), in_series, 1) == Approx(3.51));
     CHECK(in_ms(m, sent(), in_series, 1) == Approx(3.53));
     m = machine();
+    m.event = 0.1 * ms;  // of four GEMMs, three send a shard each before the own one
+    CHECK(in_ms(m, sent(), one_peer, 1) == Approx(2.3));
+    CHECK(in_ms(m, gathered(), one_peer, 1) == Approx(2.0));
+    m = machine();
     m.dma_issue = 0.4 * ms;  // three copies a half: its period is 1.2, longer than its bytes take
     CHECK(in_ms(m, gathered(), {pieces, true, true, true, false}, 2) == Approx(0.75 + 1.2 + 0.75));
 }
