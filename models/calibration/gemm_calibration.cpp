@@ -48,7 +48,7 @@ Json provenance(const GemmRecipe& recipe, const GemmValidation& validation, cons
 Json library_json(const GemmRecipe& recipe, const GemmValidation& validation, std::size_t index,
                   const std::string& date) {
     const std::string table = "shared/data/gemm/" + recipe.file,
-                      rows = recipe.filter.library_column + " = " + recipe.filter.libraries.at(index);
+                      rows = recipe.filter.column_of_libraries + " = " + recipe.filter.libraries.at(index);
     const GemmErrors& held_out = validation.libraries.held_out_of_each[index];
     const Json provenance{{"file", table},
                           {"rows", rows},
@@ -117,7 +117,7 @@ Json derived(const GemmDerivation& derivation, const Json& from, const std::stri
 GemmValidation fit_recipe(const GemmRecipe& recipe, const std::filesystem::path& data) {
     std::vector<GemmMeasurement> anchors;
     for (const GemmAnchor& anchor : recipe.anchors) anchors.push_back(anchor.measurement);
-    return fit_and_validate(gemm_rows(recipe, data), recipe.prior, anchors, recipe.library_start);
+    return fit_and_validate(gemm_rows(recipe, data), recipe.prior, anchors, recipe.start_of_libraries);
 }
 
 }  // namespace

@@ -30,13 +30,13 @@ GemmPrior library_prior(const GemmParameters& mixed) {
 
 std::vector<GemmFit> fit_libraries(std::span<const GemmMeasurement> rows, const GemmParameters& mixed) {
     int count = 0;
-    for (const GemmMeasurement& row : rows) count = std::max(count, row.library);
+    for (const GemmMeasurement& row : rows) count = std::max(count, row.by_library);
     const GemmPrior prior = library_prior(mixed);
     std::vector<GemmFit> fits;
     for (int library = 1; library <= count; ++library) {
         std::vector<GemmMeasurement> own;
         for (const GemmMeasurement& row : rows)
-            if (row.library == library) own.push_back(row);
+            if (row.by_library == library) own.push_back(row);
         if (own.empty())
             throw UserError("kernel library " + std::to_string(library) + " of the table has no rows to fit");
         fits.push_back(fit_gemm(own, prior));
@@ -47,7 +47,7 @@ std::vector<GemmFit> fit_libraries(std::span<const GemmMeasurement> rows, const 
 Seconds library_time(const GemmMeasurement& row, const GemmParameters& mixed,
                      std::span<const GemmFit> libraries) {
     const GemmParameters& parameters =
-        row.library == 0 ? mixed : libraries[static_cast<std::size_t>(row.library) - 1].parameters;
+        row.by_library == 0 ? mixed : libraries[static_cast<std::size_t>(row.by_library) - 1].parameters;
     return estimate_gemm(row.shape, parameters, row.busy).total();
 }
 

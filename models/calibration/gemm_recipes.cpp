@@ -139,8 +139,8 @@ std::vector<GemmRecipe> make_recipes() {
     recipes.push_back(
         aiter_recipe("mi355x", DType::bf16, "bf16", {256, 1600, 1.3, 6000, 256, 128, amd_tiles}));
     // The tuner kept the fastest of those that it had; a few `skinny` rows stay in the mixed fit alone.
-    recipes.back().library_start = prior_for({256, 1600, 1.3, 6000, 256, 128, fine_amd_tiles});
-    recipes.back().filter.library_column = "lib";
+    recipes.back().start_of_libraries = prior_for({256, 1600, 1.3, 6000, 256, 128, fine_amd_tiles});
+    recipes.back().filter.column_of_libraries = "lib";
     recipes.back().filter.libraries = {"torch", "asm", "flydsl", "triton", "opus"};
     recipes.back().note =
         "rows come from five kernel libraries tuned at different times: this is their mix, for those who do "

@@ -34,7 +34,7 @@ struct GemmRecipe {
     std::string launch_source = "";
     /// Where the filter names kernel libraries: prior of the fit to all rows that theirs start from. Its
     /// tiles may be finer than the mix tells apart.
-    std::optional<GemmPrior> library_start = {};
+    std::optional<GemmPrior> start_of_libraries = {};
 };
 
 /// A dtype of a device that is fitted to our own microbenchmark's results.

@@ -89,11 +89,11 @@ std::vector<GemmMeasurement> read_gemm_table(const std::filesystem::path& path,
     for (const auto& [name, text] : filter.where) where[table.column(name)] = text;
 
     const Marks campaigns(table, filter.campaign_column, filter.campaigns);
-    const Marks libraries(table, filter.library_column, filter.libraries);
+    const Marks libraries(table, filter.column_of_libraries, filter.libraries);
 
     struct Fastest {
         double us;
-        int campaign, library;
+        int campaign, by_library;
     };
     std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, Fastest> fastest;
     while (std::getline(in, line)) {
@@ -123,7 +123,7 @@ std::vector<GemmMeasurement> read_gemm_table(const std::filesystem::path& path,
                         1.0,
                         {},
                         best.campaign,
-                        best.library});
+                        best.by_library});
     }
     return rows;
 }

@@ -12,11 +12,11 @@ namespace overlap {
 
 struct GemmMeasurement {
     GemmShape shape;
-    Seconds time;       ///< kernel time
-    double weight = 1;  ///< in the fit; 1 for a row of a table
-    Seconds busy;       ///< how long the GPU has multiplied without a pause; 0: as long as the kernel lasts
-    int campaign = 0;   ///< 0 is the table's main one; others have a compute rate of their own
-    int library = 0;    ///< of the filter's kernel libraries: 1, 2, …; 0: none of them, or not told apart
+    Seconds time;        ///< kernel time
+    double weight = 1;   ///< in the fit; 1 for a row of a table
+    Seconds busy;        ///< how long the GPU has multiplied without a pause; 0: as long as the kernel lasts
+    int campaign = 0;    ///< 0 is the table's main one; others have a compute rate of their own
+    int by_library = 0;  ///< of the filter's kernel libraries: 1, 2, …; 0: none of them, or not told apart
 };
 
 /// Which rows of a CSV table are taken.
@@ -28,7 +28,7 @@ struct GemmTableFilter {
     std::int64_t alignment = 1;        ///< N and K must be multiples: misaligned ones use other kernels
     std::string campaign_column = "";  ///< of the texts below; all other rows are campaign 0
     std::vector<std::string> campaigns = {};  ///< texts that mark campaigns 1, 2, …
-    std::string library_column = "";
+    std::string column_of_libraries = "";
     std::vector<std::string> libraries = {};  ///< texts that mark kernel libraries 1, 2, …
 };
 

@@ -20,7 +20,7 @@ GemmLibraryValidation judge_libraries(std::span<const GemmMeasurement> outside,
     for (std::size_t i = 0; i < result.fits.size(); ++i) {
         std::vector<GemmMeasurement> own;
         for (const GemmMeasurement& row : inside)
-            if (row.library == static_cast<int>(i) + 1) own.push_back(row);
+            if (row.by_library == static_cast<int>(i) + 1) own.push_back(row);
         result.held_out_of_each.push_back(gemm_errors(own, predicted));
     }
     return result;
@@ -70,11 +70,11 @@ std::vector<GemmMeasurement> rows_of_fold(std::span<const GemmMeasurement> rows,
 
 GemmValidation fit_and_validate(std::span<const GemmMeasurement> rows, const GemmPrior& prior,
                                 std::span<const GemmMeasurement> anchors,
-                                const std::optional<GemmPrior>& library_start) {
+                                const std::optional<GemmPrior>& start_of_libraries) {
     // One thread a fold: the folds know nothing of each other, so the result does not depend on timing.
     std::vector<std::future<GemmValidation>> folds;
     for (int fold = 0; fold < gemm_folds; ++fold)
-        folds.push_back(std::async(std::launch::async, [rows, &prior, anchors, &library_start, fold] {
+        folds.push_back(std::async(std::launch::async, [rows, &prior, anchors, &start_of_libraries, fold] {
             const auto outside = rows_of_fold(rows, fold, false), inside = rows_of_fold(rows, fold, true);
             std::vector<GemmMeasurement> known = outside;
             known.insert(known.end(), anchors.begin(), anchors.end());
@@ -82,8 +82,9 @@ GemmValidation fit_and_validate(std::span<const GemmMeasurement> rows, const Gem
             result.fit = fit_gemm(known, prior);
             result.fitted = gemm_errors(outside, result.fit.parameters, result.fit.campaign_rates);
             result.held_out = gemm_errors(inside, result.fit.parameters, result.fit.campaign_rates);
-            if (library_start)
-                result.libraries = judge_libraries(outside, inside, *library_start, result.fit.parameters);
+            if (start_of_libraries)
+                result.libraries =
+                    judge_libraries(outside, inside, *start_of_libraries, result.fit.parameters);
             return result;
         }));
     GemmValidation result = folds.front().get();

@@ -49,10 +49,10 @@ struct GemmValidation {
     std::vector<GemmMeasurement> held_out_rows;  ///< those of `held_out`
     GemmLibraryValidation libraries;
 };
-/// `anchors` join every fit and are never judged. With `library_start`, the prior of a second fit to all
+/// `anchors` join every fit and are never judged. With `start_of_libraries`, the prior of a second fit to all
 /// rows, kernel libraries are fitted from that one.
 GemmValidation fit_and_validate(std::span<const GemmMeasurement> rows, const GemmPrior& prior,
                                 std::span<const GemmMeasurement> anchors = {},
-                                const std::optional<GemmPrior>& library_start = {});
+                                const std::optional<GemmPrior>& start_of_libraries = {});
 
 }  // namespace overlap

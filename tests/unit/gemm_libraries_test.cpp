@@ -36,7 +36,9 @@ TEST_CASE("two libraries with kernels of their own are told apart by their rows"
         for (const std::int64_t k : {512, 1024, 4096, 8192})
             for (std::int64_t m = 256; m <= 16'384; m += m < 2048 ? 128 : 1024) {
                 GemmMeasurement row{{m, n, k}, {}, 1.0, {}, 0, turn++ % 3};
-                const GemmParameters& truth = row.library == 1 ? first : row.library == 2 ? second : mixed;
+                const GemmParameters& truth = row.by_library == 1   ? first
+                                              : row.by_library == 2 ? second
+                                                                    : mixed;
                 row.time = estimate_gemm(row.shape, truth).total();
                 rows.push_back(row);
             }

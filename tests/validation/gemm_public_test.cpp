@@ -85,7 +85,7 @@ TEST_CASE("held-out MI355X bf16 families are within target where the kernel libr
             parameters.push_back(libraries.at(name).at(DType::bf16));
         const auto held_out = rows_of_fold(gemm_rows(recipe, public_data()), 0, true);
         const GemmErrors errors = gemm_errors(held_out, [&](const GemmMeasurement& row) {
-            const auto own = static_cast<std::size_t>(row.library);
+            const auto own = static_cast<std::size_t>(row.by_library);
             return estimate_gemm(row.shape, own == 0 ? mixed : parameters.at(own - 1)).total();
         });
         INFO("mean " << errors.mean << ", p90 " << errors.p90 << " on " << errors.rows << " rows of "
@@ -156,15 +156,15 @@ TEST_CASE("rows of a table are told apart by campaign and by library") {
     GemmTableFilter filter{.where = {},
                            .campaign_column = "src",
                            .campaigns = {"new"},
-                           .library_column = "src",
+                           .column_of_libraries = "src",
                            .libraries = {"new", "old"}};
     const auto rows = read_gemm_table(path, filter);
     std::filesystem::remove(path);
     REQUIRE(rows.size() == 2);  // of the two of 16 rows the faster
     CHECK(rows[0].campaign == 0);
     CHECK(rows[1].campaign == 1);
-    CHECK(rows[0].library == 2);
-    CHECK(rows[1].library == 1);
+    CHECK(rows[0].by_library == 2);
+    CHECK(rows[1].by_library == 1);
 }
 
 TEST_CASE("a bad row of a table is a one-line error with its place") {
