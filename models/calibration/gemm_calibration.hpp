@@ -24,8 +24,7 @@ struct GemmCalibrationResult {
 /// Fits every recipe (or those of `devices`, if any are named) to the tables in `data`/gemm, derives the
 /// dtypes without a table, and writes the `gemm` group of `folder`/<device>.json, and `gemm_libraries` where
 /// a table tells kernel libraries apart; other groups of an existing file stay. `date` (ISO) goes into the
-/// provenance. Takes two to five minutes for all. Throws UserError for
-/// unreadable tables and for an unknown device.
+/// provenance. Takes minutes for all. Throws UserError for unreadable tables and for an unknown device.
 std::vector<GemmCalibrationResult> write_gemm_calibrations(const std::filesystem::path& data,
                                                            const std::filesystem::path& folder,
                                                            const std::string& date,

@@ -40,6 +40,17 @@ std::ostream& put_percent(std::ostream& out, int width, double share) {
     return out << std::setw(width) << 100 * share << " %";
 }
 
+/// The columns of a fit, or of the fits of a table's kernel libraries.
+template <class Validation>
+void put_errors(std::ostream& out, const Validation& errors) {
+    put_percent(out, 7, errors.fitted.mean);
+    put_percent(out, 15, errors.held_out.mean);
+    put_percent(out, 6, errors.held_out.p90);
+    out << std::setw(10) << errors.held_out.families << std::setw(8) << errors.held_out.rows;
+    put_percent(out, 12, errors.cross_validated_mean);
+    put_percent(out, 6, errors.cross_validated_p90) << '\n';
+}
+
 std::string undetermined(const std::vector<std::string>& names) {
     std::string line = "not determined by the measurements, left at the prior:";
     for (const std::string& name : names) line += ' ' + name;
@@ -117,21 +128,10 @@ std::string calibrate_from_tables(const CalibrateFlags& flags, const std::vector
         const auto& [device, dtype, errors] = result;
         if (!flags.plots.empty()) draw(flags.plots, result);
         table << std::left << std::setw(9) << device << std::setw(6) << name_of(dtype) << std::right;
-        put_percent(table, 7, errors.fitted.mean);
-        put_percent(table, 15, errors.held_out.mean);
-        put_percent(table, 6, errors.held_out.p90);
-        table << std::setw(10) << errors.held_out.families << std::setw(8) << errors.held_out.rows;
-        put_percent(table, 12, errors.cross_validated_mean);
-        put_percent(table, 6, errors.cross_validated_p90) << '\n';
-        const GemmLibraryValidation& libraries = errors.libraries;
-        if (libraries.fits.empty()) continue;
+        put_errors(table, errors);
+        if (errors.libraries.fits.empty()) continue;
         table << "  library known";
-        put_percent(table, 7, libraries.fitted.mean);
-        put_percent(table, 15, libraries.held_out.mean);
-        put_percent(table, 6, libraries.held_out.p90);
-        table << std::setw(10) << libraries.held_out.families << std::setw(8) << libraries.held_out.rows;
-        put_percent(table, 12, libraries.cross_validated_mean);
-        put_percent(table, 6, libraries.cross_validated_p90) << '\n';
+        put_errors(table, errors.libraries);
     }
     return table.str();
 }

@@ -179,12 +179,11 @@ TEST_CASE("without contention no run is slower, by either agent") {
                                Catch::Contains("deadlocks"));
                     return;
                 }
-                // Pieces that are sent as they are made may come to an engine in another order, and orders
-                // are not ranked (mi250x_8, gemm > all_reduce: 1.8e-4 in three schedules).
-                const Pair* pair = workload.pair();
-                const bool sent_as_made =
-                    uses_flags(entry) || (pair != nullptr && pair->order == Order::gemm_first);
-                const double slack = sent_as_made ? 1e-3 : 1e-9;
+                // Pieces that are sent on the way may come to an engine in another order, and orders are not
+                // ranked. Without flags, of all-reduces of mi250x_8 alone: three are 1.8e-4 slower.
+                const bool reordered = agent == "dma" && name == "mi250x_8" && workload.pair() != nullptr &&
+                                       workload.pair()->collective == CollectiveKind::all_reduce;
+                const double slack = uses_flags(entry) ? 1e-3 : reordered ? 2e-4 : 1e-9;
                 // Nor are those of kernels that wait to be launched: one may be late by a launch.
                 const Seconds launch =
                     agent == "cu" ? machine.topology.device().copy_kernel.queued_launch : Seconds();
