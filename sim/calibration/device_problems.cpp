@@ -47,8 +47,7 @@ std::vector<DeviceProblem> device_problems(const std::string& device, const fs::
     std::vector<DeviceProblem> problems;
     const auto has = [&](const std::string& file) { return fs::exists(folder / file); };
     if (device != "h200") return problems;
-    const bool peers = has("two_gpus.jsonl") && has("four_gpus.jsonl") && has("at_once.jsonl");
-    const bool local = has("local.jsonl");
+    const bool peers = has("two_gpus.jsonl") && has("four_gpus.jsonl"), local = has("local.jsonl");
     if (peers) problems.push_back(dma_copies(folder, shown));
     if (peers) problems.push_back(kernel_copies(folder, shown));
     if (local) problems.push_back(local_kernels(folder, shown));
