@@ -11,9 +11,10 @@ namespace {
 
 // A library GEMM whose shape was measured takes the measured time: a heuristic of the library may pick a
 // kernel that is far from the fastest (512x2304x16384 on H200: 53 % slower than tiles and waves allow), which
-// no smooth model knows. What the GEMM asks of the GPU, and what a hot chip adds, is from gemm_tiled, as is
-// all of a shape that was not measured. So a slightly larger GEMM may be predicted to be faster, as it was
-// seen to be.
+// no smooth model knows. Where the library said how many tiles that kernel makes, they are what waits for
+// compute units and what a last wave leaves. What else the GEMM asks of the GPU, and what a hot chip adds, is
+// from gemm_tiled, as is all of a shape that was not measured. So a slightly larger GEMM may be predicted to
+// be faster, as it was seen to be.
 class GemmMeasured final : public CostModel {
 public:
     bool handles(const Task& task) const override { return tiled_->handles(task); }
@@ -27,7 +28,7 @@ public:
             machine.sustained == Seconds() && task.gemm_cus == 0
                 ? cost.body
                 : estimate_gemm(shape, machine.calibration.gemm_for(shape.dtype)).total();
-        const double ratio = found->second / modelled;
+        const double ratio = found->second.time / modelled;
         cost.body = cost.body * ratio;
         for (Demand& demand : cost.demands) {
             const Resource& resource = machine.resources[demand.resource];
@@ -36,10 +37,27 @@ public:
             else
                 demand.amount = std::min(demand.amount, resource.capacity * cost.body.si());
         }
+        const bool masked =
+            task.gemm_cus > 0 && task.gemm_cus < machine.calibration.gemm_for(shape.dtype).compute_units;
+        if (found->second.tiles > 0 && !masked)
+            claim_tiles(*cost.claim, found->second.tiles,
+                        static_cast<int>(machine.topology.device().compute_units));
         return cost;
     }
 
 private:
+    // Waves of a tile a unit, all as long. The library's count has each tile of a split K once, though so
+    // many blocks make it as there are parts: such GEMMs (42 shapes of H200, all of one wave) are modelled to
+    // leave others more units than they do.
+    static void claim_tiles(Claim& claim, int tiles, int units) {
+        const int waves = (tiles + units - 1) / units;
+        const int last = tiles - (waves - 1) * units;
+        const bool leaves_units = waves > 1 && last < units;
+        claim.most = std::min(tiles, units);
+        claim.tail = leaves_units ? (waves - 1.0) / waves : 1.0;
+        claim.tail_units = leaves_units ? last : 0;
+    }
+
     std::unique_ptr<CostModel> tiled_ = make_gemm_tiled();
 };
 

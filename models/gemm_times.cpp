@@ -4,11 +4,34 @@ namespace overlap {
 namespace {
 
 constexpr Range sane_time_us{1e-3, 1e9};
+constexpr std::int64_t most_tiles = 1'000'000'000;
+
+std::string kind_of(DType dtype, bool accumulate) {
+    return name_of(dtype) + (accumulate ? "_accumulated" : "");
+}
+
+/// The table `key` of GEMMs of a kind, if the group has it: `take` is given its rows, with the name and the
+/// shape of each.
+template <class Take>
+void read_table(ConfigObject& group, const std::string& key, DType dtype, bool accumulate, Take&& take) {
+    if (!group.has(key)) return;
+    ConfigObject rows = group.object(key);
+    for (const std::string& name : rows.keys()) {
+        GemmShape shape = parse_shape(name, group.file() + ": /measured_gemms/" + key + ": key");
+        shape.dtype = dtype;
+        shape.accumulate = accumulate;
+        take(rows, name, shape);
+    }
+}
 
 }  // namespace
 
 std::string gemm_times_key(DType dtype, bool accumulate) {
-    return name_of(dtype) + (accumulate ? "_accumulated_us" : "_us");
+    return kind_of(dtype, accumulate) + "_us";
+}
+
+std::string gemm_tiles_key(DType dtype, bool accumulate) {
+    return kind_of(dtype, accumulate) + "_tiles";
 }
 
 GemmTimes read_gemm_times(const std::filesystem::path& path) {
@@ -17,25 +40,31 @@ GemmTimes read_gemm_times(const std::filesystem::path& path) {
 
 GemmTimes read_gemm_times(const ConfigFile& file) {
     ConfigObject config = file.view();
-    GemmTimes times;
-    if (!config.has("measured_gemms")) return times;
+    GemmTimes gemms;
+    if (!config.has("measured_gemms")) return gemms;
     ConfigObject group = config.object("measured_gemms");
     group.object("provenance");
     for (std::size_t type = 0; type < dtype_names.size(); ++type) {
         for (const bool accumulate : {false, true}) {
-            const std::string key = gemm_times_key(static_cast<DType>(type), accumulate);
-            if (!group.has(key)) continue;
-            ConfigObject rows = group.object(key);
-            for (const std::string& name : rows.keys()) {
-                GemmShape shape = parse_shape(name, file.name + ": /measured_gemms/" + key + ": key");
-                shape.dtype = static_cast<DType>(type);
-                shape.accumulate = accumulate;
-                times[shape] = microseconds(rows.number(name, sane_time_us));
-            }
+            const auto dtype = static_cast<DType>(type);
+            const std::string times = gemm_times_key(dtype, accumulate);
+            read_table(group, times, dtype, accumulate,
+                       [&](ConfigObject& rows, const std::string& name, const GemmShape& shape) {
+                           gemms[shape].time = microseconds(rows.number(name, sane_time_us));
+                       });
+            read_table(group, gemm_tiles_key(dtype, accumulate), dtype, accumulate,
+                       [&](ConfigObject& rows, const std::string& name, const GemmShape& shape) {
+                           const std::int64_t tiles = rows.integer(name, 1, most_tiles);
+                           const auto timed = gemms.find(shape);
+                           if (timed == gemms.end())
+                               rows.fail(name, "is " + std::to_string(tiles) + ", expected a shape of " +
+                                                   times + " only");
+                           timed->second.tiles = static_cast<int>(tiles);
+                       });
         }
     }
     group.finish();
-    return times;
+    return gemms;
 }
 
 }  // namespace overlap

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <map>
 
 #include "models/calibration/measurement_file.hpp"
@@ -12,13 +14,34 @@ namespace overlap {
 namespace {
 
 constexpr std::int64_t longest_side = 1 << 24;
+constexpr std::int64_t most_units = 1024;
+constexpr int most_waves = 900'000;  // by 1024 units: as many tiles as a calibration may have
 const std::array<std::string, 2> betas{"0", "1"};
 const std::array<std::string, 2> weights{"warm", "cold"};
 
 struct Sum {
     double us = 0;
     int count = 0;
+    int tiles = 0;  ///< 0: not known
 };
+
+/// Tiles of the kernel that the library chose, from what it said (gemm_cublaslt.cpp: "… waves 1.939394", of a
+/// tile a unit; those of a split K are of one of its parts). 0 where the library doesn't say, as rocBLAS.
+int tiles_of(ConfigObject& line, const MeasurementFile& file) {
+    if (!line.has("algorithm")) return 0;
+    const std::string algorithm = line.text("algorithm"), word = "waves ";
+    const auto at = algorithm.rfind(word);
+    if (at == std::string::npos) return 0;
+    double waves = 0;
+    const char* const end = algorithm.data() + algorithm.size();
+    const auto [rest, error] = std::from_chars(algorithm.data() + at + word.size(), end, waves);
+    if (error != std::errc() || rest != end || !(waves > 0 && waves <= most_waves))
+        line.fail("algorithm", "is '" + algorithm + "', expected a number > 0 and <= " +
+                                   std::to_string(most_waves) + " after 'waves'");
+    ConfigObject machine(file.machine, file.path.string() + ":1");
+    const auto units = static_cast<double>(machine.integer("compute_units", 1, most_units));
+    return std::max(static_cast<int>(std::lround(waves * units)), 1);
+}
 
 void add_to(std::map<GemmShape, Sum, ByShape>& sums, const MeasurementFile& file) {
     for (const Measurement& measurement : file.measurements) {
@@ -32,6 +55,8 @@ void add_to(std::map<GemmShape, Sum, ByShape>& sums, const MeasurementFile& file
         Sum& sum = sums[shape];
         sum.us += line.number("chain_us", positive);
         ++sum.count;
+        // Another GPU or pass might be given another kernel (of no shape so far): the first's tiles are kept.
+        if (const int tiles = tiles_of(line, file); sum.tiles == 0) sum.tiles = tiles;
     }
 }
 
@@ -62,8 +87,11 @@ Json gemm_times_json(const std::filesystem::path& folder, const std::string& sho
                  {"date", date},
                  {"method", "chain_us of GEMMs on all compute units, mean over GPUs and passes"},
                  {"shapes", sums.size()}}}};
-    for (const auto& [shape, sum] : sums)
+    for (const auto& [shape, sum] : sums) {
         group[gemm_times_key(shape.dtype, shape.accumulate)][shape_name(shape)] = rounded(sum.us / sum.count);
+        if (sum.tiles > 0)
+            group[gemm_tiles_key(shape.dtype, shape.accumulate)][shape_name(shape)] = sum.tiles;
+    }
     return group;
 }
 

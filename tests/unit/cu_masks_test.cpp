@@ -110,7 +110,7 @@ TEST_CASE("the mask of a task reaches its cost, with every GEMM model") {
 
 TEST_CASE("a measured GEMM keeps its ratio to the model under a mask") {
     Machine machine = machine_with_library();
-    machine.calibration.gemm_times[two_waves] = microseconds(60);  // the model says 40
+    machine.calibration.gemm_times[two_waves].time = microseconds(60);  // the model says 40
     Task task{two_waves};
     task.gemm_cus = 50;
     CHECK(to_microseconds(CostModels().cost(task, machine).body) == Approx(1.5 * 80));

@@ -295,6 +295,10 @@ TEST_CASE("the schemas reject broken devices, topologies and calibrations", "[co
     require_rejected(calibration, broken(fit, launch, {{"value", 3.0}}), launch);
     require_rejected(calibration, broken(fit, launch + "/value", -3.0), launch + "/value");
     require_rejected(calibration, broken(fit, "/gemm/int3", json::object()), "/gemm");
+    const json gemms = load(kConfigs / "calibrations" / "h200.json");
+    const std::string tiles = "/measured_gemms/bf16_tiles";
+    require_rejected(calibration, broken(gemms, tiles + "/8192x2560x8192", 0), tiles + "/8192x2560x8192");
+    require_rejected(calibration, broken(gemms, tiles + "/8192x2560", 640), "/measured_gemms");
 }
 
 TEST_CASE("the schemas reject broken workloads and run configs", "[configs]") {
