@@ -2,13 +2,16 @@
 //
 // Work on GPU 0, or with everywhere=1 on each of the peers + 1 GPUs: GEMM after GEMM (work=gemm), or kernel
 // copies of 256 MiB within the GPU by one block a compute unit (work=local_copy; m, n, k do not matter).
-// Beside it: streams of copies of `size` (beside.hpp), for about as long. Both for window_us or four GEMMs,
+// Beside it: streams of copies of `size` (beside.hpp), for about as long. Both for window_us or eight GEMMs,
 // the longer. first=copy or gemm starts that one 100 µs before the other. What follows is about GPU 0:
 //
 // Of each repeat, the window in which both sides were busy counts, and in it whole operations alone:
-//   samples            time of a GEMM (or local copy) beside, every one of every repeat, µs
-//   alone_us           the same lane without copies, measured by turns
-//   copy_us            interval between ends of copies of one stream beside; copy_alone_us: without work
+//   samples            mean time of a GEMM (or local copy) beside, one a repeat, µs
+//   deciles_us         least, 1st to 9th decile, and largest of all of them
+//   alone_us           median of the same lane without copies, measured by turns
+//   copy_us            mean interval between ends of copies of one stream beside; copy_deciles_us;
+//                      copy_alone_us: median without work
+//   copy_spread_us     standard deviation of copy_us over repeats
 //   copies_in_window   copies that ended while the work ran, of copies_sent; 0: they starved until then
 //   work_total_us, copies_total_us, both_total_us   medians from release to last end: alone, and both
 // Copies' destinations are poisoned before and compared after.
@@ -19,6 +22,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "models/calibration/hip/beside.hpp"
 #include "models/calibration/hip/gemm_case.hpp"
@@ -82,9 +86,35 @@ void whole_ones(const LaneTimes& lane, double from, double to, std::vector<doubl
 }
 
 struct Collected {
-    std::vector<double> work, work_alone, copy, copy_alone, in_window, window;
+    std::vector<double> work, work_means, work_alone, copy, copy_means, copy_alone, in_window, window;
     std::vector<double> work_total, copies_total, both_total;
 };
+
+double mean(const std::vector<double>& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double standard_deviation(const std::vector<double>& values) {
+    const double middle = mean(values);
+    double sum = 0;
+    for (const double value : values) sum += (value - middle) * (value - middle);
+    return std::sqrt(sum / static_cast<double>(values.size() - 1));
+}
+
+std::vector<double> deciles(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    std::vector<double> at;
+    for (std::size_t tenth = 0; tenth <= 10 && !values.empty(); ++tenth)
+        at.push_back(values[(values.size() - 1) * tenth / 10]);
+    return at;
+}
+
+/// Means of what a repeat adds to `all`, if it adds anything.
+void add_repeat(const std::vector<double>& repeat, std::vector<double>& all, std::vector<double>& means) {
+    if (repeat.empty()) return;
+    all.insert(all.end(), repeat.begin(), repeat.end());
+    means.push_back(mean(repeat));
+}
 
 /// `streams` lanes of copies follow the work of GPU 0.
 void add_beside(const std::vector<LaneTimes>& times, std::size_t streams, Collected& all) {
@@ -94,13 +124,16 @@ void add_beside(const std::vector<LaneTimes>& times, std::size_t streams, Collec
         from = std::max(from, times[i].start);
         to = std::min(to, times[i].end());
     }
-    whole_ones(work, from, to, all.work);
+    std::vector<double> works, copies;
+    whole_ones(work, from, to, works);
     double ended = 0;
     for (std::size_t i = 1; i <= streams; ++i) {
-        whole_ones(times[i], from, to, all.copy);
+        whole_ones(times[i], from, to, copies);
         ended += static_cast<double>(std::count_if(times[i].ends.begin(), times[i].ends.end(),
                                                    [&](double e) { return e <= work.end(); }));
     }
+    add_repeat(works, all.work, all.work_means);
+    add_repeat(copies, all.copy, all.copy_means);
     all.in_window.push_back(ended);
     all.window.push_back(to - from);
     all.both_total.push_back(makespan(times));
@@ -128,7 +161,7 @@ Result run(Machine& machine, const Case& c) {
 
     const double work_us = typical(run_lanes(machine, {works[0]->lane(4)}));
     const double copy_us = typical(run_lanes(machine, besides[0].lanes(4, high)));
-    const double window = std::max(static_cast<double>(c.count("window_us")), 4 * work_us);
+    const double window = std::max(static_cast<double>(c.count("window_us")), 8 * work_us);
     const int work_runs = operations_for(window, work_us), copy_runs = operations_for(window, copy_us);
     std::vector<Lane> workers, copiers, both;
     for (std::size_t gpu = 0; gpu < works.size(); ++gpu) {
@@ -153,11 +186,13 @@ Result run(Machine& machine, const Case& c) {
     for (const Beside& beside : besides) beside.expect();
 
     Result result;
-    result.samples = all.work;
-    result.more.add("alone_us", median(all.work_alone))
+    result.samples = all.work_means;
+    result.more.add("deciles_us", deciles(all.work))
+        .add("alone_us", median(all.work_alone))
         .add("alone_p90_us", percentile_90(all.work_alone))
-        .add("copy_us", median(all.copy))
-        .add("copy_p90_us", percentile_90(all.copy))
+        .add("copy_us", mean(all.copy))
+        .add("copy_spread_us", standard_deviation(all.copy_means))
+        .add("copy_deciles_us", deciles(all.copy))
         .add("copy_alone_us", median(all.copy_alone))
         .add("copy_streams", static_cast<std::int64_t>(streams))
         .add("copies_in_window", median(all.in_window))

@@ -21,6 +21,9 @@ BESIDE = ["1024 n=2560 k=8192", "4096 n=2560 k=8192", "8192 n=7168 k=8192", "819
 # More of them, which no fit has.
 MORE = ["2048 n=2560 k=8192", "2048 n=7168 k=8192", "4096 n=5120 k=5120", "8192 n=2560 k=8192", "4096 n=4608 k=12288",
         "1024 n=7168 k=4096", "512 n=2560 k=8192"]
+# Looked at last.
+UNSEEN = ["8192 n=3584 k=8192", "3072 n=4096 k=6144", "16384 n=5120 k=4096", "2048 n=8192 k=2048", "1536 n=16384 k=4096",
+          "6144 n=6144 k=12288"]
 GEMM_US = dict(zip(BESIDE + MORE, [61, 219, 1212, 198, 1567, 115, 310, 300, 430, 640, 95, 35]))  # on an H200, roughly
 ROWS = [("1KiB", "8KiB"), ("2KiB", "16KiB"), ("4KiB", "16KiB"), ("8KiB", "32KiB")]
 
@@ -144,10 +147,30 @@ def four_gpus():
     yield "interference work=local_copy m=0 n=0 k=0 peers=3 beside=cu_in,cu_out,cu_push blocks=8"
 
 
-def more_shapes():
-    for shape in MORE:
+def beside():
+    yield "# Kernels that wait for units beside GEMMs."
+    for shape in BESIDE:
+        yield f"interference m={shape} beside=local_cu blocks=8,16,32"
+        yield f"interference m={shape} peers=1,3 beside=cu_in,cu_push blocks=8,16,32"
+        yield f"interference m={shape} peers=1,3 beside=cu_in blocks=16 everywhere=1"
+        yield f"interference m={shape} peers=3 beside=cu_in blocks=8 everywhere=1"
+    for shape in BESIDE[1:3]:
+        yield f"interference m={shape} beside=cu_in blocks=16 size=4MiB,16MiB,256MiB"
+        yield f"interference m={shape} beside=cu_in,cu_push blocks=16 first=both,copy,gemm priority=normal,high"
+
+
+def of_shapes(shapes):
+    for shape in shapes:
         yield f"interference m={shape} beside=cu_in,cu_push blocks=8,16,32 size=16MiB,64MiB peers=1,3"
         yield f"interference m={shape} beside=local_cu blocks=8,16,32 size=16MiB,64MiB"
+
+
+def more_shapes():
+    return of_shapes(MORE)
+
+
+def unseen():
+    return of_shapes(UNSEEN)
 
 
 def residency():
@@ -187,7 +210,7 @@ def at_once():
 
 
 def main():
-    for make in (gemm, local, two_gpus, four_gpus, more_shapes, residency, at_once):
+    for make in (gemm, local, two_gpus, four_gpus, beside, more_shapes, unseen, residency, at_once):
         path = Path(__file__).with_name(make.__name__ + ".cases")
         path.write_text("# Written by generate.py; the format is described in ../README.md.\n" + "\n".join(make()) + "\n")
 
