@@ -4,8 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "models/gemm_model.hpp"
-
 namespace overlap {
 
 namespace {
@@ -46,20 +44,10 @@ void disturb_gemms(const CopyWork& copy, const Machine& machine, Cost& cost) {
     });
 }
 
-/// Between 2 waves, which are dealt beforehand, and 8, which are not (H200, cuBLASLt 13.1): their geometric
-/// mean.
-constexpr double few_waves = 4;
-
-bool has_few_waves(const GemmShape& shape, const Machine& machine) {
-    if (!machine.calibration.gemm.contains(shape.dtype)) return false;
-    return estimate_gemm(shape, machine.calibration.gemm_for(shape.dtype)).waves <= few_waves;
-}
-
-void disturb_copies(int gpu, const GemmShape& shape, const Machine& machine, Cost& cost) {
+void disturb_copies(int gpu, const Machine& machine, Cost& cost) {
     const DeviceSpec::Interference& losses = machine.topology.device().interference;
     const ResourceTable& resources = machine.resources;
-    const bool slowed = losses.gemm_slowed_beside_dma > 0 || losses.gemm_slowed_beside_copy_kernels > 0 ||
-                        (losses.few_waves_lost_to_kernels > 0 && has_few_waves(shape, machine));
+    const bool slowed = losses.gemm_slowed_beside_dma > 0 || losses.gemm_slowed_beside_copy_kernels > 0;
     if (slowed) cost.demands.push_back({resources.clock(gpu), cost.body.si()});
     if (losses.dma_lost_to_compute == 0) return;
     for (int turn = 0; turn < resources.dma_engines_in_use(); ++turn) {
@@ -76,14 +64,41 @@ Residency residency_beside_gemms(TaskKind kind, const DeviceSpec& device, bool l
                                                                         : device.launch.residency;
 }
 
-/// A kernel that holds units needs just these; one that shares them starts with any, and a tiled GEMM takes
-/// no more than it has tiles for.
+/// A kernel of larger tiles has fewer stages of operands in its shared memory, and leaves more of the unit's
+/// first-level cache.
+Bytes cache_left_by(const GemmShape& gemm, int tiles, const DeviceSpec& device) {
+    const double elements = static_cast<double>(gemm.m * gemm.n * gemm.batch) / tiles;
+    const DeviceSpec::CopyKernel& kernel = device.copy_kernel;
+    return elements > kernel.large_tile ? kernel.cache_beside_large_tiles : kernel.cache_beside_gemms;
+}
+
+/// Thread blocks of a copy kernel, where they wait for units: several share one rather than wait longer.
+void claim_for_blocks(ResourceId units, int blocks, const DeviceSpec& device, Cost& cost) {
+    const int together = device.copy_kernel.blocks_per_unit;
+    cost.claim = {units, (blocks + together - 1) / together, blocks};
+    cost.claim->fixed = true;
+    const auto of_units = [&](const Hold& hold) { return hold.resource == units; };
+    cost.holds.erase(std::remove_if(cost.holds.begin(), cost.holds.end(), of_units), cost.holds.end());
+}
+
+/// A kernel that holds units needs just these; one that shares them starts with any. A tiled GEMM takes no
+/// more than it has tiles for, and one whose thread blocks persist works through them with what it gets.
 void claim_compute_units(const Task& task, const Machine& machine, bool library_runs, Cost& cost) {
     const Residency residency = residency_beside_gemms(task.kind(), machine.topology.device(), library_runs);
     const ResourceId units = machine.resources.compute_units(task.gpu);
     const std::optional<Claim> of_tiles = std::exchange(cost.claim, std::nullopt);
     if (residency == Residency::shared) return;
     const bool tiled = residency == Residency::tiled;
+    if (const auto* copy = std::get_if<CopyWork>(&task.work);
+        copy != nullptr && machine.topology.device().copy_kernel.blocks_per_unit > 1)
+        return claim_for_blocks(units, std::max(copy->cus, 1), machine.topology.device(), cost);
+    if (of_tiles && residency == Residency::persistent) {
+        cost.claim = of_tiles;
+        cost.claim->tail = 1;  // its tiles say so
+        if (const auto* gemm = std::get_if<GemmShape>(&task.work))
+            cost.claim->cache_left = cache_left_by(*gemm, of_tiles->tiles, machine.topology.device());
+        return;
+    }
     for (const Hold& hold : cost.holds)
         if (hold.resource == units)
             cost.claim = {units, static_cast<int>(hold.units), static_cast<int>(hold.units), false};
@@ -92,6 +107,10 @@ void claim_compute_units(const Task& task, const Machine& machine, bool library_
         const int all = machine.resources[units].units;
         const int allowed = task.gemm_cus > 0 ? std::min(task.gemm_cus, all) : all;
         cost.claim = tiled && of_tiles ? *of_tiles : Claim{units, 1, allowed};
+        const double needed = cost.body > Seconds() ? std::ceil(demand.amount / cost.body.si()) : 1;
+        if (residency == Residency::persistent)
+            cost.claim->least = std::clamp(static_cast<int>(needed), 1, allowed);
+        cost.claim->tiles = 0;
         cost.claim->yields = tiled;
     }
 }
@@ -105,10 +124,7 @@ void add_interference(const Task& task, const Machine& machine, Cost& cost, bool
     const bool kernel = copy == nullptr || copy->agent == Agent::cu;
     if (kernel) claim_compute_units(task, machine, library_runs, cost);
     if (copy != nullptr) disturb_gemms(*copy, machine, cost);
-    if (copy != nullptr && kernel && device.interference.few_waves_lost_to_kernels > 0)
-        cost.holds.push_back(
-            {machine.resources.clock(task.gpu), device.interference.few_waves_lost_to_kernels, false});
-    if (const auto* gemm = std::get_if<GemmShape>(&task.work)) disturb_copies(task.gpu, *gemm, machine, cost);
+    if (task.kind() == TaskKind::gemm) disturb_copies(task.gpu, machine, cost);
     if (device.interference.weights.empty()) return;
     for (Demand& demand : cost.demands) {
         const auto kind = static_cast<std::size_t>(machine.resources[demand.resource].kind);
@@ -122,6 +138,7 @@ void remove_contention(const Machine& machine, Cost& cost) {
     cost.body = isolated_body(cost, machine.resources);
     // Kernels beside a pull make its end seen at once; without contention it is, kernels or not.
     cost.polling.reset();
+    cost.crowding.reset();
     const auto shared_by_both = [&](const Demand& demand) {
         const ResourceKind kind = machine.resources[demand.resource].kind;
         return kind == ResourceKind::compute_units || kind == ResourceKind::hbm ||

@@ -18,14 +18,14 @@ namespace overlap {
 ///   rate;
 /// - gemm_slowed_beside_…: the top rate of GEMMs is less by the stated share while there is any such copy
 ///   (the clock, where power is the limit);
-/// - few_waves_lost_to_kernels: a GEMM of at most 4 waves deals its tiles to all compute units beforehand, so
-///   while copy kernels hold any of them, few or many, its rate is less by the stated share (about a half:
-///   what is missing runs after the rest). Longer ones lose just what is held;
 /// - weights of task classes on a resource: ratios of their shares where it is short;
 /// - residency: with GEMMs that keep their compute units, a kernel launched beside one waits for units to
 ///   come free before it starts. A tiled GEMM has as many units as tiles that are left to begin, so its last
 ///   wave leaves some, and it gives units to a kernel of higher priority as tiles end (taken to be at once).
-///   Ignored: the units that a last wave leaves don't slow it when they are held.
+///   Ignored: the units that a last wave leaves don't slow it when they are held. A persistent one has all
+///   its tiles at once and works through them with the units that it gets (sim/engine/tile_waves.hpp); thread
+///   blocks of a copy that has waited share units, at a lower rate, with what cache the GEMM leaves
+///   (Crowding); a kernel that streams memory waits for as many units as feed that;
 ///
 /// `library_runs`: whether a library's collective is among the tasks; if not, no GEMM claims units for its
 /// sake.

@@ -40,6 +40,25 @@ struct Claim {
     /// From this share of the body on it keeps `tail_units` at most: a last wave of tiles that leaves units.
     double tail = 1;
     int tail_units = 0;
+    /// What it is given as it starts is all it gets, and where it had to wait, `least`: thread blocks that
+    /// share units rather than wait.
+    bool fixed = false;
+    /// Not 0: the body is so many tiles, `waves` of them one after the other where it has `most` units from
+    /// its start. Units that it lacks make it longer, not slower (sim/engine/tile_waves.hpp).
+    int tiles = 0;
+    int waves = 0;
+    /// Of such a task: the first-level cache that its thread blocks leave of a unit, also to kernels that
+    /// wait for the unit and begin as it comes free: the cache is not divided anew then. 0: all that they
+    /// need.
+    Bytes cache_left = {};
+};
+
+/// Of a kernel whose thread blocks share units where they have to wait for them (Claim::fixed).
+struct Crowding {
+    Seconds unit;     ///< its body on one unit that has a single block
+    double share;     ///< of that rate where they share it …
+    Bytes in_flight;  ///< … or less: the cache that is left, by what the loads of such a unit take; 0: any is
+                      ///< enough
 };
 
 /// How the end of a body is seen where nobody is told of it: by polls, `first` after the task's stream began
@@ -72,6 +91,7 @@ struct Cost {
     Seconds setup;
     Seconds switch_over;  ///< more of it, where what it claims has served another stream before
     Seconds body;         ///< at the top rate; demands may make it longer
+    std::optional<Crowding> crowding;
     Seconds completion;
     /// Not 0: a GPU sees the ends of such tasks one after another, at least so far apart.
     Seconds completions_apart;

@@ -46,9 +46,7 @@ public:
     }
 
 private:
-    // Waves of a tile a unit, all as long. The library's count has each tile of a split K once, though so
-    // many blocks make it as there are parts: such GEMMs (42 shapes of H200, all of one wave) are modelled to
-    // leave others more units than they do.
+    // Waves of a tile a unit, all as long.
     static void claim_tiles(Claim& claim, int tiles, int units) {
         const int waves = (tiles + units - 1) / units;
         const int last = tiles - (waves - 1) * units;
@@ -56,6 +54,8 @@ private:
         claim.most = std::min(tiles, units);
         claim.tail = leaves_units ? (waves - 1.0) / waves : 1.0;
         claim.tail_units = leaves_units ? last : 0;
+        claim.tiles = tiles;
+        claim.waves = waves;
     }
 
     std::unique_ptr<CostModel> tiled_ = make_gemm_tiled();

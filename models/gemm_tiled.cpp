@@ -46,6 +46,8 @@ private:
     // A unit for each tile, and those that a last wave leaves are given back as it begins.
     static Claim claim_of(const GemmEstimate& estimate, ResourceId resource, int units) {
         Claim claim{resource, 1, units};
+        claim.tiles = std::max(static_cast<int>(std::ceil(estimate.waves * units - 1e-6)), 1);
+        claim.waves = (claim.tiles + units - 1) / units;
         if (estimate.waves < 1) claim.most = std::max(static_cast<int>(std::ceil(estimate.waves * units)), 1);
         if (estimate.last_wave < 1) {
             claim.tail = estimate.last_wave;

@@ -22,7 +22,7 @@ struct ByShape {
 /// One library GEMM, measured alone.
 struct MeasuredGemm {
     Seconds time;   ///< of the kernel, run back to back, mean over GPUs
-    int tiles = 0;  ///< that the library cut C into, a split K's counted once; 0: not known
+    int tiles = 0;  ///< that the library cut C into, one a part of a split K; 0: not known
 };
 
 using GemmTimes = std::map<GemmShape, MeasuredGemm, ByShape>;

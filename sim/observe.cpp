@@ -24,6 +24,8 @@ Utilisation utilisation_of(std::span<const Cost> costs, const EngineResult& simu
         for (const Demand& demand : costs[id].demands) used[demand.resource] += demand.amount;
         const double length = body_of(simulated.tasks[id]).length.si();
         for (const Hold& hold : costs[id].holds) used[hold.resource] += hold.units * length;
+        if (const auto& claim = costs[id].claim; claim && claim->fixed)
+            used[claim->resource] += claim->most * length;
     }
     const auto mean_share = [&](ResourceKind kind) {
         double sum = 0;
@@ -76,6 +78,7 @@ double units_of(const Task& task, const Cost& cost, Seconds length, ResourceId c
     if (task.kind() == TaskKind::copy || task.kind() == TaskKind::collective) {
         for (const Hold& hold : cost.holds)
             if (hold.resource == compute_units) units += hold.units;
+        if (units == 0 && cost.claim && cost.claim->resource == compute_units) units = cost.claim->most;
     } else if (task.kind() == TaskKind::reduce && task.stream == local_stream && length > Seconds()) {
         for (const Demand& demand : cost.demands)
             if (demand.resource == compute_units) units += demand.amount / length.si();

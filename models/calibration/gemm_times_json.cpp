@@ -25,8 +25,18 @@ struct Sum {
     int tiles = 0;  ///< 0: not known
 };
 
-/// Tiles of the kernel that the library chose, from what it said (gemm_cublaslt.cpp: "… waves 1.939394", of a
-/// tile a unit; those of a split K are of one of its parts). 0 where the library doesn't say, as rocBLAS.
+/// Into how many parts the library split K, as it said; 1 where it did not say.
+int parts_of(const std::string& algorithm) {
+    const std::string word = "splitk ";
+    const auto at = algorithm.find(word);
+    int parts = 1;
+    if (at != std::string::npos)
+        std::from_chars(algorithm.data() + at + word.size(), algorithm.data() + algorithm.size(), parts);
+    return std::clamp(parts, 1, 1024);
+}
+
+/// Tiles of the kernel that the library chose, from what it said (gemm_cublaslt.cpp: "… splitk 3 … waves
+/// 0.272727", of a tile a unit for each part of K). 0 where the library doesn't say, as rocBLAS.
 int tiles_of(ConfigObject& line, const MeasurementFile& file) {
     if (!line.has("algorithm")) return 0;
     const std::string algorithm = line.text("algorithm"), word = "waves ";
@@ -40,7 +50,7 @@ int tiles_of(ConfigObject& line, const MeasurementFile& file) {
                                    std::to_string(most_waves) + " after 'waves'");
     ConfigObject machine(file.machine, file.path.string() + ":1");
     const auto units = static_cast<double>(machine.integer("compute_units", 1, most_units));
-    return std::max(static_cast<int>(std::lround(waves * units)), 1);
+    return std::max(static_cast<int>(std::lround(waves * units)), 1) * parts_of(algorithm);
 }
 
 void add_to(std::map<GemmShape, Sum, ByShape>& sums, const MeasurementFile& file) {

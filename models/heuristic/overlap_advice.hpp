@@ -15,17 +15,14 @@ inline Advice advise_library(const Machine& machine, const Operator& op) {
     if (f[push_over_pull] < 1.001) {
         return advice_of(23, by_waves, 4, least);  // uniform_unfused_2d by cu, steps of 4 waves or more
     }
-    if (f[p2p_over_best] < 1.073) {
-        if (f[dma_over_kernels] < 0.98) {
-            if (f[comm_over_gemm_cu] < 1.41) {
-                return advice_of(2, uncut, 0, least);  // shard_p2p by dma
-            }
-            return advice_of(6, balanced, 4, least);  // ring_chunked gemm=chunk by dma, chunks ~ sqrt(shorter / 4 latencies)
+    if (f[dma_over_kernels] < 0.9768) {
+        if (f[dma_over_kernels] < 0.803) {
+            return advice_of(6, fixed, 4, least);  // ring_chunked gemm=chunk by dma, 4 chunks
         }
-        return advice_of(11, by_size, 0.5, least);  // uniform_fused_1d by cu, transfers of 0.5 latencies or more
-    }
-    if (f[output_over_gemm] < 0.0572) {
-        return advice_of(1, uncut, 0, least);  // serial by cu
+        if (f[comm_over_gemm_cu] < 1.41) {
+            return advice_of(2, uncut, 0, least);  // shard_p2p by dma
+        }
+        return advice_of(6, balanced, 4, least);  // ring_chunked gemm=chunk by dma, chunks ~ sqrt(shorter / 4 latencies)
     }
     return advice_of(11, by_size, 0.5, least);  // uniform_fused_1d by cu, transfers of 0.5 latencies or more
 }
@@ -41,16 +38,7 @@ inline Advice advise_any(const Machine& machine, const Operator& op) {
         return advice_of(15, by_waves, 4, least);  // uniform_unfused_1d by cu, steps of 4 waves or more
     }
     if (f[fused_over_best] < 1.133) {
-        if (f[output_over_gemm] < 0.05054) {
-            if (f[waves] < 0.513) {
-                return advice_of(26, fixed, 1, least);  // flag_gated by dma, 1 chunks
-            }
-            if (f[p2p_over_best] < 1.07) {
-                return advice_of(26, fixed, 1, least);  // flag_gated by dma, 1 chunks
-            }
-            return advice_of(1, uncut, 0, least);  // serial by cu
-        }
-        if (f[intensity] < 2.14) {
+        if (f[gemm_over_latency] < 3.29) {
             return advice_of(11, estimated, 0, least);  // uniform_fused_1d by cu, chunks by estimate
         }
         return advice_of(26, fixed, 1, least);  // flag_gated by dma, 1 chunks

@@ -94,7 +94,7 @@ private:
                 cost.units_busy,
                 cost.traffic / time,
                 machine_.dependency,
-                cost.waves <= 4,  // few_waves of models/contention.cpp
+                cost.waves <= 4,  // between 2, whose tiles are all dealt beforehand, and 8, whose are not
                 0,
                 0,
                 {-1, -1, -1}};

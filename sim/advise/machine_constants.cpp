@@ -122,7 +122,8 @@ MachineConstants::MachineConstants(const std::string& topology, const ConfigFold
     common_.units_lost_to_kernels = lost.compute_lost_to_copy_kernels;
     common_.slowed_beside_dma = lost.gemm_slowed_beside_dma;
     common_.slowed_beside_kernels = lost.gemm_slowed_beside_copy_kernels;
-    common_.few_waves_lost = lost.few_waves_lost_to_kernels;
+    // Tiles are kept for the units that copies hold (sim/engine/tile_waves.hpp).
+    common_.few_waves_lost = device.launch.residency == Residency::persistent ? 0.5 : 0;
     common_.dma_lost = lost.dma_lost_to_compute;
     common_.engines_shared = turns > 1;
     common_.unordered = dma.order == QueueOrder::unspecified;

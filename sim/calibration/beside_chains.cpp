@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "models/streaming.hpp"
 #include "sim/calibration/peer_copies.hpp"
@@ -18,8 +19,10 @@ constexpr std::int64_t most = 1 << 24;
 const Bytes local_work(256.0 * (1 << 20));
 const Seconds head_start = microseconds(100);
 constexpr double window_us = 2000;  // the microbenchmark takes 5000; more of the same
+constexpr double long_window_us = 5000;
 constexpr int event_streams = 1000;
-constexpr int least_runs = 3, most_runs = 150, trial_runs = 4, work_runs = 4, late_gemms = 6;
+constexpr int least_runs = 3, most_runs = 150, trial_runs = 4, work_runs = 4, long_work_runs = 8,
+              late_gemms = 6;
 /// Orders that a machine leaves open: of many copies at once there are more.
 constexpr std::uint64_t few_seeds = 2, many_seeds = 7;
 
@@ -120,14 +123,18 @@ private:
         } else if (is.kind() == TaskKind::gemm && beside_.work_units > 0 && cost.claim) {
             // Kernels find units beside it, and take none of its own.
             cost.claim->most = std::min(cost.claim->most, beside_.work_units);
+            cost.claim->waves = (cost.claim->tiles + beside_.work_units - 1) / beside_.work_units;
             drop(cost, ResourceKind::clock);
         } else if (is.stream != compute_stream && is.kind() == TaskKind::local_copy && beside_.blocks > 0) {
-            cost.body = streamed(is.work, machine_.topology.device(), beside_.blocks).body;
+            const DeviceSpec& device = machine_.topology.device();
+            const int together = device.copy_kernel.blocks_per_unit;
+            const int crowded = (beside_.blocks + together - 1) / together;
+            cost.body = streamed(is.work, device, beside_.blocks).body;
+            cost.crowding = {streamed(is.work, device, 1).body, device.copy_kernel.crowded_rate,
+                             device.copy_kernel.local_loads};
             drop(cost, ResourceKind::compute_units);
-            const double share = machine_.topology.device().copy_kernel.units_per_block;
-            const int held = std::max(1, static_cast<int>(std::lround(beside_.blocks * share)));
-            cost.holds = {{units, static_cast<double>(held)}};
-            if (cost.claim) cost.claim = Claim{units, held, held};
+            cost.claim = Claim{units, crowded, beside_.blocks};
+            cost.claim->fixed = true;
         }
     }
 
@@ -145,6 +152,12 @@ double median(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     const std::size_t half = values.size() / 2;
     return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+double mean(const std::vector<double>& values) {
+    return values.empty()
+               ? 0
+               : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 /// Durations of tasks of a lane that ran between `from` and `to` and were not its first.
@@ -222,7 +235,8 @@ Beside read_beside(ConfigObject& line) {
 BesideTimes predict_beside(const Beside& beside, const Machine& machine) {
     BesideTimes times;
     times.work_alone = alone(beside, machine, false, trial_runs);
-    const double window = std::max(window_us, work_runs * times.work_alone);
+    const double window = beside.waits() ? std::max(long_window_us, long_work_runs * times.work_alone)
+                                         : std::max(window_us, work_runs * times.work_alone);
     const int copy_runs = runs_for(window, alone(beside, machine, true, trial_runs));
     times.copy_alone = alone(beside, machine, true, copy_runs);
 
@@ -245,8 +259,11 @@ BesideTimes predict_beside(const Beside& beside, const Machine& machine) {
         add_whole(run, work, from, to, work_us);
         for (const Lane& lane : copies) add_whole(run, lane, from, to, copy_us);
     }
-    times.work = median(work_us);
-    times.copy = median(copy_us);
+    const auto typical = [&](const std::vector<double>& us) {
+        return beside.waits() ? mean(us) : median(us);
+    };
+    times.work = typical(work_us);
+    times.copy = typical(copy_us);
     return times;
 }
 

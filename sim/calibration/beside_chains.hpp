@@ -26,6 +26,9 @@ struct Beside {
     std::string topology() const { return peers == 1 ? "h200_2" : "h200_4"; }
     bool by_dma() const { return kind.find("dma") != std::string::npos && !local(); }
     bool local() const { return kind.starts_with("local"); }
+    /// Kernels that wait for units beside a GEMM on all of them get in by turns sooner and later: of their
+    /// times and the GEMMs', means count, of all others medians.
+    bool waits() const { return own_kernels() && work_units == 0 && std::holds_alternative<GemmShape>(work); }
     /// By kernels on GPU 0, which compete with its work for compute units.
     bool own_kernels() const { return !by_dma() && !kind.ends_with("out"); }
 };

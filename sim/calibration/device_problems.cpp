@@ -70,8 +70,7 @@ std::vector<DeviceCalibration> calibrate_device(const Calibration& gemms, const 
     for (const DeviceProblem& problem : problems)
         for (const DeviceParameter& parameter : problem.parameters)
             if (!parameter.of_several_gpus) known[parameter.name()] = parameter.start;
-    // Factors are of GEMMs as the model has them, so that they don't depend on which shapes were measured.
-    const MachineMaker machines({gemms.device, gemms.gemm, {}}, configs);
+    const MachineMaker machines(gemms, configs);
     std::vector<DeviceCalibration> result;
     for (DeviceProblem& problem : problems) {
         result.push_back(calibrate(std::move(problem), [&](const DeviceValues& values) {

@@ -12,7 +12,10 @@ const std::string work_side = "work beside copies", copy_side = "copies beside w
                   late = "late copies, wait and copy";
 const std::array<std::string, 4> groups{"  DMA", "  kernels of peers", "  own kernels, units left to them",
                                         "  own kernels, GEMM on all units"};
-const std::string unseen = "  own kernels, GEMM on all units, seven more shapes";
+/// Files of other shapes, which are only judged, and their classes.
+const std::map<std::string, std::string> judged{
+    {"more_shapes.jsonl", "  own kernels, GEMM on all units, seven more shapes"},
+    {"unseen.jsonl", "  own kernels, GEMM on all units, six shapes looked at last"}};
 
 /// Which of `groups`.
 const std::string& group_of(const Beside& beside) {
@@ -31,7 +34,7 @@ struct Mean {
 
 struct Case {
     Beside beside;
-    bool seen;  ///< its GEMM shape is one that the model was made with
+    std::string judged;  ///< its class, if it is in no fit
     Mean work, copy;
 };
 
@@ -42,16 +45,16 @@ std::vector<DeviceParameter> parameters() {
              "units idle"},
             {"interference", "compute_lost_to_copy_kernels", 0.1, 1.5, share,
              "estimate: GEMMs take 2.5 % longer while a peer's kernels pull, and leave 3 % of units idle"},
-            {"interference", "few_waves_lost_to_kernels", 0.52, 1.2, share,
-             "estimate: GEMMs of two waves take 1.9 to 2.3 times as long beside pulls from three peers"}};
+            {"interference", "gemm_slowed_beside_copy_kernels", 0.03, 2, share,
+             "estimate: GEMMs of 8 to 14 waves take 1 to 5 % longer beside copies of 64 MiB by kernels of "
+             "their GPU than "
+             "the units that these hold explain"}};
 }
 
-/// Both sides of a case. The fit has GEMMs beside copies of 64 MiB, without those where a copy waits for
-/// longer than it takes: there the order of launches decides, not the parameters here.
+/// Both sides of a case. The fit has GEMMs beside copies of 64 MiB.
 void add_rows(const Case& one, DeviceProblem& problem) {
     const Beside& beside = one.beside;
-    const bool steady = !beside.own_kernels() || (beside.peers > 1 && !beside.local());
-    const bool fitted = one.seen && steady && std::holds_alternative<GemmShape>(beside.work) &&
+    const bool fitted = one.judged.empty() && std::holds_alternative<GemmShape>(beside.work) &&
                         beside.size.si() == 64.0 * (1 << 20) && !beside.everywhere &&
                         beside.work_units == 0 && beside.kind != "dma_in_memcpy";
     const auto add = [&](const Mean& measured, const std::string& side, bool of_work) {
@@ -59,9 +62,9 @@ void add_rows(const Case& one, DeviceProblem& problem) {
         const std::string suffix = of_work ? ", work" : ", copies";
         problem.rows.push_back(
             {.name = beside.name() + ", " + side,
-             .family = one.seen ? beside.work_name() : "shapes in no fit",
-             .classes =
-                 one.seen ? std::vector{side, group_of(beside) + suffix} : std::vector{unseen + suffix},
+             .family = one.judged.empty() ? beside.work_name() : "shapes in no fit",
+             .classes = one.judged.empty() ? std::vector{side, group_of(beside) + suffix}
+                                           : std::vector{one.judged + suffix},
              .measured = measured.value(),
              .weight = fitted && of_work ? 1.0 : 0.0,
              .predict = [beside, of_work](const Machines& machines) {
@@ -104,7 +107,7 @@ DeviceProblem interference_factors(const std::filesystem::path& folder, const st
                           .rows = {},
                           .classes = {},
                           .families = "GEMM shape",
-                          .file = shown + "/local.jsonl, two_gpus.jsonl, four_gpus.jsonl",
+                          .file = shown + "/local.jsonl, two_gpus.jsonl, four_gpus.jsonl, beside.jsonl",
                           .date = {},
                           .quantity = "factor (late copies: time)",
                           .unit = "1; us"};
@@ -112,13 +115,16 @@ DeviceProblem interference_factors(const std::filesystem::path& folder, const st
         problem.classes.push_back(side);
         for (const std::string& group : groups)
             problem.classes.push_back(group + (side == work_side ? ", work" : ", copies"));
-        problem.classes.push_back(unseen + (side == work_side ? ", work" : ", copies"));
+        for (const auto& [file, name] : judged)
+            problem.classes.push_back(name + (side == work_side ? ", work" : ", copies"));
     }
     problem.classes.push_back(late);
     std::map<std::string, Case> cases;
-    for (const std::string name : {"local.jsonl", "two_gpus.jsonl", "four_gpus.jsonl", "more_shapes.jsonl"}) {
-        const bool seen = name != "more_shapes.jsonl";  // only judged, and not everybody has it
-        if (!seen && !std::filesystem::exists(folder / name)) continue;
+    // Those of kernels that wait for units of a GEMM have been measured anew, with means (Beside::waits).
+    for (const std::string name : {"local.jsonl", "two_gpus.jsonl", "four_gpus.jsonl", "beside.jsonl",
+                                   "more_shapes.jsonl", "unseen.jsonl"}) {
+        const bool anew = name == "beside.jsonl", seen = !judged.contains(name);
+        if (!seen && !std::filesystem::exists(folder / name)) continue;  // not everybody has it
         const MeasurementFile file = read_measurements(folder / name);
         if (seen) problem.date = file.date();
         for (const Measurement& measurement : file.measurements) {
@@ -127,7 +133,9 @@ DeviceProblem interference_factors(const std::filesystem::path& folder, const st
             if (measurement.kind != "interference") continue;
             ConfigObject line = file.view(measurement);
             const Beside beside = read_beside(line);
-            Case& one = cases.try_emplace(beside.name(), Case{beside, seen, {}, {}}).first->second;
+            if (beside.waits() && seen && !anew) continue;
+            Case& one = cases.try_emplace(beside.name(), Case{beside, seen ? "" : judged.at(name), {}, {}})
+                            .first->second;
             const auto ratio = [&](const std::string& time, const std::string& alone, Mean& mean) {
                 if (!line.raw(time).is_null() && !line.raw(alone).is_null())
                     mean.add(line.number(time, positive) / line.number(alone, positive));

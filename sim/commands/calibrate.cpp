@@ -92,9 +92,10 @@ std::string calibrate_from_measurements(const CalibrateFlags& flags, const std::
     write_groups(flags.out, device,
                  {{"gemm", measured_gemm_json(calibrations, shown(folder))},
                   {"measured_gemms", gemm_times_json(folder, shown(folder))}});
+    const fs::path written = fs::path(flags.out) / (device + ".json");
     const std::vector<DeviceCalibration> copies =
-        calibrate_device({device, read_gemm_calibration(fs::path(flags.out) / (device + ".json")), {}},
-                         folder, shown(folder), ConfigFolder::standard());
+        calibrate_device({device, read_gemm_calibration(written), read_gemm_times(written)}, folder,
+                         shown(folder), ConfigFolder::standard());
     write_groups(flags.out, device, device_groups(copies));
     std::ostringstream out;
     for (const MeasuredCalibration& calibration : calibrations) {

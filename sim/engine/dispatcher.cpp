@@ -18,14 +18,14 @@ Handoff handoff(const TaskGraph& graph, const Edge& edge) {
 }  // namespace
 
 Dispatcher::Dispatcher(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
-                       std::uint64_t seed)
+                       std::uint64_t seed, UnitPools::Progress progress)
     : costs_(costs),
       states_(graph.size()),
       successors_(graph.edge_count()),
       first_successor_(graph.size() + 1),
       hands_over_(graph.size()),
       next_in_stream_(graph.size()),
-      pools_(graph, costs, resources, seed) {
+      pools_(graph, costs, resources, seed, std::move(progress)) {
     add_stops(graph);
     if (std::any_of(costs.begin(), costs.end(), [](const Cost& c) { return c.queued_launch > Seconds(); })) {
         launchers_.resize(static_cast<std::size_t>(graph.gpus()));
@@ -134,12 +134,26 @@ void Dispatcher::begin_launch(TaskId task) {
 
 double Dispatcher::next_stop(TaskId task) const {
     const State& state = states_[task];
-    return state.stop == state.last_stop ? 1.0 : stops_[state.stop].at;
+    const double end = has_tiles(task) ? pools_.next_wave(task) : 1.0;
+    return state.stop == state.last_stop ? end : std::min(stops_[state.stop].at, end);
+}
+
+bool Dispatcher::is_numbered(TaskId task) const {
+    const State& state = states_[task];
+    return state.stop != state.last_stop && stops_[state.stop].at == next_stop(task);
+}
+
+bool Dispatcher::ends_next(TaskId task) const {
+    return states_[task].stop == states_[task].last_stop && (!has_tiles(task) || pools_.ends_next_wave(task));
 }
 
 const Dispatcher::Next& Dispatcher::reached(TaskId task) {
     clear();
     State& state = states_[task];
+    if (!is_numbered(task)) {
+        if (pools_.go_on(task)) next_.resume.push_back(task);
+        return next_;
+    }
     const auto& claim = costs_[task].claim;
     if (claim && claim->tail < 1 && claim->tail == stops_[state.stop].at)
         pools_.keep(task, claim->tail_units);
@@ -198,7 +212,7 @@ const Dispatcher::Next& Dispatcher::flagged(TaskId task, std::size_t stop) {
 
 const Dispatcher::Next& Dispatcher::settle() {
     clear();
-    pools_.settle(next_.set_up);
+    pools_.settle(next_.set_up, next_.resume);
     return next_;
 }
 

@@ -38,9 +38,10 @@ public:
         std::vector<TaskId> resume;  ///< the body goes on from its stop
     };
 
-    /// `seed` decides what the machine leaves unspecified.
+    /// `seed` decides what the machine leaves unspecified; `progress` says how far a body
+    /// is: asked where costs have tiles.
     Dispatcher(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
-               std::uint64_t seed);
+               std::uint64_t seed, UnitPools::Progress progress = {});
 
     /// At time zero.
     const Next& begin();
@@ -50,11 +51,19 @@ public:
     }
     /// The launch of `task` is over.
     const Next& launched(TaskId task);
-    /// The share of its body at which `task` stops next; 1 is its end.
+    /// The share of its body at which `task` stops next: 1, or for one with tiles more.
     double next_stop(TaskId task) const;
+    /// Whether that is its end.
+    bool ends_next(TaskId task) const;
+    /// How much longer its body takes at the top rate, for lack of units.
+    double stretch(TaskId task) const {
+        return costs_[task].crowding && costs_[task].claim ? pools_.stretch(task) : 1.0;
+    }
+    /// Whether that is a stop at which successors or predecessors wait: it has a number.
+    bool is_numbered(TaskId task) const;
     /// A number for the stop that `task` has come to, of all tasks.
     std::size_t stop_number(TaskId task) const { return states_[task].stop; }
-    /// The body of `task` has come to `next_stop`, below 1. It goes on if `resume` says so, now or later.
+    /// The body of `task` has come to `next_stop`, not its end. It goes on if `resume` says so, now or later.
     const Next& reached(TaskId task);
     /// The body of `task` is over: its claim is free, and its stream unless it keeps that.
     const Next& body_done(TaskId task, bool keeps_stream = false);
@@ -120,6 +129,7 @@ private:
         std::vector<std::uint32_t> waiting;
     };
 
+    bool has_tiles(TaskId task) const { return costs_[task].claim && costs_[task].claim->tiles > 0; }
     void begin_launch(TaskId task);
     void add_stops(const TaskGraph& graph);
     void add_successors(const TaskGraph& graph);

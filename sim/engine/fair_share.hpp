@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -27,6 +28,8 @@ public:
     FairShare(std::span<const Cost> costs, const ResourceTable& resources,
               std::span<const std::uint32_t> streams = {});
 
+    /// Before it starts: its top rate is no more than that.
+    void limit(Index task, double rate) { tasks_[task].top = std::min(tasks_[task].top, rate); }
     void start(Index task);
     void stop(Index task);
     /// A task takes units of a resource away, or gives them back. At least one unit stays, or a hundredth of

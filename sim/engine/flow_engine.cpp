@@ -18,7 +18,7 @@ public:
         : observer_(observer),
           graph_(graph),
           costs_(costs),
-          dispatcher_(graph, costs, resources, seed),
+          dispatcher_(graph, costs, resources, seed, [this](TaskId task) { return progress(task); }),
           polls_(graph, costs),
           completions_(graph, costs),
           shares_(costs, resources, graph.stream_numbers()),
@@ -99,7 +99,7 @@ private:
             case Phase::setup:
                 return start_body(task);
             case Phase::body:
-                return states_[task].goal < 1 ? stop_body(task) : end_body(task);
+                return dispatcher_.ends_next(task) ? end_body(task) : stop_body(task);
             case Phase::completion:
                 return end(task);
             case Phase::event:
@@ -115,6 +115,8 @@ private:
     void start_body(TaskId task) {
         times_[task].body = to_seconds(now_);
         for (const Hold& hold : costs_[task].holds) shares_.hold(hold);
+        if (const double stretch = dispatcher_.stretch(task); stretch > 1)
+            shares_.limit(index(task), 1 / (costs_[task].body.si() * stretch));
         resume_body(task);
     }
 
@@ -139,8 +141,10 @@ private:
 
     void stop_body(TaskId task) {
         leave(task);
-        const std::size_t stop = dispatcher_.stop_number(task);
-        if (dispatcher_.flags(stop)) push(to_femtoseconds(costs_[task].flag), task, Phase::flag, stop);
+        if (dispatcher_.is_numbered(task)) {
+            const std::size_t stop = dispatcher_.stop_number(task);
+            if (dispatcher_.flags(stop)) push(to_femtoseconds(costs_[task].flag), task, Phase::flag, stop);
+        }
         carry_out(dispatcher_.reached(task));
     }
 
@@ -188,10 +192,15 @@ private:
             });
     }
 
+    double progress(TaskId task) const {
+        const State& state = states_[task];
+        return state.done + state.rate * static_cast<double>(now_ - state.since) / femtoseconds_per_second;
+    }
+
     void update_rates() {
         for (const FairShare::Index task : shares_.resolve()) {
             State& state = states_[task];
-            state.done += state.rate * static_cast<double>(now_ - state.since) / femtoseconds_per_second;
+            state.done = progress(task);
             state.since = now_;
             state.rate = shares_.rate(task);
             if (observer_ != nullptr) observer_->rate(to_seconds(now_), task, state.rate);

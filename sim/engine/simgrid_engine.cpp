@@ -40,7 +40,7 @@ public:
           costs_(costs),
           resources_(resources),
           solver_(solver),
-          dispatcher_(graph, costs, resources, seed),
+          dispatcher_(graph, costs, resources, seed, [this](TaskId task) { return progress(task); }),
           polls_(graph, costs),
           completions_(graph, costs),
           times_(graph.size()),
@@ -195,8 +195,9 @@ private:
 
     void resume_body(TaskId task) {
         const Cost& cost = costs_[task];
-        if (!takes_time(cost)) return after(Seconds(), task, [this, task] { stretch_done(task); });
-        const double share = dispatcher_.next_stop(task) - done_[task];
+        const double share = dispatcher_.next_stop(task) - done_[task];  // two stops may fall together
+        if (!takes_time(cost) || share <= 0)
+            return after(Seconds(), task, [this, task] { stretch_done(task); });
         std::vector<s4u::Host*> hosts;
         std::vector<double> amounts;
         const auto use = [&](s4u::Host* host, double amount, double weight) {
@@ -207,7 +208,7 @@ private:
                 amounts.push_back(std::min(part, amount));
             }
         };
-        use(top_rate_host(stream_of(task)), cost.body.si(), 1);
+        use(top_rate_host(stream_of(task)), cost.body.si() * dispatcher_.stretch(task), 1);
         for (const Demand& demand : merged(cost))
             use(host_of(demand.resource, task), demand.amount / resources_[demand.resource].capacity,
                 demand.weight / least_weight_.at(demand.resource));
@@ -216,6 +217,7 @@ private:
         exec->set_hosts(hosts);
         exec->set_flops_amounts(amounts);
         task_of_.emplace(exec.get(), task);
+        running_[task] = exec;
         started_.push_back(exec);
         exec->vetoable_start();
     }
@@ -249,6 +251,13 @@ private:
         }
     }
 
+    double progress(TaskId task) const {
+        const auto running = running_.find(task);
+        if (running == running_.end()) return done_[task];
+        const double goal = dispatcher_.next_stop(task);
+        return goal - (goal - done_[task]) * running->second->get_remaining_ratio();
+    }
+
     void completed(const s4u::Activity& activity) {
         const TaskId task = task_of_.at(&activity);
         after(Seconds(), task, [this, task] { stretch_done(task); });
@@ -256,11 +265,14 @@ private:
 
     void stretch_done(TaskId task) {
         done_[task] = dispatcher_.next_stop(task);
-        if (done_[task] == 1) return body_done(task);
-        const std::size_t stop = dispatcher_.stop_number(task);
-        if (dispatcher_.flags(stop))
-            after(costs_[task].flag, task,
-                  [this, task, stop] { carry_out(dispatcher_.flagged(task, stop)); });
+        running_.erase(task);
+        if (dispatcher_.ends_next(task)) return body_done(task);
+        if (dispatcher_.is_numbered(task)) {
+            const std::size_t stop = dispatcher_.stop_number(task);
+            if (dispatcher_.flags(stop))
+                after(costs_[task].flag, task,
+                      [this, task, stop] { carry_out(dispatcher_.flagged(task, stop)); });
+        }
         carry_out(dispatcher_.reached(task));
     }
 
@@ -332,6 +344,7 @@ private:
     double date_ =
         0;  ///< while at work: the date that is due, from which SimGrid's clock may be a rounding away
     std::unordered_map<const s4u::Activity*, TaskId> task_of_;
+    std::map<TaskId, s4u::ExecPtr> running_;
     std::vector<s4u::ExecPtr> started_;  // kept: SimGrid still uses an activity after its completion signal
 };
 

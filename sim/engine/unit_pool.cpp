@@ -19,15 +19,15 @@ std::uint64_t mixed(std::uint64_t x) {
 }  // namespace
 
 UnitPools::UnitPools(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
-                     std::uint64_t seed)
-    : costs_(costs), seed_(mixed(seed)) {
+                     std::uint64_t seed, Progress progress)
+    : costs_(costs), seed_(mixed(seed)), progress_(std::move(progress)) {
     for (TaskId id = 0; id < graph.size(); ++id) {
         if (!costs[id].claim) continue;
         if (places_.empty()) {
             places_.resize(graph.size());
             pool_by_resource_.assign(resources.size(), UINT32_MAX);
         }
-        places_[id] = {graph[id].priority, static_cast<std::uint32_t>(graph.stream_number(id)), false};
+        places_[id] = {graph[id].priority, static_cast<std::uint32_t>(graph.stream_number(id))};
         const Claim& claim = *costs[id].claim;
         assert(claim.least >= 1 && claim.least <= claim.most);
         assert(claim.tail == 1 || (claim.tail > 0 && claim.tail < 1 && claim.tail_units >= 1));
@@ -67,6 +67,29 @@ void UnitPools::keep(TaskId task, int units) {
     holder.given = std::min(holder.given, units);
 }
 
+const UnitPools::Holder& UnitPools::holder_of(TaskId task) const {
+    const Pool& pool = pools_[pool_by_resource_[costs_[task].claim->resource]];
+    return *std::find_if(pool.holders.begin(), pool.holders.end(),
+                         [&](const Holder& h) { return h.task == task; });
+}
+
+double UnitPools::next_wave(TaskId task) const {
+    return holder_of(task).waves.next() / costs_[task].claim->waves;
+}
+
+bool UnitPools::ends_next_wave(TaskId task) const {
+    return holder_of(task).waves.ends_next();
+}
+
+bool UnitPools::go_on(TaskId task) {
+    Pool& pool = pool_of(task);
+    Holder& holder = *holder_of(pool, task);
+    const int leaving = holder.waves.go_on();
+    holder.given -= leaving;
+    pool.free += leaving;
+    return !holder.waves.waits();
+}
+
 std::vector<UnitPools::Holder>::iterator UnitPools::holder_of(Pool& pool, TaskId task) {
     const auto holder = std::find_if(pool.holders.begin(), pool.holders.end(),
                                      [&](const Holder& h) { return h.task == task; });
@@ -74,7 +97,7 @@ std::vector<UnitPools::Holder>::iterator UnitPools::holder_of(Pool& pool, TaskId
     return holder;
 }
 
-void UnitPools::settle(std::vector<TaskId>& served) {
+void UnitPools::settle(std::vector<TaskId>& served, std::vector<TaskId>& resumed) {
     std::sort(requests_.begin(), requests_.end());
     for (const TaskId task : requests_) {
         Pool& pool = pool_of(task);
@@ -87,33 +110,53 @@ void UnitPools::settle(std::vector<TaskId>& served) {
     requests_.clear();
     for (const std::uint32_t number : touched_) {
         pools_[number].touched = false;
-        settle(pools_[number], served);
+        settle(pools_[number], served, resumed);
         ++pools_[number].settled;
     }
     touched_.clear();
 }
 
-void UnitPools::settle(Pool& pool, std::vector<TaskId>& served) {
+void UnitPools::settle(Pool& pool, std::vector<TaskId>& served, std::vector<TaskId>& resumed) {
     while (!pool.waiting.empty()) {
         const std::size_t next = next_waiter(pool);
         if (!is_in_turn(pool, pool.waiting[next])) break;
         const Waiter waiter = pool.waiting[next];
-        const Claim& claim = *costs_[waiter.task].claim;
-        grow_holders(pool, waiter.priority);
+        grow_holders(pool, waiter.priority, resumed);
         const int within_reach = pool.free + reclaimable(pool, waiter.priority);
-        if (within_reach < claim.least) return;
-        const int given = std::min(claim.most, within_reach);
-        reclaim(pool, waiter.priority, std::max(given - pool.free, 0));
-        pool.free -= given;
-        pool.holders.push_back({waiter.task, waiter.priority, given, claim.most});
-        if (claim.as_enqueued) ++pool.next_enqueued;
-        Place& place = places_[waiter.task];
-        place.switched = waiter.since != pool.settled && pool.last_stream != place.stream;
-        pool.last_stream = place.stream;
+        if (within_reach < costs_[waiter.task].claim->least) return;
+        give(pool, waiter, within_reach);
         pool.waiting.erase(pool.waiting.begin() + static_cast<std::ptrdiff_t>(next));
         served.push_back(waiter.task);
     }
-    grow_holders(pool, INT32_MIN);
+    grow_holders(pool, INT32_MIN, resumed);
+}
+
+void UnitPools::give(Pool& pool, const Waiter& waiter, int within_reach) {
+    const Claim& claim = *costs_[waiter.task].claim;
+    const bool had_to_wait = waiter.since != pool.settled;
+    const int given = claim.fixed && had_to_wait ? claim.least : std::min(claim.most, within_reach);
+    reclaim(pool, waiter.priority, std::max(given - pool.free, 0));
+    pool.free -= given;
+    pool.holders.push_back({waiter.task, waiter.priority, given, claim.fixed ? given : claim.most});
+    if (claim.tiles > 0) {
+        pool.holders.back().waves = TileWaves(claim.tiles, claim.waves, claim.most, given);
+        pool.cache_left = claim.cache_left;
+    }
+    if (claim.as_enqueued) ++pool.next_enqueued;
+    Place& place = places_[waiter.task];
+    place.switched = had_to_wait && pool.last_stream != place.stream;
+    place.stretch = stretch(pool, waiter.task, given, had_to_wait);
+    pool.last_stream = place.stream;
+}
+
+double UnitPools::stretch(const Pool& pool, TaskId task, int given, bool had_to_wait) const {
+    const Cost& cost = costs_[task];
+    if (!cost.crowding || given == cost.claim->most) return 1;
+    const Crowding& crowding = *cost.crowding;
+    double share = crowding.share;
+    if (had_to_wait && pool.cache_left > Bytes() && crowding.in_flight > Bytes())
+        share = std::min(share, pool.cache_left / crowding.in_flight);
+    return std::max(1.0, crowding.unit / (given * share) / cost.body);
 }
 
 bool UnitPools::is_in_turn(const Pool& pool, const Waiter& waiter) const {
@@ -138,14 +181,33 @@ std::size_t UnitPools::next_waiter(const Pool& pool) const {
 }
 
 // Holders of at least this priority take what they can still use: their thread blocks were queued before.
-void UnitPools::grow_holders(Pool& pool, int at_least) {
+void UnitPools::grow_holders(Pool& pool, int at_least, std::vector<TaskId>& resumed) {
     for (Holder& holder : pool.holders) {
         if (pool.free == 0) return;
         if (holder.priority < at_least) continue;
+        if (costs_[holder.task].claim->tiles > 0) {
+            join(pool, holder, resumed);
+            continue;
+        }
         const int more = std::min(holder.most - holder.given, pool.free);
         holder.given += more;
         pool.free -= more;
     }
+}
+
+void UnitPools::join(Pool& pool, Holder& holder, std::vector<TaskId>& resumed) {
+    const int more = std::min(holder.waves.wanted(), pool.free);
+    if (more == 0) return;
+    const Claim& claim = *costs_[holder.task].claim;
+    const double done = progress_(holder.task);
+    holder.given += more;
+    pool.free -= more;
+    if (done == 0) {
+        holder.waves = TileWaves(claim.tiles, claim.waves, claim.most, holder.given);
+        return;
+    }
+    if (holder.waves.waits()) resumed.push_back(holder.task);
+    holder.waves.join(more, done * claim.waves);
 }
 
 // One unit stays with each.

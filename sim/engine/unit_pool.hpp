@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "models/cost_model.hpp"
 #include "sim/core/task_graph.hpp"
+#include "sim/engine/tile_waves.hpp"
 
 namespace overlap {
 
@@ -21,24 +23,36 @@ namespace overlap {
 /// resource.
 class UnitPools {
 public:
+    /// The share of its body that a task has done.
+    using Progress = std::function<double(TaskId)>;
+
     UnitPools(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
-              std::uint64_t seed);
+              std::uint64_t seed, Progress progress);
 
     /// The task waits from now on. Of one instant, requests count in the order of task numbers.
     void request(TaskId task);
     void release(TaskId task);
     /// From now on the task has use for no more than so many of its units.
     void keep(TaskId task, int units);
+    /// Of a task with tiles that has units: the share of its body at which units are next done with one.
+    double next_wave(TaskId task) const;
+    bool ends_next_wave(TaskId task) const;
+    /// It has come there: units without a tile are free. False: it can't go on until more come.
+    bool go_on(TaskId task);
+    /// How much longer its body takes at the top rate, for lack of units (Cost::crowding).
+    double stretch(TaskId task) const { return places_[task].stretch; }
     /// Whether the task had to wait for its units, and was given them after one of another stream.
     bool switched(TaskId task) const { return places_[task].switched; }
-    /// Appends to `served` the tasks that have been given their units.
-    void settle(std::vector<TaskId>& served);
+    /// Appends to `served` the tasks that have been given their units, to `resumed` those that waited for
+    /// more.
+    void settle(std::vector<TaskId>& served, std::vector<TaskId>& resumed);
 
 private:
     struct Place {
         int priority = 0;
         std::uint32_t stream = 0;
         bool switched = false;
+        double stretch = 1;
     };
     struct Waiter {
         std::uint32_t task;
@@ -51,6 +65,7 @@ private:
         int priority;
         int given;
         int most;
+        TileWaves waves = {};
     };
     struct Pool {
         int free = 0;
@@ -63,19 +78,25 @@ private:
         std::vector<std::uint32_t> enqueued;  ///< tasks that are served in this order
         std::size_t next_enqueued = 0;
         std::vector<Holder> holders;  ///< in the order they were served
+        Bytes cache_left;             ///< by the last task with tiles
     };
 
     Pool& pool_of(TaskId task);
+    const Holder& holder_of(TaskId task) const;
     static std::vector<Holder>::iterator holder_of(Pool& pool, TaskId task);
-    void settle(Pool& pool, std::vector<TaskId>& served);
+    void settle(Pool& pool, std::vector<TaskId>& served, std::vector<TaskId>& resumed);
+    void give(Pool& pool, const Waiter& waiter, int within_reach);
+    double stretch(const Pool& pool, TaskId task, int given, bool had_to_wait) const;
     bool is_in_turn(const Pool& pool, const Waiter& waiter) const;
     std::size_t next_waiter(const Pool& pool) const;
-    void grow_holders(Pool& pool, int at_least);
+    void grow_holders(Pool& pool, int at_least, std::vector<TaskId>& resumed);
+    void join(Pool& pool, Holder& holder, std::vector<TaskId>& resumed);
     int reclaimable(const Pool& pool, int priority) const;
     void reclaim(Pool& pool, int priority, int units);
 
     std::span<const Cost> costs_;
     std::uint64_t seed_;
+    Progress progress_;
     std::vector<Place> places_;  ///< by task; empty where nothing is claimed
     std::vector<std::uint32_t> pool_by_resource_;
     std::vector<Pool> pools_;

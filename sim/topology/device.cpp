@@ -164,6 +164,17 @@ DeviceSpec read(ConfigObject config, ConfigObject* calibration) {
         if (kernel.has(key)) value = kernel.sourced(key, range);
     };
     number("units_per_block", {0.01, 1}, device.copy_kernel.units_per_block);
+    if (kernel.has("blocks_per_unit"))
+        device.copy_kernel.blocks_per_unit = count(kernel, "blocks_per_unit", 32);
+    number("crowded_rate", {0.01, 1}, device.copy_kernel.crowded_rate);
+    const auto loads = [&](const std::string& key, Bytes& value) {
+        if (kernel.has(key)) value = Bytes(kernel.sourced(key, {0, 1e9}));
+    };
+    loads("cache_beside_gemms_bytes", device.copy_kernel.cache_beside_gemms);
+    loads("cache_beside_large_tiles_bytes", device.copy_kernel.cache_beside_large_tiles);
+    number("large_tile_elements", {1, 1e9}, device.copy_kernel.large_tile);
+    loads("peer_loads_bytes", device.copy_kernel.peer_loads);
+    loads("local_loads_bytes", device.copy_kernel.local_loads);
     number("saturation", {0.5, 100}, device.copy_kernel.saturation);
     number("link_overhead", {0, 1}, device.copy_kernel.link_overhead);
     number("pull_requests", {0, 1}, device.copy_kernel.pull_requests);
@@ -218,7 +229,6 @@ DeviceSpec read(ConfigObject config, ConfigObject* calibration) {
     };
     optional_loss("gemm_slowed_beside_dma", device.interference.gemm_slowed_beside_dma);
     optional_loss("gemm_slowed_beside_copy_kernels", device.interference.gemm_slowed_beside_copy_kernels);
-    optional_loss("few_waves_lost_to_kernels", device.interference.few_waves_lost_to_kernels);
     if (interference.has("weights")) {
         ConfigObject weights = interference.object("weights");
         for (const std::string& resource : weights.keys()) {

@@ -124,6 +124,17 @@ struct DeviceSpec {
         int default_cus = 1;         ///< thread blocks of a transfer when the run does not say
         double units_per_block =
             1;  ///< compute units that a thread block keeps from others; several may share
+        /// Thread blocks that share a compute unit where they have waited for it, and the share of its rate
+        /// with one block that the unit then has.
+        int blocks_per_unit = 1;
+        double crowded_rate = 1;
+        /// Loads of a unit that are under way at full rate, from a peer's memory and from its own; 0: not
+        /// known.
+        Bytes peer_loads, local_loads;
+        /// First-level cache that a GEMM's thread block leaves of its unit (Claim::cache_left), and one with
+        /// tiles of more than `large_tile` elements; 0: not known.
+        Bytes cache_beside_gemms, cache_beside_large_tiles;
+        double large_tile = 0;
     } copy_kernel;
 
     /// Kernels that stream local memory: packs, scatters, reductions, element-wise operators.
@@ -169,7 +180,6 @@ struct DeviceSpec {
         double gemm_slowed_beside_copy_kernels = 0;
         /// GEMM of a few waves, while kernels of copies hold any units of its GPU: its tiles are dealt to
         /// units beforehand, and those of the units that it lacks come after all others.
-        double few_waves_lost_to_kernels = 0;
         /// Of a resource that is short ("hbm", "link", …, as in ResourceTable), the share of a class of tasks
         /// goes with its weight; 1 where not given.
         std::map<std::string, std::array<double, 5>> weights;  ///< by resource, then by task class

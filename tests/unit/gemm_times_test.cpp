@@ -190,6 +190,8 @@ TEST_CASE("the table's tiles are the library's waves by the compute units, the f
     CHECK(group_of(line(all, 10) + line(other + chosen("id 66 waves 1.939394"), 10)).at("bf16_tiles") ==
           expected);
     CHECK(group_of(line(all + chosen("standard"), 10)).at("bf16_tiles") == Json{{"8x16x32", 240}});
+    CHECK(group_of(line(all + chosen("id 66 splitk 3 waves 0.272727"), 10)).at("bf16_tiles") ==
+          Json{{"8x16x32", 108}});
     CHECK(group_of(line(all + chosen("id 66 waves 0.001"), 10)).at("bf16_tiles") == Json{{"8x16x32", 1}});
     for (const std::string waves : {"", "none", "0.000000", "-1", "nan", "1e6", "1.5 2"}) {
         INFO(waves);

@@ -173,26 +173,49 @@ TEST_CASE("where GEMMs keep their compute units, kernels claim theirs") {
     CHECK_FALSE(claim(copy_task(1, 0, 1e9), Cost()).has_value());  // DMA: no compute units
 }
 
-TEST_CASE("a GEMM of a few waves is slowed by kernels that hold units of its GPU, a long one is not") {
+TEST_CASE("a persistent GEMM claims units for its tiles, and its tiles say what cache it leaves") {
     DeviceSpec device = round_device();
-    device.interference.few_waves_lost_to_kernels = 0.5;
+    device.launch.residency = Residency::persistent;
+    device.copy_kernel.cache_beside_gemms = Bytes(1000);
+    device.copy_kernel.cache_beside_large_tiles = Bytes(2000);
+    device.copy_kernel.large_tile = 10'000;
     const Machine machine = machine_of(topology_of(3, group("full_mesh"), 1, "", device));
-    const ResourceTable& table = machine.resources;
-    const auto gemm = [&](std::int64_t m) {
+    const auto claim = [&](int tiles) {
         Cost cost;
-        cost.body = Seconds(1);
-        add_interference(Task{GemmShape{m, 1000, 1000}, 1}, machine, cost);
-        return demand(cost, table.clock(1));
+        cost.claim = Claim{machine.resources.compute_units(1), 1, 100};
+        cost.claim->tiles = tiles;
+        cost.claim->waves = 2;
+        add_interference(Task{GemmShape{1500, 1000, 1000}, 1}, machine, cost);
+        return *cost.claim;
     };
-    CHECK(gemm(2000) == 1);  // 20 x 10 tiles on 100 units: two waves
-    CHECK(gemm(5000) == 0);  // five
-    // A pull runs on the receiver; a DMA engine needs no units.
-    Cost pull, dma;
-    add_interference(copy_task(0, 1, 1e9, Agent::cu, Direction::pull, 4), machine, pull);
-    add_interference(copy_task(0, 1, 1e9), machine, dma);
-    REQUIRE(pull.holds.size() == 1);
-    CHECK(pull.holds[0].resource == table.clock(1));
-    CHECK(pull.holds[0].units == 0.5);
-    CHECK_FALSE(pull.holds[0].adds_up);
-    CHECK(dma.holds.empty());
+    CHECK(claim(150).tiles == 150);
+    CHECK(claim(150).cache_left == Bytes(1000));  // of 10,000 elements
+    CHECK(claim(149).cache_left == Bytes(2000));
+}
+
+TEST_CASE("thread blocks that may share units claim as few as they can do with, and hold no others") {
+    DeviceSpec device = round_device();
+    device.launch.residency = Residency::persistent;
+    device.copy_kernel.blocks_per_unit = 2;
+    const Machine machine = machine_of(topology_of(3, group("full_mesh"), 1, "", device));
+    Cost cost;
+    cost.holds = {{machine.resources.compute_units(0), 5}};
+    add_interference(copy_task(1, 0, 1e9, Agent::cu, Direction::pull, 5), machine, cost);
+    REQUIRE(cost.claim.has_value());
+    CHECK(cost.claim->fixed);
+    CHECK(cost.claim->least == 3);
+    CHECK(cost.claim->most == 5);
+    CHECK(cost.holds.empty());
+}
+
+TEST_CASE("a kernel that streams memory waits for the units that feed it, where GEMMs persist") {
+    DeviceSpec device = round_device();
+    device.launch.residency = Residency::persistent;
+    const Machine machine = machine_of(topology_of(3, group("full_mesh"), 1, "", device));
+    Cost cost;
+    cost.body = Seconds(2);
+    cost.demands = {{machine.resources.compute_units(0), 60}};
+    add_interference(Task{LocalCopyWork{Bytes(1), Bytes(1)}, 0}, machine, cost);
+    CHECK(cost.claim->least == 30);
+    CHECK(cost.claim->most == 100);
 }

@@ -1,0 +1,85 @@
+#include "sim/engine/tile_waves.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace overlap {
+namespace {
+
+/// Units done at the same wave but for rounding are in step.
+constexpr double in_step = 1e-9;
+
+}  // namespace
+
+TileWaves::TileWaves(int tiles, int waves, int most, int given)
+    : each_(std::min(waves, 2)), late_(most - given) {
+    const int taken = std::min(tiles, each_ * given);
+    kept_ = waves > 1 ? std::min(each_ * late_, tiles - taken) : 0;
+    open_ = tiles - taken - kept_;
+    const int with_second = std::max(taken - given, 0);
+    add(with_second, 1, 1);
+    add(std::min(taken, given) - with_second, 1, 0);
+}
+
+int TileWaves::waves_to_skip() const {
+    if (late_ > 0 || groups_.size() != 1) return 0;
+    return groups_[0].own + open_ / groups_[0].units;
+}
+
+double TileWaves::next() const {
+    if (const int skipped = waves_to_skip(); skipped > 0) return groups_[0].next + skipped;
+    double wave = std::numeric_limits<double>::infinity();
+    for (const Group& group : groups_) wave = std::min(wave, group.next);
+    return wave;
+}
+
+bool TileWaves::ends_next() const {
+    if (waves_to_skip() > 0) return open_ % groups_[0].units == 0;
+    const double now = next() + in_step;
+    return !groups_.empty() && open_ == 0 && kept_ == 0 &&
+           std::all_of(groups_.begin(), groups_.end(),
+                       [&](const Group& group) { return group.own == 0 && group.next <= now; });
+}
+
+int TileWaves::go_on() {
+    const double now = next();
+    if (waves_to_skip() > 0) {
+        Group& all = groups_[0];
+        all = {all.units, now, 0};
+        open_ %= all.units;
+    }
+    int leaving = 0;
+    for (Group& group : groups_) {
+        if (group.next > now + in_step) continue;
+        group.next = now + 1;
+        if (group.own > 0) {
+            --group.own;
+            continue;
+        }
+        const int staying = std::min(group.units, open_);
+        open_ -= staying;
+        leaving += group.units - staying;
+        group.units = staying;
+    }
+    groups_.erase(std::remove_if(groups_.begin(), groups_.end(), [](const Group& g) { return g.units == 0; }),
+                  groups_.end());
+    return leaving;
+}
+
+int TileWaves::wanted() const {
+    return std::min(late_, (kept_ + each_ - 1) / each_ + open_);
+}
+
+void TileWaves::join(int units, double now) {
+    late_ -= units;
+    const int taken = std::min(kept_, each_ * units);
+    kept_ -= taken;
+    const int first = std::min(taken, units), second = taken - first;
+    add(second, now + 1, 1);
+    add(first - second, now + 1, 0);
+    const int other = std::min(units - first, open_);
+    open_ -= other;
+    add(other, now + 1, 0);
+}
+
+}  // namespace overlap
