@@ -70,7 +70,7 @@ const std::map<std::string, std::vector<Bounds>> all_bounds{
     // Three nodes: a range of two or four draws is itself off by 76 or 43 % (standard deviations).
     {"GPU speeds", {{"range of 2 GPUs", 0.4, 0.4, 1}, {"range of 4 GPUs", 0.4, 0.4, 2}}},
     {"interference",
-     {{"work beside copies", 0.057, 0.155, 261},
+     {{"work beside copies", 0.057, 0.156, 261},
       {"  DMA, work", 0.027, 0.075, 83},
       {"  kernels of peers, work", 0.015, 0.03, 34},
       {"  own kernels, GEMM on all units, work", 0.088, 0.24, 124},
