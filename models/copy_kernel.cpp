@@ -54,11 +54,8 @@ public:
             for (const std::size_t link : machine.topology.route(copy.dst, copy.src).links)
                 cost.demands.push_back({resources.link(link), against * copy.bytes.si()});
         const double units = std::max(copy.cus, 1);
-        const auto body_on = [&](double units) {
-            return copy.bytes / saturating(units * kernel.link_per_cu, narrowest / (1 + kernel.link_overhead),
-                                           kernel.saturation);
-        };
-        cost.body = body_on(units);
+        cost.body = copy.bytes / saturating(units * kernel.link_per_cu,
+                                            narrowest / (1 + kernel.link_overhead), kernel.saturation);
         if (kernel.blocks_per_unit > 1)
             cost.crowding = {copy.bytes / kernel.link_per_cu, kernel.crowded_rate,
                              pull ? kernel.peer_loads : Bytes()};
