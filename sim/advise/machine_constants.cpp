@@ -122,7 +122,8 @@ MachineConstants::MachineConstants(const std::string& topology, const ConfigFold
     common_.units_lost_to_kernels = lost.compute_lost_to_copy_kernels;
     common_.slowed_beside_dma = lost.gemm_slowed_beside_dma;
     common_.slowed_beside_kernels = lost.gemm_slowed_beside_copy_kernels;
-    // Tiles are kept for the units that copies hold (sim/engine/tile_waves.hpp).
+    // Tiles are kept for the units that copies hold: a GEMM of two waves takes up to twice its time
+    // (sim/engine/tile_waves.hpp; traces/h200_4/microbench/residency.jsonl: 1.88 times).
     common_.few_waves_lost = device.launch.residency == Residency::persistent ? 0.5 : 0;
     common_.dma_lost = lost.dma_lost_to_compute;
     common_.engines_shared = turns > 1;

@@ -198,16 +198,10 @@ void UnitPools::grow_holders(Pool& pool, int at_least, std::vector<TaskId>& resu
 void UnitPools::join(Pool& pool, Holder& holder, std::vector<TaskId>& resumed) {
     const int more = std::min(holder.waves.wanted(), pool.free);
     if (more == 0) return;
-    const Claim& claim = *costs_[holder.task].claim;
-    const double done = progress_(holder.task);
     holder.given += more;
     pool.free -= more;
-    if (done == 0) {
-        holder.waves = TileWaves(claim.tiles, claim.waves, claim.most, holder.given);
-        return;
-    }
     if (holder.waves.waits()) resumed.push_back(holder.task);
-    holder.waves.join(more, done * claim.waves);
+    holder.waves.join(more, progress_(holder.task) * costs_[holder.task].claim->waves);
 }
 
 // One unit stays with each.
