@@ -6,6 +6,7 @@
 //   beside=hold        blocks that keep a compute unit each for hold_us, and do nothing
 //   beside=local_cu    copies of `size` within the GPU, as beside.hpp's
 //   beside=cu_in       copies of `size` that read GPU 1's memory
+//   beside=cu_push     copies of `size` that write GPU 1's memory
 // Samples: time of the first GEMM, µs. More fields:
 //   gemm_alone_us      the same without kernels beside
 //   gemm_ends_us       [sample][GEMM], µs from the start of the first GEMM, by events
@@ -54,25 +55,27 @@ class Beside {
 public:
     Beside(Machine& machine, const Case& c)
         : word_(c.word("beside")),
+          to_(word_ == "cu_push" ? 1 : 0),
           blocks_(c.count("blocks")),
           count_(c.count("count")),
           size_(c.bytes("size")),
           hold_(c.count("hold_us") * 1000),
           late_us_(static_cast<double>(c.count("late_us"))) {
         if (blocks_ == 0) throw UserError("blocks is at least 1");
-        if (word_ == "cu_in") need_gpus(machine, 2);
+        const int from = word_ == "cu_in" ? 1 : 0;
+        if (from + to_ > 0) need_gpus(machine, 2);
         stays_ = static_cast<Stay*>(machine.take(0, sizeof(Stay) * blocks_ * count_));
         start_ = static_cast<long long*>(machine.take(0, sizeof *start_));
         if (word_ == "hold") {
             allow_shared(hold_unit, whole_unit_shared_bytes);
         } else {
-            const int from = word_ == "cu_in" ? 1 : 0;
             source_ = machine.take(from, size_);
             check(hipSetDevice(from));
             fill_words(source_, size_, seed);
-            check(hipSetDevice(0));
-            destination_ = machine.take(0, size_);
+            check(hipSetDevice(to_));
+            destination_ = machine.take(to_, size_);
             poison(destination_, size_);
+            check(hipSetDevice(0));
         }
     }
     Lane lane() const {
@@ -114,12 +117,16 @@ public:
         }
     }
     void expect() const {
-        if (destination_) expect_words(destination_, contiguous(size_), contiguous(size_), 0, seed);
+        if (!destination_) return;
+        check(hipSetDevice(to_));
+        expect_words(destination_, contiguous(size_), contiguous(size_), 0, seed);
+        check(hipSetDevice(0));
     }
 
 private:
     static constexpr std::uint64_t seed = 77;
     std::string word_;
+    int to_;  ///< the GPU that copies go to
     std::int64_t blocks_, count_;
     std::size_t size_;
     long long hold_;
@@ -169,7 +176,7 @@ Result run(Machine& machine, const Case& c) {
 }  // namespace
 
 Question residency() {
-    return {{"residency", gemm_keys({{"beside", Type::word, "", {"hold", "local_cu", "cu_in"}},
+    return {{"residency", gemm_keys({{"beside", Type::word, "", {"hold", "local_cu", "cu_in", "cu_push"}},
                                      {"blocks", Type::count},
                                      {"count", Type::count, "1"},
                                      {"size", Type::bytes, "1MiB"},

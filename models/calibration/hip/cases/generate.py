@@ -182,10 +182,19 @@ def residency():
             hold = 20 + int(share * GEMM_US[shape])
             yield f"{gemm} blocks=1,2,4,8,16,32 wait_us=20 hold_us={hold} gemms=3"
     yield "# Chains of copies beside chains of GEMMs: which units do their blocks get?"
+    yield from chains("local_cu,cu_in", ((64, 190, 8), (16, 52, 16), (4, 18, 16)))
+
+
+def residency_push():
+    yield "# Chains of pushes beside chains of GEMMs: which units do their blocks get?"
+    yield from chains("cu_push", ((64, 190, 8), (16, 52, 16)))
+
+
+def chains(beside, sizes):
     for shape in BESIDE:
-        for size, alone, count in ((64, 190, 8), (16, 52, 16), (4, 18, 16)):
+        for size, alone, count in sizes:
             gemms = min(140, int(count * (alone * 2 + GEMM_US[shape]) / GEMM_US[shape]) + 2)
-            yield f"residency m={shape} beside=local_cu,cu_in blocks=8,16,32 size={size}MiB count={count} gemms={gemms} n_samples=3"
+            yield f"residency m={shape} beside={beside} blocks=8,16,32 size={size}MiB count={count} gemms={gemms} n_samples=3"
 
 
 def at_once():
@@ -210,7 +219,7 @@ def at_once():
 
 
 def main():
-    for make in (gemm, local, two_gpus, four_gpus, beside, more_shapes, unseen, residency, at_once):
+    for make in (gemm, local, two_gpus, four_gpus, beside, more_shapes, unseen, residency, residency_push, at_once):
         path = Path(__file__).with_name(make.__name__ + ".cases")
         path.write_text("# Written by generate.py; the format is described in ../README.md.\n" + "\n".join(make()) + "\n")
 
