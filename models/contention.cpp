@@ -72,11 +72,10 @@ Bytes cache_left_by(const GemmShape& gemm, int tiles, const DeviceSpec& device) 
     return elements > kernel.large_tile ? kernel.cache_beside_large_tiles : kernel.cache_beside_gemms;
 }
 
-/// Thread blocks of a copy kernel, where they wait for units: several share one rather than wait longer.
-void claim_for_blocks(ResourceId units, int blocks, const DeviceSpec& device, Cost& cost) {
-    const int together = device.copy_kernel.blocks_per_unit;
-    cost.claim = {units, (blocks + together - 1) / together, blocks};
-    cost.claim->fixed = true;
+/// Thread blocks of a copy kernel, which are placed as units come free.
+void claim_for_blocks(ResourceId units, int blocks, Cost& cost) {
+    cost.claim = {units, 1, blocks};
+    cost.claim->blocks = blocks;
     const auto of_units = [&](const Hold& hold) { return hold.resource == units; };
     cost.holds.erase(std::remove_if(cost.holds.begin(), cost.holds.end(), of_units), cost.holds.end());
 }
@@ -91,7 +90,7 @@ void claim_compute_units(const Task& task, const Machine& machine, bool library_
     const bool tiled = residency == Residency::tiled;
     if (const auto* copy = std::get_if<CopyWork>(&task.work);
         copy != nullptr && machine.topology.device().copy_kernel.blocks_per_unit > 1)
-        return claim_for_blocks(units, std::max(copy->cus, 1), machine.topology.device(), cost);
+        return claim_for_blocks(units, std::max(copy->cus, 1), cost);
     if (of_tiles && residency == Residency::persistent) {
         cost.claim = of_tiles;
         cost.claim->tail = 1;  // its tiles say so

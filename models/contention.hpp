@@ -24,8 +24,9 @@ namespace overlap {
 ///   wave leaves some, and it gives units to a kernel of higher priority as tiles end (taken to be at once).
 ///   Ignored: the units that a last wave leaves don't slow it when they are held. A persistent one has all
 ///   its tiles at once and works through them with the units that it gets (sim/engine/tile_waves.hpp); thread
-///   blocks of a copy that has waited share units, at a lower rate, with what cache the GEMM leaves
-///   (Crowding); a kernel that streams memory waits for as many units as feed that;
+///   blocks of a copy are placed on units as these come free (sim/engine/thread_blocks.hpp), which have a
+///   lower rate beside a GEMM, and with what cache it leaves (Crowding); a kernel that streams memory waits
+///   for as many units as feed that;
 ///
 /// `library_runs`: whether a library's collective is among the tasks; if not, no GEMM claims units for its
 /// sake.

@@ -57,8 +57,9 @@ public:
         cost.body = copy.bytes / saturating(units * kernel.link_per_cu,
                                             narrowest / (1 + kernel.link_overhead), kernel.saturation);
         if (kernel.blocks_per_unit > 1)
-            cost.crowding = {copy.bytes / kernel.link_per_cu, kernel.crowded_rate,
-                             pull ? kernel.peer_loads : Bytes()};
+            cost.crowding = {copy.bytes / kernel.link_per_cu, kernel.blocks_per_unit,
+                             pull ? kernel.pull_rate_beside_gemms : kernel.rate_beside_gemms,
+                             pull ? kernel.peer_loads : kernel.local_loads};
         cost.demands.push_back({resources.hbm(copy.src), copy.bytes.si()});
         cost.demands.push_back({resources.hbm(copy.dst), copy.bytes.si()});
         if (pull) cost.demands.push_back({resources.remote_read(copy.dst), copy.bytes.si()});

@@ -40,9 +40,10 @@ struct Claim {
     /// From this share of the body on it keeps `tail_units` at most: a last wave of tiles that leaves units.
     double tail = 1;
     int tail_units = 0;
-    /// What it is given as it starts is all it gets, and where it had to wait, `least`: thread blocks that
-    /// share units rather than wait.
-    bool fixed = false;
+    /// Not 0: the body is so many thread blocks of equal work. They start with whatever units are free, and
+    /// share these as Crowding says rather than wait; those that find none are placed as units come free
+    /// (sim/engine/thread_blocks.hpp).
+    int blocks = 0;
     /// Not 0: the body is so many tiles, `waves` of them one after the other where it has `most` units from
     /// its start. Units that it lacks make it longer, not slower (sim/engine/tile_waves.hpp).
     int tiles = 0;
@@ -53,12 +54,14 @@ struct Claim {
     Bytes cache_left = {};
 };
 
-/// Of a kernel whose thread blocks share units where they have to wait for them (Claim::fixed).
+/// Of a kernel whose thread blocks are placed on units as these come free (Claim::blocks).
 struct Crowding {
-    Seconds unit;     ///< its body on one unit that has a single block
-    double share;     ///< of that rate where they share it …
-    Bytes in_flight;  ///< … or less: the cache that is left, by what the loads of such a unit take; 0: any is
-                      ///< enough
+    Seconds unit;         ///< its body on one unit, with however many blocks
+    int together;         ///< blocks that a unit has room for; so many each get where they had to wait
+    double beside_tiles;  ///< share of a unit's rate while a task with tiles has units of the resource
+    /// What the loads of a unit take of its cache. Units that blocks waited for run at no more than the share
+    /// of that which is left (Claim::cache_left). 0: any is enough.
+    Bytes in_flight;
 };
 
 /// How the end of a body is seen where nobody is told of it: by polls, `first` after the task's stream began

@@ -24,7 +24,7 @@ Utilisation utilisation_of(std::span<const Cost> costs, const EngineResult& simu
         for (const Demand& demand : costs[id].demands) used[demand.resource] += demand.amount;
         const double length = body_of(simulated.tasks[id]).length.si();
         for (const Hold& hold : costs[id].holds) used[hold.resource] += hold.units * length;
-        if (const auto& claim = costs[id].claim; claim && claim->fixed)
+        if (const auto& claim = costs[id].claim; claim && claim->blocks > 0)
             used[claim->resource] += claim->most * length;
     }
     const auto mean_share = [&](ResourceKind kind) {

@@ -14,8 +14,8 @@ const std::array<std::string, 4> groups{"  DMA", "  kernels of peers", "  own ke
                                         "  own kernels, GEMM on all units"};
 /// Files of other shapes, which are only judged, and their classes.
 const std::map<std::string, std::string> judged{
-    {"more_shapes.jsonl", "  own kernels, GEMM on all units, seven more shapes"},
-    {"unseen.jsonl", "  own kernels, GEMM on all units, six shapes looked at last"}};
+    {"more_shapes", "  own kernels, GEMM on all units, seven more shapes"},
+    {"unseen", "  own kernels, GEMM on all units, six more shapes"}};
 
 /// Which of `groups`.
 const std::string& group_of(const Beside& beside) {
@@ -102,15 +102,16 @@ void add_late(ConfigObject line, DeviceProblem& problem) {
 }  // namespace
 
 DeviceProblem interference_factors(const std::filesystem::path& folder, const std::string& shown) {
-    DeviceProblem problem{.name = "interference",
-                          .parameters = parameters(),
-                          .rows = {},
-                          .classes = {},
-                          .families = "GEMM shape",
-                          .file = shown + "/local.jsonl, two_gpus.jsonl, four_gpus.jsonl, beside.jsonl",
-                          .date = {},
-                          .quantity = "factor (late copies: time)",
-                          .unit = "1; us"};
+    DeviceProblem problem{
+        .name = "interference",
+        .parameters = parameters(),
+        .rows = {},
+        .classes = {},
+        .families = "GEMM shape",
+        .file = shown + "/local.jsonl, two_gpus.jsonl, four_gpus.jsonl, beside.jsonl, beside_2.jsonl",
+        .date = {},
+        .quantity = "factor (late copies: time)",
+        .unit = "1; us"};
     for (const std::string& side : {work_side, copy_side}) {
         problem.classes.push_back(side);
         for (const std::string& group : groups)
@@ -121,11 +122,13 @@ DeviceProblem interference_factors(const std::filesystem::path& folder, const st
     problem.classes.push_back(late);
     std::map<std::string, Case> cases;
     // Those of kernels that wait for units of a GEMM have been measured anew, with means (Beside::waits).
-    for (const std::string name : {"local.jsonl", "two_gpus.jsonl", "four_gpus.jsonl", "beside.jsonl",
-                                   "more_shapes.jsonl", "unseen.jsonl"}) {
-        const bool anew = name == "beside.jsonl", seen = !judged.contains(name);
-        if (!seen && !std::filesystem::exists(folder / name)) continue;  // not everybody has it
-        const MeasurementFile file = read_measurements(folder / name);
+    for (const std::string name : {"local", "two_gpus", "four_gpus", "beside", "beside_2", "more_shapes",
+                                   "more_shapes_2", "unseen", "unseen_2"}) {
+        const std::string list = name.substr(0, name.find("_2"));  // … of another machine
+        const bool anew = list == "beside", seen = !judged.contains(list);
+        const std::filesystem::path path = folder / (name + ".jsonl");
+        if ((!seen || name != list) && !std::filesystem::exists(path)) continue;  // not everybody has it
+        const MeasurementFile file = read_measurements(path);
         if (seen) problem.date = file.date();
         for (const Measurement& measurement : file.measurements) {
             if (measurement.kind == "late_copy" && measurement.pass == 1)
@@ -134,7 +137,7 @@ DeviceProblem interference_factors(const std::filesystem::path& folder, const st
             ConfigObject line = file.view(measurement);
             const Beside beside = read_beside(line);
             if (beside.waits() && seen && !anew) continue;
-            Case& one = cases.try_emplace(beside.name(), Case{beside, seen ? "" : judged.at(name), {}, {}})
+            Case& one = cases.try_emplace(beside.name(), Case{beside, seen ? "" : judged.at(list), {}, {}})
                             .first->second;
             const auto ratio = [&](const std::string& time, const std::string& alone, Mean& mean) {
                 if (!line.raw(time).is_null() && !line.raw(alone).is_null())

@@ -134,7 +134,7 @@ void Dispatcher::begin_launch(TaskId task) {
 
 double Dispatcher::next_stop(TaskId task) const {
     const State& state = states_[task];
-    const double end = has_tiles(task) ? pools_.next_wave(task) : 1.0;
+    const double end = goes_in_steps(task) ? pools_.next_step(task) : 1.0;
     return state.stop == state.last_stop ? end : std::min(stops_[state.stop].at, end);
 }
 
@@ -144,7 +144,8 @@ bool Dispatcher::is_numbered(TaskId task) const {
 }
 
 bool Dispatcher::ends_next(TaskId task) const {
-    return states_[task].stop == states_[task].last_stop && (!has_tiles(task) || pools_.ends_next_wave(task));
+    return states_[task].stop == states_[task].last_stop &&
+           (!goes_in_steps(task) || pools_.ends_next_step(task));
 }
 
 const Dispatcher::Next& Dispatcher::reached(TaskId task) {
@@ -213,6 +214,7 @@ const Dispatcher::Next& Dispatcher::flagged(TaskId task, std::size_t stop) {
 const Dispatcher::Next& Dispatcher::settle() {
     clear();
     pools_.settle(next_.set_up, next_.resume);
+    std::erase_if(next_.resume, [this](TaskId task) { return states_[task].stalled; });
     return next_;
 }
 

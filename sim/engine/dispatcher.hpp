@@ -35,11 +35,13 @@ public:
     struct Next {
         std::vector<TaskId> launch;
         std::vector<TaskId> set_up;
-        std::vector<TaskId> resume;  ///< the body goes on from its stop
+        /// The body goes on from its stop. One that runs is to go on with what is its next stop and stretch
+        /// now; one that has not begun will.
+        std::vector<TaskId> resume;
     };
 
     /// `seed` decides what the machine leaves unspecified; `progress` says how far a body
-    /// is: asked where costs have tiles.
+    /// is: asked where costs have tiles or blocks.
     Dispatcher(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
                std::uint64_t seed, UnitPools::Progress progress = {});
 
@@ -51,13 +53,14 @@ public:
     }
     /// The launch of `task` is over.
     const Next& launched(TaskId task);
-    /// The share of its body at which `task` stops next: 1, or for one with tiles more.
+    /// The share of its body at which `task` stops next: 1 at its end, for one with tiles that came late
+    /// more.
     double next_stop(TaskId task) const;
     /// Whether that is its end.
     bool ends_next(TaskId task) const;
-    /// How much longer its body takes at the top rate, for lack of units.
+    /// How much longer its body takes at the top rate, for lack of units, up to its next stop.
     double stretch(TaskId task) const {
-        return costs_[task].crowding && costs_[task].claim ? pools_.stretch(task) : 1.0;
+        return costs_[task].claim && costs_[task].claim->blocks > 0 ? pools_.stretch(task) : 1.0;
     }
     /// Whether that is a stop at which successors or predecessors wait: it has a number.
     bool is_numbered(TaskId task) const;
@@ -129,7 +132,10 @@ private:
         std::vector<std::uint32_t> waiting;
     };
 
-    bool has_tiles(TaskId task) const { return costs_[task].claim && costs_[task].claim->tiles > 0; }
+    bool goes_in_steps(TaskId task) const {
+        const auto& claim = costs_[task].claim;
+        return claim && (claim->tiles > 0 || claim->blocks > 0);
+    }
     void begin_launch(TaskId task);
     void add_stops(const TaskGraph& graph);
     void add_successors(const TaskGraph& graph);

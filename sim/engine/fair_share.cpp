@@ -42,7 +42,7 @@ void FairShare::read_demands(std::span<const Cost> costs) {
         task.last_use = static_cast<Index>(uses_.size());
         double body = costs[t].body.si();
         for (const Use& use : uses(task)) body = std::max(body, use.amount / pools_[use.resource].nominal);
-        task.top = body > 0 ? 1.0 / body : unlimited;
+        task.alone = task.top = body > 0 ? 1.0 / body : unlimited;
     }
 }
 

@@ -28,8 +28,8 @@ public:
     FairShare(std::span<const Cost> costs, const ResourceTable& resources,
               std::span<const std::uint32_t> streams = {});
 
-    /// Before it starts: its top rate is no more than that.
-    void limit(Index task, double rate) { tasks_[task].top = std::min(tasks_[task].top, rate); }
+    /// While it does not run: its top rate is no more than that from now on.
+    void limit(Index task, double rate) { tasks_[task].top = std::min(tasks_[task].alone, rate); }
     void start(Index task);
     void stop(Index task);
     /// A task takes units of a resource away, or gives them back. At least one unit stays, or a hundredth of
@@ -53,7 +53,8 @@ private:
     };
     struct Task {
         Index first_use = 0, last_use = 0;
-        double top = 0;  ///< rate alone
+        double alone = 0;  ///< rate alone
+        double top = 0;    ///< … or less, where it is limited
         double rate = 0;
         bool running = false;
         bool changed = false;

@@ -45,6 +45,8 @@ private:
         double goal = 1;  ///< the share to stop at
         Femtoseconds since = 0;
         double rate = 0;  ///< since then
+        bool begun = false;
+        bool running = false;  ///< not at a stop
     };
 
     void push(Femtoseconds delay, TaskId task, Phase phase, std::size_t detail = 0) {
@@ -115,32 +117,37 @@ private:
     void start_body(TaskId task) {
         times_[task].body = to_seconds(now_);
         for (const Hold& hold : costs_[task].holds) shares_.hold(hold);
-        if (const double stretch = dispatcher_.stretch(task); stretch > 1)
-            shares_.limit(index(task), 1 / (costs_[task].body.si() * stretch));
+        states_[task].begun = true;
         resume_body(task);
     }
 
     // Stops are far between, so a body that need not wait at one is taken off and put back all the same.
     void resume_body(TaskId task) {
         State& state = states_[task];
+        if (!state.begun) return;
+        if (state.running) leave(task, progress(task));
         state.goal = dispatcher_.next_stop(task);
         if (!shares_.takes_time(index(task))) return push(0, task, Phase::body, state.version);
+        if (costs_[task].crowding)
+            shares_.limit(index(task), 1 / (costs_[task].body.si() * dispatcher_.stretch(task)));
         state.since = now_;
+        state.running = true;
         shares_.start(index(task));
     }
 
-    void leave(TaskId task) {
+    void leave(TaskId task, double done) {
         State& state = states_[task];
         ++state.version;
-        state.done = state.goal;
+        state.done = done;
         state.rate = 0;
+        state.running = false;
         if (!shares_.takes_time(index(task))) return;
         shares_.stop(index(task));
         if (observer_ != nullptr) observer_->rate(to_seconds(now_), task, 0);
     }
 
     void stop_body(TaskId task) {
-        leave(task);
+        leave(task, states_[task].goal);
         if (dispatcher_.is_numbered(task)) {
             const std::size_t stop = dispatcher_.stop_number(task);
             if (dispatcher_.flags(stop)) push(to_femtoseconds(costs_[task].flag), task, Phase::flag, stop);
@@ -149,7 +156,7 @@ private:
     }
 
     void end_body(TaskId task) {
-        leave(task);
+        leave(task, states_[task].goal);
         for (const Hold& hold : costs_[task].holds) shares_.give_back(hold);
         const Seconds now = times_[task].done = to_seconds(now_);
         polls_.end(task);

@@ -9,7 +9,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -18,6 +17,7 @@
 #include "sim/engine/dispatcher.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/engine/polls.hpp"
+#include "sim/engine/simgrid_holds.hpp"
 
 namespace overlap {
 namespace {
@@ -44,7 +44,9 @@ public:
           polls_(graph, costs),
           completions_(graph, costs),
           times_(graph.size()),
-          done_(graph.size()) {}
+          done_(graph.size()),
+          goal_(graph.size()),
+          begun_(graph.size()) {}
 
     std::vector<TaskTimes> run() {
         configure();
@@ -84,34 +86,6 @@ private:
         }
         zone_->seal();
     }
-
-    /// The holds that there are on a resource, and the speeds that they can leave.
-    struct Holds {
-        int units = 0;  ///< of those that add up: whole ones
-        std::vector<double> largest;
-        std::set<double> possible{0.0};  ///< of those that don't
-        bool add_up = false;
-
-        void may_take(const Hold& hold) {
-            if (hold.adds_up)
-                add_up = true;
-            else
-                possible.insert(hold.units);
-        }
-        std::vector<double> speeds(double capacity) const {
-            std::vector<double> result;
-            for (const double other : possible)
-                for (int held = 0; held <= (add_up ? static_cast<int>(capacity) : 0); ++held)
-                    result.push_back(std::max(capacity - held - other, least_capacity(capacity)) / capacity);
-            return result;
-        }
-        std::size_t pstate(double capacity) const {
-            const std::size_t levels = add_up ? static_cast<std::size_t>(capacity) + 1 : 1;
-            const double most = largest.empty() ? 0 : *std::max_element(largest.begin(), largest.end());
-            const auto which = static_cast<std::size_t>(std::distance(possible.begin(), possible.find(most)));
-            return which * levels + std::min(static_cast<std::size_t>(units), levels - 1);
-        }
-    };
 
     s4u::Host* host_of(ResourceId id, TaskId task) {
         const Resource& resource = resources_[id];
@@ -185,6 +159,7 @@ private:
     void start_body(TaskId task) {
         times_[task].body = now();
         change_holds(costs_[task], true);
+        begun_[task] = true;
         resume_body(task);
     }
 
@@ -194,8 +169,11 @@ private:
     }
 
     void resume_body(TaskId task) {
+        if (!begun_[task]) return;
+        take_off(task);
         const Cost& cost = costs_[task];
-        const double share = dispatcher_.next_stop(task) - done_[task];  // two stops may fall together
+        goal_[task] = dispatcher_.next_stop(task);
+        const double share = goal_[task] - done_[task];  // two stops may fall together
         if (!takes_time(cost) || share <= 0)
             return after(Seconds(), task, [this, task] { stretch_done(task); });
         std::vector<s4u::Host*> hosts;
@@ -222,6 +200,16 @@ private:
         exec->vetoable_start();
     }
 
+    // It is to go on otherwise.
+    void take_off(TaskId task) {
+        const auto running = running_.find(task);
+        if (running == running_.end()) return;
+        done_[task] = progress(task);
+        const s4u::ExecPtr exec = running->second;
+        running_.erase(running);
+        if (exec->get_state() == s4u::Activity::State::STARTED) exec->cancel();
+    }
+
     // A task that asks for a resource twice does so with one weight.
     static std::vector<Demand> merged(const Cost& cost) {
         std::vector<Demand> demands(cost.demands.begin(), cost.demands.end());
@@ -239,7 +227,7 @@ private:
 
     void change_holds(const Cost& cost, bool on) {
         for (const Hold& hold : cost.holds) {
-            Holds& holds = holds_.at(hold.resource);
+            SimgridHolds& holds = holds_.at(hold.resource);
             if (hold.adds_up)
                 holds.units += (on ? 1 : -1) * static_cast<int>(std::lround(hold.units));
             else if (on)
@@ -254,17 +242,19 @@ private:
     double progress(TaskId task) const {
         const auto running = running_.find(task);
         if (running == running_.end()) return done_[task];
-        const double goal = dispatcher_.next_stop(task);
-        return goal - (goal - done_[task]) * running->second->get_remaining_ratio();
+        return goal_[task] - (goal_[task] - done_[task]) * running->second->get_remaining_ratio();
     }
 
     void completed(const s4u::Activity& activity) {
         const TaskId task = task_of_.at(&activity);
-        after(Seconds(), task, [this, task] { stretch_done(task); });
+        after(Seconds(), task, [this, task, &activity] {
+            const auto running = running_.find(task);
+            if (running != running_.end() && running->second.get() == &activity) stretch_done(task);
+        });
     }
 
     void stretch_done(TaskId task) {
-        done_[task] = dispatcher_.next_stop(task);
+        done_[task] = goal_[task];
         running_.erase(task);
         if (dispatcher_.ends_next(task)) return body_done(task);
         if (dispatcher_.is_numbered(task)) {
@@ -333,9 +323,11 @@ private:
     std::unique_ptr<s4u::Engine> engine_;
     s4u::NetZone* zone_ = nullptr;
     std::vector<double> done_;  ///< share of each body
+    std::vector<double> goal_;  ///< the share at which it stops next
+    std::vector<char> begun_;
     std::vector<std::map<std::optional<std::size_t>, s4u::Host*>>
         hosts_;  ///< by resource, and by stream where it limits each
-    std::map<ResourceId, Holds> holds_;
+    std::map<ResourceId, SimgridHolds> holds_;
     std::map<ResourceId, double> least_weight_;
     std::map<std::size_t, s4u::Host*> streams_;
     std::map<std::size_t, Seconds> stream_free_;  ///< when the last body on it was over

@@ -73,21 +73,32 @@ const UnitPools::Holder& UnitPools::holder_of(TaskId task) const {
                          [&](const Holder& h) { return h.task == task; });
 }
 
-double UnitPools::next_wave(TaskId task) const {
-    return holder_of(task).waves.next() / costs_[task].claim->waves;
+double UnitPools::next_step(TaskId task) const {
+    const Holder& holder = holder_of(task);
+    const Claim& claim = *costs_[task].claim;
+    return claim.tiles > 0 ? holder.waves.next() / claim.waves : holder.blocks.next();
 }
 
-bool UnitPools::ends_next_wave(TaskId task) const {
-    return holder_of(task).waves.ends_next();
+bool UnitPools::ends_next_step(TaskId task) const {
+    const Holder& holder = holder_of(task);
+    return costs_[task].claim->tiles > 0 ? holder.waves.ends_next() : holder.blocks.ends_next();
 }
 
 bool UnitPools::go_on(TaskId task) {
     Pool& pool = pool_of(task);
     Holder& holder = *holder_of(pool, task);
-    const int leaving = holder.waves.go_on();
+    const bool tiles = costs_[task].claim->tiles > 0;
+    const int leaving = tiles ? holder.waves.go_on() : holder.blocks.go_on();
     holder.given -= leaving;
     pool.free += leaving;
-    return !holder.waves.waits();
+    return tiles ? !holder.waves.waits() : !holder.blocks.waits();
+}
+
+double UnitPools::stretch(TaskId task) const {
+    const Cost& cost = costs_[task];
+    const bool tiles = pools_[pool_by_resource_[cost.claim->resource]].tiles;
+    const double pace = holder_of(task).blocks.pace() * (tiles ? cost.crowding->beside_tiles : 1.0);
+    return std::max(1.0, cost.crowding->unit / pace / cost.body);
 }
 
 std::vector<UnitPools::Holder>::iterator UnitPools::holder_of(Pool& pool, TaskId task) {
@@ -123,40 +134,59 @@ void UnitPools::settle(Pool& pool, std::vector<TaskId>& served, std::vector<Task
         const Waiter waiter = pool.waiting[next];
         grow_holders(pool, waiter.priority, resumed);
         const int within_reach = pool.free + reclaimable(pool, waiter.priority);
-        if (within_reach < costs_[waiter.task].claim->least) return;
+        if (within_reach < costs_[waiter.task].claim->least) return update_pace(pool, resumed);
         give(pool, waiter, within_reach);
         pool.waiting.erase(pool.waiting.begin() + static_cast<std::ptrdiff_t>(next));
         served.push_back(waiter.task);
     }
     grow_holders(pool, INT32_MIN, resumed);
+    update_pace(pool, resumed);
+}
+
+// Blocks go on at another rate when the first GEMM begins beside them, or the last one is over.
+void UnitPools::update_pace(Pool& pool, std::vector<TaskId>& resumed) {
+    const bool tiles = std::any_of(pool.holders.begin(), pool.holders.end(), [&](const Holder& holder) {
+        return costs_[holder.task].claim->tiles > 0;
+    });
+    if (std::exchange(pool.tiles, tiles) == tiles) return;
+    for (const Holder& holder : pool.holders)
+        if (costs_[holder.task].claim->blocks > 0) resumed.push_back(holder.task);
 }
 
 void UnitPools::give(Pool& pool, const Waiter& waiter, int within_reach) {
     const Claim& claim = *costs_[waiter.task].claim;
     const bool had_to_wait = waiter.since != pool.settled;
-    const int given = claim.fixed && had_to_wait ? claim.least : std::min(claim.most, within_reach);
+    const int wanted =
+        claim.blocks > 0 && had_to_wait ? crowded_units(waiter.task, claim.blocks) : claim.most;
+    const int given = std::min(wanted, within_reach);
     reclaim(pool, waiter.priority, std::max(given - pool.free, 0));
     pool.free -= given;
-    pool.holders.push_back({waiter.task, waiter.priority, given, claim.fixed ? given : claim.most});
+    Holder& holder = pool.holders.emplace_back(Holder{waiter.task, waiter.priority, given, claim.most});
     if (claim.tiles > 0) {
-        pool.holders.back().waves = TileWaves(claim.tiles, claim.waves, claim.most, given);
+        holder.waves = TileWaves(claim.tiles, claim.waves, claim.most, given);
         pool.cache_left = claim.cache_left;
+    }
+    if (claim.blocks > 0) {
+        holder.blocks = ThreadBlocks(claim.blocks);
+        place_blocks(pool, holder, given, had_to_wait);
     }
     if (claim.as_enqueued) ++pool.next_enqueued;
     Place& place = places_[waiter.task];
     place.switched = had_to_wait && pool.last_stream != place.stream;
-    place.stretch = stretch(pool, waiter.task, given, had_to_wait);
     pool.last_stream = place.stream;
 }
 
-double UnitPools::stretch(const Pool& pool, TaskId task, int given, bool had_to_wait) const {
-    const Cost& cost = costs_[task];
-    if (!cost.crowding || given == cost.claim->most) return 1;
-    const Crowding& crowding = *cost.crowding;
-    double share = crowding.share;
-    if (had_to_wait && pool.cache_left > Bytes() && crowding.in_flight > Bytes())
-        share = std::min(share, pool.cache_left / crowding.in_flight);
-    return std::max(1.0, crowding.unit / (given * share) / cost.body);
+int UnitPools::crowded_units(TaskId task, int blocks) const {
+    const int together = costs_[task].crowding->together;
+    return (blocks + together - 1) / together;
+}
+
+void UnitPools::place_blocks(const Pool& pool, Holder& holder, int units, bool had_to_wait) {
+    const Crowding& crowding = *costs_[holder.task].crowding;
+    const int blocks = std::min(holder.blocks.waiting(), crowding.together * units);
+    const bool short_of_cache = had_to_wait && pool.cache_left > Bytes() && crowding.in_flight > Bytes();
+    const double pace = short_of_cache ? std::min(pool.cache_left / crowding.in_flight, 1.0) : 1.0;
+    holder.blocks.place(units, blocks, progress_(holder.task), pace);
 }
 
 bool UnitPools::is_in_turn(const Pool& pool, const Waiter& waiter) const {
@@ -185,8 +215,13 @@ void UnitPools::grow_holders(Pool& pool, int at_least, std::vector<TaskId>& resu
     for (Holder& holder : pool.holders) {
         if (pool.free == 0) return;
         if (holder.priority < at_least) continue;
-        if (costs_[holder.task].claim->tiles > 0) {
+        const Claim& claim = *costs_[holder.task].claim;
+        if (claim.tiles > 0) {
             join(pool, holder, resumed);
+            continue;
+        }
+        if (claim.blocks > 0) {
+            join_blocks(pool, holder, resumed);
             continue;
         }
         const int more = std::min(holder.most - holder.given, pool.free);
@@ -202,6 +237,15 @@ void UnitPools::join(Pool& pool, Holder& holder, std::vector<TaskId>& resumed) {
     pool.free -= more;
     if (holder.waves.waits()) resumed.push_back(holder.task);
     holder.waves.join(more, progress_(holder.task) * costs_[holder.task].claim->waves);
+}
+
+void UnitPools::join_blocks(Pool& pool, Holder& holder, std::vector<TaskId>& resumed) {
+    const int more = std::min(crowded_units(holder.task, holder.blocks.waiting()), pool.free);
+    if (more == 0) return;
+    holder.given += more;
+    pool.free -= more;
+    place_blocks(pool, holder, more, true);
+    resumed.push_back(holder.task);
 }
 
 // One unit stays with each.

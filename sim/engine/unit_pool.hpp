@@ -7,6 +7,7 @@
 
 #include "models/cost_model.hpp"
 #include "sim/core/task_graph.hpp"
+#include "sim/engine/thread_blocks.hpp"
 #include "sim/engine/tile_waves.hpp"
 
 namespace overlap {
@@ -34,17 +35,18 @@ public:
     void release(TaskId task);
     /// From now on the task has use for no more than so many of its units.
     void keep(TaskId task, int units);
-    /// Of a task with tiles that has units: the share of its body at which units are next done with one.
-    double next_wave(TaskId task) const;
-    bool ends_next_wave(TaskId task) const;
-    /// It has come there: units without a tile are free. False: it can't go on until more come.
+    /// Of a task with tiles or blocks that has units: the share of its body at which units are next done with
+    /// one.
+    double next_step(TaskId task) const;
+    bool ends_next_step(TaskId task) const;
+    /// It has come there: units without a tile or block are free. False: it can't go on until more come.
     bool go_on(TaskId task);
-    /// How much longer its body takes at the top rate, for lack of units (Cost::crowding).
-    double stretch(TaskId task) const { return places_[task].stretch; }
+    /// How much longer its body takes at the top rate, with the units that it has now (Cost::crowding).
+    double stretch(TaskId task) const;
     /// Whether the task had to wait for its units, and was given them after one of another stream.
     bool switched(TaskId task) const { return places_[task].switched; }
     /// Appends to `served` the tasks that have been given their units, to `resumed` those that waited for
-    /// more.
+    /// more or are to go on at another rate with more.
     void settle(std::vector<TaskId>& served, std::vector<TaskId>& resumed);
 
 private:
@@ -52,7 +54,6 @@ private:
         int priority = 0;
         std::uint32_t stream = 0;
         bool switched = false;
-        double stretch = 1;
     };
     struct Waiter {
         std::uint32_t task;
@@ -66,6 +67,7 @@ private:
         int given;
         int most;
         TileWaves waves = {};
+        ThreadBlocks blocks = {};
     };
     struct Pool {
         int free = 0;
@@ -79,6 +81,7 @@ private:
         std::size_t next_enqueued = 0;
         std::vector<Holder> holders;  ///< in the order they were served
         Bytes cache_left;             ///< by the last task with tiles
+        bool tiles = false;           ///< some holder has any
     };
 
     Pool& pool_of(TaskId task);
@@ -86,11 +89,16 @@ private:
     static std::vector<Holder>::iterator holder_of(Pool& pool, TaskId task);
     void settle(Pool& pool, std::vector<TaskId>& served, std::vector<TaskId>& resumed);
     void give(Pool& pool, const Waiter& waiter, int within_reach);
-    double stretch(const Pool& pool, TaskId task, int given, bool had_to_wait) const;
+    /// How many units so many blocks get where they had to wait.
+    int crowded_units(TaskId task, int blocks) const;
+    /// Puts blocks of a holder on so many units.
+    void place_blocks(const Pool& pool, Holder& holder, int units, bool had_to_wait);
     bool is_in_turn(const Pool& pool, const Waiter& waiter) const;
     std::size_t next_waiter(const Pool& pool) const;
     void grow_holders(Pool& pool, int at_least, std::vector<TaskId>& resumed);
     void join(Pool& pool, Holder& holder, std::vector<TaskId>& resumed);
+    void join_blocks(Pool& pool, Holder& holder, std::vector<TaskId>& resumed);
+    void update_pace(Pool& pool, std::vector<TaskId>& resumed);
     int reclaimable(const Pool& pool, int priority) const;
     void reclaim(Pool& pool, int priority, int units);
 

@@ -166,7 +166,8 @@ DeviceSpec read(ConfigObject config, ConfigObject* calibration) {
     number("units_per_block", {0.01, 1}, device.copy_kernel.units_per_block);
     if (kernel.has("blocks_per_unit"))
         device.copy_kernel.blocks_per_unit = count(kernel, "blocks_per_unit", 32);
-    number("crowded_rate", {0.01, 1}, device.copy_kernel.crowded_rate);
+    number("pull_rate_beside_gemms", {0.01, 1}, device.copy_kernel.pull_rate_beside_gemms);
+    number("rate_beside_gemms", {0.01, 1}, device.copy_kernel.rate_beside_gemms);
     const auto loads = [&](const std::string& key, Bytes& value) {
         if (kernel.has(key)) value = Bytes(kernel.sourced(key, {0, 1e9}));
     };

@@ -124,10 +124,10 @@ struct DeviceSpec {
         int default_cus = 1;         ///< thread blocks of a transfer when the run does not say
         double units_per_block =
             1;  ///< compute units that a thread block keeps from others; several may share
-        /// Thread blocks that share a compute unit where they have waited for it, and the share of its rate
-        /// with one block that the unit then has.
+        /// Thread blocks that a compute unit has room for; they share the rate of one.
         int blocks_per_unit = 1;
-        double crowded_rate = 1;
+        /// Share of a unit's rate while a GEMM runs on its GPU: that of pulls, and of other copies.
+        double pull_rate_beside_gemms = 1, rate_beside_gemms = 1;
         /// Loads of a unit that are under way at full rate, from a peer's memory and from its own; 0: not
         /// known.
         Bytes peer_loads, local_loads;

@@ -118,9 +118,13 @@ private:
                 cost.claim->waves = 1 + static_cast<int>(below(5));
                 cost.claim->tiles = cost.claim->most * cost.claim->waves -
                                     static_cast<int>(below(static_cast<unsigned>(least)));
+                cost.claim->cache_left = Bytes(below(4));
             } else if (below(2) == 0) {
-                cost.claim->fixed = true;
-                cost.crowding = Crowding{cost.body * least, 0.5 + 0.01 * below(50), Bytes()};
+                cost.claim->least = 1;
+                cost.claim->yields = false;
+                cost.claim->blocks = cost.claim->most;
+                cost.crowding = Crowding{cost.body * least, 1 + static_cast<int>(below(3)),
+                                         0.5 + 0.01 * below(50), Bytes(below(4))};
             }
         }
         if (below(6) == 0) cost.holds.push_back({table_.compute_units(gpu), 1.0 + below(20)});

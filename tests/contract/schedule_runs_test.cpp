@@ -53,21 +53,6 @@ Seconds polls_of_a_chain(const Machine& machine) {
     return machine.topology.device().dma.poll * (machine.topology.gpus() - 1);
 }
 
-/// Kernels that would open the gates of a GEMM which leaves them no compute units.
-bool gates_starve(const TaskGraph& graph, std::span<const Cost> costs, const Machine& machine) {
-    if (machine.topology.device().launch.residency != Residency::persistent) return false;
-    int gated = 0, copies = 0;  // most that one takes, least that one needs
-    for (TaskId id = 0; id < graph.size(); ++id) {
-        if (!costs[id].claim) continue;
-        graph.for_each_edge_into(id, [&](const Edge& edge) {
-            if (edge.to > 0) gated = std::max(gated, costs[id].claim->most);
-        });
-        if (graph[id].kind() == TaskKind::copy && costs[id].claim->fixed)
-            copies = std::max(copies, costs[id].claim->least);
-    }
-    return gated > 0 && copies > 0 && gated + copies > machine.topology.device().compute_units;
-}
-
 std::string label(const ScheduleEntry& entry, const Workload& workload, const std::string& machine) {
     return entry.name + " | " + workload.form() + " | " + machine;
 }
@@ -181,11 +166,6 @@ TEST_CASE("without contention no run is slower, by either agent") {
                 INFO(label(entry, workload, name + " " + agent));
                 const TaskGraph graph = build(entry, workload, machine.topology, {{"agent", agent}});
                 const std::vector<Cost> with = costs_of(graph, workload, machine);
-                if (gates_starve(graph, with, machine)) {
-                    CHECK_THAT(error_of([&] { simulate(graph, with, machine); }),
-                               Catch::Contains("deadlocks"));
-                    return;
-                }
                 // Pieces that are sent on the way may come to an engine in another order, and orders are not
                 // ranked. Without flags, of all-reduces of mi250x_8 alone: three are 1.8e-4 slower.
                 const bool reordered = agent == "dma" && name == "mi250x_8" && workload.pair() != nullptr &&

@@ -42,6 +42,16 @@ struct Case {
         cost.claim = Claim{table.compute_units(0), units, units};
         return cost;
     }
+    /// So many thread blocks, which together are `work` seconds of work for a unit, which has room for two,
+    /// and beside a GEMM three quarters of its rate.
+    Cost copy(int blocks, double work, Seconds launch, double in_flight = 0) const {
+        Cost cost = lasts(work / blocks);
+        cost.launch = launch;
+        cost.claim = Claim{table.compute_units(0), 1, blocks};
+        cost.claim->blocks = blocks;
+        cost.crowding = Crowding{Seconds(work), 2, 0.75, Bytes(in_flight)};
+        return cost;
+    }
     std::vector<double> ends() const {
         std::vector<double> result;
         for (const TaskTimes& times : make_engine(any_engine())->run(graph, costs, table, 0).tasks)
@@ -86,24 +96,47 @@ TEST_CASE("a last wave of tiles leaves units as it begins") {
     CHECK(two.ends() == std::vector<double>{3, 2.25, 3.25});
 }
 
-TEST_CASE("thread blocks that wait for units share them") {
-    // 8 blocks of 12.5 s of work for a unit: 4 units have three quarters of their rate.
+TEST_CASE("thread blocks that find too few units share them, with what cache a GEMM leaves") {
+    // 8 blocks of 12 s of work for a unit; beside the GEMM units have three quarters of their rate.
     const auto end_beside = [](int held, Bytes cache_left, double in_flight) {
         Case two;
         Cost gemm = two.gemm(held);
         gemm.claim->cache_left = cache_left;
         two.add(gemm);
-        Cost copy = lasts(2);
-        copy.launch = Seconds(0.5);
-        copy.claim = Claim{two.table.compute_units(0), 4, 8};
-        copy.claim->fixed = true;
-        copy.crowding = Crowding{Seconds(12), 0.75, Bytes(in_flight)};
-        two.add(copy);
+        two.add(two.copy(8, 12, Seconds(0.5), in_flight));
         return two.ends()[1];
     };
-    CHECK(end_beside(92, {}, 0) == Approx(0.5 + 2));          // 8 units are there at once
-    CHECK(end_beside(96, Bytes(1), 100) == Approx(0.5 + 4));  // 4 are, which have not run the GEMM
-    CHECK(end_beside(97, {}, 0) == Approx(1 + 4));            // it waits for the GEMM's end
-    CHECK(end_beside(97, Bytes(80), 100) == Approx(1 + 4));  // room for more than three quarters of the loads
-    CHECK(end_beside(97, Bytes(50), 100) == Approx(1 + 6));  // for half of them
+    // 8 units are there at once: 3 s of work until the GEMM's end, then 9; or 4, which have not run the GEMM.
+    CHECK(end_beside(92, {}, 0) == Approx(1 + 9.0 / 8));
+    CHECK(end_beside(96, Bytes(1), 100) == Approx(1 + 10.5 / 4));
+    CHECK(end_beside(100, {}, 0) == Approx(1 + 12.0 / 4));  // they wait for the GEMM's end
+    CHECK(end_beside(100, Bytes(80), 100) == Approx(1 + 12 / 3.2));
+    CHECK(end_beside(100, Bytes(200), 100) == Approx(1 + 12.0 / 4));
+}
+
+TEST_CASE("thread blocks are placed as units come free, and leave them one by one") {
+    // 2 units for 4 of 8 blocks at once; 2 for the others half a second later, at the GEMM's end. Two blocks
+    // are 3 s of work for a unit, of which the first two have done 0.375 by then.
+    Case three;
+    three.add(three.gemm(98));
+    three.add(three.copy(8, 12, Seconds(0.5)));
+    CHECK(three.ends()[1] == Approx(1 + 3));
+    Cost late = three.kernel(98, 1);  // it gets the units that the first four blocks leave
+    late.launch = Seconds(2);
+    three.add(late);
+    CHECK(three.ends()[2] == Approx(1 + 2.625 + 1));
+    CHECK(three.ends()[1] == Approx(1 + 3));
+}
+
+TEST_CASE("thread blocks on few units draw no more from what they share than these can") {
+    // As above, but all units together do 2 s of work a second at most.
+    Case two;
+    two.add(two.gemm(98));
+    Cost copy = two.copy(8, 12, Seconds(0.5));
+    const ResourceId hbm = two.table.hbm(0);
+    copy.demands.push_back({hbm, two.table[hbm].capacity * 6});
+    two.add(copy);
+    // From 1 s on each unit does half a second of work a second, until the first are done and the others have
+    // 0.375 left, at their own rate.
+    CHECK(two.ends()[1] == Approx(1 + 2 * 2.625 + 0.375));
 }

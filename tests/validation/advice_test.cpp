@@ -93,12 +93,12 @@ TEST_CASE("the static heuristic on unseen models is as good as README says") {
         Bounds holds;
     };
     const std::vector<Claim> claims{
-        {"mi300x_8", false, {0.970, 0.0021}}, {"h200_8", false, {0.775, 0.0282}},
-        {"h200_4", false, {0.825, 0.0116}},   {"h200_2", false, {0.960, 0.0031}},
+        {"mi300x_8", false, {0.970, 0.0021}}, {"h200_8", false, {0.785, 0.0280}},
+        {"h200_4", false, {0.835, 0.0125}},   {"h200_2", false, {0.960, 0.0031}},
         {"ring_8", false, {0.950, 0.0041}},   {"mi355x_8", false, {0.955, 0.0030}},
         {"h100_8", false, {0.930, 0.0051}},   {"torus_4x4", false, {0.835, 0.0100}},
-        {"mi300x_8", true, {0.985, 0.0018}},  {"h200_8", true, {0.825, 0.0156}},
-        {"h200_4", true, {0.830, 0.0177}},    {"h200_2", true, {0.920, 0.0041}},
+        {"mi300x_8", true, {0.985, 0.0018}},  {"h200_8", true, {0.835, 0.0152}},
+        {"h200_4", true, {0.845, 0.0154}},    {"h200_2", true, {0.930, 0.0039}},
         {"ring_8", true, {0.975, 0.0027}},    {"mi355x_8", true, {0.945, 0.0033}},
         {"h100_8", true, {0.915, 0.0067}},    {"torus_4x4", true, {0.905, 0.0104}}};
     const auto judgements = judge(table("judge"), folder);
@@ -127,8 +127,8 @@ TEST_CASE("advice on the measured schedules of H200") {
     const std::vector<std::string> traces{root + "/traces/h200_4/overlap", root + "/traces/h200_2/overlap"};
     const MeasuredJudgement measured = judge_measured(traces, folder);
     CHECK(measured.simulation.scenarios == 39);
-    CHECK(1 - measured.simulation.hit_rate <= 1.1 * (1 - 0.872));
-    CHECK(measured.simulation.mean_regret <= 1.1 * 0.0093);
+    CHECK(1 - measured.simulation.hit_rate <= 1.1 * (1 - 0.897));
+    CHECK(measured.simulation.mean_regret <= 1.1 * 0.0064);
     CHECK(measured.heuristic.scenarios + measured.heuristic_not_measured == 39);
     CHECK(measured.heuristic.scenarios >= 25);
     CHECK(1 - measured.heuristic.hit_rate <= 1.1 * (1 - 0.840));

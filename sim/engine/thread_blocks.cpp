@@ -1,0 +1,64 @@
+#include "sim/engine/thread_blocks.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace overlap {
+namespace {
+
+/// Units whose times are equal but for rounding are in step.
+constexpr double in_step = 1 + 1e-9;
+
+}  // namespace
+
+void ThreadBlocks::place(int units, int blocks, double done, double pace) {
+    advance(done);
+    const int each = blocks / units, more = blocks % units;
+    add(more, each + 1, pace);
+    add(units - more, each, pace);
+    waiting_ -= blocks;
+}
+
+double ThreadBlocks::pace() const {
+    double pace = 0;
+    for (const Group& group : groups_) pace += group.units * group.pace;
+    return pace;
+}
+
+double ThreadBlocks::least_time() const {
+    double time = std::numeric_limits<double>::infinity();
+    for (const Group& group : groups_) time = std::min(time, group.time());
+    return time;
+}
+
+double ThreadBlocks::next() const {
+    if (ends_next()) return 1;
+    return groups_.empty() ? std::numeric_limits<double>::infinity() : done_ + least_time() * pace();
+}
+
+bool ThreadBlocks::ends_next() const {
+    const double end = least_time() * in_step;
+    return !groups_.empty() && waiting_ == 0 &&
+           std::all_of(groups_.begin(), groups_.end(), [&](const Group& g) { return g.time() <= end; });
+}
+
+int ThreadBlocks::go_on() {
+    const double end = least_time() * in_step, done = next();
+    const auto over = std::stable_partition(groups_.begin(), groups_.end(),
+                                            [&](const Group& group) { return group.time() > end; });
+    int leaving = 0;
+    for (auto group = over; group != groups_.end(); ++group) leaving += group->units;
+    advance(done);
+    groups_.erase(over, groups_.end());
+    return leaving;
+}
+
+void ThreadBlocks::advance(double done) {
+    if (!groups_.empty()) {
+        const double time = (done - done_) / pace();
+        for (Group& group : groups_) group.left = std::max(group.left - time * group.pace, 0.0);
+    }
+    done_ = done;
+}
+
+}  // namespace overlap
