@@ -43,22 +43,24 @@ bool ThreadBlocks::ends_next() const {
 }
 
 int ThreadBlocks::go_on() {
-    const double end = least_time() * in_step, done = next();
-    const auto over = std::stable_partition(groups_.begin(), groups_.end(),
-                                            [&](const Group& group) { return group.time() > end; });
+    const double end = least_time() * in_step, done = next(), time = (done - done_) / pace();
+    const auto over = [&](const Group& group) { return group.time() <= end; };
     int leaving = 0;
-    for (auto group = over; group != groups_.end(); ++group) leaving += group->units;
-    advance(done);
-    groups_.erase(over, groups_.end());
+    for (const Group& group : groups_)
+        if (over(group)) leaving += group.units;
+    groups_.erase(std::remove_if(groups_.begin(), groups_.end(), over), groups_.end());
+    work(time);
+    done_ = done;
     return leaving;
 }
 
 void ThreadBlocks::advance(double done) {
-    if (!groups_.empty()) {
-        const double time = (done - done_) / pace();
-        for (Group& group : groups_) group.left = std::max(group.left - time * group.pace, 0.0);
-    }
+    if (!groups_.empty()) work((done - done_) / pace());
     done_ = done;
+}
+
+void ThreadBlocks::work(double time) {
+    for (Group& group : groups_) group.left = std::max(group.left - time * group.pace, 0.0);
 }
 
 }  // namespace overlap

@@ -39,6 +39,7 @@ private:
         if (units > 0 && each > 0) groups_.push_back({units, pace, each * share_});
     }
     void advance(double done);
+    void work(double time);
     /// Until the first group is done.
     double least_time() const;
 
