@@ -23,6 +23,7 @@ std::vector<FittedValue> fit(const DeviceProblem& problem, const std::vector<con
                              const MachinesWith& machines) {
     RobustProblem robust;
     robust.step = log_step;
+    robust.smooth = false;
     for (const DeviceParameter& parameter : problem.parameters) {
         const double start = std::log(parameter.start), spread = std::log(parameter.spread);
         robust.start.push_back(start);

@@ -13,8 +13,8 @@ namespace overlap {
 /// which some do not have, by 4.
 GemmPrior library_prior(const GemmParameters& mixed);
 
-/// One fit for each of `GemmMeasurement::by_library` 1, 2, …, to its rows alone. Nobody tells a library's rows
-/// at shapes where another was faster, so each is known best where it is used.
+/// One fit for each of `GemmMeasurement::by_library` 1, 2, …, to its rows alone. Nobody tells a library's
+/// rows at shapes where another was faster, so each is known best where it is used.
 std::vector<GemmFit> fit_libraries(std::span<const GemmMeasurement> rows, const GemmParameters& mixed);
 
 /// Time of the row's kernel by its library's fit; by `mixed` where it has none.

@@ -100,6 +100,7 @@ RobustFit robust_fit(const RobustProblem& problem) {
     options.logging_type = ceres::SILENT;
     options.max_num_iterations = 80;
     options.function_tolerance = 1e-5;
+    if (!problem.smooth) options.line_search_interpolation_type = ceres::BISECTION;
     options.use_nonmonotonic_steps = true;  // a choice inside the model makes small kinks
     ceres::Solver::Summary summary;
     ceres::Solve(options, &least_squares, &summary);

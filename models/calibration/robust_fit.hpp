@@ -12,6 +12,9 @@ struct RobustProblem {
     std::vector<double> low, high;  ///< bounds
     std::vector<double> weights;    ///< of the rows
     double step = 2e-3;             ///< for differences; wide enough to see across kinks of the model
+    /// False: errors jump here and there, and between them slopes say little; only their values decide then
+    /// how far a step goes.
+    bool smooth = true;
     /// log(predicted / measured) of every row, to the array given, which has one place a row.
     std::function<void(const std::vector<double>& at, double* errors)> errors;
 };
