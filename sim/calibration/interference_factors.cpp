@@ -12,10 +12,11 @@ const std::string work_side = "work beside copies", copy_side = "copies beside w
                   late = "late copies, wait and copy";
 const std::array<std::string, 4> groups{"  DMA", "  kernels of peers", "  own kernels, units left to them",
                                         "  own kernels, GEMM on all units"};
-/// Files of other shapes, which are only judged, and their classes.
+/// Files of other shapes, which are only judged.
 const std::map<std::string, std::string> judged{
-    {"more_shapes", "  own kernels, GEMM on all units, seven more shapes"},
-    {"unseen", "  own kernels, GEMM on all units, six more shapes"}};
+    {"more_shapes", ", seven more shapes"}, {"unseen", ", six more shapes"}, {"drawn", ", drawn shapes"}};
+/// Of these, the one with copies of all groups.
+const std::string every_kind = "drawn";
 
 /// Which of `groups`.
 const std::string& group_of(const Beside& beside) {
@@ -34,7 +35,7 @@ struct Mean {
 
 struct Case {
     Beside beside;
-    std::string judged;  ///< its class, if it is in no fit
+    std::string judged;  ///< its list, if it is in no fit
     Mean work, copy;
 };
 
@@ -51,6 +52,15 @@ std::vector<DeviceParameter> parameters() {
              "the units that these hold explain"}};
 }
 
+/// Of a side of a case.
+std::vector<std::string> classes_of(const Case& one, const std::string& side, const std::string& suffix) {
+    if (one.judged.empty()) return {side, group_of(one.beside) + suffix};
+    const std::string& shapes = judged.at(one.judged);
+    std::vector<std::string> classes{group_of(one.beside) + shapes + suffix};
+    if (one.judged == every_kind) classes.push_back(side + shapes);
+    return classes;
+}
+
 /// Both sides of a case. The fit has GEMMs beside copies of 64 MiB.
 void add_rows(const Case& one, DeviceProblem& problem) {
     const Beside& beside = one.beside;
@@ -63,8 +73,7 @@ void add_rows(const Case& one, DeviceProblem& problem) {
         problem.rows.push_back(
             {.name = beside.name() + ", " + side,
              .family = one.judged.empty() ? beside.work_name() : "shapes in no fit",
-             .classes = one.judged.empty() ? std::vector{side, group_of(beside) + suffix}
-                                           : std::vector{one.judged + suffix},
+             .classes = classes_of(one, side, suffix),
              .measured = measured.value(),
              .weight = fitted && of_work ? 1.0 : 0.0,
              .predict = [beside, of_work](const Machines& machines) {
@@ -113,17 +122,21 @@ DeviceProblem interference_factors(const std::filesystem::path& folder, const st
         .quantity = "factor (late copies: time)",
         .unit = "1; us"};
     for (const std::string& side : {work_side, copy_side}) {
+        const std::string suffix = side == work_side ? ", work" : ", copies";
         problem.classes.push_back(side);
-        for (const std::string& group : groups)
-            problem.classes.push_back(group + (side == work_side ? ", work" : ", copies"));
-        for (const auto& [file, name] : judged)
-            problem.classes.push_back(name + (side == work_side ? ", work" : ", copies"));
+        for (const std::string& group : groups) problem.classes.push_back(group + suffix);
+        for (const auto& [list, shapes] : judged) {
+            if (list == every_kind) problem.classes.push_back(side + shapes);
+            for (const std::string& group : groups)
+                if (list == every_kind || group == groups.back())
+                    problem.classes.push_back(group + shapes + suffix);
+        }
     }
     problem.classes.push_back(late);
     std::map<std::string, Case> cases;
     // Those of kernels that wait for units of a GEMM have been measured anew, with means (Beside::waits).
     for (const std::string name : {"local", "two_gpus", "four_gpus", "beside", "beside_2", "more_shapes",
-                                   "more_shapes_2", "unseen", "unseen_2"}) {
+                                   "more_shapes_2", "unseen", "unseen_2", "drawn"}) {
         const std::string list = name.substr(0, name.find("_2"));  // … of another machine
         const bool anew = list == "beside", seen = !judged.contains(list);
         const std::filesystem::path path = folder / (name + ".jsonl");
@@ -137,8 +150,8 @@ DeviceProblem interference_factors(const std::filesystem::path& folder, const st
             ConfigObject line = file.view(measurement);
             const Beside beside = read_beside(line);
             if (beside.waits() && seen && !anew) continue;
-            Case& one = cases.try_emplace(beside.name(), Case{beside, seen ? "" : judged.at(list), {}, {}})
-                            .first->second;
+            Case& one =
+                cases.try_emplace(beside.name(), Case{beside, seen ? "" : list, {}, {}}).first->second;
             const auto ratio = [&](const std::string& time, const std::string& alone, Mean& mean) {
                 if (!line.raw(time).is_null() && !line.raw(alone).is_null())
                     mean.add(line.number(time, positive) / line.number(alone, positive));

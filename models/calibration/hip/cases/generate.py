@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes the lists of cases beside this file. Usage: generate.py"""
 
+import random
 from pathlib import Path
 
 # Operators: N local to a GPU and K, of C[M,N] = A[M,K] B[K,N]. Widths from the models' papers; TP = tensor parallel.
@@ -24,6 +25,10 @@ MORE = ["2048 n=2560 k=8192", "2048 n=7168 k=8192", "4096 n=5120 k=5120", "8192 
 # Looked at last.
 UNSEEN = ["8192 n=3584 k=8192", "3072 n=4096 k=6144", "16384 n=5120 k=4096", "2048 n=8192 k=2048", "1536 n=16384 k=4096",
           "6144 n=6144 k=12288"]
+# Drawn from what none of these lists has, one of each family.
+DRAW = random.Random(20261122)
+DRAWN = [DRAW.choice([shape for n, k in shapes for m in GATHERED[:5]
+                      if (shape := f"{m} n={n} k={k}") not in BESIDE + MORE + UNSEEN]) for _, shapes in FAMILIES]
 GEMM_US = dict(zip(BESIDE + MORE, [61, 219, 1212, 198, 1567, 115, 310, 300, 430, 640, 95, 35]))  # on an H200, roughly
 ROWS = [("1KiB", "8KiB"), ("2KiB", "16KiB"), ("4KiB", "16KiB"), ("8KiB", "32KiB")]
 
@@ -173,6 +178,19 @@ def unseen():
     return of_shapes(UNSEEN)
 
 
+def drawn():
+    yield "# Every kind of copy beside GEMMs of shapes that were drawn."
+    for shape in DRAWN:
+        yield f"interference m={shape} beside=dma_in,dma_in_memcpy,dma_out,dma_push"
+        yield f"interference m={shape} beside=dma_in,dma_push size=4MiB,16MiB"
+        yield f"interference m={shape} beside=dma_in everywhere=1"
+        yield f"interference m={shape} beside=cu_in,cu_out,cu_push,local_cu blocks=8,16,32"
+        yield f"interference m={shape} beside=cu_in blocks=16 size=4MiB,16MiB,256MiB"
+        yield f"interference m={shape} beside=cu_in blocks=16 everywhere=1"
+        yield f"interference m={shape} units=116 beside=cu_in,cu_push blocks=8,16"
+        yield f"interference m={shape} units=100 beside=cu_in,cu_push blocks=16,32"
+
+
 def residency():
     yield "# When does each compute unit come free, and what does a GEMM lose that some are kept from for a while?"
     for shape in BESIDE + MORE:
@@ -219,7 +237,7 @@ def at_once():
 
 
 def main():
-    for make in (gemm, local, two_gpus, four_gpus, beside, more_shapes, unseen, residency, residency_push, at_once):
+    for make in (gemm, local, two_gpus, four_gpus, beside, more_shapes, unseen, drawn, residency, residency_push, at_once):
         path = Path(__file__).with_name(make.__name__ + ".cases")
         path.write_text("# Written by generate.py; the format is described in ../README.md.\n" + "\n".join(make()) + "\n")
 
