@@ -14,7 +14,7 @@ struct MeasuredScenario {
 };
 
 /// The candidate that a measured case ran; parameters beyond it keep what was measured.
-Candidate candidate_of(const Scenario& scenario) {
+Candidate measured_candidate(const Scenario& scenario) {
     const Json params = to_json(scenario.params, scenario.schedule->parameters);
     Candidate candidate{scenario.schedule->name, 0, params.value("agent", "dma"),
                         params.value("transfer", "pull"), ""};
@@ -47,7 +47,7 @@ MeasuredJudgement judge_measured(std::span<const std::string> traces, const Conf
             cases[i].system + scenario.machine->topology.name() + to_json(scenario.workload).dump();
         MeasuredScenario& entry = by_scenario[key];
         entry.scenario = &scenario;
-        double& time = entry.measured_us[candidate_of(scenario).label()];
+        double& time = entry.measured_us[measured_candidate(scenario).label()];
         const double now = to_microseconds(cases[i].makespan());
         time = time == 0 ? now : std::min(time, now);
     }

@@ -93,7 +93,7 @@ void add_late(ConfigObject line, DeviceProblem& problem) {
     int turn = 0;
     for (const double us : line.numbers("samples", positive))
         samples[static_cast<std::size_t>(turn++ % 2)].push_back(us);
-    for (const std::size_t half : {0, 1}) {
+    for (std::size_t half = 0; half < samples.size(); ++half) {
         std::vector<double>& sorted = samples[half];
         std::sort(sorted.begin(), sorted.end());
         problem.rows.push_back({.name = beside.name() + (half ? ", late by half a GEMM" : ", late"),

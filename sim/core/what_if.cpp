@@ -81,11 +81,11 @@ std::vector<PathEnd> farthest(std::span<ConfigFile* const> files, const std::vec
 }
 
 /// " (did you mean …)" of the keys at the ends.
-std::string suggestion(const std::string& key, const std::vector<PathEnd>& ends) {
+std::string suggested_key(const std::string& key, const std::vector<PathEnd>& ends) {
     std::vector<std::string> known;
     for (const PathEnd& end : ends)
         for (std::string& name : keys_of(*end.node)) known.push_back(std::move(name));
-    return overlap::suggestion(key, known);
+    return suggestion(key, known);
 }
 
 /// 1.5 of "1.5x".
@@ -157,9 +157,9 @@ void WhatIf::change(const std::string& root, std::span<ConfigFile* const> files)
         const PathEnd& end = ends.front();
         if (end.steps < parts.size())
             fail("has '" + parts[end.steps] + "' after " + end.place() + ", which " +
-                 (end.is_value() ? "is a value" : "has no such key" + suggestion(parts[end.steps], ends)));
+                 (end.is_value() ? "is a value" : "has no such key" + suggested_key(parts[end.steps], ends)));
         if (!end.is_value())
-            fail("is all of " + end.place() + ", expected one value of it" + suggestion("", ends));
+            fail("is all of " + end.place() + ", expected one value of it" + suggested_key("", ends));
 
         Json& old = is_parameter(*end.node) ? (*end.node)["value"] : *end.node;
         std::optional<Json> next = replaced(old, value);

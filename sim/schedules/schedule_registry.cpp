@@ -40,7 +40,7 @@ bool computes_several_shards(const Workload& workload) {
 bool gateable(const Workload& workload) {
     return dependent_pair(workload) && workload.pair()->shard_dim == ShardDim::m;
 }
-bool reduces(const Workload& workload) {
+bool sums_results(const Workload& workload) {
     const Pair* pair = workload.pair();
     return pair != nullptr && pair->order == Order::gemm_first &&
            (pair->collective == CollectiveKind::reduce_scatter ||
@@ -120,7 +120,7 @@ std::span<const ScheduleEntry> schedules() {
          "T3 (arXiv 2401.16677): one GEMM a GPU whose stores trigger a ring reduce-scatter chunk by chunk; "
          "the "
          "memory at the destination adds what comes (where device/near_memory can, else kernels add).",
-         triggered, true, reduces, make_t3, Json::object(), false},
+         triggered, true, sums_results, make_t3, Json::object(), false},
         {"work_group_fused",
          "Fused computation and collective (arXiv 2305.06942): one kernel a GPU whose work-groups store "
          "results "

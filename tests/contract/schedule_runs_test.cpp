@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
+#include "sim/experiment.hpp"
 #include "tests/contract/laws.hpp"
 
 using namespace overlap;
@@ -280,4 +281,33 @@ TEST_CASE("hierarchical_chunked on 1,024 GPUs: every transfer is simulated, and 
     const double shard = 4096 * 2048 * 2 / 1024.0;
     const EngineResult result = simulate(graph, costs_of(graph, workload, machine, bare), machine);
     CHECK(result.makespan.si() == Approx(127 * shard / 49.6e9 + 127 * shard / 46.5e9).epsilon(1e-6));
+}
+
+TEST_CASE("communication that waits for no computation ends as it does alone, where nothing is shared") {
+    const Effects bare = without(effect_names);
+    const Json gemm{{"m", 4096}, {"n", 1024}, {"k", 2048}, {"dtype", "bf16"}};
+    int free = 0, waiting = 0;
+    for (const std::string& topology : simulated)
+        for (const std::string collective : {"all_gather", "all_to_all", "reduce_scatter", "all_reduce"})
+            for (const ScheduleEntry& entry : schedules())
+                for (const std::string& agent : agent_names) {
+                    const Json config{{"topology", topology},
+                                      {"schedule", entry.name},
+                                      {"workload", {{"collective", collective}, {"gemm", gemm}}},
+                                      {"params", {{"agent", agent}}},
+                                      {"seeds", 3}};
+                    INFO(config.dump());
+                    Scenario given;
+                    const std::string refused =
+                        error_of([&] { given = resolve(read_run_config(config, "test"), shipped); });
+                    if (refused != "") continue;  // a form that the schedule does not serve
+                    const TaskGraph graph = given.graph();
+                    const Experiment experiment(given, graph);
+                    const Seconds alone = experiment.communication(bare);
+                    if (experiment.communication_is_free())
+                        CHECK(experiment.ends(bare).communication == alone);
+                    ++(experiment.communication_is_free() ? free : waiting);
+                }
+    CHECK(free >= 100);
+    CHECK(waiting >= 100);
 }

@@ -1,14 +1,10 @@
 // Is a plan what its schema says, and do its blocks lie where they should?
 #include <catch2/catch.hpp>
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validation_results.hpp>
-#include <valijson/validator.hpp>
 
 #include "sim/commands/graph_export.hpp"
 #include "sim/run.hpp"
 #include "tests/test_support.hpp"
+#include "tests/unit/schema.hpp"
 
 using namespace overlap;
 using namespace overlap::test;
@@ -30,18 +26,6 @@ Json plan_of(const std::string& schedule, const std::string& collective, Json pa
     return json;
 }
 
-std::string schema_errors(const Json& plan) {
-    const Json text = read_json_file(source_folder / "configs" / "schema" / "plan.schema.json");
-    valijson::Schema schema;
-    valijson::SchemaParser().populateSchema(valijson::adapters::NlohmannJsonAdapter(text), schema);
-    valijson::ValidationResults results;
-    valijson::Validator().validate(schema, valijson::adapters::NlohmannJsonAdapter(plan), &results);
-    std::string lines;
-    valijson::ValidationResults::Error error;
-    while (results.popError(error)) lines += error.description + "\n";
-    return lines;
-}
-
 /// Buffers of a GPU: a 0, b 1, c 2, stage a 3, stage c 4, parts 5; of the next GPU from 6 on.
 const Json& task_named(const Json& plan, const std::string& name, int gpu) {
     for (const Json& task : plan["tasks"])
@@ -52,12 +36,13 @@ const Json& task_named(const Json& plan, const std::string& name, int gpu) {
 }  // namespace
 
 TEST_CASE("plans are what their schema says") {
+    const Schema schema("plan");
     for (const std::string collective : {"all_gather", "reduce_scatter"})
         for (const std::string schedule : {"serial", "ring_chunked", "uniform_fused_1d", "hetero_fused_2d"})
-            CHECK(schema_errors(plan_of(schedule, collective, Json::object())) == "");
+            CHECK(schema.errors(plan_of(schedule, collective, Json::object()), schedule) == "");
     Json plan = plan_of("serial", "all_gather", Json::object());
     plan["tasks"][0]["from"][0].push_back(1);
-    CHECK(schema_errors(plan) != "");
+    CHECK(schema.errors(plan, "plan") != "");
 }
 
 // Two GPUs, M = 80: shards of 40 rows, two chunks of 20.

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "sim/experiment.hpp"
+#include "sim/effects.hpp"
 #include "sim/report/report.hpp"
 #include "tests/test_support.hpp"
 
@@ -80,29 +80,6 @@ TEST_CASE("the losses add up to makespan less ideal, exactly") {
         ++checked;
     }
     CHECK(checked == 6);
-}
-
-TEST_CASE("communication that waits for no computation ends as it does alone, where nothing is shared") {
-    const Effects bare = without(effect_names);
-    int free = 0, waiting = 0;
-    for (const std::string topology : {"mi300x_8", "h200_4", "mi250x_8"})
-        for (const std::string collective : {"all_gather", "all_to_all", "reduce_scatter", "all_reduce"})
-            for (const ScheduleEntry& entry : schedules())
-                for (const std::string& agent : agent_names) {
-                    const Json config = config_of(topology, entry.name, pair_json(collective),
-                                                  {{"params", {{"agent", agent}}}, {"seeds", 3}});
-                    if (resolving(config) != "") continue;  // a form that the schedule does not serve
-                    INFO(config.dump());
-                    const Scenario given = scenario(config);
-                    const TaskGraph graph = given.graph();
-                    const Experiment experiment(given, graph);
-                    const Seconds alone = experiment.communication(bare);
-                    if (experiment.communication_is_free())
-                        CHECK(experiment.ends(bare).communication == alone);
-                    ++(experiment.communication_is_free() ? free : waiting);
-                }
-    CHECK(free >= 100);
-    CHECK(waiting >= 100);
 }
 
 TEST_CASE("a baseline that runs share, and no record, change no number") {

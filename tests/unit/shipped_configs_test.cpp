@@ -10,17 +10,15 @@
 #include <set>
 #include <sstream>
 #include <string>
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validation_results.hpp>
-#include <valijson/validator.hpp>
 #include <vector>
+
+#include "tests/unit/schema.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using overlap::test::Schema;
 
 const fs::path kConfigs = fs::path(OVERLAP_SOURCE_DIR) / "configs";
 
@@ -43,39 +41,6 @@ std::vector<fs::path> files_in(const std::string& folder) {
     std::sort(files.begin(), files.end());
     return files;
 }
-
-/// valijson says {"<root>", "[\"dma\"]", "[0]"}; a user reads /dma/0.
-std::string json_pointer(const std::vector<std::string>& context) {
-    std::string pointer;
-    for (std::size_t i = 1; i < context.size(); ++i) {
-        std::string part = context[i];
-        for (const char c : {'[', ']', '"'}) part.erase(std::remove(part.begin(), part.end(), c), part.end());
-        pointer += '/' + part;
-    }
-    return pointer.empty() ? "(whole file)" : pointer;
-}
-
-class Schema {
-public:
-    explicit Schema(const std::string& name) : text_(load(kConfigs / "schema" / (name + ".schema.json"))) {
-        valijson::SchemaParser().populateSchema(valijson::adapters::NlohmannJsonAdapter(text_), schema_);
-    }
-
-    /// One line an error, "<file>: <JSON pointer>: <what is wrong>"; empty where the sample is valid.
-    std::string errors(const json& sample, const std::string& file) const {
-        valijson::ValidationResults results;
-        valijson::Validator().validate(schema_, valijson::adapters::NlohmannJsonAdapter(sample), &results);
-        std::string lines;
-        valijson::ValidationResults::Error error;
-        while (results.popError(error))
-            lines += file + ": " + json_pointer(error.context) + ": " + error.description + '\n';
-        return lines;
-    }
-
-private:
-    json text_;
-    valijson::Schema schema_;
-};
 
 struct Kind {
     std::string folder, schema, name_key;
