@@ -3,14 +3,15 @@
 // Work on GPU 0, or with everywhere=1 on each of the peers + 1 GPUs: GEMM after GEMM (work=gemm), or kernel
 // copies of 256 MiB within the GPU by one block a compute unit (work=local_copy; m, n, k do not matter).
 // Beside it: streams of copies of `size` (beside.hpp), for about as long. Both for window_us or eight GEMMs,
-// the longer. first=copy or gemm starts that one 100 µs before the other. What follows is about GPU 0:
+// the longer, from a GPU at its peak clock (clock.hpp). first=copy or gemm starts that one 100 µs before the
+// other. What follows is about GPU 0:
 //
 // Of each repeat, the window in which both sides were busy counts, and in it whole operations alone:
 //   samples            mean time of a GEMM (or local copy) beside, one a repeat, µs
 //   deciles_us         least, 1st to 9th decile, and largest of all of them
 //   alone_us           median of the same lane without copies, measured by turns
 //   copy_us            mean interval between ends of copies of one stream beside; copy_deciles_us;
-//                      copy_alone_us: median without work
+//                      copy_alone_us: the same without work
 //   copy_spread_us     standard deviation of copy_us over repeats
 //   copies_in_window   copies that ended while the work ran, of copies_sent; 0: they starved until then
 //   work_total_us, copies_total_us, both_total_us   medians from release to last end: alone, and both
@@ -25,6 +26,7 @@
 #include <numeric>
 
 #include "models/calibration/hip/beside.hpp"
+#include "models/calibration/hip/clock.hpp"
 #include "models/calibration/hip/gemm_case.hpp"
 #include "models/calibration/hip/question.hpp"
 
@@ -176,12 +178,20 @@ Result run(Machine& machine, const Case& c) {
     }
     const std::size_t streams = copiers.size() / works.size();
 
-    run_lanes(machine, both);
+    std::vector<double*> clocks;
+    for (std::size_t gpu = 0; gpu < works.size(); ++gpu)
+        clocks.push_back(take_clocks(machine, static_cast<int>(gpu), 1));
+    const auto run_rested = [&](const std::vector<Lane>& lanes) {
+        for (std::size_t gpu = 0; gpu < works.size(); ++gpu)
+            rest(machine, static_cast<int>(gpu), clocks[gpu]);
+        return run_lanes(machine, lanes);
+    };
+    run_rested(both);
     Collected all;
     for (std::int64_t repeat = 0; repeat < c.count("n_samples"); ++repeat) {
-        add_alone(run_lanes(machine, workers), 1, all.work_alone, all.work_total);
-        add_alone(run_lanes(machine, copiers), streams, all.copy_alone, all.copies_total);
-        add_beside(run_lanes(machine, both), streams, all);
+        add_alone(run_rested(workers), 1, all.work_alone, all.work_total);
+        add_alone(run_rested(copiers), streams, all.copy_alone, all.copies_total);
+        add_beside(run_rested(both), streams, all);
     }
     for (const Beside& beside : besides) beside.expect();
 
@@ -193,7 +203,7 @@ Result run(Machine& machine, const Case& c) {
         .add("copy_us", mean(all.copy))
         .add("copy_spread_us", standard_deviation(all.copy_means))
         .add("copy_deciles_us", deciles(all.copy))
-        .add("copy_alone_us", median(all.copy_alone))
+        .add("copy_alone_us", mean(all.copy_alone))
         .add("copy_streams", static_cast<std::int64_t>(streams))
         .add("copies_in_window", median(all.in_window))
         .add("copies_sent", static_cast<std::int64_t>(streams) * copy_runs)

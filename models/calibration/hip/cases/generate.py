@@ -25,10 +25,17 @@ MORE = ["2048 n=2560 k=8192", "2048 n=7168 k=8192", "4096 n=5120 k=5120", "8192 
 # Looked at last.
 UNSEEN = ["8192 n=3584 k=8192", "3072 n=4096 k=6144", "16384 n=5120 k=4096", "2048 n=8192 k=2048", "1536 n=16384 k=4096",
           "6144 n=6144 k=12288"]
-# Drawn from what none of these lists has, one of each family.
-DRAW = random.Random(20261122)
-DRAWN = [DRAW.choice([shape for n, k in shapes for m in GATHERED[:5]
-                      if (shape := f"{m} n={n} k={k}") not in BESIDE + MORE + UNSEEN]) for _, shapes in FAMILIES]
+
+
+def draw(seed, known):
+    """A shape of each family that is in none of the lists."""
+    at_random = random.Random(seed)
+    return [at_random.choice([shape for n, k in shapes for m in GATHERED[:5] if (shape := f"{m} n={n} k={k}") not in known])
+            for _, shapes in FAMILIES]
+
+
+DRAWN = draw(20261122, BESIDE + MORE + UNSEEN)
+REDRAWN = draw(20261123, BESIDE + MORE + UNSEEN + DRAWN)
 GEMM_US = dict(zip(BESIDE + MORE, [61, 219, 1212, 198, 1567, 115, 310, 300, 430, 640, 95, 35]))  # on an H200, roughly
 ROWS = [("1KiB", "8KiB"), ("2KiB", "16KiB"), ("4KiB", "16KiB"), ("8KiB", "32KiB")]
 
@@ -180,7 +187,16 @@ def unseen():
 
 def drawn():
     yield "# Every kind of copy beside GEMMs of shapes that were drawn."
-    for shape in DRAWN:
+    yield from every_kind(DRAWN)
+
+
+def redrawn():
+    yield "# The same beside GEMMs of shapes that were drawn later."
+    yield from every_kind(REDRAWN)
+
+
+def every_kind(shapes):
+    for shape in shapes:
         yield f"interference m={shape} beside=dma_in,dma_in_memcpy,dma_out,dma_push"
         yield f"interference m={shape} beside=dma_in,dma_push size=4MiB,16MiB"
         yield f"interference m={shape} beside=dma_in everywhere=1"
@@ -206,6 +222,14 @@ def residency():
 def residency_push():
     yield "# Chains of pushes beside chains of GEMMs: which units do their blocks get?"
     yield from chains("cu_push", ((64, 190, 8), (16, 52, 16)))
+
+
+def residency_drawn():
+    yield "# Chains of copies by few blocks beside chains of GEMMs of other shapes: how fast are they beside each?"
+    for shape in DRAWN:
+        m, n, k = (int(word.split("=")[-1]) for word in shape.split())
+        gemms = min(140, 14 * 600 // (2 * m * n * k // 700_000_000) + 14)
+        yield f"residency m={shape} beside=local_cu,cu_in,cu_push blocks=8 size=64MiB count=14 gemms={gemms} n_samples=3"
 
 
 def chains(beside, sizes):
@@ -237,7 +261,8 @@ def at_once():
 
 
 def main():
-    for make in (gemm, local, two_gpus, four_gpus, beside, more_shapes, unseen, drawn, residency, residency_push, at_once):
+    for make in (gemm, local, two_gpus, four_gpus, beside, more_shapes, unseen, drawn, redrawn, residency, residency_push,
+                 residency_drawn, at_once):
         path = Path(__file__).with_name(make.__name__ + ".cases")
         path.write_text("# Written by generate.py; the format is described in ../README.md.\n" + "\n".join(make()) + "\n")
 
