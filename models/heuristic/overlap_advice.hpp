@@ -16,8 +16,8 @@ inline Advice advise_library(const Machine& machine, const Operator& op) {
         return advice_of(23, by_waves, 4, least);  // uniform_unfused_2d by cu, steps of 4 waves or more
     }
     if (f[dma_over_kernels] < 0.9768) {
-        if (f[dma_over_kernels] < 0.803) {
-            return advice_of(6, fixed, 4, least);  // ring_chunked gemm=chunk by dma, 4 chunks
+        if (f[dma_over_kernels] < 0.832) {
+            return advice_of(2, uncut, 0, least);  // shard_p2p by dma
         }
         if (f[comm_over_gemm_cu] < 1.41) {
             return advice_of(2, uncut, 0, least);  // shard_p2p by dma

@@ -137,7 +137,6 @@ private:
             // Kernels find units beside it, and take none of its own.
             cost.claim->most = std::min(cost.claim->most, beside_.work_units);
             cost.claim->waves = (cost.claim->tiles + beside_.work_units - 1) / beside_.work_units;
-            drop(cost, ResourceKind::clock);
         } else if (is.stream != compute_stream && is.kind() == TaskKind::local_copy && beside_.blocks > 0) {
             const DeviceSpec& device = machine_.topology.device();
             cost.body = streamed(is.work, device, beside_.blocks).body;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "sim/calibration/beside_chains.hpp"
 
@@ -13,10 +14,12 @@ const std::string work_side = "work beside copies", copy_side = "copies beside w
 const std::array<std::string, 4> groups{"  DMA", "  kernels of peers", "  own kernels, units left to them",
                                         "  own kernels, GEMM on all units"};
 /// Files of other shapes, which are only judged.
-const std::map<std::string, std::string> judged{
-    {"more_shapes", ", seven more shapes"}, {"unseen", ", six more shapes"}, {"drawn", ", drawn shapes"}};
-/// Of these, the one with copies of all groups.
-const std::string every_kind = "drawn";
+const std::map<std::string, std::string> judged{{"more_shapes", ", seven more shapes"},
+                                                {"unseen", ", six more shapes"},
+                                                {"drawn", ", drawn shapes"},
+                                                {"redrawn", ", shapes drawn later"}};
+/// Of these, those with copies of all groups.
+const std::set<std::string> every_kind{"drawn", "redrawn"};
 
 /// Which of `groups`.
 const std::string& group_of(const Beside& beside) {
@@ -57,7 +60,7 @@ std::vector<std::string> classes_of(const Case& one, const std::string& side, co
     if (one.judged.empty()) return {side, group_of(one.beside) + suffix};
     const std::string& shapes = judged.at(one.judged);
     std::vector<std::string> classes{group_of(one.beside) + shapes + suffix};
-    if (one.judged == every_kind) classes.push_back(side + shapes);
+    if (every_kind.contains(one.judged)) classes.push_back(side + shapes);
     return classes;
 }
 
@@ -126,9 +129,9 @@ DeviceProblem interference_factors(const std::filesystem::path& folder, const st
         problem.classes.push_back(side);
         for (const std::string& group : groups) problem.classes.push_back(group + suffix);
         for (const auto& [list, shapes] : judged) {
-            if (list == every_kind) problem.classes.push_back(side + shapes);
+            if (every_kind.contains(list)) problem.classes.push_back(side + shapes);
             for (const std::string& group : groups)
-                if (list == every_kind || group == groups.back())
+                if (every_kind.contains(list) || group == groups.back())
                     problem.classes.push_back(group + shapes + suffix);
         }
     }
@@ -136,7 +139,7 @@ DeviceProblem interference_factors(const std::filesystem::path& folder, const st
     std::map<std::string, Case> cases;
     // Those of kernels that wait for units of a GEMM have been measured anew, with means (Beside::waits).
     for (const std::string name : {"local", "two_gpus", "four_gpus", "beside", "beside_2", "more_shapes",
-                                   "more_shapes_2", "unseen", "unseen_2", "drawn"}) {
+                                   "more_shapes_2", "unseen", "unseen_2", "drawn", "redrawn", "redrawn_2"}) {
         const std::string list = name.substr(0, name.find("_2"));  // … of another machine
         const bool anew = list == "beside", seen = !judged.contains(list);
         const std::filesystem::path path = folder / (name + ".jsonl");

@@ -8,13 +8,15 @@ namespace {
 
 /// Units done at the same wave but for rounding are in step.
 constexpr double in_step = 1e-9;
+/// Units whose blocks are a cluster.
+constexpr int pair = 2;
 
 }  // namespace
 
 TileWaves::TileWaves(int tiles, int waves, int most, int given)
     : each_(std::min(waves, 2)), late_(most - given) {
-    const int taken = std::min(tiles, each_ * given);
-    kept_ = waves > 1 ? std::min(each_ * late_, tiles - taken) : 0;
+    if (waves > 1) kept_ = std::clamp(tiles - each_ * (given - pair), 0, each_ * late_);
+    const int taken = std::min(tiles - kept_, each_ * given);
     open_ = tiles - taken - kept_;
     const int with_second = std::max(taken - given, 0);
     add(with_second, 1, 1);

@@ -8,12 +8,13 @@ namespace overlap {
 /// library GEMM whose thread blocks stay until no tile is left. Progress is counted in waves: a tile takes
 /// one.
 ///
-/// Units that are there from the start take a tile each, then a second; what is over of these is kept for
-/// units that come late, two tiles each; the others are dealt one by one. A unit that finds no tile leaves.
+/// Units that are there from the start take a tile each, then a second; what is over of these, and two tiles
+/// of a cluster of two, is kept for units that come late, two tiles each; the others are dealt one by one. A
+/// unit that finds no tile leaves.
 /// So a last wave leaves units as it begins, and a body of one or two waves ends its own time after the last
 /// of its units has come (traces/h200_4/microbench/residency.jsonl: GEMMs beside kernels that hold 1 to 32
-/// units for a quarter to all of their time). Where units that keep tiles waiting never come, it does not
-/// end.
+/// units for a quarter to all of their time; residency_drawn.jsonl: 256 tiles end half their time late though
+/// 128 units are there from the start). Where units that keep tiles waiting never come, it does not end.
 ///
 /// Left out: clusters of thread blocks that need neighbouring units.
 class TileWaves {

@@ -76,10 +76,12 @@ TEST_CASE("a GEMM that lacks units takes longer by what these have to do") {
     CHECK(end_of(90) == Approx(0.125 + 1));
     CHECK(end_of(100) == Approx(0.5 + 1));
     CHECK(end_of(100, 3) == Approx(0.125 + 2));  // a unit that is done takes another tile
-    // Two waves: 90 units begin with two tiles each, the late ones find what is over of 200, and of 180
-    // nothing.
+    // Two waves: 90 units begin with two tiles each, the late ones find what is over of 200, of 180 those of
+    // two units, and of 176 nothing.
     CHECK(end_of(200) == Approx(0.5 + 2));
-    CHECK(end_of(180) == Approx(0.125 + 2));
+    CHECK(end_of(180) == Approx(0.5 + 2));
+    CHECK(end_of(180, 3) == Approx(1.125 + 2));
+    CHECK(end_of(176) == Approx(0.125 + 2));
     CHECK(end_of(200, 3) == Approx(2.125 + 2));  // late blocks take units that early ones have left
     // Four: two tiles each, then one after another. 400 - 180 - 20 are open: 90 from 2.125 s on and 90 from
     // 3.125; the late units, at 2.5, 10 more; 10 are left at 3.5.
