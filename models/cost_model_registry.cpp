@@ -4,6 +4,8 @@
 #include <array>
 #include <cassert>
 
+#include "sim/core/shown.hpp"
+
 namespace overlap {
 
 std::unique_ptr<CostModel> make_gemm_measured();
@@ -55,7 +57,7 @@ CostModels::CostModels(std::span<const std::string> chosen) {
         if (found == entries.end()) {
             std::vector<std::string> names;
             for (const CostModelEntry& entry : entries) names.push_back(entry.name);
-            throw UserError("cost model '" + name + "' is not known" + suggestion(name, names));
+            throw UserError("cost model " + in_quotes(name) + " is not known" + suggestion(name, names));
         }
         models_.push_back(found->make());
     }

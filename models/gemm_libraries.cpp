@@ -28,4 +28,16 @@ void choose_gemm_library(const ConfigFile& file, std::map<DType, GemmParameters>
     for (const auto& [dtype, own] : libraries.at(chosen)) parameters.insert_or_assign(dtype, own);
 }
 
+std::optional<std::string> library_of_gemms(const ConfigFile& file, DType dtype) {
+    const auto named_in = [&](const Json::json_pointer& group) -> std::optional<std::string> {
+        const Json::json_pointer name = group / name_of(dtype) / "library";
+        if (!file.json.contains(name) || !file.json.at(name).is_string()) return std::nullopt;
+        return file.json.at(name).get<std::string>();
+    };
+    const std::string chosen = file.json.value("gemm_library", mixed_libraries);
+    if (chosen != mixed_libraries)
+        if (auto own = named_in(Json::json_pointer("/gemm_libraries") / chosen)) return own;
+    return named_in(Json::json_pointer("/gemm"));
+}
+
 }  // namespace overlap

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "models/gemm_parameters.hpp"
@@ -20,5 +21,9 @@ std::map<std::string, GemmLibrary> read_gemm_libraries(const ConfigFile& file);
 /// Replaces those of `parameters` that the library in `gemm_library` has; the others stay. Throws UserError
 /// for a library that is not there.
 void choose_gemm_library(const ConfigFile& file, std::map<DType, GemmParameters>& parameters);
+
+/// Whose kernels the prices of a type's GEMMs are of: `library` of the group that is taken, as above. None
+/// where the calibration does not say.
+std::optional<std::string> library_of_gemms(const ConfigFile& file, DType dtype);
 
 }  // namespace overlap

@@ -6,6 +6,7 @@
 
 #include "models/gemm_libraries.hpp"
 #include "models/heuristic/overlap_gemm.hpp"
+#include "sim/core/whole_number.hpp"
 #include "sim/topology/device.hpp"
 
 namespace overlap {
@@ -28,8 +29,9 @@ GemmTile parse_tile(const ConfigObject& tiles, const std::string& key) {
 GemmParameters read_one(ConfigObject& group) {
     GemmParameters parameters;
     if (!group.raw("provenance").is_object()) group.fail("provenance", "is no object");
-    parameters.compute_units = group.sourced("compute_units", {1, 100'000});
-    parameters.k_step = static_cast<std::int64_t>(group.sourced("k_step", {1, 4096}));
+    if (group.has("library")) group.text("library");  // library_of_gemms
+    parameters.compute_units = sourced_whole(group, "compute_units", {1, 100'000});
+    parameters.k_step = static_cast<std::int64_t>(sourced_whole(group, "k_step", {1, 4096}));
     for (const GemmField& field : gemm_fields()) field.set(parameters, group.sourced(field.key, field.range));
     ConfigObject tiles = group.object("tiles");
     for (const std::string& key : tiles.keys()) {

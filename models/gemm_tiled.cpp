@@ -26,8 +26,9 @@ public:
         cost.remote_handoff = device.launch.remote_dependency;
         cost.flag = device.launch.flag;
         const ResourceTable& resources = machine.resources;
-        cost.demands.push_back(
-            {resources.compute_units(task.gpu), estimate.compute_units_busy * estimate.body.si()});
+        // A what-if may give a GEMM's parameters more units than its device has: they hold no more than that.
+        const double busy = std::min(estimate.compute_units_busy, device.compute_units);
+        cost.demands.push_back({resources.compute_units(task.gpu), busy * estimate.body.si()});
         // The fitted time decides how fast the GEMM is alone; its traffic says what it leaves to others.
         cost.demands.push_back(
             {resources.hbm(task.gpu), std::min(estimate.hbm_traffic, device.hbm * cost.body).si()});
@@ -46,7 +47,8 @@ private:
     // A unit for each tile, and those that a last wave leaves are given back as it begins.
     static Claim claim_of(const GemmEstimate& estimate, ResourceId resource, int units) {
         Claim claim{resource, 1, units};
-        claim.tiles = std::max(static_cast<int>(std::ceil(estimate.waves * units - 1e-6)), 1);
+        constexpr double most_tiles = 1e9;  // more take longer than simulated time lasts
+        claim.tiles = static_cast<int>(std::clamp(std::ceil(estimate.waves * units - 1e-6), 1.0, most_tiles));
         claim.waves = (claim.tiles + units - 1) / units;
         if (estimate.waves < 1) claim.most = std::max(static_cast<int>(std::ceil(estimate.waves * units)), 1);
         if (estimate.last_wave < 1) {

@@ -41,13 +41,16 @@ Baseline baseline_of(const Scenario& scenario) {
     const TaskGraph graph =
         serial().make()->build(scenario.workload, scenario.machine->topology, baseline_params(scenario));
     const Experiment experiment(scenario, graph);
-    const Effects effects = without(scenario.without), bare = without(effect_names);
-    return {experiment.makespan(effects), experiment.computation(effects), experiment.communication(effects),
-            experiment.computation(bare), experiment.communication(bare)};
+    const Effects effects = without(scenario.without);
+    return {experiment.makespan(effects), experiment.computation(effects),
+            experiment.least_times().communication};
 }
 
 Baseline Baselines::get(const Scenario& scenario) {
-    return kept_.get(key_of(scenario), [&] { return Kept{baseline_of(scenario), scenario.machine}; })
+    return kept_.get(key_of(scenario),
+                     [&] {
+                         return Kept{baseline_of(scenario), scenario.machine};
+                     })
         .baseline;
 }
 

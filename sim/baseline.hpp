@@ -8,8 +8,8 @@ namespace overlap {
 /// What a schedule is held against: `serial` with the same workload, machine and transfers.
 struct Baseline {
     Seconds makespan;
-    Seconds computation, communication;            ///< alone
-    Seconds bare_computation, bare_communication;  ///< without contention, launch, packing, decomposition
+    Seconds computation;          ///< alone
+    Seconds least_communication;  ///< see LeastTimes
 };
 Baseline baseline_of(const Scenario& scenario);
 

@@ -3,11 +3,14 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <iostream>
+#include <memory>
 #include <sstream>
 
 #include "sim/commands/commands.hpp"
-#include "sim/core/errors.hpp"
+#include "sim/core/shown.hpp"
 
 namespace overlap {
 namespace {
@@ -18,12 +21,6 @@ std::vector<std::string> flags_of(const CLI::App& app) {
         for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
     for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
     return names;
-}
-
-/// Names and values that the user gave may hold line breaks; an error is one line whatever they hold.
-std::string one_line(std::string text) {
-    std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-    return text;
 }
 
 /// An empty value is a mistake (a variable of the shell that isn't set), never a flag that wasn't given.
@@ -44,17 +41,37 @@ void refuse_empty_values(CLI::App& app) {
         const std::string word = left.empty() ? std::string(argc > 1 ? argv[1] : "") : left.front();
         const std::vector<std::string> known = flags_of(*chosen);
         const std::string near = nearest_name(word, known);
-        message = "'" + word + "' is not known here" +
-                  (near.empty() ? " (see --help)" : " (did you mean '" + near + "'?)");
+        message = in_quotes(word) + " is not known here" +
+                  (near.empty() ? " (see --help)" : " (did you mean " + in_quotes(near) + "?)");
     }
     throw UserError(one_line("command line: " + message));
+}
+
+/// `sim help advise` is `sim advise --help`.
+void add_help_command(CLI::App& app) {
+    CLI::App* help = app.add_subcommand("help", "Help of a command");
+    auto name = std::make_shared<std::string>();
+    help->add_option("command", *name, "A command; default: an overview");
+    help->callback([&app, name] {
+        if (name->empty())
+            return print(app.get_formatter()->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal));
+        std::vector<std::string> commands;
+        for (const CLI::App* command : app.get_subcommands({})) {
+            if (command->get_name() == *name) return print(command->help(app.get_name()));
+            commands.push_back(command->get_name());
+        }
+        throw UserError("help: " + in_quotes(*name) + " is no command" + suggestion(*name, commands));
+    });
 }
 
 }  // namespace
 
 void print(std::string_view text) {
+    errno = 0;
     std::cout << text << std::flush;
-    if (!std::cout) throw std::runtime_error("standard output can't be written");
+    if (!std::cout)
+        throw UserError(std::string("standard output: cannot be written: ") +
+                        (errno == 0 ? "an earlier write failed" : std::strerror(errno)));
 }
 
 int run_command_line(int argc, char** argv) {
@@ -64,7 +81,8 @@ int run_command_line(int argc, char** argv) {
     CLI::App app{"Simulates compute/communication overlap on several GPUs.", "sim"};
     app.set_version_flag("--version", OVERLAP_VERSION);
     app.set_help_all_flag("--help-all", "Help of all commands");
-    app.add_flag_callback("-v,--verbose", [] { spdlog::set_level(spdlog::level::debug); }, "Log to stderr");
+    app.add_flag_callback(
+        "-v,--verbose", [] { spdlog::set_level(spdlog::level::debug); }, "Log to stderr");
     app.require_subcommand(0, 1);
     add_run_command(app);
     add_advise_command(app);
@@ -79,6 +97,7 @@ int run_command_line(int argc, char** argv) {
     add_verify_command(app, status);
     add_compare_command(app, status);
     add_reproduce_command(app, status);
+    add_help_command(app);
     refuse_empty_values(app);
     try {
         app.parse(argc, argv);
@@ -88,8 +107,6 @@ int run_command_line(int argc, char** argv) {
         print(text.str());
     } catch (const CLI::ParseError& error) {
         refuse(app, error, argc, argv);
-    } catch (const UserError& error) {
-        throw UserError(one_line(error.what()));
     }
     return status;
 }

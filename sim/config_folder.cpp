@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "sim/core/shown.hpp"
+
 namespace overlap {
 
 namespace fs = std::filesystem;
@@ -16,11 +18,11 @@ fs::path ConfigFolder::find(const std::string& kind, const std::string& name) co
     std::error_code ignored;
     if (name.empty()) throw UserError("a name of " + kind + " is empty" + suggestion(name, names(kind)));
     if (fs::exists(name, ignored)) return name;
-    if (name.find('/') != std::string::npos) throw UserError(name + ": no such file");
+    if (name.find('/') != std::string::npos) throw UserError(one_line(name) + ": no such file");
     for (const std::string& candidate : {name, name + ".json"})
         if (fs::exists(root_ / kind / candidate, ignored)) return root_ / kind / candidate;
     const std::string stem = name.ends_with(".json") ? name.substr(0, name.size() - 5) : name;
-    throw UserError(name + ": no such file here or in " + (root_ / kind).string() +
+    throw UserError(one_line(name) + ": no such file here or in " + (root_ / kind).string() +
                     suggestion(stem, names(kind)));
 }
 

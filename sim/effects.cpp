@@ -4,6 +4,8 @@
 
 #include "models/contention.hpp"
 #include "models/gpu_spread.hpp"
+#include "sim/core/shown.hpp"
+#include "sim/engine/engine.hpp"
 
 namespace overlap {
 namespace {
@@ -35,10 +37,12 @@ Task whole_gemm(const Pair& pair, int gpu) {
     return {pair.gemm, gpu, compute_stream};
 }
 
-/// Of the pair's whole GEMM, what a part takes that loses nothing.
-Cost share_of(Cost whole, const Pair& pair, const Task& part) {
+/// What a part of the pair's GEMM takes that loses nothing: its share of the whole, or its own cost `alone`
+/// where that is faster.
+Cost without_loss(const Cost& alone, Cost whole, const Pair& pair, const Task& part,
+                  const ResourceTable& resources) {
     scale(whole, std::get<GemmShape>(part.work).flops() / pair.gemm.flops());
-    return whole;
+    return isolated_body(alone, resources) < isolated_body(whole, resources) ? alone : whole;
 }
 
 bool has_library_kernel(const TaskGraph& graph) {
@@ -85,7 +89,7 @@ Effects without(std::span<const std::string> names) {
     for (const std::string& name : names) {
         const auto found = std::find(effect_names.begin(), effect_names.end(), name);
         if (found == effect_names.end())
-            throw UserError("without: '" + name + "' is no effect" + suggestion(name, effect_names));
+            throw UserError("without: " + in_quotes(name) + " is no effect" + suggestion(name, effect_names));
         *switches[static_cast<std::size_t>(found - effect_names.begin())] = false;
     }
     return effects;
@@ -100,6 +104,7 @@ Pricer::Pricer(const TaskGraph& graph, const Workload& workload, const Machine& 
         alone_.push_back(cost_alone(graph[id], machine, models, slowest));
         has_packing_ = has_packing_ || graph[id].kind() == TaskKind::local_copy;
     }
+    require_simulable(graph, alone_, machine.resources);
     const Pair* pair = workload.pair();
     if (pair == nullptr) return;
     for (int gpu = 0; gpu < machine.topology.gpus(); ++gpu)
@@ -111,7 +116,8 @@ std::vector<Cost> Pricer::price(const Effects& effects) const {
     return price_all(graph_, machine_, effects, [&](TaskId id) {
         const Task& task = graph_[id];
         if (effects.decomposition || pair == nullptr || task.kind() != TaskKind::gemm) return alone_[id];
-        return share_of(wholes_[static_cast<std::size_t>(task.gpu)], *pair, task);
+        return without_loss(alone_[id], wholes_[static_cast<std::size_t>(task.gpu)], *pair, task,
+                            machine_.resources);
     });
 }
 
@@ -121,9 +127,10 @@ std::vector<Cost> price(const TaskGraph& graph, const Workload& workload, const 
     const Pair* pair = workload.pair();
     return price_all(graph, machine, effects, [&](TaskId id) {
         const Task& task = graph[id];
-        if (effects.decomposition || pair == nullptr || task.kind() != TaskKind::gemm)
-            return cost_alone(task, machine, models, slowest);
-        return share_of(cost_alone(whole_gemm(*pair, task.gpu), machine, models, slowest), *pair, task);
+        Cost alone = cost_alone(task, machine, models, slowest);
+        if (effects.decomposition || pair == nullptr || task.kind() != TaskKind::gemm) return alone;
+        return without_loss(alone, cost_alone(whole_gemm(*pair, task.gpu), machine, models, slowest), *pair,
+                            task, machine.resources);
     });
 }
 

@@ -27,7 +27,8 @@ inline const std::array<std::string, 4> effect_names{"contention", "launch", "pa
 Effects without(std::span<const std::string> names);
 
 /// Costs of the tasks of a graph under any effects; what depends on none of them is worked out once.
-/// Thread-safe. What it is made of must outlive it.
+/// Thread-safe. What it is made of must outlive it. Throws UserError where a task takes longer than simulated
+/// time lasts.
 class Pricer {
 public:
     Pricer(const TaskGraph& graph, const Workload& workload, const Machine& machine,
@@ -35,7 +36,8 @@ public:
 
     /// The cost of every task with these effects. GEMMs take as long as on the slowest of the machine's GPUs,
     /// where these are known to differ (models/gpu_spread.hpp). Without decomposition, a part of the pair's
-    /// GEMM costs the whole GEMM, on all compute units, times its share of the FLOPs.
+    /// GEMM that takes longer than its share of the whole (the cost of the whole GEMM on all compute units
+    /// times the part's share of the FLOPs) takes just that.
     std::vector<Cost> price(const Effects& effects) const;
     /// Whether a run without packing, or without decomposition, could differ from one with it.
     bool has_packing() const { return has_packing_; }

@@ -25,7 +25,9 @@ bool Experiment::several_orders(std::span<const Cost> costs) const {
 }
 
 EngineResult Experiment::run(std::span<const Cost> costs, std::uint64_t seed) const {
-    return engine_->run(graph_, costs, scenario_.machine->resources, seed);
+    EngineResult result = engine_->run(graph_, costs, scenario_.machine->resources, seed);
+    if (scenario_.simulated) scenario_.simulated();
+    return result;
 }
 
 template <class Visit>
@@ -92,6 +94,26 @@ Seconds Experiment::computation(const Effects& effects) const {
                 isolated_time(costs[id], scenario_.machine->resources);
     }
     return *std::max_element(sums.begin(), sums.end());
+}
+
+LeastTimes Experiment::least_times() const {
+    const ResourceTable& resources = scenario_.machine->resources;
+    const std::vector<Cost> costs = price(without(effect_names));
+    const auto least = [&](bool of_computation) {
+        std::vector<Seconds> bodies(graph_.size());
+        std::vector<double> used(resources.size());
+        for (TaskId id = 0; id < graph_.size(); ++id) {
+            if (is_computation(graph_[id].kind()) != of_computation) continue;
+            bodies[id] = isolated_body(costs[id], resources);
+            for (const Demand& demand : costs[id].demands) used[demand.resource] += demand.amount;
+        }
+        Seconds longest = graph_.critical_path(bodies);
+        for (ResourceId id = 0; id < resources.size(); ++id)
+            if (!resources[id].limits_each)
+                longest = std::max(longest, Seconds(used[id] / resources[id].capacity));
+        return longest;
+    };
+    return {least(true), least(false)};
 }
 
 }  // namespace overlap

@@ -22,6 +22,14 @@ struct Ends {
     Seconds communication;  ///< of the last transfer or reduction
 };
 
+/// Times that no order of a graph's tasks, and no engine, can be faster than: the longest chain of bodies
+/// over edges and streams, or the resource that is busy for longest, whichever is longer. Of each side alone,
+/// without latencies and contention.
+struct LeastTimes {
+    Seconds computation;    ///< parts of the pair's GEMM no slower than their share of the whole; no packing
+    Seconds communication;  ///< transfers and reductions
+};
+
 /// One graph of a scenario, simulated under any effects. Thread-safe; both must outlive it.
 class Experiment {
 public:
@@ -36,6 +44,7 @@ public:
     Seconds communication(Effects effects) const;
     /// Computation alone, each operator whole: the GPU with most of it.
     Seconds computation(const Effects& effects) const;
+    LeastTimes least_times() const;
     /// Whether no transfer and no reduction waits for computation. Where contention and launches are off,
     /// too, nothing is shared with it, and they end as they would alone.
     bool communication_is_free() const;

@@ -1,19 +1,44 @@
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <exception>
 #include <iostream>
+#include <new>
 
 #include "sim/cli.hpp"
 #include "sim/core/allocation.hpp"
-#include "sim/core/errors.hpp"
+#include "sim/core/failure.hpp"
+
+namespace {
+
+constexpr char out_of_memory[] =
+    "sim: out of memory: what was printed may lack a part, files that were written do not\n";
+
+/// Destructors may allocate (nlohmann::json's do) and may not throw: no memory there ends the program here.
+[[noreturn]] void end_at_once() {
+    if (!overlap::allocation_failed() || ::write(STDERR_FILENO, out_of_memory, sizeof out_of_memory - 1) < 0)
+        std::abort();
+    ::_exit(2);
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
     overlap::keep_freed_memory();
+    overlap::note_failed_allocations();
+    std::set_terminate(end_at_once);
+    std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is an error of write(), like a full disk
     try {
-        return overlap::run_command_line(argc, argv);
-    } catch (const overlap::UserError& error) {
-        std::cerr << "sim: " << error.what() << '\n';
+        const int status = overlap::run_command_line(argc, argv);
+        if (overlap::allocation_failed()) throw std::bad_alloc();  // a stream may have lost text
+        return status;
+    } catch (const std::bad_alloc&) {
+        std::cerr << out_of_memory;
         return 2;
-    } catch (const std::exception& error) {
-        std::cerr << "sim: internal error: " << error.what()
-                  << " (please report the command line and this text)\n";
-        return 1;
+    } catch (...) {
+        const overlap::Failure failure = overlap::current_failure();
+        std::cerr << "sim: " << failure.reason << '\n';
+        return failure.ours ? 1 : 2;
     }
 }

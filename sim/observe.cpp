@@ -25,7 +25,7 @@ Utilisation utilisation_of(std::span<const Cost> costs, const EngineResult& simu
         const double length = body_of(simulated.tasks[id]).length.si();
         for (const Hold& hold : costs[id].holds) used[hold.resource] += hold.units * length;
         if (const auto& claim = costs[id].claim; claim && claim->blocks > 0)
-            used[claim->resource] += claim->most * length;
+            used[claim->resource] += simulated.tasks[id].unit_seconds;
     }
     const auto mean_share = [&](ResourceKind kind) {
         double sum = 0;

@@ -65,7 +65,7 @@ public:
             communication_ = jobs.start([&own, effects] { return own.communication(effects); });
     }
 
-    Losses losses(Seconds makespan, const Baseline& baseline, Seconds ideal) {
+    Losses losses(Seconds makespan, Seconds least_computation, Seconds ideal) {
         Losses losses;
         Seconds before = makespan;
         Ends last;
@@ -77,11 +77,10 @@ public:
             before = last.all;
         }
         const Seconds communication = communication_.valid() ? communication_.get() : last.communication;
-        const Seconds steady = std::max(baseline.bare_computation, communication);
-        const Seconds best_pattern = std::max(baseline.bare_computation, baseline.bare_communication);
+        // Transfers that wait for their pieces may get in each other's way less than all of them at once.
+        const Seconds steady = std::min(before, std::max(least_computation, communication));
         losses.fill_drain = before - steady;
-        losses.pattern = steady - best_pattern;
-        losses.unattributed = best_pattern - ideal;
+        losses.pattern = steady - ideal;
         return losses;
     }
 
@@ -138,14 +137,17 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
     result.serial = baseline.makespan;
     result.gemm = baseline.computation;
     result.comm = own_communication.get();
-    result.ideal = std::max(result.gemm, baseline.communication);
+    const LeastTimes least = own.least_times();
+    const Seconds least_communication = std::min(least.communication, baseline.least_communication);
+    result.ideal = std::max(least.computation, least_communication);
     // Nothing to do takes no time with or without overlap.
     result.speedup = result.makespan.si() > 0 ? result.serial / result.makespan : 1.0;
-    // Without anything to gain (one GPU, or nothing to overlap) the share of the gain has no meaning.
-    const double ideal_speedup = result.ideal.si() > 0 ? result.serial / result.ideal : 1.0;
+    // Without anything to overlap (one GPU, one side empty) or to gain, the share of the gain has no meaning.
+    const bool two_sides = std::min(least.computation, least_communication) > Seconds();
+    const double ideal_speedup = two_sides ? result.serial / result.ideal : 1.0;
     if (ideal_speedup > 1.0 + 1e-9)
         result.overlap_efficiency = (result.speedup - 1.0) / (ideal_speedup - 1.0);
-    result.losses = attribution.losses(result.makespan, baseline, result.ideal);
+    result.losses = attribution.losses(result.makespan, least.computation, result.ideal);
     result.tasks = graph.size();
     result.engine = scenario.engine;
     result.wall_ms = simulated.wall_ms;

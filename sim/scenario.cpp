@@ -4,6 +4,10 @@
 #include <cmath>
 
 #include "models/gemm_model.hpp"
+#include "sim/budget.hpp"
+#include "sim/core/available_memory.hpp"
+#include "sim/core/file_kind.hpp"
+#include "sim/core/shown.hpp"
 #include "sim/dma_choice.hpp"
 #include "sim/effects.hpp"
 #include "sim/engine/engine.hpp"
@@ -61,11 +65,14 @@ RunConfig read_run_config(const Json& json, const std::string& origin) {
     if (config.has("schema")) config.integer("schema", 1, 1);
     if (config.has("topology")) result.topology = config.text("topology");
     if (config.has("schedule")) result.schedule = config.text("schedule");
-    if (config.has("params")) result.params = config.raw("params");
+    if (config.has("params")) {
+        config.object("params");
+        result.params = config.raw("params");
+    }
     if (config.has("workload")) {
         result.workload = config.raw("workload");
         if (!result.workload.is_string() && !result.workload.is_object())
-            config.fail("workload", "is " + result.workload.dump() + ", expected a file name or an object");
+            config.fail("workload", "is " + shown(result.workload) + ", expected a file name or an object");
     }
     if (config.has("engine")) result.engine = config.text("engine");
     if (config.has("seeds")) result.seeds = static_cast<int>(config.integer("seeds", 1, most_seeds));
@@ -81,6 +88,7 @@ Workload Resolver::workload(const RunConfig& config) {
     const auto name = config.workload.get<std::string>();
     return *workloads_.get(name, [&] {
         const ConfigFile file = read_config_file(folder_.find("workloads", name));
+        require_kind(file.json, file.name, FileKind::workload);
         return std::make_shared<const Workload>(read_workload(file.view()));
     });
 }
@@ -118,6 +126,7 @@ Scenario Resolver::resolve(const RunConfig& config) {
                       config.cost_models,
                       config.without,
                       config.what_if};
+    if (!config.allow_large) require_affordable(budget_of(scenario), available_memory() / at_once_);
     if (scenario.params.transfers.commands == DmaCommands::best)
         scenario.params.transfers = fastest_commands(scenario);
     return scenario;

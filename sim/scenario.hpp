@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,8 +18,8 @@ inline const std::string default_engine = "flow";
 inline constexpr int default_seeds = 15;
 inline constexpr int most_seeds = 100'000;
 
-/// A run config as given (ARCHITECTURE section 7): a file, a line of a batch, or flags. Where it came from is
-/// kept for errors.
+/// A run config as given (configs/schema/run.schema.json): a file, a line of a batch, or flags. Where it came
+/// from is kept for errors.
 struct RunConfig {
     std::string origin;  ///< file, "batch.jsonl line 3", or "command line"
     std::string topology;
@@ -30,6 +31,7 @@ struct RunConfig {
     std::vector<std::string> cost_models;
     std::vector<std::string> without;
     Json what_if = Json::object();  ///< changes of the machine's files (see WhatIf)
+    bool allow_large = false;       ///< also where it takes more memory than there is
 };
 
 /// Keys that are absent keep their defaults; topology and schedule are left empty for flags to fill.
@@ -46,6 +48,8 @@ struct Scenario {
     std::vector<std::string> cost_models;
     std::vector<std::string> without;
     Json what_if = Json::object();  ///< how the machine differs from its files
+    /// Where set, called after each simulation of a graph, by any thread: for showing progress.
+    std::function<void()> simulated = nullptr;
 
     /// The resolved config: reading it back gives the same scenario.
     Json config() const;
@@ -56,8 +60,11 @@ struct Scenario {
 /// asked for last. Thread-safe; the memory it takes is bounded by some tens of machines.
 class Resolver {
 public:
-    explicit Resolver(ConfigFolder folder) : folder_(std::move(folder)) {}
-    /// Throws UserError with the first thing that is wrong.
+    /// `at_once`: runs that are to share the memory of the machine.
+    explicit Resolver(ConfigFolder folder, int at_once = 1)
+        : folder_(std::move(folder)), at_once_(at_once) {}
+    /// Throws UserError with the first thing that is wrong, which may be that the run takes more memory than
+    /// there is (sim/budget.hpp).
     Scenario resolve(const RunConfig& config);
 
 private:
@@ -68,6 +75,7 @@ private:
     MachinePtr sustaining(const MachinePtr& machine, const std::string& key, const Workload& workload);
 
     ConfigFolder folder_;
+    int at_once_;
     RecentValues<std::string, std::shared_ptr<const Workload>> workloads_{256};
     RecentValues<std::string, MachinePtr> machines_{32};   ///< by topology and what-if
     RecentValues<std::string, MachinePtr> sustained_{32};  ///< the same, for how long they multiply

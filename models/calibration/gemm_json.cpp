@@ -12,8 +12,10 @@ std::vector<std::string> undetermined_parameters(const GemmFit& fit) {
     return names;
 }
 
-Json gemm_group(const Json& provenance, const GemmFit& fit, const FitOrigin& origin) {
+Json gemm_group(const Json& provenance, const std::string& library, const GemmFit& fit,
+                const FitOrigin& origin) {
     Json group{{"provenance", provenance},
+               {"library", library},
                {"compute_units", parameter_entry(fit.parameters.compute_units, "datasheet")},
                {"k_step", parameter_entry(static_cast<double>(fit.parameters.k_step),
                                           "main-loop depth of the libraries' usual kernels (estimate)")}};

@@ -10,7 +10,9 @@ namespace overlap {
 /// Names of the parameters of which the rows say less than the prior does ("tiles/64x64").
 std::vector<std::string> undetermined_parameters(const GemmFit& fit);
 
-/// The `gemm` group of one dtype, in the form that read_gemm_parameters reads.
-Json gemm_group(const Json& provenance, const GemmFit& fit, const FitOrigin& origin);
+/// The `gemm` group of one dtype, in the form that read_gemm_parameters reads. `library`: whose kernels were
+/// timed.
+Json gemm_group(const Json& provenance, const std::string& library, const GemmFit& fit,
+                const FitOrigin& origin);
 
 }  // namespace overlap

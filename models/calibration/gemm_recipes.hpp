@@ -35,6 +35,8 @@ struct GemmRecipe {
     /// Where the filter names kernel libraries: prior of the fit to all rows that theirs start from. Its
     /// tiles may be finer than the mix tells apart.
     std::optional<GemmPrior> start_of_libraries = {};
+    std::string library = "";                     ///< whose kernels the rows are, for readers of a price
+    std::vector<std::string> library_names = {};  ///< the same of each of the filter's kernel libraries
 };
 
 /// A dtype of a device that is fitted to our own microbenchmark's results.

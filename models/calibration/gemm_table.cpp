@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <string_view>
 #include <tuple>
 
 #include "sim/core/errors.hpp"
+#include "sim/core/input_file.hpp"
+#include "sim/core/shown.hpp"
 
 namespace overlap {
 namespace {
@@ -31,7 +32,7 @@ struct Table {
     std::size_t line = 1;
 
     [[noreturn]] void fail(const std::string& message) const {
-        throw UserError(file + ":" + std::to_string(line) + ": " + message);
+        throw UserError(one_line(file + ":" + std::to_string(line) + ": " + message));
     }
 
     std::size_t column(const std::string& name) const {
@@ -77,8 +78,7 @@ private:
 
 std::vector<GemmMeasurement> read_gemm_table(const std::filesystem::path& path,
                                              const GemmTableFilter& filter) {
-    std::ifstream in(path);
-    if (!in) throw UserError(path.string() + ": cannot be read (no such file, or no permission)");
+    std::ifstream in = open_input(path, "a table of GEMMs");
     Table table{.file = path.string(), .columns = {}, .line = 1};
     std::string line;
     if (!std::getline(in, line)) table.fail("is empty, expected a header line");

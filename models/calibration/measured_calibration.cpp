@@ -6,6 +6,7 @@
 
 #include "models/calibration/gemm_json.hpp"
 #include "models/gemm_model.hpp"
+#include "sim/core/shown.hpp"
 
 namespace overlap {
 namespace {
@@ -145,11 +146,12 @@ Json measured_gemm_json(const std::vector<MeasuredCalibration>& calibrations,
         const std::string prior = recipe.prior_dtype == recipe.dtype
                                       ? "prior of models/calibration/gemm_recipes.cpp (estimate)"
                                       : "prior: the fit of " + name_of(recipe.prior_dtype);
-        gemm[name_of(recipe.dtype)] = gemm_group(provenance(calibration, file), calibration.fit,
-                                                 {.fitted = "fitted to " + file,
-                                                  .prior = prior + ": the measurements do not determine it",
-                                                  .file = file,
-                                                  .date = calibration.data.date});
+        gemm[name_of(recipe.dtype)] =
+            gemm_group(provenance(calibration, file), calibration.data.gemm_library, calibration.fit,
+                       {.fitted = "fitted to " + file,
+                        .prior = prior + ": the measurements do not determine it",
+                        .file = file,
+                        .date = calibration.data.date});
     }
     return gemm;
 }
@@ -163,7 +165,7 @@ std::string measured_device(const std::filesystem::path& folder) {
         if (recipe.machine == machine) return recipe.device;
         known.push_back(recipe.machine);
     }
-    line.fail("device", "is '" + machine + "'" + suggestion(machine, known));
+    line.fail("device", "is " + in_quotes(machine) + suggestion(machine, known));
 }
 
 std::map<std::string, std::filesystem::path> find_measurements(const std::filesystem::path& traces) {

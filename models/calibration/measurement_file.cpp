@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
-#include <fstream>
 #include <map>
-#include <regex>
+
+#include "sim/core/shown.hpp"
+
+#include "sim/core/input_file.hpp"
 
 namespace overlap {
 namespace {
@@ -20,15 +23,39 @@ std::string at_line(const std::filesystem::path& path, std::size_t line) {
     return path.string() + ":" + std::to_string(line);
 }
 
+/// The place of the quote that ends the string which begins at `begin`, or the text's end.
+std::size_t end_of_string(std::string_view text, std::size_t begin) {
+    std::size_t at = begin + 1;
+    while (at < text.size() && text[at] != '"') at += text[at] == '\\' ? 2 : 1;
+    return std::min(at, text.size());
+}
+
+bool is_no_number(std::string word) {
+    if (word.starts_with('-') || word.starts_with('+')) word.erase(0, 1);
+    for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return word == "nan" || word == "inf" || word == "infinity";
+}
+
 /// JSON has no words for NaN and infinity; programs write them all the same.
 void refuse_no_numbers(const std::string& text, const std::string& place) {
-    static const std::regex word(
-        R"re("([^"\\]*)"\s*:[\s\[]*(?:[-+.\deE]+\s*,\s*)*([-+]?(?:nan|inf(?:inity)?)\b))re",
-        std::regex::icase | std::regex::optimize);
-    std::smatch found;
-    if (std::regex_search(text, found, word))
-        throw UserError(place + ": /" + found[1].str() + ": is " + found[2].str() +
-                        ", expected a finite number or null");
+    constexpr const char* letters = "+-.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    std::string last, key;  // string, and the last that a colon followed
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        if (text[at] == '"') {
+            const std::size_t end = end_of_string(text, at);
+            last = text.substr(at + 1, end - at - 1);
+            at = end;
+        } else if (text[at] == ':') {
+            key = last;
+        } else if (std::string_view(letters).find(text[at]) != std::string_view::npos) {
+            const std::size_t end = std::min(text.find_first_not_of(letters, at), text.size());
+            const std::string word = text.substr(at, end - at);
+            if (is_no_number(word))
+                throw UserError(
+                    one_line(place + ": /" + key + ": is " + word + ", expected a finite number or null"));
+            at = end - 1;
+        }
+    }
 }
 
 Json parse_line(const std::string& text, const std::string& place) {
@@ -48,7 +75,7 @@ void require_not_negative(const Json& value, const std::string& pointer, const s
         for (const auto& [key, member] : value.items())
             require_not_negative(member, pointer + "/" + key, place);
     } else if (value.is_number() && !(value.get<double>() >= 0 && std::isfinite(value.get<double>()))) {
-        throw UserError(place + ": " + pointer + ": is " + value.dump() + ", expected a number >= 0");
+        throw UserError(place + ": " + pointer + ": is " + shown(value) + ", expected a number >= 0");
     }
 }
 
@@ -79,9 +106,7 @@ std::string MeasurementFile::date() const {
 }
 
 MeasurementFile read_measurements(const std::filesystem::path& path) {
-    std::ifstream in(path, std::ios::binary);
-    if (!in || std::filesystem::is_directory(path))
-        throw UserError(path.string() + ": cannot be read (no such file, or no permission)");
+    std::ifstream in = open_input(path, "a file of measurements");
     MeasurementFile file{.path = path, .machine = {}, .measurements = {}};
     std::map<std::string, std::size_t> seen;
     std::string text;

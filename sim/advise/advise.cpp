@@ -8,7 +8,9 @@
 namespace overlap {
 namespace {
 
-std::vector<RankedCandidate> ranked(const Scenario& scenario, const std::vector<Candidate>& candidates) {
+/// The fastest first; without those that can't run, of which `refusal` gets the first reason.
+std::vector<RankedCandidate> ranked(const Scenario& scenario, const std::vector<Candidate>& candidates,
+                                    const std::function<void()>& simulated, std::string* refusal = nullptr) {
     std::vector<std::optional<Seconds>> times(candidates.size());
     std::vector<std::string> refusals(candidates.size());
     tbb::parallel_for(std::size_t{0}, candidates.size(), [&](std::size_t i) {
@@ -17,21 +19,28 @@ std::vector<RankedCandidate> ranked(const Scenario& scenario, const std::vector<
         } catch (const UserError& error) {
             refusals[i] = error.what();  // more chunks than rows, say
         }
+        simulated();
     });
     std::vector<RankedCandidate> result;
     for (std::size_t i = 0; i < candidates.size(); ++i)
         if (times[i]) result.push_back({candidates[i], *times[i]});
-    if (result.empty()) throw UserError("no schedule serves this scenario: " + refusals.front());
+    for (const std::string& reason : refusals)
+        if (refusal != nullptr && refusal->empty()) *refusal = reason;
     std::stable_sort(result.begin(), result.end(),
                      [](const auto& a, const auto& b) { return a.makespan < b.makespan; });
     return result;
 }
 
-std::optional<RankedCandidate> fastest(const std::vector<RankedCandidate>& all,
-                                       std::span<const std::string> names) {
+const RankedCandidate* find(const std::vector<RankedCandidate>& all, const Candidate& candidate) {
+    const auto found = std::find_if(all.begin(), all.end(),
+                                    [&](const RankedCandidate& one) { return one.candidate == candidate; });
+    return found == all.end() ? nullptr : &*found;
+}
+
+const RankedCandidate* fastest(const std::vector<RankedCandidate>& all, std::span<const std::string> names) {
     for (const RankedCandidate& one : all)
-        if (std::find(names.begin(), names.end(), one.candidate.schedule) != names.end()) return one;
-    return std::nullopt;
+        if (std::find(names.begin(), names.end(), one.candidate.schedule) != names.end()) return &one;
+    return nullptr;
 }
 
 void explain(const Scenario& scenario, SimulatedAdvice& advice) {
@@ -42,51 +51,128 @@ void explain(const Scenario& scenario, SimulatedAdvice& advice) {
     advice.runner_up = static_cast<std::size_t>(other - advice.ranked.begin());
     advice.runner_up_run = run(with_candidate(scenario, other->candidate));
     const Losses &mine = advice.best.front().losses, &theirs = advice.runner_up_run->losses;
-    const std::array<std::pair<const char*, Seconds>, 7> differences{
+    const std::array<std::pair<const char*, Seconds>, 6> differences{
         {{"contention", theirs.contention - mine.contention},
          {"launch", theirs.launch - mine.launch},
          {"packing", theirs.packing - mine.packing},
          {"decomposition", theirs.decomposition - mine.decomposition},
          {"pattern", theirs.pattern - mine.pattern},
-         {"fill_drain", theirs.fill_drain - mine.fill_drain},
-         {"unattributed", theirs.unattributed - mine.unattributed}}};
+         {"fill_drain", theirs.fill_drain - mine.fill_drain}}};
     const auto most = std::max_element(differences.begin(), differences.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     advice.deciding_loss = most->first;
     advice.decided_by = most->second;
 }
 
-void ask_heuristic(const Scenario& scenario, const ConfigFolder& folder, SimulatedAdvice& advice) {
+/// What the static heuristic says with library kernels, and with any; none where it has nothing to say.
+std::array<std::optional<Candidate>, 2> ask_heuristic(const Scenario& scenario, const ConfigFolder& folder) {
     const Pair* pair = scenario.workload.pair();
     if (pair == nullptr || pair->order == Order::independent || pair->gathers_results() ||
         scenario.machine->topology.nodes() > 1)
-        return;
+        return {};
     const auto machine = MachineConstants(scenario.machine->topology.name(), folder).of(pair->gemm.dtype);
-    const auto simulated = [&](bool own_kernels) {
-        const Candidate said = shipped_advice(machine, heuristic_operator(*pair), own_kernels);
-        return RankedCandidate{said, predict(with_candidate(scenario, said)).makespan};
-    };
-    advice.heuristic = simulated(true);
-    advice.heuristic_library = simulated(false);
+    const overlap_advice::Operator op = heuristic_operator(*pair);
+    return {shipped_advice(machine, op, false), shipped_advice(machine, op, true)};
+}
+
+/// Those candidates, of `all`, that copy by one of the agents.
+std::vector<Candidate> by_agents(const std::vector<Candidate>& all, std::span<const std::string> agents) {
+    std::vector<Candidate> result;
+    for (const Candidate& one : all)
+        if (agents.empty() || std::find(agents.begin(), agents.end(), one.agent) != agents.end())
+            result.push_back(one);
+    return result;
+}
+
+/// Speed-up and efficiency of a run over the baseline instead of its own `serial`.
+RunResult against(RunResult run, const AdviceBaseline& baseline) {
+    run.serial = baseline.serial.makespan;
+    run.speedup = baseline.speedup(run.makespan);
+    const double ideal = run.ideal.si() > 0 ? run.serial / run.ideal : 1.0;
+    run.overlap_efficiency.reset();
+    if (ideal > 1.0 + 1e-9) run.overlap_efficiency = (run.speedup - 1.0) / (ideal - 1.0);
+    return run;
+}
+
+/// What the heuristic said, among the candidates or beside them.
+std::optional<HeuristicAdvice> judged(const std::optional<Candidate>& said, bool own_kernels,
+                                      const std::vector<RankedCandidate>& candidates,
+                                      const std::vector<RankedCandidate>& beside) {
+    if (!said) return std::nullopt;
+    if (const RankedCandidate* one = find(candidates, *said)) {
+        const auto best = std::find_if(candidates.begin(), candidates.end(), [&](const auto& other) {
+            return own_kernels || other.candidate.schedule != "flag_gated";
+        });
+        return HeuristicAdvice{*one, one->makespan / best->makespan - 1};
+    }
+    const RankedCandidate* not_allowed = find(beside, *said);
+    if (not_allowed == nullptr) return std::nullopt;  // more chunks than rows, say
+    return HeuristicAdvice{*not_allowed, std::nullopt};
+}
+
+/// The fastest `serial` of both lists, of which the first are candidates.
+AdviceBaseline baseline_among(const std::vector<RankedCandidate>& candidates,
+                              const std::vector<RankedCandidate>& beside) {
+    const std::array<std::string, 1> serial{"serial"};
+    const RankedCandidate *mine = fastest(candidates, serial), *other = fastest(beside, serial);
+    if (mine == nullptr && other == nullptr) throw UserError("serial does not serve this scenario");
+    const bool allowed = other == nullptr || (mine != nullptr && mine->makespan <= other->makespan);
+    return {allowed ? *mine : *other, allowed};
 }
 
 }  // namespace
 
+std::size_t most_simulated(const Scenario& scenario, std::size_t top) {
+    const Topology& topology = scenario.machine->topology;
+    constexpr std::size_t of_heuristic = 2;
+    const std::size_t candidates = candidates_for(scenario.workload, topology).size() +
+                                   library_candidates(scenario.workload, topology).size() + of_heuristic;
+    return candidates + std::min(top, candidates);
+}
+
 SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std::size_t top,
-                       std::span<const std::string> agents) {
-    const std::array<std::string, 1> serial{"serial"};
+                       std::span<const std::string> agents, const std::function<void()>& simulated) {
+    const std::function<void()> told = simulated ? simulated : [] {};
     const std::array<std::string, 2> shard_level{"shard_p2p", "shard_direct"};
+    const Topology& topology = scenario.machine->topology;
+    std::vector<Candidate> all = candidates_for(scenario.workload, topology);
+    const auto add = [&](const Candidate& one) {
+        if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
+    };
+    for (const Candidate& one : library_candidates(scenario.workload, topology)) add(one);
+    const auto [of_library, of_any] = ask_heuristic(scenario, folder);
+    for (const std::optional<Candidate>& said : {of_library, of_any})
+        if (said) add(*said);
+
     SimulatedAdvice advice;
-    advice.topology = scenario.machine->topology.name();
+    advice.topology = topology.name();
     advice.workload = to_json(scenario.workload);
-    advice.ranked = ranked(scenario, candidates_for(scenario.workload, scenario.machine->topology, agents));
-    for (std::size_t i = 0; i < std::min(top, advice.ranked.size()); ++i)
-        advice.best.push_back(run(with_candidate(scenario, advice.ranked[i].candidate)));
+    const std::vector<Candidate> allowed = by_agents(all, agents);
+    std::string refusal;
+    advice.ranked = ranked(scenario, allowed, told, &refusal);
+    if (advice.ranked.empty()) throw UserError("no schedule serves this scenario: " + refusal);
+    const bool nothing_cut = std::all_of(advice.ranked.begin(), advice.ranked.end(), [](const auto& one) {
+        return one.candidate.schedule == "serial";
+    });
+    if (nothing_cut && !refusal.empty()) throw UserError(refusal);  // fewer rows than GPUs, say
+
+    // Candidates that were not asked for, but are compared with.
+    std::erase_if(all, [&](const Candidate& one) {
+        return std::find(allowed.begin(), allowed.end(), one) != allowed.end() ||
+               (one.schedule != "serial" && one != of_library && one != of_any);
+    });
+    const std::vector<RankedCandidate> beside = ranked(scenario, all, told);
+    advice.baseline = baseline_among(advice.ranked, beside);
+    for (std::size_t i = 0; i < std::min(top, advice.ranked.size()); ++i) {
+        advice.best.push_back(
+            against(run(with_candidate(scenario, advice.ranked[i].candidate)), advice.baseline));
+        told();
+    }
     advice.scenario = advice.best.front().scenario;
-    advice.serial = fastest(advice.ranked, serial);
-    advice.shard_level = fastest(advice.ranked, shard_level);
+    if (const RankedCandidate* one = fastest(advice.ranked, shard_level)) advice.shard_level = *one;
     explain(scenario, advice);
-    ask_heuristic(scenario, folder, advice);
+    advice.heuristic = judged(of_any, true, advice.ranked, beside);
+    advice.heuristic_library = judged(of_library, false, advice.ranked, beside);
     return advice;
 }
 

@@ -15,8 +15,10 @@ bool same_as_another(const ScheduleEntry& schedule, const Topology& topology) {
     return schedule.name == "ficco" || (schedule.name == "hierarchical_chunked" && topology.nodes() == 1);
 }
 
+const std::string& by_kernels = agent_names[static_cast<std::size_t>(Agent::cu)];
+
 std::vector<std::string> directions(const std::string& agent) {
-    if (agent == "cu") return {"push"};
+    if (agent == by_kernels) return {"push"};
     return {"pull", "push"};
 }
 
@@ -37,10 +39,12 @@ Json Candidate::params() const {
     Json json{{"agent", agent}, {"transfer", transfer}};
     if (chunks > 0) json["chunks"] = chunks;
     if (!gemm.empty()) json["gemm"] = gemm;
+    if (library) json["algorithm"] = "library";
     return json;
 }
 
 std::string Candidate::label() const {
+    if (library) return schedule + "/-/library";
     return schedule + "/" + (chunks > 0 ? std::to_string(chunks) : "-") + "/" + agent + "/" + transfer +
            (gemm.empty() ? "" : "/" + gemm);
 }
@@ -48,6 +52,8 @@ std::string Candidate::label() const {
 Candidate parse_candidate(const std::string& label, const std::string& where) {
     const std::vector<std::string> parts = split(label, '/');
     Candidate candidate;
+    if (parts.size() == 3 && parts[1] == "-" && parts[2] == "library")
+        return {parts[0], 0, by_kernels, "push", "", true};
     bool fits = parts.size() == 4 || parts.size() == 5;
     if (fits && parts[1] != "-") {
         const char* end = parts[1].data() + parts[1].size();
@@ -88,6 +94,15 @@ std::vector<Candidate> candidates_for(const Workload& workload, const Topology& 
                 }
             }
     }
+    return result;
+}
+
+std::vector<Candidate> library_candidates(const Workload& workload, const Topology& topology) {
+    std::vector<Candidate> result;
+    if (topology.nodes() > 1 || topology.device().collective_library.collectives.empty()) return result;
+    for (const ScheduleEntry& schedule : schedules())
+        if (schedule.handles(workload) && schedule.advised && takes(schedule, "algorithm"))
+            result.push_back({schedule.name, 0, by_kernels, "push", "", true});
     return result;
 }
 

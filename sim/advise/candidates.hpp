@@ -16,10 +16,12 @@ struct Candidate {
     std::string agent;     ///< dma or cu
     std::string transfer;  ///< pull or push
     std::string gemm;      ///< ring_chunked: grain of its GEMMs; else empty
+    bool library = false;  ///< whole collectives by the vendor's library (algorithm=library), on compute units
 
     /// The "params" of a run config.
     Json params() const;
-    /// "hetero_fused_1d/4/dma/pull", "ring_chunked/8/cu/push/chunk", "shard_p2p/-/dma/pull"; unique.
+    /// "hetero_fused_1d/4/dma/pull", "ring_chunked/8/cu/push/chunk", "shard_p2p/-/dma/pull",
+    /// "serial/-/library"; unique.
     std::string label() const;
     friend bool operator==(const Candidate&, const Candidate&) = default;
 };
@@ -37,6 +39,11 @@ inline constexpr std::array chunk_counts{1, 2, 4, 8, 16};
 /// empty: all.
 std::vector<Candidate> candidates_for(const Workload& workload, const Topology& topology,
                                       std::span<const std::string> agents = {});
+
+/// Every schedule of whole collectives with those of the vendor's library (NCCL, RCCL), where the device has
+/// measurements of one. Empty between nodes: the library was measured in one. Not among candidates_for, whose
+/// candidates the tables of the static heuristic have.
+std::vector<Candidate> library_candidates(const Workload& workload, const Topology& topology);
 
 /// The scenario with the candidate's schedule and parameters instead of its own. Throws UserError where they
 /// do not go with it (more chunks than rows).

@@ -3,10 +3,13 @@
 #include <tbb/parallel_for.h>
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <set>
 
 #include "sim/core/csv_table.hpp"
+#include "sim/core/shown.hpp"
 
 namespace overlap {
 namespace {
@@ -24,18 +27,15 @@ template <class Names>
 std::size_t index_of(const Names& names, const std::string& name, const std::string& where) {
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end())
-        throw UserError(where + ": '" + name + "' is not known" + suggestion(name, names));
+        throw UserError(where + ": " + in_quotes(name) + " is not known" + suggestion(name, names));
     return static_cast<std::size_t>(found - names.begin());
 }
 
 double microseconds_in(const std::string& cell, const std::string& where) {
-    std::size_t used = 0;
     double value = 0;
-    try {
-        value = std::stod(cell, &used);
-    } catch (const std::exception&) {
-    }
-    if (used != cell.size() || !(value > 0)) throw UserError(where + ": '" + cell + "' is no makespan");
+    const auto [stop, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+    if (error != std::errc() || stop != cell.data() + cell.size() || !std::isfinite(value) || value <= 0)
+        throw UserError(where + ": " + in_quotes(cell) + " is no makespan");
     return value;
 }
 

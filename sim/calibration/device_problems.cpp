@@ -19,7 +19,8 @@ public:
         : path_(configs.find("devices", gemms.device)), gemms_(gemms) {
         for (const std::string& name : configs.names("topologies")) {
             Json json = read_json_file(configs.find("topologies", name));
-            if (json.value("device", "") == path_.filename().string()) topologies_[name] = std::move(json);
+            if (json.contains("device") && json["device"] == path_.filename().string())
+                topologies_[name] = std::move(json);
         }
     }
 

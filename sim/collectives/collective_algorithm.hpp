@@ -6,12 +6,18 @@
 #include <vector>
 
 #include "sim/collectives/transfers.hpp"
+#include "sim/core/graph_size.hpp"
 #include "sim/workload/workload.hpp"
 
 namespace overlap {
 
 /// Tasks of each rank.
 using RankTasks = std::vector<std::vector<TaskId>>;
+
+/// What a collective adds to a graph, and how many tasks each rank has to wait for to have what it gives.
+struct CollectiveSize : GraphSize {
+    double ends = 0;
+};
 
 /// Turns a collective into transfer and reduce tasks.
 /// Contract: `ready[r]` are the tasks after which rank r's own operand is there; the result says after which
@@ -24,6 +30,8 @@ public:
     virtual bool handles(CollectiveKind kind) const = 0;
     virtual RankTasks build(const CollectiveWork& work, const RankTasks& ready,
                             Transfers& transfers) const = 0;
+    /// What `build` adds where `ready` has that many tasks for each rank: without building it, and exactly.
+    virtual CollectiveSize size(CollectiveKind kind, double ready, const Transfers& transfers) const = 0;
 };
 
 struct CollectiveEntry {

@@ -1,3 +1,6 @@
+#include <cmath>
+
+#include "sim/collectives/call_order.hpp"
 #include "sim/collectives/collective_algorithm.hpp"
 
 namespace overlap {
@@ -24,6 +27,28 @@ public:
         return ready;
     }
 
+    CollectiveSize size(CollectiveKind kind, double ready, const Transfers& transfers) const override {
+        const double ranks = transfers.ranks(), peers = ranks - 1;
+        const bool reduces = kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce;
+        CollectiveSize size{{}, ready};
+        if (ranks == 1) return size;
+        const DmaCommands commands = transfers.commands();
+        if (commands == DmaCommands::broadcast && kind == CollectiveKind::all_gather)
+            size.add(ranks * std::ceil(peers / 2), ready);
+        else if (commands == DmaCommands::swap && kind == CollectiveKind::all_to_all)
+            size.add(ranks * peers / 2, 2 * ready);
+        else
+            size.add(ranks * peers, ready);
+        size.ends = ready + peers;
+        if (!reduces) return size;
+        size.add(ranks, size.ends);
+        size.ends = 1;
+        if (kind == CollectiveKind::reduce_scatter) return size;
+        size.add(ranks * peers, size.ends);
+        size.ends += peers;
+        return size;
+    }
+
 private:
     // Every rank gets one piece from every peer: the peer's shard, or, `to_owner`, the peer's part of its
     // own.
@@ -32,11 +57,11 @@ private:
         if (transfers.commands() == DmaCommands::back_to_back)
             return back_to_back(piece, ready, transfers, to_owner);
         RankTasks done = ready;
-        for (int rank = 0; rank < transfers.ranks(); ++rank)
-            for (const int peer : transfers.peers(rank))
-                done[static_cast<std::size_t>(rank)].push_back(
-                    transfers.copy(peer, rank, {piece, piece, to_owner ? rank : peer, -1},
-                                   ready[static_cast<std::size_t>(peer)]));
+        const auto peers = [&](int gpu) { return transfers.peers(gpu); };
+        for_each_copy(transfers, Wanting::receivers, peers, [&](int src, int dst) {
+            done[static_cast<std::size_t>(dst)].push_back(transfers.copy(
+                src, dst, {piece, piece, to_owner ? dst : src, -1}, ready[static_cast<std::size_t>(src)]));
+        });
         return done;
     }
 

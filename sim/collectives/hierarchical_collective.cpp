@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "sim/collectives/call_order.hpp"
 #include "sim/collectives/collective_algorithm.hpp"
 
 namespace overlap {
@@ -38,7 +39,55 @@ public:
         return ready;
     }
 
+    CollectiveSize size(CollectiveKind kind, double ready, const Transfers& transfers) const override {
+        if (transfers.nodes() == 1) return make_direct_collective()->size(kind, ready, transfers);
+        switch (kind) {
+            case CollectiveKind::all_gather:
+                return size_of_gather(ready, transfers);
+            case CollectiveKind::reduce_scatter:
+            case CollectiveKind::all_to_all:
+                return size_of_distribute(kind == CollectiveKind::reduce_scatter, ready, transfers);
+            case CollectiveKind::all_reduce:
+                break;
+        }
+        const CollectiveSize first = size_of_distribute(true, ready, transfers);
+        CollectiveSize both = size_of_gather(first.ends, transfers);
+        both += first;
+        return both;
+    }
+
 private:
+    static CollectiveSize size_of_gather(double ready, const Transfers& transfers) {
+        const double ranks = transfers.ranks(), in_node = transfers.ranks_per_node() - 1;
+        const double rail = transfers.nodes() - 1, wave_count = static_cast<double>(waves(transfers));
+        CollectiveSize size;
+        size.add(ranks * in_node, ready);
+        size.add(ranks * rail, ready);
+        size.edges += ranks * (rail - static_cast<double>(wave_of(0, 0, transfers).size()));
+        size.tasks += ranks * in_node * wave_count;
+        size.edges += ranks * in_node * rail;
+        size.ends = ready + in_node * (1 + wave_count) + rail;
+        return size;
+    }
+
+    static CollectiveSize size_of_distribute(bool reduces, double ready, const Transfers& transfers) {
+        const double ranks = transfers.ranks(), in_node = transfers.ranks_per_node() - 1;
+        const double rail = transfers.nodes() - 1, wave_count = static_cast<double>(waves(transfers));
+        CollectiveSize size;
+        size.add(ranks * in_node * (wave_count + 1), ready);
+        double held = ready + in_node;
+        if (reduces && in_node > 0) {
+            size.add(ranks * wave_count, held);
+            held = 1;
+        }
+        size.add(ranks * rail, held);
+        size.ends = ready + in_node + rail;
+        if (!reduces) return size;
+        size.add(ranks, size.ends);
+        size.ends = 1;
+        return size;
+    }
+
     static std::size_t waves(const Transfers& transfers) {
         return std::min(most_waves, static_cast<std::size_t>(transfers.nodes() - 1));
     }
@@ -52,6 +101,13 @@ private:
         return {edge(wave), edge(wave + 1)};
     }
 
+    /// Calls `copy(src, dst)` for all pairs inside nodes.
+    template <class Copy>
+    static void in_nodes(const Transfers& transfers, Copy&& copy) {
+        for_each_copy(
+            transfers, Wanting::receivers, [&](int gpu) { return transfers.node_peers(gpu); }, copy);
+    }
+
     // The own shard goes to the node at once. Shards of the rail arrive wave by wave, and those of a wave go
     // on to the node together.
     static RankTasks gather(Bytes piece, const RankTasks& ready, Transfers& transfers) {
@@ -60,11 +116,10 @@ private:
             return tasks[static_cast<std::size_t>(rank)];
         };
         const auto spread = [&](Bytes bytes, const RankTasks& held) {
-            for (int rank = 0; rank < transfers.ranks(); ++rank)
-                for (const int peer : transfers.node_peers(rank))
-                    tasks_of(done, rank)
-                        .push_back(
-                            transfers.copy(peer, rank, {bytes, bytes, peer, -1}, tasks_of(held, peer)));
+            in_nodes(transfers, [&](int src, int dst) {
+                tasks_of(done, dst).push_back(
+                    transfers.copy(src, dst, {bytes, bytes, src, -1}, tasks_of(held, src)));
+            });
         };
         spread(piece, ready);
         RankTasks before;  // arrivals of the last wave
@@ -94,29 +149,36 @@ private:
     static RankTasks distribute(Bytes piece, bool reduces, const RankTasks& ready, Transfers& transfers) {
         const int per_node = transfers.ranks_per_node();
         RankTasks arrived(ready.size());
-        const auto at = [](auto& tasks, int rank) -> auto& { return tasks[static_cast<std::size_t>(rank)]; };
-        const auto collect = [&](int rank, Bytes bytes, std::vector<TaskId>& into) {
-            for (const int peer : transfers.node_peers(rank))
-                into.push_back(transfers.copy(peer, rank, {bytes, bytes}, at(ready, peer)));
+        const auto at = [](auto& tasks, int rank) -> auto& {
+            return tasks[static_cast<std::size_t>(rank)];
+        };
+        /// Every rank gets `pieces(rank)` pieces from each peer of its node.
+        const auto collect = [&](auto&& pieces, RankTasks& into) {
+            in_nodes(transfers, [&](int src, int dst) {
+                const Bytes bytes = pieces(dst) * piece;
+                at(into, dst).push_back(transfers.copy(src, dst, {bytes, bytes}, at(ready, src)));
+            });
         };
         const auto sum = [&](int rank, Bytes bytes, int parts, std::vector<TaskId>& of) {
             of = {transfers.graph().add(Task{ReduceWork{bytes, parts}, rank, local_stream}, of)};
         };
-        for (std::size_t wave = 0; wave < waves(transfers); ++wave)
+        for (std::size_t wave = 0; wave < waves(transfers); ++wave) {
+            const auto peers_of = [&](int rank) { return wave_of(rank, wave, transfers); };
+            const auto pieces_of = [&](int rank) { return static_cast<double>(peers_of(rank).size()); };
+            RankTasks collected = ready;
+            collect(pieces_of, collected);
             for (int rank = 0; rank < transfers.ranks(); ++rank) {
-                const std::vector<int> peers = wave_of(rank, wave, transfers);
-                const Bytes collected = static_cast<double>(peers.size()) * piece;
-                std::vector<TaskId> held = at(ready, rank);
-                collect(rank, collected, held);
-                if (reduces && per_node > 1) sum(rank, collected, per_node, held);
+                auto& held = at(collected, rank);
+                if (reduces && per_node > 1) sum(rank, pieces_of(rank) * piece, per_node, held);
                 const Bytes sent = (reduces ? 1.0 : per_node) * piece;
-                for (const int peer : peers)
+                for (const int peer : peers_of(rank))
                     at(arrived, peer).push_back(transfers.copy(rank, peer, {sent, sent, peer, -1}, held));
             }
+        }
         RankTasks done = ready;
+        collect([](int) { return 1.0; }, done);
         for (int rank = 0; rank < transfers.ranks(); ++rank) {
             auto& all = at(done, rank);
-            collect(rank, piece, all);
             all.insert(all.end(), at(arrived, rank).begin(), at(arrived, rank).end());
             if (reduces) sum(rank, piece, per_node + transfers.nodes() - 1, all);
         }

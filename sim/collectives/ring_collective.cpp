@@ -15,6 +15,25 @@ public:
         return work.kind == CollectiveKind::all_reduce ? gather(piece, reduced, transfers) : reduced;
     }
 
+    CollectiveSize size(CollectiveKind kind, double ready, const Transfers& transfers) const override {
+        const double ranks = transfers.ranks(), later_steps = ranks - 2;
+        CollectiveSize size{{}, ready};
+        if (ranks == 1) return size;
+        const auto forward = [&] {  // a copy a rank and step, the first after what the rank had
+            size.add(ranks, size.ends);
+            size.add(ranks * later_steps, 1);
+        };
+        if (kind != CollectiveKind::all_gather) {
+            forward();
+            size.add(ranks * (ranks - 1), ready + 1);
+            size.ends = 1;
+        }
+        if (kind == CollectiveKind::reduce_scatter) return size;
+        forward();
+        size.ends += ranks - 1;
+        return size;
+    }
+
 private:
     // Step s: the rank at position i of the ring gets from its left neighbour the shard of position i−s,
     // which that one got in the step before.

@@ -54,10 +54,14 @@ public:
           ranks_(topology.gpus()),
           per_node_(topology.gpus_per_node()),
           ring_(topology.ring()),
-          options_(options) {}
+          options_(options),
+          served_in_turn_(options.agent == Agent::dma &&
+                          topology.device().dma.order != QueueOrder::unspecified) {}
 
     TaskGraph& graph() { return graph_; }
     const TransferOptions& options() const { return options_; }
+    /// DMA engines copy, and take copies that are ready together in the order of the host's calls.
+    bool served_in_turn() const { return served_in_turn_; }
     int ranks() const { return ranks_; }
     int nodes() const { return ranks_ / per_node_; }
     int ranks_per_node() const { return per_node_; }
@@ -91,6 +95,7 @@ private:
     int per_node_;
     const std::vector<int>& ring_;
     TransferOptions options_;
+    bool served_in_turn_;
 };
 
 }  // namespace overlap

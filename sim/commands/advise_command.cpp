@@ -3,7 +3,10 @@
 
 #include "sim/advise/advise.hpp"
 #include "sim/commands/commands.hpp"
+#include "sim/commands/progress_reporter.hpp"
 #include "sim/commands/workload_flags.hpp"
+#include "sim/core/output_file.hpp"
+#include "sim/core/shown.hpp"
 
 namespace overlap {
 namespace {
@@ -18,6 +21,12 @@ struct AdviseFlags {
     std::optional<int> seeds;
 };
 
+SimulatedAdvice advise_with_progress(const Scenario& scenario, const ConfigFolder& folder,
+                                     const AdviseFlags& flags) {
+    ProgressReporter progress("candidates", most_simulated(scenario, flags.top));
+    return advise(scenario, folder, flags.top, flags.agents, [&progress] { progress.add(); });
+}
+
 void print_advice(const AdviseFlags& flags, const ConfigFolder& folder) {
     RunConfig config;
     config.origin = "command line";
@@ -28,8 +37,8 @@ void print_advice(const AdviseFlags& flags, const ConfigFolder& folder) {
     const Scenario scenario = resolve(config, folder);
     if (scenario.machine->topology.gpus() < 2)
         throw UserError("command line: --topology " + flags.topology + " has one GPU, nothing to overlap");
-    const SimulatedAdvice advice = advise(scenario, folder, flags.top, flags.agents);
-    print(flags.format == "json"  ? to_json(advice).dump() + "\n"
+    const SimulatedAdvice advice = advise_with_progress(scenario, folder, flags);
+    print(flags.format == "json"  ? json_text(to_json(advice)) + "\n"
           : flags.format == "csv" ? to_csv(advice)
                                   : to_text(advice));
 }

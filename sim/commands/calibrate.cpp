@@ -13,6 +13,7 @@
 #include "sim/calibration/device_problems.hpp"
 #include "sim/commands/calibration_plots.hpp"
 #include "sim/commands/commands.hpp"
+#include "sim/commands/folders.hpp"
 #include "sim/config_folder.hpp"
 #include "sim/report/gnuplot.hpp"
 
@@ -78,7 +79,7 @@ std::string report(const DeviceCalibration& calibration, const std::string& devi
 }
 
 /// `folder` as seen from the top of the repository; as given where it is elsewhere.
-std::string shown(const fs::path& folder) {
+std::string as_source(const fs::path& folder) {
     const fs::path relative =
         fs::absolute(folder).lexically_normal().lexically_relative(ConfigFolder::standard().traces());
     const bool outside = relative.empty() || *relative.begin() == "..";
@@ -90,16 +91,16 @@ std::string calibrate_from_measurements(const CalibrateFlags& flags, const std::
                                         const fs::path& folder) {
     const std::vector<MeasuredCalibration> calibrations = calibrate_measured(device, folder);
     write_groups(flags.out, device,
-                 {{"gemm", measured_gemm_json(calibrations, shown(folder))},
-                  {"measured_gemms", gemm_times_json(folder, shown(folder))}});
+                 {{"gemm", measured_gemm_json(calibrations, as_source(folder))},
+                  {"measured_gemms", gemm_times_json(folder, as_source(folder))}});
     const fs::path written = fs::path(flags.out) / (device + ".json");
     const std::vector<DeviceCalibration> copies =
         calibrate_device({device, read_gemm_calibration(written), read_gemm_times(written)}, folder,
-                         shown(folder), ConfigFolder::standard());
+                         as_source(folder), ConfigFolder::standard());
     write_groups(flags.out, device, device_groups(copies));
     std::ostringstream out;
     for (const MeasuredCalibration& calibration : calibrations) {
-        out << report(calibration, shown(folder));
+        out << report(calibration, as_source(folder));
         if (!flags.plots.empty()) draw(flags.plots, calibration);
     }
     for (const DeviceCalibration& calibration : copies) {
@@ -137,18 +138,30 @@ std::string calibrate_from_tables(const CalibrateFlags& flags, const std::vector
     return table.str();
 }
 
+/// Folders of measurements by device: the given one, or those of traces/.
+std::map<std::string, fs::path> measurements(const CalibrateFlags& flags) {
+    if (flags.measurements.empty()) return find_measurements(ConfigFolder::standard().traces());
+    return {{measured_device(flags.measurements), flags.measurements}};
+}
+
+[[noreturn]] void fail_unmeasured(const CalibrateFlags& flags, const std::string& device,
+                                  const std::map<std::string, fs::path>& measured) {
+    std::vector<std::string> known;
+    for (const auto& [name, folder] : measured) known.push_back(name);
+    const std::string where = flags.measurements.empty() ? "traces/" : flags.measurements;
+    throw UserError("device '" + device + "' has no measurements in " + where + suggestion(device, known) +
+                    "; --data takes a folder of public tables");
+}
+
 void execute(const CalibrateFlags& flags) {
     std::vector<fs::path> folders;
     if (!flags.data.empty()) folders.push_back(fs::path(flags.data) / "gemm");
     if (!flags.measurements.empty()) folders.push_back(flags.measurements);
-    folders.push_back(flags.out);
-    if (!flags.plots.empty()) folders.push_back(flags.plots);
     for (const auto& folder : folders)
         if (!fs::is_directory(folder)) throw UserError(folder.string() + ": no such folder");
     if (!flags.plots.empty()) require_gnuplot();
 
-    std::map<std::string, fs::path> measured = find_measurements(ConfigFolder::standard().traces());
-    if (!flags.measurements.empty()) measured = {{measured_device(flags.measurements), flags.measurements}};
+    const std::map<std::string, fs::path> measured = measurements(flags);
     const auto wanted = [&](const std::string& device) {
         return flags.devices.empty() ||
                std::find(flags.devices.begin(), flags.devices.end(), device) != flags.devices.end();
@@ -156,11 +169,11 @@ void execute(const CalibrateFlags& flags) {
     std::vector<std::string> from_tables;
     for (const std::string& device : flags.devices)
         if (!measured.contains(device)) from_tables.push_back(device);
-    if (flags.data.empty() && !from_tables.empty())
-        throw UserError("device '" + from_tables.front() +
-                        "' has no measurements in traces/: give --data, a folder of public tables");
+    if (flags.data.empty() && !from_tables.empty()) fail_unmeasured(flags, from_tables.front(), measured);
     if (flags.data.empty() && measured.empty())
         throw UserError("no measurements found: give --measurements, a folder with gemm.jsonl, or --data");
+    make_folder(flags.out);
+    if (!flags.plots.empty()) make_folder(flags.plots);
 
     std::string output;
     for (const auto& [device, folder] : measured)
@@ -180,7 +193,8 @@ void add_calibrate_command(CLI::App& app) {
     command->add_option("--measurements", flags->measurements,
                         "Folder of microbenchmark results (gemm.jsonl); default: those in traces/");
     command->add_option("--data", flags->data, "Folder of public tables, with gemm/ in it; default none");
-    command->add_option("--out", flags->out, "Folder of <device>.json; default configs/calibrations");
+    command->add_option("--out", flags->out,
+                        "Folder of <device>.json, made where it is not there; default configs/calibrations");
     command->add_option("--plots", flags->plots,
                         "Folder for SVG plots, held out against measured; needs gnuplot; default none");
     command->add_option("--date", flags->date,

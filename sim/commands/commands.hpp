@@ -19,7 +19,7 @@ void add_verify_command(CLI::App& app, int& status);
 void add_compare_command(CLI::App& app, int& status);
 void add_reproduce_command(CLI::App& app, int& status);
 
-/// Prints a result on stdout; throws std::runtime_error where stdout can't take it (disk full, closed pipe).
+/// Prints a result on stdout; throws UserError where stdout can't take it (disk full, closed pipe).
 void print(std::string_view text);
 
 }  // namespace overlap

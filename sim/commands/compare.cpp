@@ -4,6 +4,8 @@
 #include <memory>
 
 #include "sim/commands/commands.hpp"
+#include "sim/core/output_file.hpp"
+#include "sim/core/shown.hpp"
 
 namespace overlap {
 namespace {
@@ -24,7 +26,7 @@ int execute(const CompareFlags& flags) {
     comparison.verdicts =
         flags.tolerances.empty() ? judge_cases(comparison) : judge(comparison, flags.tolerances);
     if (!flags.html.empty()) write_file_atomically(flags.html, to_html(comparison));
-    print(flags.format == "json"  ? to_json(comparison).dump() + "\n"
+    print(flags.format == "json"  ? json_text(to_json(comparison)) + "\n"
           : flags.format == "csv" ? to_csv(comparison)
                                   : to_text(comparison));
     if (!comparison.not_predicted.empty())

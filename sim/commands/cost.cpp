@@ -3,6 +3,7 @@
 #include <cmath>
 #include <fstream>
 #include <iomanip>
+#include <map>
 #include <memory>
 #include <sstream>
 
@@ -11,6 +12,8 @@
 #include "sim/commands/commands.hpp"
 #include "sim/commands/sizes.hpp"
 #include "sim/core/csv_table.hpp"
+#include "sim/core/shown.hpp"
+#include "sim/remarks.hpp"
 #include "sim/run.hpp"
 
 namespace overlap {
@@ -42,7 +45,7 @@ Machine machine_for(const CostFlags& flags, const ConfigFolder& folder) {
 DType dtype_named(const std::string& name, const std::string& where) {
     const auto found = std::find(dtype_names.begin(), dtype_names.end(), name);
     if (found == dtype_names.end())
-        throw UserError(where + ": dtype is '" + name + "'" + suggestion(name, dtype_names));
+        throw UserError(where + ": dtype is " + in_quotes(name) + suggestion(name, dtype_names));
     return static_cast<DType>(found - dtype_names.begin());
 }
 
@@ -108,7 +111,7 @@ std::string text_of(const Json& json) {
         if (value.is_number_float())
             out << std::setprecision(5) << value.get<double>();
         else
-            out << (value.is_string() ? value.get<std::string>() : value.dump());
+            out << (value.is_string() ? value.get<std::string>() : json_text(value));
         out << '\n';
     };
     for (const auto& item : json.items()) {
@@ -125,7 +128,7 @@ std::string text_of(const Json& json) {
 void print_cost(const Json& json, const std::string& format) {
     if (format == "csv")
         throw UserError("command line: --format csv goes with --from (allowed here: text, json)");
-    print(format == "json" ? json.dump() + "\n" : text_of(json));
+    print(format == "json" ? json_text(json) + "\n" : text_of(json));
 }
 
 // Kernel time alone, as a profiler shows it and as tables of GEMM times give it: without the launch gap.
@@ -134,7 +137,16 @@ double kernel_us(const GemmShape& shape, const Machine& machine, const CostModel
     return to_microseconds(isolated_time(cost, machine.resources) - cost.launch);
 }
 
-void price_table(const CostFlags& flags, const Machine& machine, const CostModels& models) {
+/// "gemm_library" of a GEMM's price; null where it is not known.
+Json library_json(const CostFlags& flags, const Machine& machine, DType dtype, const ConfigFolder& folder) {
+    const auto& chosen = flags.cost_models;
+    if (std::find(chosen.begin(), chosen.end(), "gemm_roofline") != chosen.end()) return nullptr;
+    const std::string name = library_of_gemms(folder, machine.topology.device().name, dtype);
+    return name.empty() ? Json(nullptr) : Json(name);
+}
+
+void price_table(const CostFlags& flags, const Machine& machine, const CostModels& models,
+                 const ConfigFolder& folder) {
     CsvTable table = read_csv_table(flags.from);
     for (const char* column : {"m", "n", "k", "dtype"}) table.require(column);
     std::vector<double> predicted;
@@ -152,12 +164,18 @@ void price_table(const CostFlags& flags, const Machine& machine, const CostModel
     }
     if (flags.format == "json") {
         Json rows = Json::array();
+        std::map<std::string, Json> libraries;  // by dtype
         for (std::size_t row = 0; row < table.rows(); ++row) {
             Json entry = table.row_as_json(row);
             entry["predicted_us"] = predicted[row];
+            const std::string dtype = table.cell(row, "dtype");
+            const auto [library, is_new] = libraries.try_emplace(dtype);
+            if (is_new)
+                library->second = library_json(flags, machine, dtype_named(dtype, table.where(row)), folder);
+            entry["gemm_library"] = library->second;
             rows.push_back(std::move(entry));
         }
-        return print(rows.dump() + "\n");
+        return print(json_text(rows) + "\n");
     }
     print(table.with_column("predicted_us", predicted));
 }
@@ -168,13 +186,15 @@ void execute(const CostFlags& flags) {
     if (asked != 1) throw UserError("command line: give one of --gemm MxNxK, --copy SIZE and --from FILE");
     const Machine machine = machine_for(flags, folder);
     const CostModels models(flags.cost_models);
-    if (!flags.from.empty()) return price_table(flags, machine, models);
+    if (!flags.from.empty()) return price_table(flags, machine, models, folder);
     if (!flags.copy.empty())
         return print_cost(described(copy_task(flags, machine), machine, models), flags.format);
     GemmShape shape = parse_shape(flags.gemm, "command line: --gemm");
     shape.dtype = dtype_named(flags.dtype, "command line");
     shape.accumulate = flags.accumulate;
-    print_cost(described(Task{shape, 0, compute_stream}, machine, models), flags.format);
+    Json json = described(Task{shape, 0, compute_stream}, machine, models);
+    json["gemm_library"] = library_json(flags, machine, shape.dtype, folder);
+    print_cost(json, flags.format);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "models/cost_model_registry.hpp"
 #include "sim/collectives/collective_algorithm.hpp"
 #include "sim/commands/commands.hpp"
+#include "sim/core/shown.hpp"
 #include "sim/effects.hpp"
 #include "sim/run.hpp"
 
@@ -20,9 +21,8 @@ struct Item {
 
 std::string description_of(const std::filesystem::path& path) {
     const Json json = read_json_file(path);
-    return json.contains("description") && json["description"].is_string()
-               ? json["description"].get<std::string>()
-               : std::string();
+    ConfigObject file(json, path.string());
+    return file.has("description") ? file.text("description") : "";
 }
 
 std::vector<Item> all_items(const ConfigFolder& folder) {
@@ -42,7 +42,10 @@ std::vector<Item> all_items(const ConfigFolder& folder) {
 }
 
 std::string shortened(const std::string& text, std::size_t width) {
-    return text.size() <= width ? text : text.substr(0, width - 3) + "...";
+    if (text.size() <= width) return text;
+    std::size_t end = width - 3;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;  // inside a character
+    return text.substr(0, end) + "...";
 }
 
 void list(const std::string& only) {
@@ -56,7 +59,8 @@ void list(const std::string& only) {
         out << "  " << item.name << std::string(item.name.size() < 30 ? 30 - item.name.size() : 1, ' ')
             << shortened(item.summary, 100) << '\n';
     }
-    if (heading.empty()) throw UserError("list: '" + only + "' is no kind" + suggestion(only, kinds));
+    if (heading.empty())
+        throw UserError("list: " + in_quotes(only) + " is no kind" + suggestion(only, kinds));
     print(out.str());
 }
 
@@ -93,14 +97,16 @@ void explain_schedule(std::ostream& out, const ScheduleEntry& entry) {
     out << forms << '\n';
 }
 
-/// Every value of a shipped config with its source, one a line.
-void explain_config(std::ostream& out, const Json& json, const std::string& pointer) {
+/// Every value of a config with its source, one a line.
+void explain_config(std::ostream& out, const Json& json, const std::string& file,
+                    const std::string& pointer) {
     if (json.is_object() && json.contains("value") && json.contains("source")) {
         out << "  " << pointer << " = " << json["value"].dump() << "\n      "
-            << json["source"].get<std::string>() << '\n';
+            << ConfigObject(json, file, pointer).text("source") << '\n';
     } else if (json.is_structured()) {
         for (const auto& item : json.items())
-            if (item.key() != "provenance") explain_config(out, item.value(), pointer + "/" + item.key());
+            if (item.key() != "provenance")
+                explain_config(out, item.value(), file, pointer + "/" + item.key());
     } else if (pointer != "/schema" && pointer != "/name" && pointer != "/description" &&
                pointer != "/device") {
         out << "  " << pointer << " = " << json.dump() << '\n';
@@ -109,7 +115,9 @@ void explain_config(std::ostream& out, const Json& json, const std::string& poin
 
 void explain_file(std::ostream& out, const std::filesystem::path& path) {
     out << "\nvalues and sources (" << path.string() << "):\n";
-    explain_config(out, read_json_file(path), "");
+    const Json json = read_json_file(path);
+    ConfigObject(json, path.string());  // is an object
+    explain_config(out, json, path.string(), "");
 }
 
 void explain(const std::string& name) {
@@ -131,9 +139,8 @@ void explain(const std::string& name) {
             explain_file(out, folder.find("calibrations", stem));
     }
     if (out.str().empty()) {
-        const std::string near = nearest_name(stem, names);
-        throw UserError("explain: '" + name + "' is not known " +
-                        (near.empty() ? "(see: sim list)" : "(did you mean '" + near + "'?)"));
+        throw UserError("explain: " + in_quotes(name) + " is not known" + suggestion(stem, names) +
+                        "; see sim list");
     }
     print(out.str());
 }

@@ -1,7 +1,9 @@
 #include <memory>
 
 #include "sim/commands/commands.hpp"
+#include "sim/commands/folders.hpp"
 #include "sim/core/config_reader.hpp"
+#include "sim/core/output_file.hpp"
 #include "sim/report/sweep_plots.hpp"
 #include "sim/report/sweep_report.hpp"
 
@@ -13,12 +15,6 @@ struct ReportFlags {
     std::string kind = sweep_plot_names[0];
     SweepPlot wanted;
 };
-
-void make_folder(const std::filesystem::path& folder) {
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    if (error) throw UserError(folder.string() + ": the folder can't be made (" + error.message() + ")");
-}
 
 /// A picture, or, where the name has no extension, a folder with one of every kind.
 void draw(const SweepPoints& points, const std::filesystem::path& where, SweepPlot plot) {
@@ -43,6 +39,7 @@ void execute(ReportFlags& flags) {
         if (plot.has_extension()) require_picture_name(plot);
         require_gnuplot();
     }
+    if (!flags.out.empty()) require_writable(flags.out);
     const SweepPoints points = read_sweep(folder);
     if (!plot.empty()) draw(points, plot, flags.wanted);
     if (!plot.empty() && flags.out.empty()) return;

@@ -1,8 +1,10 @@
 #include "sim/reproduce/reproduce.hpp"
 
 #include <memory>
+#include <optional>
 
 #include "sim/commands/commands.hpp"
+#include "sim/commands/progress_reporter.hpp"
 
 namespace overlap {
 namespace {
@@ -16,10 +18,15 @@ int execute(const ReproduceFlags& flags) {
     const ConfigFolder folder = ConfigFolder::standard();
     std::vector<ReproducedExperiment> experiments;
     bool as_stated = true;
-    for (const std::filesystem::path& file : experiment_files(flags.system, folder)) {
+    const std::vector<std::filesystem::path> files = experiment_files(flags.system, folder);
+    std::optional<ProgressReporter> progress;
+    progress.emplace("experiments", files.size());
+    for (const std::filesystem::path& file : files) {
         experiments.push_back(reproduce(read_experiment(file, folder), folder));
         for (const ReproducedCase& one : experiments.back().cases) as_stated = as_stated && one.as_stated();
+        progress->add();
     }
+    progress.reset();
     const auto format =
         std::find(reproduction_format_names.begin(), reproduction_format_names.end(), flags.format);
     print(render(experiments, static_cast<ReproductionFormat>(format - reproduction_format_names.begin())));

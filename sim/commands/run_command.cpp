@@ -4,9 +4,17 @@
 #include <iostream>
 #include <memory>
 
+#include "sim/budget.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/graph_export.hpp"
+#include "sim/commands/progress_reporter.hpp"
 #include "sim/commands/workload_flags.hpp"
+#include "sim/core/available_memory.hpp"
+#include "sim/core/file_kind.hpp"
+#include "sim/core/output_file.hpp"
+#include "sim/core/shown.hpp"
+#include "sim/engine/simgrid_limit.hpp"
+#include "sim/remarks.hpp"
 #include "sim/report/report.hpp"
 
 namespace overlap {
@@ -21,7 +29,7 @@ struct RunFlags {
     std::string format = "text";
     std::string trace, graph;
     std::optional<int> seeds;
-    bool dry_run = false;
+    bool dry_run = false, allow_large = false;
 };
 
 /// "chunks=4" → {"chunks": 4}; a value that is no JSON is text.
@@ -29,11 +37,12 @@ void assign(Json& values, const std::string& assignment, const std::string& flag
             const std::string& expected) {
     const auto equals = assignment.find('=');
     if (equals == std::string::npos || equals == 0)
-        throw UserError(command_line + ": " + flag + " is '" + assignment + "', expected " + expected);
+        throw UserError(command_line + ": " + flag + " is " + in_quotes(assignment) + ", expected " +
+                        expected);
     if (!values.is_object()) return;  // of a config file: refused when it is resolved
-    const std::string value = assignment.substr(equals + 1);
+    const std::string value = valid_utf8(assignment.substr(equals + 1));
     const Json parsed = Json::parse(value, nullptr, false);
-    values[assignment.substr(0, equals)] =
+    values[valid_utf8(assignment.substr(0, equals))] =
         parsed.is_discarded() || parsed.is_structured() ? Json(value) : parsed;
 }
 
@@ -42,6 +51,7 @@ RunConfig config_from(const RunFlags& flags, const ConfigFolder& folder) {
     config.origin = command_line;
     if (!flags.config.empty()) {
         Json json = read_json_file(flags.config);
+        require_kind(json, flags.config, FileKind::run_config);
         if (json.is_object()) json.erase("graph");  // so that what --dry-run printed is a config, too
         config = read_run_config(json, flags.config);
     }
@@ -59,6 +69,7 @@ RunConfig config_from(const RunFlags& flags, const ConfigFolder& folder) {
         assign(config.what_if, assignment, "--what-if", "KEY=VALUE, for instance device.dma.peer_engines=4");
     if (!flags.cost_models.empty()) config.cost_models = flags.cost_models;
     if (!flags.without.empty()) config.without = flags.without;
+    config.allow_large = flags.allow_large || flags.dry_run;
     return config;
 }
 
@@ -74,29 +85,46 @@ Json plan_of(const Scenario& scenario, const TaskGraph& graph) {
     return json;
 }
 
+/// The resolved config with what the run would take, and why it would be refused.
+Json dry_run(const Scenario& scenario, const RunBudget& budget) {
+    Json json = scenario.config();
+    json["graph"] = to_json(budget);
+    try {
+        require_affordable(budget, available_memory());
+    } catch (const UserError& reason) {
+        json["graph"]["refused"] = reason.what();
+    }
+    return json;
+}
+
+RunResult run_with_progress(Scenario scenario, const RunBudget& budget) {
+    ProgressReporter progress("simulations", static_cast<std::uint64_t>(budget.simulations));
+    scenario.simulated = [&progress] { progress.add(); };
+    return run(scenario);
+}
+
 void execute(const RunFlags& flags) {
     const ConfigFolder folder = ConfigFolder::standard();
-    const Scenario scenario = resolve(config_from(flags, folder), folder);
+    const RunConfig config = config_from(flags, folder);
+    const Scenario scenario = resolve(config, folder);
+    const RunBudget budget = budget_of(scenario);
     for (const std::string& file : {flags.graph, flags.trace})
         if (!file.empty()) require_writable(file);
-    if (flags.dry_run || !flags.graph.empty()) {
+    if (!flags.graph.empty()) {
+        if (!flags.allow_large) require_affordable(budget, available_memory());
         const TaskGraph graph = scenario.graph();
-        if (!flags.graph.empty()) {
-            const bool dot = flags.graph.ends_with(".dot");
-            write_file_atomically(flags.graph, dot ? to_dot(graph) : plan_of(scenario, graph).dump() + "\n");
-        }
-        if (flags.dry_run) {
-            Json json = scenario.config();
-            json["graph"] = {{"tasks", graph.size()}, {"edges", graph.edge_count()}};
-            return print(json.dump(2) + "\n");
-        }
+        const bool dot = flags.graph.ends_with(".dot");
+        write_file_atomically(flags.graph, dot ? to_dot(graph) : json_text(plan_of(scenario, graph)) + "\n");
     }
+    if (flags.dry_run) return print(json_text(dry_run(scenario, budget), 2) + "\n");
     spdlog::info("simulating {} on {}", scenario.schedule->name, scenario.machine->topology.name());
-    const RunResult result = run(scenario);
+    const RunResult result = run_with_progress(scenario, budget);
     if (!flags.trace.empty()) write_file_atomically(flags.trace, to_chrome_trace(result));
-    if (flags.format == "json") return print(to_json(result).dump() + "\n");
+    const Remarks remarks = Remarker(folder).on(config, scenario, result.makespan);
+    for (const std::string& note : remarks.notes) spdlog::warn("{}", note);
+    if (flags.format == "json") return print(json_text(to_json(result, remarks)) + "\n");
     if (flags.format == "csv") return print(csv_header() + "\n" + csv_row(to_json(result)) + "\n");
-    print(to_text(result));
+    print(to_text(result, remarks));
 }
 
 }  // namespace
@@ -115,7 +143,10 @@ void add_run_command(CLI::App& app) {
         ->take_all();
     flags->workload.add_to(app);
     app.add_option("--config", flags->config, "Run config (JSON file); flags override it");
-    app.add_option("--engine", flags->engine, "Simulation engine; default " + default_engine);
+    app.add_option("--engine", flags->engine,
+                   "Simulation engine; default " + default_engine + ". A simulation by simgrid is ended after " +
+                       std::to_string(static_cast<int>(default_simgrid_seconds)) +
+                       " s, or OVERLAP_SIMGRID_SECONDS in the environment");
     app.add_option(
            "--seeds", flags->seeds,
            "Simulations with orders that the machine leaves unspecified: median, p10 and p90; default " +
@@ -132,8 +163,12 @@ void add_run_command(CLI::App& app) {
     app.add_option("--trace", flags->trace, "Write a Chrome trace, which ui.perfetto.dev opens");
     app.add_option("--graph", flags->graph, "Write the task graph: FILE.dot, or JSON under any other name");
     app.add_flag("--dry-run", flags->dry_run,
-                 "Print the resolved config and the size of the graph; simulate nothing")
+                 "Print the resolved config, the size of the graph, and estimates of memory and time; "
+                 "simulate nothing")
         ->excludes("--trace");
+    app.add_flag("--allow-large", flags->allow_large,
+                 "Run also what takes more memory than the machine has left (OVERLAP_MEMORY_GB in the "
+                 "environment sets another limit, for every command)");
     app.callback([&app, flags] {
         if (!app.get_subcommands().empty()) return;
         if (flags->topology.empty() && flags->schedule.empty() && flags->config.empty())

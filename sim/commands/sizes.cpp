@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "sim/core/errors.hpp"
+#include "sim/core/shown.hpp"
 
 namespace overlap {
 
@@ -25,8 +25,8 @@ Bytes parse_size(const std::string& text, const std::string& where) {
         if (error == std::errc() && unit == name && std::isfinite(number) && number > 0 &&
             number * factor <= 1e15)
             return Bytes(number * factor);
-    throw UserError(where + " is '" + text +
-                    "', expected a size up to 1e15 bytes such as 4096, 64KB, 64MB or 1GiB");
+    throw UserError(where + " is " + in_quotes(text) +
+                    ", expected a size up to 1e15 bytes such as 4096, 64KB, 64MB or 1GiB");
 }
 
 }  // namespace overlap

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "sim/commands/commands.hpp"
+#include "sim/commands/progress_reporter.hpp"
 #include "sim/report/text_format.hpp"
 #include "sim/sweep/cluster.hpp"
 #include "sim/sweep/progress_line.hpp"
@@ -31,7 +32,6 @@ void stop_on_signals() {
     action.sa_handler = [](int) { interrupted = true; };
     action.sa_flags = static_cast<int>(SA_RESETHAND);
     for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
-    std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error of write(), like a full disk
 }
 
 Json config_of(const DesignSpace& space, std::uint64_t number, const std::string& file) {
@@ -60,11 +60,15 @@ std::string summary(const SweepFolder& folder, std::uint64_t before, double seco
 /// Runs what is missing, by threads of this process or by the processes of a cluster.
 void run_missing(const DesignSpace& space, SweepFolder& folder, int threads, const Cluster& cluster,
                  const ConfigFolder& configs) {
-    SharedParts shared(configs);
+    SharedParts shared(configs, threads);
     ProgressLine line(std::cerr, isatty(STDERR_FILENO) == 1, folder.next(), space.size());
     const SweepObserver observer{
         [] { return interrupted.load(); },
-        [&](const SweepFolder& at) { line.show(at.next(), at.points(), at.errors()); }};
+        [&](const SweepFolder& at) {
+            const std::string failed =
+                at.errors() > 0 ? ", " + std::to_string(at.errors()) + " failed" : std::string();
+            line.show(at.next(), std::to_string(at.points()) + " points" + failed);
+        }};
     if (cluster.processes() == 1) {
         ThreadWorkers workers(threads, space, shared);
         run_sweep(space, folder, workers, observer);
@@ -91,7 +95,16 @@ void lead(const SweepFlags& flags, Cluster& cluster, const DesignSpace& space, c
     const auto begun = std::chrono::steady_clock::now();
     const std::uint64_t before = folder.points();
     const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-    run_missing(space, folder, flags.workers > 0 ? flags.workers : cores, cluster, configs);
+    const std::string resumable = " (nothing is lost; go on with --resume)";
+    try {
+        run_missing(space, folder, flags.workers > 0 ? flags.workers : cores, cluster, configs);
+    } catch (const UserError& error) {
+        throw UserError(error.what() + resumable);
+    } catch (const std::bad_alloc&) {
+        throw UserError(flags.out + ": out of memory, which fewer --workers take less of" + resumable);
+    } catch (const std::system_error& error) {
+        throw UserError(flags.out + ": " + error.what() + resumable);
+    }
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
     if (folder.next() < space.size())
         throw UserError(flags.out + ": stopped at " + std::to_string(folder.next()) + " of " +
@@ -120,7 +133,13 @@ void execute(const SweepFlags& flags) {
     const ConfigFolder configs = ConfigFolder::standard();
     Cluster cluster;
     if (!cluster.leads()) return follow(flags, cluster, configs);
-    const DesignSpace space(configs.find("sweeps", flags.file), configs);
+    std::optional<ProgressReporter> looking;
+    const DesignSpace space(configs.find("sweeps", flags.file), configs,
+                            [&](std::uint64_t looked_at, std::uint64_t size) {
+                                if (!looking) looking.emplace("combinations looked at, none allowed", size);
+                                looking->reach(looked_at);
+                            });
+    looking.reset();
     if (flags.point) return print(config_of(space, *flags.point, flags.file).dump(2) + "\n");
     if (flags.dry_run) return print(space.resolved().dump(2) + "\n");
     lead(flags, cluster, space, configs);

@@ -1,21 +1,25 @@
 #include "sim/commands/workload_flags.hpp"
 
 #include "sim/commands/sizes.hpp"
+#include "sim/core/file_kind.hpp"
 
 namespace overlap {
 namespace {
 
 /// The pair that the flags change: the workload's own, or a plain all-gather before a bf16 GEMM.
 Json changed_workload(const WorkloadFlags& flags, const RunConfig& config, const ConfigFolder& folder) {
-    Json pair = config.workload;
-    if (pair.is_string()) {
-        const auto path = folder.find("workloads", pair.get<std::string>());
-        pair = read_json_file(path);
-        if (pair.contains("operators"))
-            throw UserError(path.string() +
-                            ": lists operators, which --gemm, --dtype, --collective, --order and "
-                            "--shard-dim can't change");
+    ConfigFile file{config.workload, config.origin + ": /workload"};
+    if (file.json.is_string()) {
+        file = read_config_file(folder.find("workloads", file.json.get<std::string>()));
+        require_kind(file.json, file.name, FileKind::workload);
     }
+    ConfigObject given = file.view();
+    if (given.has("operators"))
+        throw UserError(file.name +
+                        ": lists operators, which --gemm, --dtype, --collective, --order and --shard-dim "
+                        "can't change");
+    if (given.has("gemm")) given.object("gemm");
+    Json& pair = file.json;
     for (const char* key : {"name", "description", "source"}) pair.erase(key);
     if (!flags.gemm.empty()) {
         const GemmShape shape = parse_shape(flags.gemm, "command line: --gemm");

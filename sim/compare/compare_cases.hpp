@@ -15,7 +15,8 @@ void summarise(Comparison& comparison);
 /// Labels that groups and tolerances go by.
 const std::vector<std::string>& comparison_labels();
 
-/// Claims that single cases bring along.
+/// Claims that single cases bring along, and a claim that fails for each that brings none and is off by a
+/// factor that no model error explains.
 std::vector<Verdict> judge_cases(const Comparison& comparison);
 /// These, and those of a tolerance file (configs/schema/tolerances.schema.json). A claim whose cases are
 /// absent is an error of the file, so that none is passed over.

@@ -3,9 +3,10 @@
 #include <glob.h>
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
 
+#include "sim/core/file_kind.hpp"
+#include "sim/core/input_file.hpp"
 #include "sim/core/timeline_json.hpp"
 
 namespace overlap {
@@ -113,9 +114,12 @@ bool is_no_case(const Json& line) {
 }
 
 void read_file(const fs::path& path, Pool& cases) {
-    if (path.extension() != ".jsonl") return cases.add(read_case(read_json_file(path), path.string()));
-    std::ifstream in(path);
-    if (!in) throw UserError(path.string() + ": cannot be read (no such file, or no permission)");
+    if (path.extension() != ".jsonl") {
+        const Json json = read_json_file(path);
+        require_kind(json, path.string(), FileKind::measured_case);
+        return cases.add(read_case(json, path.string()));
+    }
+    std::ifstream in = open_input(path, "a file of measured cases");
     std::size_t number = 0;
     for (std::string line; std::getline(in, line);) {
         ++number;

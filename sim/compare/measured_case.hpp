@@ -24,7 +24,7 @@ struct CaseTolerance {
     std::string reason;
 };
 
-/// One measured case (ARCHITECTURE section 8; configs/schema/measured_case.schema.json).
+/// One measured case (traces/README.md; configs/schema/measured_case.schema.json).
 struct MeasuredCase {
     std::string origin;  ///< file, with the line in JSON Lines
     std::string system;

@@ -8,4 +8,9 @@ namespace overlap {
 /// glibc.
 void keep_freed_memory();
 
+/// For a `main`: from now on an allocation that fails is seen by allocation_failed(). Streams catch
+/// std::bad_alloc and go on without the text, so output that was made since may lack a part.
+void note_failed_allocations();
+bool allocation_failed();
+
 }  // namespace overlap

@@ -1,24 +1,23 @@
 #include "sim/core/config_reader.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <set>
 #include <sstream>
-#include <system_error>
+
+#include "sim/core/available_memory.hpp"
+#include "sim/core/input_file.hpp"
+
+#include "sim/core/shown.hpp"
 
 namespace overlap {
 namespace {
 
-std::string shown(const Json& value) {
-    std::string text = value.dump();
-    return text.size() <= 60 ? text : text.substr(0, 57) + "...";
-}
+/// Nesting of arrays and objects that a file may have. Json copies, compares and writes values by recursion,
+/// which would use up the stack.
+constexpr int most_levels = 100;
 
-std::string shown(double value) {
+std::string digits(double value) {
     std::ostringstream out;
     out << value;
     return out.str();
@@ -27,8 +26,14 @@ std::string shown(double value) {
 std::string allowed(Range range) {
     const bool open = range.high == std::numeric_limits<double>::max();
     if (range.low == std::numeric_limits<double>::min() && open) return "a number > 0";
-    if (open) return "a number >= " + shown(range.low);
-    return "a number from " + shown(range.low) + " to " + shown(range.high);
+    if (open) return "a number >= " + digits(range.low);
+    return "a number from " + digits(range.low) + " to " + digits(range.high);
+}
+
+/// A key as part of a pointer: of one that the user gave, the beginning.
+std::string key_text(const std::string& key) {
+    const std::string quoted = in_quotes(key, 200);
+    return quoted.substr(1, quoted.size() - 2);
 }
 
 }  // namespace
@@ -48,7 +53,7 @@ const Json& ConfigObject::at(const std::string& key) {
     if (found == json_->end()) {
         const std::vector<std::string> present = keys();
         const std::string near = nearest_name(key, present);
-        fail(key, "is missing" + (near.empty() ? "" : " (found '" + near + "')"));
+        fail(key, "is missing" + (near.empty() ? "" : " (found " + in_quotes(near, 200) + ")"));
     }
     return *found;
 }
@@ -96,7 +101,7 @@ bool ConfigObject::boolean(const std::string& key) {
 std::size_t ConfigObject::choice(const std::string& key, std::span<const std::string> names) {
     const std::string word = text(key);
     const auto found = std::find(names.begin(), names.end(), word);
-    if (found == names.end()) fail(key, "is '" + word + "'" + suggestion(word, names));
+    if (found == names.end()) fail(key, "is " + in_quotes(word) + suggestion(word, names));
     return static_cast<std::size_t>(found - names.begin());
 }
 
@@ -200,96 +205,64 @@ std::vector<std::string> ConfigObject::keys() const {
 void ConfigObject::finish() const {
     const auto refuse_unknown = [this](const ConfigObject& object) {
         const auto& more = object.asked_;
+        std::vector<std::string> unknown;
         for (const auto& item : object.json_->items())
             if (std::find(asked_.begin(), asked_.end(), item.key()) == asked_.end() &&
                 std::find(more.begin(), more.end(), item.key()) == more.end())
-                object.fail(item.key(), "is an unknown key" + suggestion(item.key(), asked_));
+                unknown.push_back(item.key());
+        if (unknown.empty()) return;
+        constexpr std::size_t most_shown = 8;
+        std::string others;
+        for (std::size_t i = 1; i < std::min(unknown.size(), most_shown); ++i)
+            others += (i == 1 ? "; so is '" : ", '") + unknown[i] + "'";
+        if (unknown.size() > most_shown)
+            others += " and " + std::to_string(unknown.size() - most_shown) + " more";
+        object.fail(unknown.front(), "is an unknown key" + suggestion(unknown.front(), asked_) + others);
     };
     refuse_unknown(*this);
     if (!over_.empty()) refuse_unknown(over_.front());
 }
 
 void ConfigObject::fail(const std::string& key, const std::string& message) const {
-    const std::string where = key.empty() ? pointer_ : pointer_ + "/" + key;
-    throw UserError(file_ + ": " + (where.empty() ? "/" : where) + ": " + message);
+    std::string where = pointer_;
+    if (!key.empty()) where += "/" + key_text(key);
+    throw UserError(one_line(file_ + ": " + (where.empty() ? "/" : where) + ": " + message));
 }
 
 Json parse_json(std::string_view text, const std::string& origin) {
     // A key given twice would silently win over the first: refuse it while parsing.
     std::vector<std::set<std::string>> open;
-    const auto refuse_duplicates = [&](int, Json::parse_event_t event, Json& parsed) {
-        if (event == Json::parse_event_t::object_start) open.emplace_back();
-        if (event == Json::parse_event_t::object_end) open.pop_back();
-        if (event == Json::parse_event_t::key && !open.back().insert(parsed.get<std::string>()).second)
-            throw UserError(origin + ": key '" + parsed.get<std::string>() +
-                            "' is given twice in one object");
+    const auto check = [&](int levels, Json::parse_event_t event, Json& parsed) {
+        using enum Json::parse_event_t;
+        if ((event == object_start || event == array_start) && levels >= most_levels)
+            throw UserError(one_line(origin) + ": is nested more than " + std::to_string(most_levels) +
+                            " levels deep");
+        if (event == object_start) open.emplace_back();
+        if (event == object_end) open.pop_back();
+        if (event == key && !open.back().insert(parsed.get<std::string>()).second)
+            throw UserError(one_line(origin) + ": key " + in_quotes(parsed.get_ref<const std::string&>()) +
+                            " is given twice in one object");
         return true;
     };
     try {
-        return Json::parse(text.begin(), text.end(), refuse_duplicates);
+        return Json::parse(text.begin(), text.end(), check);
     } catch (const Json::exception& error) {
         std::string reason = error.what();
         if (const auto end = reason.find("] "); end != std::string::npos) reason = reason.substr(end + 2);
-        std::replace(reason.begin(), reason.end(), '\n', ' ');
-        throw UserError(origin + ": not valid JSON: " + reason);
+        throw UserError(one_line(origin + ": not valid JSON: " + reason));
     }
 }
 
 Json read_json_file(const std::filesystem::path& path) {
+    std::ifstream in = open_input(path, "a JSON file");
+    constexpr double memory_of_a_byte = 8;  // once parsed: traces take 5 to 8 times their size
     std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored))
-        throw UserError(path.string() + ": is a directory, expected a JSON file");
-    std::ifstream in(path, std::ios::binary);
-    if (!in) throw UserError(path.string() + ": cannot be read (no such file, or no permission)");
+    const auto size = static_cast<double>(std::filesystem::file_size(path, ignored));
+    require_memory_for("the contents of " + path.string(), Bytes(memory_of_a_byte * size),
+                       available_memory());
     std::ostringstream content;
     content << in.rdbuf();
     return parse_json(content.str(), path.string());
-}
-
-namespace {
-
-std::filesystem::path temporary_for(const std::filesystem::path& path) {
-    std::error_code error;
-    if (std::filesystem::is_directory(path, error))
-        throw UserError(path.string() + ": is a directory, expected a file to write");
-    return path.string() + ".part";
-}
-
-void write_all(const std::filesystem::path& temporary, const std::filesystem::path& path,
-               std::string_view content) {
-    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-    out << content;
-    out.flush();
-    if (out) return;
-    out.close();
-    std::error_code error;
-    std::filesystem::remove(temporary, error);
-    throw UserError(path.string() + ": cannot be written (folder missing, no permission, or disk full)");
-}
-
-}  // namespace
-
-void require_writable(const std::filesystem::path& path) {
-    const std::filesystem::path temporary = temporary_for(path);
-    write_all(temporary, path, "");
-    std::error_code error;
-    std::filesystem::remove(temporary, error);
-}
-
-void write_file_atomically(const std::filesystem::path& path, std::string_view content) {
-    const std::filesystem::path temporary = temporary_for(path);
-    write_all(temporary, path, content);
-    std::error_code error;
-    // On the disk before it takes the old one's name, or a power cut could leave neither.
-    if (const int descriptor = ::open(temporary.c_str(), O_RDONLY | O_CLOEXEC); descriptor >= 0) {
-        ::fsync(descriptor);
-        ::close(descriptor);
-    }
-    std::filesystem::rename(temporary, path, error);
-    if (!error) return;
-    const std::string reason = error.message();
-    std::filesystem::remove(temporary, error);
-    throw UserError(path.string() + ": cannot be written: " + reason);
 }
 
 }  // namespace overlap

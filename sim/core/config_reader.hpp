@@ -82,10 +82,5 @@ private:
 Json read_json_file(const std::filesystem::path& path);
 /// Parses JSON text; `origin` names it in errors.
 Json parse_json(std::string_view text, const std::string& origin);
-/// Refuses a path that write_file_atomically could not write to, before work for it is done. Throws
-/// UserError.
-void require_writable(const std::filesystem::path& path);
-/// Writes to a temporary file beside `path`, then renames it: the file is whole or not there.
-void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
 }  // namespace overlap

@@ -3,12 +3,13 @@
 #include <csv.h>
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <memory>
-#include <stdexcept>
+#include <new>
 #include <utility>
 
 #include "sim/core/errors.hpp"
+#include "sim/core/input_file.hpp"
+#include "sim/core/shown.hpp"
 
 namespace overlap {
 namespace {
@@ -23,7 +24,7 @@ struct Rows {
 
 void add_cell(void* data, std::size_t size, void* rows) {
     auto& all = *static_cast<Rows*>(rows);
-    all.row.emplace_back(static_cast<const char*>(data), size);
+    all.row.push_back(valid_utf8({static_cast<const char*>(data), size}));
     all.breaks += static_cast<std::size_t>(std::count(all.row.back().begin(), all.row.back().end(), '\n'));
 }
 
@@ -35,15 +36,19 @@ void end_row(int, void* rows) {
 
 }  // namespace
 
+bool is_formula(std::string_view text) {
+    return !text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos;
+}
+
+std::string text_of_csv_cell(const std::string& cell) {
+    return cell.starts_with('\'') && is_formula(std::string_view(cell).substr(1)) ? cell.substr(1) : cell;
+}
+
 bool read_csv(const std::filesystem::path& path,
               const std::function<void(const CsvRow& row, std::size_t line)>& visit) {
-    std::ifstream in(path, std::ios::binary);
-    std::error_code ignored;
-    if (!in || std::filesystem::is_directory(path, ignored))
-        throw UserError(path.string() + ": cannot be read (no such file, or no permission)");
+    std::ifstream in = open_input(path, "a CSV file");
     csv_parser parser{};
-    if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL) != 0)
-        throw std::runtime_error("csv_init failed");
+    if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL) != 0) throw std::bad_alloc();
     const std::unique_ptr<csv_parser, void (*)(csv_parser*)> freed(&parser, &csv_free);
     Rows rows;
     const auto require = [&](bool fine) {

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <fstream>
+
+#include "sim/core/input_file.hpp"
+
+#include "sim/core/shown.hpp"
 
 namespace overlap {
 
@@ -37,8 +40,8 @@ std::int64_t CsvTable::integer(std::size_t row, const std::string& name) const {
     std::int64_t value = 0;
     const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || stop != text.data() + text.size() || value < 1 || value > 1'000'000'000)
-        throw UserError(where(row) + ": " + name + " is '" + text +
-                        "', expected a whole number from 1 to 1e9");
+        throw UserError(where(row) + ": " + name + " is " + in_quotes(text) +
+                        ", expected a whole number from 1 to 1e9");
     return value;
 }
 
@@ -66,10 +69,7 @@ std::string CsvTable::with_column(const std::string& name, std::span<const doubl
 }
 
 CsvTable read_csv_table(const std::filesystem::path& path) {
-    std::error_code ignored;
-    std::ifstream in(path);
-    if (std::filesystem::is_directory(path, ignored) || !in)
-        throw UserError(path.string() + ": cannot be read (no such file, or no permission)");
+    std::ifstream in = open_input(path, "a CSV file");
     std::vector<std::vector<std::string>> lines;
     for (std::string line; std::getline(in, line);) {
         if (!line.empty() && line.back() == '\r') line.pop_back();

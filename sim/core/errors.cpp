@@ -4,8 +4,20 @@
 #include <numeric>
 #include <vector>
 
+#include "sim/core/shown.hpp"
+
 namespace overlap {
 namespace {
+
+constexpr std::size_t longest_name = 200;  // longer words are no names that somebody mistyped
+constexpr std::size_t most_listed = 16;
+
+std::string in_lower_case(std::string_view text) {
+    std::string lower(text);
+    for (char& c : lower)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    return lower;
+}
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> row(b.size() + 1);
@@ -22,15 +34,43 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     return row.back();
 }
 
+/// "a, b, c", each as `written`, and how many more there are.
+template <class Write>
+std::string listed(std::span<const std::string> names, Write written) {
+    std::string text;
+    for (std::size_t i = 0; i < std::min(names.size(), most_listed); ++i)
+        text += (i == 0 ? "" : ", ") + written(names[i]);
+    if (names.size() > most_listed) text += " and " + std::to_string(names.size() - most_listed) + " more";
+    return text;
+}
+
+/// Candidates that begin with `word`, then those that have it elsewhere.
+std::vector<std::string> containing(std::string_view word, std::span<const std::string> candidates) {
+    const std::string part = in_lower_case(word);
+    std::vector<std::string> found, later;
+    if (part.empty()) return found;
+    for (const std::string& candidate : candidates) {
+        const std::size_t at = in_lower_case(candidate).find(part);
+        if (at != std::string::npos) (at == 0 ? found : later).push_back(candidate);
+    }
+    found.insert(found.end(), later.begin(), later.end());
+    return found;
+}
+
 }  // namespace
 
 std::string nearest_name(std::string_view word, std::span<const std::string> candidates) {
+    if (word.size() > longest_name) return "";
+    const std::string lower = in_lower_case(word);
     std::string best;
-    std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
+    // Distance without regard to case, then with it.
+    std::pair<std::size_t, std::size_t> least{std::max<std::size_t>(2, word.size() / 3) + 1, 0};
     for (const std::string& candidate : candidates) {
-        const std::size_t distance = edit_distance(word, candidate);
-        if (distance < best_distance) {
-            best_distance = distance;
+        if (candidate.size() > longest_name) continue;
+        const std::pair distance{edit_distance(lower, in_lower_case(candidate)),
+                                 edit_distance(word, candidate)};
+        if (distance < least) {
+            least = distance;
             best = candidate;
         }
     }
@@ -39,10 +79,13 @@ std::string nearest_name(std::string_view word, std::span<const std::string> can
 
 std::string suggestion(std::string_view word, std::span<const std::string> candidates) {
     const std::string near = nearest_name(word, candidates);
-    if (!near.empty()) return " (did you mean '" + near + "'?)";
-    std::string all;
-    for (const std::string& candidate : candidates) all += (all.empty() ? "" : ", ") + candidate;
-    return all.empty() ? " (none is allowed here)" : " (allowed: " + all + ")";
+    if (!near.empty()) return " (did you mean " + in_quotes(near, longest_name) + "?)";
+    const std::vector<std::string> parts = containing(word, candidates);
+    if (!parts.empty())
+        return std::string(" (did you mean ") + (parts.size() > 1 ? "one of " : "") +
+               listed(parts, [](const std::string& name) { return in_quotes(name, longest_name); }) + "?)";
+    if (candidates.empty()) return " (none is allowed here)";
+    return " (allowed: " + listed(candidates, [](const std::string& name) { return name; }) + ")";
 }
 
 }  // namespace overlap

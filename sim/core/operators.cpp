@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "sim/core/errors.hpp"
+#include "sim/core/shown.hpp"
 
 namespace overlap {
 
@@ -15,8 +16,8 @@ GemmShape parse_shape(const std::string& text, const std::string& where) {
         const auto [stop, error] = std::from_chars(at, end, dims[i]);
         const bool separated = i + 1 < dims.size() ? stop != end && *stop == 'x' : stop == end;
         if (error != std::errc() || !separated || dims[i] < 1 || dims[i] > 1'000'000'000)
-            throw UserError(where + " is '" + text +
-                            "', expected MxNxK, each 1 to 1e9, such as 8192x2560x8192");
+            throw UserError(where + " is " + in_quotes(text) +
+                            ", expected MxNxK, each 1 to 1e9, such as 8192x2560x8192");
         at = stop + (i + 1 < dims.size() ? 1 : 0);
     }
     return {dims[0], dims[1], dims[2]};

@@ -26,7 +26,12 @@ public:
         const std::lock_guard lock(mutex_);
         if (const auto found = places_.find(key); found != places_.end()) return used(found->second);
         values_.emplace_front(key, made);
-        places_.emplace(key, values_.begin());
+        try {
+            places_.emplace(key, values_.begin());
+        } catch (...) {  // no memory: as if it had not been made
+            values_.pop_front();
+            throw;
+        }
         if (values_.size() > most_) {
             places_.erase(values_.back().first);
             values_.pop_back();

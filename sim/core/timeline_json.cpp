@@ -1,6 +1,12 @@
 #include "sim/core/timeline_json.hpp"
 
 namespace overlap {
+namespace {
+
+/// Times since the start of a run: at most eleven days.
+constexpr Range run_us{0.0, 1e12};
+
+}  // namespace
 
 Timeline read_spans(ConfigObject& measured) {
     std::vector<Span> spans;
@@ -9,10 +15,10 @@ Timeline read_spans(ConfigObject& measured) {
         Span span;
         span.name = entry.text("name");
         span.kind = static_cast<TaskKind>(entry.choice("kind", task_kind_names));
-        span.gpu = static_cast<int>(entry.integer("gpu", 0, 1'000'000));
+        span.gpu = static_cast<int>(entry.integer("gpu", 0, largest_gpu));
         span.track = entry.text("stream");
-        span.start = microseconds(entry.number("start_us", non_negative));
-        span.end = microseconds(entry.number("end_us", non_negative));
+        span.start = microseconds(entry.number("start_us", run_us));
+        span.end = microseconds(entry.number("end_us", run_us));
         if (span.end < span.start) entry.fail("end_us", "is before start_us");
         entry.finish();
         spans.push_back(std::move(span));

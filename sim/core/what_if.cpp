@@ -1,10 +1,14 @@
 #include "sim/core/what_if.hpp"
 
+#include "sim/core/what_if_values.hpp"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <optional>
+
+#include "sim/core/shown.hpp"
 
 namespace overlap {
 namespace {
@@ -132,13 +136,13 @@ ConfigFile read_config_file(const std::filesystem::path& path) {
 
 WhatIf::WhatIf(const Json& changes, const std::string& origin) : origin_(origin + ": /what_if") {
     if (!changes.is_object())
-        throw UserError(origin_ + ": is " + changes.dump() +
+        throw UserError(origin_ + ": is " + shown(changes) +
                         ", expected an object such as {\"topology.fabric.0.bandwidth_GBps\": \"2x\"}");
     for (const auto& [path, value] : changes.items()) {
         const std::string root = parts_of(path).front();
         if (path == root || std::find(roots.begin(), roots.end(), root) == roots.end())
-            throw UserError(origin_ + "/" + path + ": begins with '" + root +
-                            "', expected topology.KEY or device.KEY");
+            throw UserError(one_line(origin_ + "/" + path + ": begins with " + in_quotes(root) +
+                                     ", expected topology.KEY or device.KEY"));
         // Results name the topology, from which it is read again.
         if (path == "topology.name") throw UserError(origin_ + "/" + path + ": can't be changed");
     }
@@ -151,12 +155,12 @@ void WhatIf::change(const std::string& root, std::span<ConfigFile* const> files)
         const std::vector<std::string> parts = parts_of(path);
         if (parts.front() != root) continue;
         const auto fail = [&, &key = path](const std::string& message) {
-            throw UserError(origin_ + "/" + key + ": " + message);
+            throw UserError(one_line(origin_ + "/" + key + ": " + message));
         };
         const std::vector<PathEnd> ends = farthest(files, parts);
         const PathEnd& end = ends.front();
         if (end.steps < parts.size())
-            fail("has '" + parts[end.steps] + "' after " + end.place() + ", which " +
+            fail("has " + in_quotes(parts[end.steps]) + " after " + end.place() + ", which " +
                  (end.is_value() ? "is a value" : "has no such key" + suggested_key(parts[end.steps], ends)));
         if (!end.is_value())
             fail("is all of " + end.place() + ", expected one value of it" + suggested_key("", ends));
@@ -164,7 +168,7 @@ void WhatIf::change(const std::string& root, std::span<ConfigFile* const> files)
         Json& old = is_parameter(*end.node) ? (*end.node)["value"] : *end.node;
         std::optional<Json> next = replaced(old, value);
         if (!next)
-            fail("is " + value.dump() + ", expected " + expected_for(old) + " instead of " + old.dump());
+            fail("is " + shown(value) + ", expected " + expected_for(old) + " instead of " + shown(old));
         old = *std::move(next);
         changed.push_back(end.file);
     }
@@ -176,6 +180,21 @@ bool WhatIf::changes_below(const std::string& path) const {
     for (const auto& item : changes_.items())
         if (item.key().starts_with(path + ".")) return true;
     return false;
+}
+
+std::vector<ChangedValue> changed_values(const Json& what_if, const std::string& root,
+                                         std::span<ConfigFile* const> files) {
+    std::vector<ChangedValue> changes;
+    for (const auto& [path, value] : what_if.items()) {
+        const std::vector<std::string> parts = parts_of(path);
+        if (parts.front() != root) continue;
+        const PathEnd end = farthest(files, parts).front();
+        if (end.steps < parts.size() || !end.is_value()) continue;
+        const Json& before = is_parameter(*end.node) ? (*end.node)["value"] : *end.node;
+        if (const std::optional<Json> after = replaced(before, value))
+            changes.push_back({path, value, before, *after});
+    }
+    return changes;
 }
 
 }  // namespace overlap

@@ -1,5 +1,6 @@
 #include "sim/engine/child_process.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -7,7 +8,11 @@
 #include <exception>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,7 +29,8 @@ void ChildProcess::Writer::write(const void* data, std::size_t size) {
     }
 }
 
-ChildProcess::ChildProcess(const std::function<void(Writer&)>& work) {
+ChildProcess::ChildProcess(const std::function<void(Writer&)>& work, Clock::time_point deadline)
+    : deadline_(deadline) {
     int ends[2];
     if (pipe(ends) != 0) throw std::runtime_error(std::string("pipe: ") + std::strerror(errno));
     std::fflush(nullptr);  // or buffered output would be written twice
@@ -37,6 +43,7 @@ ChildProcess::ChildProcess(const std::function<void(Writer&)>& work) {
     }
     if (child_ == 0) {
         close(ends[0]);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         // What kills the child is the caller's to report: no handlers and no output of this process in it.
         std::signal(SIGABRT, SIG_DFL);
         for (std::FILE* stream : {stdout, stderr})
@@ -61,9 +68,25 @@ ChildProcess::~ChildProcess() {
     if (child_ > 0) waitpid(child_, nullptr, 0);
 }
 
+void ChildProcess::wait_for_data() {
+    using std::chrono::milliseconds;
+    for (;;) {
+        const auto left = std::chrono::ceil<milliseconds>(deadline_ - Clock::now());
+        if (left <= milliseconds(0)) {
+            kill(child_, SIGKILL);
+            waitpid(std::exchange(child_, -1), nullptr, 0);
+            throw TimedOut("the simulation process has taken too long");
+        }
+        pollfd descriptor{descriptor_, POLLIN, 0};
+        constexpr milliseconds longest{1'000'000};
+        if (poll(&descriptor, 1, static_cast<int>(std::min(left, longest).count())) > 0) return;
+    }
+}
+
 void ChildProcess::read(void* data, std::size_t size) {
     char* at = static_cast<char*>(data);
     while (size > 0) {
+        wait_for_data();
         const ssize_t got = ::read(descriptor_, at, size);
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) fail();
@@ -89,6 +112,16 @@ void ChildProcess::fail() {
         throw Failure(std::string("the simulation process was ended by signal ") +
                       strsignal(WTERMSIG(status)));
     throw Failure("the simulation process gave no result (status " + std::to_string(status) + ")");
+}
+
+SharedMemory::SharedMemory(std::size_t bytes)
+    : address_(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)),
+      bytes_(bytes) {
+    if (address_ == MAP_FAILED) throw std::runtime_error(std::string("mmap: ") + std::strerror(errno));
+}
+
+SharedMemory::~SharedMemory() {
+    munmap(address_, bytes_);
 }
 
 }  // namespace overlap

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <stdexcept>
@@ -10,7 +11,8 @@ namespace overlap {
 
 /// A forked copy of this process that runs `work` and sends bytes back through a pipe.
 /// Contract: the caller reads exactly what `work` writes, then calls `finish`. What the child prints is lost:
-/// the caller learns by a Failure that it died.
+/// the caller learns by a Failure that it died. It is killed where it has not written all by the deadline, and
+/// where the caller's process ends.
 class ChildProcess {
 public:
     class Writer {
@@ -22,7 +24,9 @@ public:
         int descriptor_;
     };
 
-    explicit ChildProcess(const std::function<void(Writer&)>& work);
+    using Clock = std::chrono::steady_clock;
+
+    ChildProcess(const std::function<void(Writer&)>& work, Clock::time_point deadline);
     ~ChildProcess();
     ChildProcess(const ChildProcess&) = delete;
     ChildProcess& operator=(const ChildProcess&) = delete;
@@ -32,14 +36,35 @@ public:
         using std::runtime_error::runtime_error;
     };
 
+    /// The deadline is past.
+    struct TimedOut : std::runtime_error {
+        using std::runtime_error::runtime_error;
+    };
+
     void read(void* data, std::size_t size);
     void finish();
 
 private:
+    void wait_for_data();
     [[noreturn]] void fail();
 
+    Clock::time_point deadline_;
     pid_t child_ = -1;
     int descriptor_ = -1;
+};
+
+/// Memory that a child process shares with its parent, for what has to be known of a child that is killed.
+class SharedMemory {
+public:
+    explicit SharedMemory(std::size_t bytes);
+    ~SharedMemory();
+    SharedMemory(const SharedMemory&) = delete;
+    SharedMemory& operator=(const SharedMemory&) = delete;
+    void* get() const { return address_; }
+
+private:
+    void* address_;
+    std::size_t bytes_;
 };
 
 }  // namespace overlap

@@ -18,14 +18,14 @@ Handoff handoff(const TaskGraph& graph, const Edge& edge) {
 }  // namespace
 
 Dispatcher::Dispatcher(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
-                       std::uint64_t seed, UnitPools::Progress progress)
+                       std::uint64_t seed, UnitPools::Progress progress, UnitPools::Clock now)
     : costs_(costs),
       states_(graph.size()),
       successors_(graph.edge_count()),
       first_successor_(graph.size() + 1),
       hands_over_(graph.size()),
       next_in_stream_(graph.size()),
-      pools_(graph, costs, resources, seed, std::move(progress)) {
+      pools_(graph, costs, resources, seed, std::move(progress), std::move(now)) {
     add_stops(graph);
     if (std::any_of(costs.begin(), costs.end(), [](const Cost& c) { return c.queued_launch > Seconds(); })) {
         launchers_.resize(static_cast<std::size_t>(graph.gpus()));

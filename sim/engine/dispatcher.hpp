@@ -41,9 +41,9 @@ public:
     };
 
     /// `seed` decides what the machine leaves unspecified; `progress` says how far a body
-    /// is: asked where costs have tiles or blocks.
+    /// is and `now` what time it is: asked where costs have tiles or blocks.
     Dispatcher(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
-               std::uint64_t seed, UnitPools::Progress progress = {});
+               std::uint64_t seed, UnitPools::Progress progress = {}, UnitPools::Clock now = {});
 
     /// At time zero.
     const Next& begin();
@@ -92,6 +92,11 @@ public:
     const Next& handed_over(TaskId task, Handoff kind);
     /// The latency of a flag set at a stop of `task` is over.
     const Next& flagged(TaskId task, std::size_t stop);
+    /// Of a task with thread blocks that has ended: the units that it had, times how long it had each
+    /// [unit·s].
+    double unit_seconds(TaskId task) const {
+        return costs_[task].claim && costs_[task].claim->blocks > 0 ? pools_.unit_seconds(task) : 0.0;
+    }
     /// How long the setup of a task takes that has been given what it claims.
     Seconds setup(TaskId task) const {
         const Cost& cost = costs_[task];

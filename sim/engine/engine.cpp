@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/core/errors.hpp"
+#include "sim/engine/event_queue.hpp"
 
 namespace overlap {
 
@@ -14,12 +15,26 @@ EngineResult finished(const TaskGraph& graph, std::vector<TaskTimes> tasks,
             throw UserError("the schedule deadlocks: " + graph[id].name() + " of gpu " +
                             std::to_string(graph[id].gpu) +
                             " waits for ever (for compute units that kernels polling flags keep?)");
+        if (to_femtoseconds(tasks[id].end) == end_of_time) fail_at_end_of_time(graph[id]);
         result.makespan = std::max(result.makespan, tasks[id].end);
     }
     result.tasks = std::move(tasks);
     const std::chrono::duration<double, std::milli> wall = std::chrono::steady_clock::now() - begin;
     result.wall_ms = wall.count();
     return result;
+}
+
+void fail_at_end_of_time(const Task& task) {
+    throw UserError(
+        task.name() + " of gpu " + std::to_string(task.gpu) +
+        " goes on beyond the end of simulated time, 9,223 s (2.56 hours): use smaller operands, or "
+        "faster links and devices");
+}
+
+void require_simulable(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources) {
+    for (TaskId id = 0; id < graph.size(); ++id)
+        if (to_femtoseconds(isolated_time(costs[id], resources)) == end_of_time)
+            fail_at_end_of_time(graph[id]);
 }
 
 }  // namespace overlap

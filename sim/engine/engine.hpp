@@ -19,6 +19,8 @@ struct TaskTimes {
     Seconds body;
     Seconds done;  ///< the body is over
     Seconds end = never;
+    double unit_seconds =
+        0;  ///< of a kernel whose thread blocks are placed one by one: units times time [unit·s]
 
     static constexpr Seconds never{-1};  ///< not ended
 };
@@ -31,9 +33,14 @@ struct EngineResult {
 };
 
 /// The result of a simulation that ran since `begin`. Throws UserError where a task has no end, having waited
-/// for ever.
+/// for ever, or ends after the end of simulated time.
 EngineResult finished(const TaskGraph& graph, std::vector<TaskTimes> tasks,
                       std::chrono::steady_clock::time_point begin);
+
+/// Throws UserError: `task` goes on beyond the end of simulated time.
+[[noreturn]] void fail_at_end_of_time(const Task& task);
+/// Throws the same UserError where a task, with nothing beside it, takes longer than simulated time lasts.
+void require_simulable(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources);
 
 /// Runs a task graph on shared resources.
 /// Contract: `costs[t]` belongs to task t. Rates are constant between events and follow the rule in

@@ -1,5 +1,6 @@
 #include <array>
 
+#include "sim/core/shown.hpp"
 #include "sim/engine/engine.hpp"
 
 namespace overlap {
@@ -23,7 +24,7 @@ std::unique_ptr<Engine> make_engine(const std::string& name) {
         if (entry.name == name) return entry.make();
         names.push_back(entry.name);
     }
-    throw UserError("engine '" + name + "' is not known" + suggestion(name, names));
+    throw UserError("engine " + in_quotes(name) + " is not known" + suggestion(name, names));
 }
 
 }  // namespace overlap

@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -11,17 +12,25 @@
 
 namespace overlap {
 
-/// Time in whole femtoseconds. Sums don't drift, and equal instants are equal. The range is 2.5 hours;
-/// rounding a date to 1 fs is 1e-8 of the shortest latency that a config may give a meaning to (0.1 µs).
+/// Time in whole femtoseconds. Sums don't drift, and equal instants are equal. Rounding a date to 1 fs is
+/// 1e-8 of the shortest latency that a config may give a meaning to (0.1 µs).
 using Femtoseconds = std::int64_t;
 
 inline constexpr double femtoseconds_per_second = 1e15;
-/// Contract: `time` is not negative.
-inline Femtoseconds to_femtoseconds(Seconds time) {
-    return static_cast<Femtoseconds>(time.si() * femtoseconds_per_second + 0.5);
-}
+/// Simulated time ends here, after 2.56 hours. An event that is this late may still be put off or brought
+/// forward by a change of rate; one that happens ends the simulation with an error.
+inline constexpr Femtoseconds end_of_time = std::numeric_limits<Femtoseconds>::max();
 inline Seconds to_seconds(Femtoseconds time) {
     return Seconds(static_cast<double>(time) / femtoseconds_per_second);
+}
+/// end_of_time for all that is later, infinity included. Contract: `time` is not negative.
+inline Femtoseconds to_femtoseconds(Seconds time) {
+    const double rounded = time.si() * femtoseconds_per_second + 0.5;
+    return rounded < static_cast<double>(end_of_time) ? static_cast<Femtoseconds>(rounded) : end_of_time;
+}
+/// `delay` after `now`, or end_of_time where that is earlier.
+inline Femtoseconds date_after(Femtoseconds now, Femtoseconds delay) {
+    return delay < end_of_time - now ? now + delay : end_of_time;
 }
 
 enum class Phase : std::uint8_t { launch, setup, body, completion, handoff, flag, event };

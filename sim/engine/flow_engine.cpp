@@ -18,7 +18,9 @@ public:
         : observer_(observer),
           graph_(graph),
           costs_(costs),
-          dispatcher_(graph, costs, resources, seed, [this](TaskId task) { return progress(task); }),
+          dispatcher_(
+              graph, costs, resources, seed, [this](TaskId task) { return progress(task); },
+              [this] { return to_seconds(now_); }),
           polls_(graph, costs),
           completions_(graph, costs),
           shares_(costs, resources, graph.stream_numbers()),
@@ -50,7 +52,7 @@ private:
     };
 
     void push(Femtoseconds delay, TaskId task, Phase phase, std::size_t detail = 0) {
-        const Event event(now_ + delay, task, phase, detail);
+        const Event event(date_after(now_, delay), task, phase, detail);
         if (delay == 0) return at_once_.push_back(event);
         later_.push(event);
     }
@@ -95,6 +97,7 @@ private:
     void happen(const Event& event) {
         const TaskId task = event.task();
         if (event.phase() == Phase::body && event.detail() != states_[task].version) return;
+        if (now_ == end_of_time) fail_at_end_of_time(graph_[task]);
         switch (event.phase()) {
             case Phase::launch:
                 return carry_out(dispatcher_.launched(task));
@@ -191,6 +194,7 @@ private:
 
     void end(TaskId task) {
         times_[task].end = to_seconds(now_);
+        times_[task].unit_seconds = dispatcher_.unit_seconds(task);
         if (polls_.keeps_stream(task)) leave_stream(task, dispatcher_.stream_left(task));
         dispatcher_.hand_over(
             task, [&](Handoff kind) { carry_out(dispatcher_.handed_over(task, kind)); },

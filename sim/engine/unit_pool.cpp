@@ -19,8 +19,8 @@ std::uint64_t mixed(std::uint64_t x) {
 }  // namespace
 
 UnitPools::UnitPools(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
-                     std::uint64_t seed, Progress progress)
-    : costs_(costs), seed_(mixed(seed)), progress_(std::move(progress)) {
+                     std::uint64_t seed, Progress progress, Clock now)
+    : costs_(costs), seed_(mixed(seed)), progress_(std::move(progress)), now_(std::move(now)) {
     for (TaskId id = 0; id < graph.size(); ++id) {
         if (!costs[id].claim) continue;
         if (places_.empty()) {
@@ -55,8 +55,16 @@ void UnitPools::request(TaskId task) {
 void UnitPools::release(TaskId task) {
     Pool& pool = pool_of(task);
     const auto holder = holder_of(pool, task);
+    count(*holder);
     pool.free += holder->given;
     pool.holders.erase(holder);
+}
+
+void UnitPools::count(Holder& holder) {
+    if (costs_[holder.task].claim->blocks == 0) return;
+    const Seconds now = now_();
+    places_[holder.task].had += holder.given * (now - holder.since).si();
+    holder.since = now;
 }
 
 void UnitPools::keep(TaskId task, int units) {
@@ -88,6 +96,7 @@ bool UnitPools::go_on(TaskId task) {
     Pool& pool = pool_of(task);
     Holder& holder = *holder_of(pool, task);
     const bool tiles = costs_[task].claim->tiles > 0;
+    count(holder);
     const int leaving = tiles ? holder.waves.go_on() : holder.blocks.go_on();
     holder.given -= leaving;
     pool.free += leaving;
@@ -168,6 +177,7 @@ void UnitPools::give(Pool& pool, const Waiter& waiter, int within_reach) {
     }
     if (claim.blocks > 0) {
         holder.blocks = ThreadBlocks(claim.blocks);
+        holder.since = now_();
         place_blocks(pool, holder, given, had_to_wait);
     }
     if (claim.as_enqueued) ++pool.next_enqueued;
@@ -242,6 +252,7 @@ void UnitPools::join(Pool& pool, Holder& holder, std::vector<TaskId>& resumed) {
 void UnitPools::join_blocks(Pool& pool, Holder& holder, std::vector<TaskId>& resumed) {
     const int more = std::min(crowded_units(holder.task, holder.blocks.waiting()), pool.free);
     if (more == 0) return;
+    count(holder);
     holder.given += more;
     pool.free -= more;
     place_blocks(pool, holder, more, true);

@@ -26,13 +26,16 @@ class UnitPools {
 public:
     /// The share of its body that a task has done.
     using Progress = std::function<double(TaskId)>;
+    using Clock = std::function<Seconds()>;
 
     UnitPools(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
-              std::uint64_t seed, Progress progress);
+              std::uint64_t seed, Progress progress, Clock now);
 
     /// The task waits from now on. Of one instant, requests count in the order of task numbers.
     void request(TaskId task);
     void release(TaskId task);
+    /// Of a task with blocks, released: the units that it had, times how long it had each [unit·s].
+    double unit_seconds(TaskId task) const { return places_[task].had; }
     /// From now on the task has use for no more than so many of its units.
     void keep(TaskId task, int units);
     /// Of a task with tiles or blocks that has units: the share of its body at which units are next done with
@@ -54,6 +57,7 @@ private:
         int priority = 0;
         std::uint32_t stream = 0;
         bool switched = false;
+        double had = 0;  ///< unit·s
     };
     struct Waiter {
         std::uint32_t task;
@@ -68,6 +72,7 @@ private:
         int most;
         TileWaves waves = {};
         ThreadBlocks blocks = {};
+        Seconds since = {};  ///< of blocks: when `given` last changed
     };
     struct Pool {
         int free = 0;
@@ -93,6 +98,8 @@ private:
     int crowded_units(TaskId task, int blocks) const;
     /// Puts blocks of a holder on so many units.
     void place_blocks(const Pool& pool, Holder& holder, int units, bool had_to_wait);
+    /// Adds up the unit·s of a holder with blocks, before its units change.
+    void count(Holder& holder);
     bool is_in_turn(const Pool& pool, const Waiter& waiter) const;
     std::size_t next_waiter(const Pool& pool) const;
     void grow_holders(Pool& pool, int at_least, std::vector<TaskId>& resumed);
@@ -105,6 +112,7 @@ private:
     std::span<const Cost> costs_;
     std::uint64_t seed_;
     Progress progress_;
+    Clock now_;
     std::vector<Place> places_;  ///< by task; empty where nothing is claimed
     std::vector<std::uint32_t> pool_by_resource_;
     std::vector<Pool> pools_;

@@ -1,54 +1,144 @@
+#include <charconv>
 #include <cmath>
 
-#include "sim/core/config_reader.hpp"
+#include "sim/core/file_kind.hpp"
 #include "sim/importers/trace_importer.hpp"
 
 namespace overlap {
 namespace {
 
+// Times that a file may give, us: an absolute one until the year 2096, a duration of eleven days.
+constexpr Range absolute_us{0.0, 4e15};
+constexpr Range duration_us{0.0, 1e12};
+
+std::int64_t nanoseconds(ConfigObject& event, const std::string& key, Range range) {
+    return std::llround(event.number(key, range) * 1e3);
+}
+
+/// When the host launched what: by the number that links a launch to its kernel, ns; and when each step of
+/// torch.profiler began. A kernel is of the step in which it was launched, since steps overlap on the GPU.
+class Launches {
+public:
+    void add_launch(std::int64_t correlation, std::int64_t time) { launches_.emplace(correlation, time); }
+    void add_step(std::int64_t number, std::int64_t start, std::int64_t end) {
+        steps_[start] = {number, end};
+    }
+    std::optional<std::int64_t> step_of(std::int64_t correlation) const {
+        const auto launch = launches_.find(correlation);
+        if (launch == launches_.end()) return std::nullopt;
+        auto step = steps_.upper_bound(launch->second);
+        if (step == steps_.begin()) return std::nullopt;
+        --step;
+        return launch->second < step->second.end ? std::optional(step->second.number) : std::nullopt;
+    }
+
+private:
+    struct Step {
+        std::int64_t number = 0, end = 0;
+    };
+    std::map<std::int64_t, std::int64_t> launches_;
+    std::map<std::int64_t, Step> steps_;  ///< by start
+};
+
 // The Chrome trace that torch.profiler writes: complete events ("ph": "X") of categories kernel, gpu_memcpy
 // and gpu_memset are what GPUs did, with ts and dur in us (ts relative to baseTimeNanoseconds) and
-// args.device and args.stream; all else is the host. With one process a GPU, distributedInfo.rank is the GPU.
-// Source: github.com/pytorch/kineto, libkineto/src/output_json.cpp.
+// args.device and args.stream. A copy between GPUs has fromDevice, toDevice and inDevice, the one whose
+// engine does it. All else is the host: user_annotation "ProfilerStep#N", and cuda_runtime and cuda_driver
+// calls, which launch what has their args.correlation (hipLaunch… of ROCm, too). With one process a GPU,
+// distributedInfo.rank is the GPU. Source: github.com/pytorch/kineto, libkineto/src/output_json.cpp and
+// CuptiActivity.cpp.
 class KinetoImporter final : public TraceImporter {
 public:
     RecordedTrace read(const std::filesystem::path& path) const override {
         const Json json = read_json_file(path);
+        require_kind(json, path.string(), FileKind::chrome_trace);
         ConfigObject file(json, path.string());
         RecordedTrace trace;
         trace.recorded_by = "PyTorch profiler (Kineto)";
-        std::optional<int> rank;
+        std::optional<std::int64_t> rank;
         if (file.has("distributedInfo"))
-            rank = static_cast<int>(file.object("distributedInfo").integer("rank", 0, 1'000'000));
+            rank = file.object("distributedInfo").integer("rank", 0, largest_gpu);
+        trace.own_clock = rank.has_value();
         const std::int64_t base =
-            file.has("baseTimeNanoseconds") ? file.integer("baseTimeNanoseconds", 0, INT64_MAX) : 0;
-        for (ConfigObject& event : file.objects("traceEvents")) {
-            if (!event.has("ph") || event.text("ph") != "X" || !event.has("cat")) continue;
-            const std::string category = event.text("cat");
+            file.has("baseTimeNanoseconds") ? file.integer("baseTimeNanoseconds", 0, latest_recorded_ns) : 0;
+        std::vector<ConfigObject> events = file.objects("traceEvents");
+        const Launches launches = read_launches(events);
+        std::optional<std::int64_t> own_device;
+        for (ConfigObject& event : events) {
+            const std::string category = category_of(event);
             if (category != "kernel" && category != "gpu_memcpy" && category != "gpu_memset") continue;
             const std::string name = event.text("name");
-            const std::optional<TaskKind> kind = kind_of(category, name);
+            ConfigObject args = event.object("args");
+            const std::optional<TaskKind> kind = kind_of(category, name, args);
             if (!kind) {
                 ++trace.not_mapped[name];
                 continue;
             }
-            ConfigObject args = event.object("args");
-            const auto device = static_cast<int>(args.integer("device", 0, 1'000'000));
-            const auto ns = [&](const std::string& key) {
-                return std::llround(event.number(key, non_negative) * 1e3);
-            };
-            const std::int64_t start = base + ns("ts");
-            trace.spans.push_back({name, *kind, rank.value_or(device),
-                                   "stream " + std::to_string(args.integer("stream", 0, INT64_MAX)), start,
-                                   start + ns("dur")});
+            const std::string key = args.has("inDevice") ? "inDevice" : "device";
+            const std::int64_t device = args.integer(key, 0, largest_gpu);
+            if (rank && own_device.value_or(device) != device)
+                args.fail(key, "is " + std::to_string(device) + ", but the process of rank " +
+                                   std::to_string(*rank) + " uses GPU " + std::to_string(*own_device) +
+                                   ", expected one GPU a process");
+            own_device = device;
+            const std::int64_t start = base + nanoseconds(event, "ts", absolute_us);
+            RecordedSpan span{.name = name,
+                              .gpu = rank.value_or(device),
+                              .track = "stream " + std::to_string(args.integer("stream", 0, INT64_MAX)),
+                              .start_ns = start,
+                              .end_ns = start + nanoseconds(event, "dur", duration_us)};
+            if (args.has("correlation")) span.step = launches.step_of(correlation_of(args));
+            trace.add(std::move(span), kind, [&](const std::string& problem) { event.fail("", problem); });
         }
         return trace;
     }
 
 private:
-    static std::optional<TaskKind> kind_of(const std::string& category, const std::string& name) {
+    /// Of a complete event that has one.
+    static std::string category_of(ConfigObject& event) {
+        const bool complete = event.has("ph") && event.text("ph") == "X";
+        return complete && event.has("cat") ? event.text("cat") : "";
+    }
+
+    static std::int64_t correlation_of(ConfigObject& args) {
+        return args.integer("correlation", INT64_MIN, INT64_MAX);
+    }
+
+    static Launches read_launches(std::vector<ConfigObject>& events) {
+        constexpr std::string_view step = "ProfilerStep#";
+        Launches launches;
+        for (ConfigObject& event : events) {
+            const std::string category = category_of(event);
+            if (category == "cuda_runtime" || category == "cuda_driver") {
+                if (!event.has("args")) continue;
+                ConfigObject args = event.object("args");
+                if (!args.has("correlation")) continue;
+                launches.add_launch(correlation_of(args), nanoseconds(event, "ts", absolute_us));
+            } else if (category == "user_annotation") {
+                const std::string name = event.text("name");
+                std::int64_t number = 0;
+                if (!name.starts_with(step)) continue;
+                const char* const digits = name.data() + step.size();
+                const char* const end = name.data() + name.size();
+                if (const auto read = std::from_chars(digits, end, number);
+                    read.ec != std::errc() || read.ptr != end || number < 0)
+                    event.fail("name", "is no step of torch.profiler, expected ProfilerStep#N");
+                const std::int64_t start = nanoseconds(event, "ts", absolute_us);
+                launches.add_step(number, start, start + nanoseconds(event, "dur", duration_us));
+            }
+        }
+        return launches;
+    }
+
+    static std::optional<TaskKind> kind_of(const std::string& category, const std::string& name,
+                                           ConfigObject& args) {
         if (category == "gpu_memset") return TaskKind::memory_bound;
         if (category == "kernel") return kind_of_kernel(name);
+        if (args.has("fromDevice") && args.has("toDevice")) {
+            const bool same =
+                args.integer("fromDevice", 0, largest_gpu) == args.integer("toDevice", 0, largest_gpu);
+            return same ? TaskKind::local_copy : TaskKind::copy;
+        }
         if (name.starts_with("Memcpy PtoP")) return TaskKind::copy;
         if (name.starts_with("Memcpy DtoD")) return TaskKind::local_copy;
         return std::nullopt;  // to or from the host

@@ -17,8 +17,14 @@ public:
         if (!file.has("spans")) file.fail("spans", "is missing: the case was measured without spans");
         const auto ns = [](Seconds time) { return std::llround(time.si() * 1e9); };
         const Timeline recorded = read_spans(file);
-        for (const Span& span : recorded.spans())
-            trace.spans.push_back({span.name, span.kind, span.gpu, span.track, ns(span.start), ns(span.end)});
+        for (const Span& span : recorded.spans()) {
+            const RecordedSpan read{.name = span.name,
+                                    .gpu = span.gpu,
+                                    .track = span.track,
+                                    .start_ns = ns(span.start),
+                                    .end_ns = ns(span.end)};
+            trace.add(read, span.kind, [&](const std::string& problem) { file.fail("spans", problem); });
+        }
         return trace;
     }
 };

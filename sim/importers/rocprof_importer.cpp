@@ -63,7 +63,8 @@ public:
                 continue;
             }
             const std::string& direction = table.cell(i, "Direction");
-            const int from = table.agent(i, "Source_Agent_Id"), to = table.agent(i, "Destination_Agent_Id");
+            const std::int64_t from = table.agent(i, "Source_Agent_Id");
+            const std::int64_t to = table.agent(i, "Destination_Agent_Id");
             const bool devices = direction.ends_with("DEVICE_TO_DEVICE");
             add(trace, table, i, direction, kind_of_copy(devices, devices, from == to), to,
                 "copy from agent " + std::to_string(from));
@@ -101,10 +102,9 @@ private:
             return number;
         }
         /// "Agent 4" or "4".
-        int agent(std::size_t row, const std::string& column) const {
+        std::int64_t agent(std::size_t row, const std::string& column) const {
             const std::string& value = cell(row, column);
-            return static_cast<int>(
-                integer(row, column, value.starts_with("Agent ") ? value.substr(6) : value));
+            return integer(row, column, value.starts_with("Agent ") ? value.substr(6) : value);
         }
         std::int64_t time(std::size_t row, const std::string& column) const {
             return integer(row, column, cell(row, column));
@@ -112,15 +112,15 @@ private:
     };
 
     static void add(RecordedTrace& trace, const Table& table, std::size_t row, const std::string& name,
-                    std::optional<TaskKind> kind, int gpu, const std::string& track) {
-        if (!kind) {
-            ++trace.not_mapped[name];
-            return;
-        }
-        const std::int64_t start = table.time(row, "Start_Timestamp"), end = table.time(row, "End_Timestamp");
-        if (end < start)
-            throw UserError(table.file + ":" + std::to_string(row + 1) + ": ends before it starts");
-        trace.spans.push_back({name, *kind, gpu, track, start, end});
+                    std::optional<TaskKind> kind, std::int64_t gpu, const std::string& track) {
+        trace.add({.name = name,
+                   .gpu = gpu,
+                   .track = track,
+                   .start_ns = table.time(row, "Start_Timestamp"),
+                   .end_ns = table.time(row, "End_Timestamp")},
+                  kind, [&](const std::string& problem) {
+                      throw UserError(table.file + ":" + std::to_string(row + 1) + ": " + problem);
+                  });
     }
 };
 
@@ -152,29 +152,30 @@ private:
 
         ConfigObject records = tool.object("buffer_records");
         const auto add = [&](ConfigObject& record, const std::string& name, std::optional<TaskKind> kind,
-                             int gpu, const std::string& track) {
-            if (!kind) {
-                ++trace.not_mapped[name];
-                return;
-            }
-            trace.spans.push_back({name, *kind, gpu, track, record.integer("start_timestamp", 0, INT64_MAX),
-                                   record.integer("end_timestamp", 0, INT64_MAX)});
+                             std::int64_t gpu, const std::string& track) {
+            trace.add({.name = name,
+                       .gpu = gpu,
+                       .track = track,
+                       .start_ns = record.integer("start_timestamp", 0, latest_recorded_ns),
+                       .end_ns = record.integer("end_timestamp", 0, latest_recorded_ns)},
+                      kind, [&](const std::string& problem) { record.fail("", problem); });
         };
         for (ConfigObject& record : records.objects("kernel_dispatch")) {
             ConfigObject info = record.object("dispatch_info");
             const auto id = info.integer("kernel_id", 0, INT64_MAX);
             const auto found = kernels.find(id);
             if (found == kernels.end()) info.fail("kernel_id", "is none of kernel_symbols");
-            add(record, found->second, kind_of_kernel(found->second), gpus.gpu(handle(info, "agent_id")),
+            const std::int64_t agent = handle(info, "agent_id");
+            if (!gpus.has(agent)) info.fail("agent_id", "is no agent of type 2 (a GPU)");
+            add(record, found->second, kind_of_kernel(found->second), gpus.gpu(agent),
                 "queue " + std::to_string(handle(info, "queue_id")));
         }
         if (!records.has("memory_copy")) return;
         for (ConfigObject& record : records.objects("memory_copy")) {
             const std::int64_t from = handle(record, "src_agent_id"), to = handle(record, "dst_agent_id");
-            add(record, "memory copy with the host", kind_of_copy(gpus.has(from), gpus.has(to), from == to),
-                gpus.gpu(to), "copy from " + std::to_string(gpus.gpu(from)));
-            if (!trace.spans.empty() && trace.spans.back().name == "memory copy with the host")
-                trace.spans.back().name = "memory copy";
+            const std::optional<TaskKind> kind = kind_of_copy(gpus.has(from), gpus.has(to), from == to);
+            add(record, kind ? "memory copy" : "memory copy with the host", kind, gpus.gpu(to),
+                "copy from " + std::to_string(gpus.gpu(from)));
         }
     }
 };

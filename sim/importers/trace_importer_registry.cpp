@@ -1,9 +1,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <fstream>
 
+#include "sim/core/config_reader.hpp"
 #include "sim/core/errors.hpp"
+#include "sim/core/file_kind.hpp"
+#include "sim/core/input_file.hpp"
+#include "sim/core/shown.hpp"
 #include "sim/importers/trace_importer.hpp"
 
 namespace overlap {
@@ -24,17 +27,32 @@ const std::vector<TraceImporterEntry>& trace_importers() {
          [](const Path&, std::string_view head) { return head.starts_with("SQLite format 3"); },
          make_nsight_importer},
         {"rocprof_csv", "rocprofv3 --kernel-trace --memory-copy-trace --output-format csv: *_trace.csv",
-         [](const Path& path, std::string_view) { return path.extension() == ".csv"; },
+         [](const Path& path, std::string_view head) {
+             return path.extension() == ".csv" && holds(head, "Start_Timestamp") &&
+                    (holds(head, "Kernel_Name") || holds(head, "Direction"));
+         },
          make_rocprof_csv_importer},
         {"rocprof_json", "rocprofv3 --kernel-trace --memory-copy-trace --output-format json",
          [](const Path&, std::string_view head) { return holds(head, "\"rocprofiler-sdk-tool\""); },
          make_rocprof_json_importer},
-        {"own", "a measured case of ours, with spans (replay --spans, or sim import)",
-         [](const Path&, std::string_view head) { return holds(head, "\"system\""); }, make_own_importer},
         {"kineto", "PyTorch profiler: prof.export_chrome_trace(\"trace.json\"), not compressed",
-         [](const Path& path, std::string_view) { return path.extension() == ".json"; },
-         make_kineto_importer}};
+         [](const Path&, std::string_view head) { return holds(head, "\"traceEvents\""); },
+         make_kineto_importer},
+        {"own", "a measured case of ours, with spans (replay --spans, or sim import)",
+         [](const Path&, std::string_view head) { return holds(head, "\"system\""); }, make_own_importer}};
     return entries;
+}
+
+const TraceImporterEntry* recognised_trace(const std::filesystem::path& path) {
+    // PyTorch puts facts of every GPU and process group before its events.
+    constexpr std::size_t looked_at = std::size_t{256} << 10;
+    std::ifstream in = open_input(path, "a trace");
+    std::string head(looked_at, '\0');
+    in.read(head.data(), static_cast<std::streamsize>(head.size()));
+    head.resize(static_cast<std::size_t>(in.gcount()));
+    for (const TraceImporterEntry& entry : trace_importers())
+        if (entry.recognises(path, head)) return &entry;
+    return nullptr;
 }
 
 const TraceImporterEntry& find_trace_importer(const std::filesystem::path& path, const std::string& name) {
@@ -43,37 +61,12 @@ const TraceImporterEntry& find_trace_importer(const std::filesystem::path& path,
     if (!name.empty()) {
         const auto found = std::find(names.begin(), names.end(), name);
         if (found == names.end())
-            throw UserError("trace format '" + name + "' is not known" + suggestion(name, names));
+            throw UserError("trace format " + in_quotes(name) + " is not known" + suggestion(name, names));
         return trace_importers()[static_cast<std::size_t>(found - names.begin())];
     }
-    std::ifstream in(path, std::ios::binary);
-    if (!in || std::filesystem::is_directory(path))
-        throw UserError(path.string() + ": cannot be read (no such file, or no permission)");
-    std::string head(4096, '\0');
-    in.read(head.data(), static_cast<std::streamsize>(head.size()));
-    head.resize(static_cast<std::size_t>(in.gcount()));
-    for (const TraceImporterEntry& entry : trace_importers())
-        if (entry.recognises(path, head)) return entry;
+    if (const TraceImporterEntry* entry = recognised_trace(path)) return *entry;
+    if (path.extension() == ".json") require_kind(read_json_file(path), path.string(), FileKind::chrome_trace);
     throw UserError(path.string() + ": is of no known trace format" + suggestion("", names));
-}
-
-Timeline timeline_of(std::span<const RecordedTrace> traces) {
-    std::int64_t first = INT64_MAX;
-    std::map<int, int> agents;
-    for (const RecordedTrace& trace : traces)
-        for (const RecordedSpan& span : trace.spans) {
-            first = std::min(first, span.start_ns);
-            if (trace.gpus_are_agents) agents.emplace(span.gpu, 0);
-        }
-    int gpus = 0;
-    for (auto& [agent, gpu] : agents) gpu = gpus++;
-    const auto time = [&](std::int64_t ns) { return Seconds(static_cast<double>(ns - first) * 1e-9); };
-    std::vector<Span> result;
-    for (const RecordedTrace& trace : traces)
-        for (const RecordedSpan& span : trace.spans)
-            result.push_back({span.name, span.kind, trace.gpus_are_agents ? agents.at(span.gpu) : span.gpu,
-                              span.track, time(span.start_ns), time(span.end_ns)});
-    return Timeline(std::move(result));
 }
 
 std::optional<TaskKind> kind_of_kernel(std::string_view name) {

@@ -8,6 +8,7 @@
 #include "sim/core/config_reader.hpp"
 #include "sim/core/error_summary.hpp"
 #include "sim/core/timeline.hpp"
+#include "sim/report/verdict.hpp"
 
 namespace overlap {
 
@@ -63,17 +64,6 @@ struct RankingSummary {
 struct GroupErrors {
     std::string key, value;
     ErrorSummary errors;
-};
-
-/// A claim on all cases with the labels of `where` (ARCHITECTURE: tolerances in a file).
-struct Verdict {
-    std::string claim;  ///< "agent=dma: mean_abs_pct <= 5"
-    double value = 0;
-    bool met = false;
-    bool known_gap = false;
-    std::string reason;
-    /// An enforced claim must be met, a known gap must not be: then it is none any more.
-    bool fails() const { return met == known_gap; }
 };
 
 struct Comparison {

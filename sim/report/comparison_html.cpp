@@ -5,21 +5,13 @@
 #include "sim/report/comparison.hpp"
 #include "sim/report/html.hpp"
 #include "sim/report/text_format.hpp"
+#include "sim/report/ticks.hpp"
 
 namespace overlap {
 namespace {
 
 std::string us(Seconds time) {
     return significant(to_microseconds(time));
-}
-
-/// 1, 2, 5 … between `low` and `high`.
-std::vector<double> log_ticks(double low, double high) {
-    std::vector<double> ticks;
-    for (double power = std::pow(10.0, std::floor(std::log10(low))); power <= high; power *= 10)
-        for (const double factor : {1.0, 2.0, 5.0})
-            if (factor * power >= low && factor * power <= high) ticks.push_back(factor * power);
-    return ticks;
 }
 
 std::set<std::string> values_of(const Comparison& comparison, const std::string& label) {
@@ -30,7 +22,7 @@ std::set<std::string> values_of(const Comparison& comparison, const std::string&
 
 /// Measured against predicted, both logarithmic, with the diagonal and ±10 %.
 std::string scatter(const Comparison& comparison) {
-    constexpr double left = 64, top = 12, side = 440, legend = 240;
+    constexpr double left = 64, top = 12, side = 440, legend = 240, legend_line = 18;
     double low = 1e300, high = 0;
     for (const ComparedCase& one : comparison.cases)
         for (const double time : {to_microseconds(one.measured), to_microseconds(one.predicted)}) {
@@ -43,7 +35,9 @@ std::string scatter(const Comparison& comparison) {
     const auto x = [&](double time) { return left + place(time); };
     const auto y = [&](double time) { return top + side - place(time); };
 
-    Drawing drawing(left + side + legend, top + side + 48);
+    const std::set<std::string> schedules = values_of(comparison, "schedule");
+    const double legend_height = top + legend_line * static_cast<double>(schedules.size() + 2);
+    Drawing drawing(left + side + legend, std::max(top + side + 48, legend_height));
     const double band = place(low * 1.1);
     drawing.polygon({{left, top + side},
                      {left, top + side - band},
@@ -53,7 +47,8 @@ std::string scatter(const Comparison& comparison) {
                      {left + band, top + side}},
                     "fill:#eaeef2");
     drawing.line(left, top + side, left + side, top, "stroke:#59636e");
-    for (const double tick : log_ticks(low, high)) {
+    // Labels below the axis are up to 50 pixels wide.
+    for (const double tick : log_ticks(low, high, 56 / side)) {
         drawing.line(x(tick), top + side, x(tick), top + side + 4, "stroke:#59636e");
         drawing.text(x(tick), top + side + 18, significant(tick), "middle");
         drawing.line(left - 4, y(tick), left, y(tick), "stroke:#59636e");
@@ -63,20 +58,21 @@ std::string scatter(const Comparison& comparison) {
     drawing.text(left + side / 2, top + side + 40, "measured, us", "middle");
     drawing.text(left + 8, top + 18, "predicted, us", "start");
     std::size_t number = 0;
-    for (const std::string& schedule : values_of(comparison, "schedule")) {
-        const std::string style = "fill:" + colour(number) + ";fill-opacity:.65";
+    for (const std::string& schedule : schedules) {
+        const Look look = look_of(number);
         for (const ComparedCase& one : comparison.cases)
             if (one.labels.at("schedule") == schedule)
-                drawing.circle(
-                    x(to_microseconds(one.measured)), y(to_microseconds(one.predicted)), 3.5, style,
-                    one.scenario + "\n" + one.name + "\nmeasured " + us(one.measured) + " us, predicted " +
-                        us(one.predicted) + " us, " + signed_percent_text(one.error));
-        const double row = top + 14 + 18 * static_cast<double>(number);
-        drawing.circle(left + side + 20, row - 4, 4, style);
+                drawing.mark(x(to_microseconds(one.measured)), y(to_microseconds(one.predicted)), 3.5, look,
+                             one.scenario + "\n" + one.name + "\nmeasured " + us(one.measured) +
+                                 " us, predicted " + us(one.predicted) + " us, " +
+                                 signed_percent_text(one.error));
+        const double row = top + 14 + legend_line * static_cast<double>(number);
+        drawing.mark(left + side + 20, row - 4, 4, look);
         drawing.text(left + side + 30, row, schedule);
         ++number;
     }
-    drawing.text(left + side + 20, top + 18 * static_cast<double>(number) + 20, "grey band: within 10 %");
+    drawing.text(left + side + 20, top + legend_line * static_cast<double>(number) + 20,
+                 "grey band: within 10 %");
     return drawing.svg();
 }
 
@@ -219,10 +215,12 @@ std::string verdict_section(const Comparison& comparison) {
     if (comparison.verdicts.empty()) return "";
     std::vector<std::vector<std::string>> rows;
     for (const Verdict& verdict : comparison.verdicts)
-        rows.push_back({verdict.claim, fixed(verdict.value, 2), verdict.met ? "met" : "not met",
-                        verdict.known_gap ? "known gap" : "enforced", verdict.fails() ? "FAILS" : "ok",
-                        verdict.reason});
-    return "<h2>Tolerances</h2>\n" + html_table({"claim", "value", "", "status", "verdict", "reason"}, rows);
+        rows.push_back({verdict.claim, (verdict.at_least ? ">= " : "<= ") + plain(verdict.asked),
+                        verdict.reached ? plain(*verdict.reached) : "", fixed(verdict.value, 2),
+                        standing_names[static_cast<std::size_t>(verdict.standing())], verdict.reason});
+    return "<h2>Tolerances</h2>\n<p class=\"note\">In %. Reached: what came out when the claim was "
+           "written.</p>\n" +
+           html_table({"claim", "asked", "reached", "now", "", "reason"}, rows);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "sim/report/comparison.hpp"
+#include "sim/report/report.hpp"
 
 namespace overlap {
 namespace {
@@ -40,12 +41,20 @@ Json case_json(const ComparedCase& one) {
     return json;
 }
 
+Json verdict_json(const Verdict& verdict) {
+    return {{"claim", verdict.claim},
+            {"at_least", verdict.at_least},
+            {"asked", verdict.asked},
+            {"reached", verdict.reached ? Json(*verdict.reached) : Json(nullptr)},
+            {"value", verdict.value},
+            {"met", verdict.met()},
+            {"status", verdict.known_gap ? "known_gap" : "enforced"},
+            {"standing", standing_names[static_cast<std::size_t>(verdict.standing())]},
+            {"reason", verdict.reason}};
+}
+
 std::string cell(const Json& value) {
-    if (!value.is_string()) return value.dump();
-    std::string quoted = "\"";
-    for (const char c : value.get<std::string>())
-        quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-    return quoted + '"';
+    return value.is_string() ? csv_cell(value) : value.dump();
 }
 
 }  // namespace
@@ -79,12 +88,7 @@ Json to_json(const Comparison& comparison) {
     json["cases"] = Json::array();
     for (const ComparedCase& one : comparison.cases) json["cases"].push_back(case_json(one));
     json["verdicts"] = Json::array();
-    for (const Verdict& verdict : comparison.verdicts)
-        json["verdicts"].push_back({{"claim", verdict.claim},
-                                    {"value", verdict.value},
-                                    {"met", verdict.met},
-                                    {"status", verdict.known_gap ? "known_gap" : "enforced"},
-                                    {"reason", verdict.reason}});
+    for (const Verdict& verdict : comparison.verdicts) json["verdicts"].push_back(verdict_json(verdict));
     json["not_predicted"] = comparison.not_predicted;
     return json;
 }

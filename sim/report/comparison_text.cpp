@@ -81,15 +81,16 @@ std::string divergences(const Comparison& comparison) {
 }
 
 std::string verdicts(const Comparison& comparison) {
-    std::string text;
-    for (const Verdict& verdict : comparison.verdicts) {
-        const std::string state = !verdict.fails()    ? (verdict.known_gap ? "known gap" : "ok")
-                                  : verdict.known_gap ? "NO GAP ANY MORE"
-                                                      : "OUTSIDE";
-        text += "  " + left(state, 16) + right(fixed(verdict.value, 2), 9) + "  " + verdict.claim +
+    if (comparison.verdicts.empty()) return "";
+    std::string text = "\n" + left("tolerances, in %", 18) + right("asked", 10) + right("reached", 10) +
+                       right("now", 10) + "\n";
+    for (const Verdict& verdict : comparison.verdicts)
+        text += "  " + left(standing_names[static_cast<std::size_t>(verdict.standing())], 16) +
+                right((verdict.at_least ? ">= " : "<= ") + plain(verdict.asked), 10) +
+                right(verdict.reached ? plain(*verdict.reached) : "", 10) +
+                right(fixed(verdict.value, 2), 10) + "  " + verdict.claim +
                 (verdict.reason.empty() ? "" : " (" + verdict.reason + ")") + "\n";
-    }
-    return text.empty() ? "" : "\ntolerances\n" + text;
+    return text;
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "sim/core/csv_reader.hpp"
+#include "sim/core/shown.hpp"
 #include "sim/report/report.hpp"
 
 namespace overlap {
@@ -45,7 +47,6 @@ constexpr std::array columns{
     Column{"losses_us.launch", "/losses_us/launch"},
     Column{"losses_us.packing", "/losses_us/packing"},
     Column{"losses_us.pattern", "/losses_us/pattern"},
-    Column{"losses_us.unattributed", "/losses_us/unattributed"},
     Column{"utilisation.cu", "/utilisation/cu"},
     Column{"utilisation.hbm", "/utilisation/hbm"},
     Column{"utilisation.link", "/utilisation/link"},
@@ -85,8 +86,11 @@ std::string quoted(const std::string& text) {
 
 std::string csv_cell(const Json& value) {
     if (value.is_null()) return "";
-    if (value.is_string()) return quoted(value.get<std::string>());
-    if (!value.is_number_float()) return quoted(value.dump());
+    if (value.is_string()) {
+        const std::string text = valid_utf8(value.get_ref<const std::string&>());
+        return quoted(is_formula(text) ? "'" + text : text);  // text_of_csv_cell takes the apostrophe off
+    }
+    if (!value.is_number_float()) return quoted(json_text(value));
     const double number = value.get<double>();
     if (!std::isfinite(number)) return "";  // JSON has null there
     std::array<char, 32> digits;            // the longest shortest form of a double has 24 characters

@@ -11,25 +11,30 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
-#include "sim/core/config_reader.hpp"
 #include "sim/core/errors.hpp"
+#include "sim/core/output_file.hpp"
+#include "sim/core/shown.hpp"
 
 extern char** environ;
 
 namespace overlap {
 namespace {
 
+[[noreturn]] void fail_with_errno(const std::string& what, int error) {
+    throw UserError("plots: " + what + ": " + std::strerror(error));
+}
+
 /// A nameless file for what goes to or comes from a program: unlike pipes, both sides never wait for each
 /// other.
 class Buffer {
 public:
     Buffer() : file_(std::tmpfile(), &std::fclose) {
-        if (!file_) throw std::runtime_error(std::string("temporary file: ") + std::strerror(errno));
+        if (!file_) fail_with_errno("no temporary file", errno);
     }
     explicit Buffer(const std::string& content) : Buffer() {
         if (std::fwrite(content.data(), 1, content.size(), file_.get()) != content.size() ||
             std::fflush(file_.get()) != 0)
-            throw std::runtime_error(std::string("temporary file: ") + std::strerror(errno));
+            fail_with_errno("temporary file", errno);
         std::rewind(file_.get());
     }
     int descriptor() const { return fileno(file_.get()); }
@@ -63,11 +68,18 @@ std::string run_gnuplot(const std::string& script) {
     if (error == ENOENT || error == EACCES)
         throw UserError(
             "plots need gnuplot, which is not installed (Debian and Ubuntu: package gnuplot-nox)");
-    if (error != 0) throw std::runtime_error(std::string("gnuplot: ") + std::strerror(error));
+    if (error != 0) fail_with_errno("gnuplot can't be started", error);
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
-    if (status != 0) throw std::runtime_error("gnuplot failed: " + errors.content());
+    if (status != 0) {
+        const std::string reason = errors.content();
+        throw UserError(
+            one_line("plots: gnuplot failed" +
+                     (WIFSIGNALED(status) ? std::string(" (") + strsignal(WTERMSIG(status)) + ")"
+                                          : " (exit code " + std::to_string(WEXITSTATUS(status)) + ")") +
+                     (reason.empty() ? "" : ": " + reason)));
+    }
     return output.content();
 }
 
@@ -77,12 +89,15 @@ void require_gnuplot() {
     run_gnuplot("");
 }
 
-/// Only the quote itself is special there.
+/// Only the quote itself is special there: U+2019 stands for it, because gnuplot takes two of them in a row
+/// for the end of the text. Control characters are none of SVG's.
 std::string gnuplot_quoted(const std::string& text) {
     std::string result = "'";
-    for (const char letter : text) {
-        if (letter == '\'') result += '\'';
-        result += letter == '\n' ? ' ' : letter;
+    for (const char letter : valid_utf8(text)) {
+        if (letter == '\'')
+            result += "\u2019";
+        else
+            result += static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F ? ' ' : letter;
     }
     return result + "'";
 }

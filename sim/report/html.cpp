@@ -101,9 +101,24 @@ void Drawing::rectangle(double x, double y, double width, double height, const s
                  "\" height=\"" + number(height) + "\" style=\"" + style + "\"" + end_of("rect", tip);
 }
 
-void Drawing::circle(double x, double y, double radius, const std::string& style, const std::string& tip) {
-    elements_ += "<circle cx=\"" + number(x) + "\" cy=\"" + number(y) + "\" r=\"" + number(radius) +
-                 "\" style=\"" + style + "\"" + end_of("circle", tip);
+void Drawing::mark(double x, double y, double radius, const Look& look, const std::string& tip) {
+    const std::string style = "style=\"fill:" + look.colour + ";fill-opacity:.65\"";
+    if (look.shape == 0) {
+        elements_ += "<circle cx=\"" + number(x) + "\" cy=\"" + number(y) + "\" r=\"" + number(radius) +
+                     "\" " + style + end_of("circle", tip);
+        return;
+    }
+    // Corners of the other shapes, for radius 1; all have about the circle's area.
+    static const std::array<std::vector<std::pair<double, double>>, shape_count> corners{
+        {{},
+         {{-0.9, -0.9}, {0.9, -0.9}, {0.9, 0.9}, {-0.9, 0.9}},
+         {{0, -1.3}, {1.2, 0.9}, {-1.2, 0.9}},
+         {{0, -1.3}, {1.3, 0}, {0, 1.3}, {-1.3, 0}},
+         {{0, 1.3}, {1.2, -0.9}, {-1.2, -0.9}}}};
+    elements_ += "<polygon points=\"";
+    for (const auto& [dx, dy] : corners.at(look.shape))
+        elements_ += number(x + radius * dx) + "," + number(y + radius * dy) + " ";
+    elements_ += "\" " + style + end_of("polygon", tip);
 }
 
 void Drawing::line(double x1, double y1, double x2, double y2, const std::string& style) {
@@ -127,12 +142,6 @@ std::string Drawing::svg() const {
     return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + number(width_) + "\" height=\"" +
            number(height_) + "\" viewBox=\"0 0 " + number(width_) + " " + number(height_) + "\">\n" +
            elements_ + "</svg>\n";
-}
-
-std::string colour(std::size_t index) {
-    static const std::array<std::string, 8> colours{"#0072b2", "#e69f00", "#009e73", "#cc79a7",
-                                                    "#56b4e9", "#d55e00", "#8c7a00", "#555555"};
-    return colours[index % colours.size()];
 }
 
 }  // namespace overlap

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/report/look.hpp"
+
 namespace overlap {
 
 /// Text for HTML and SVG, with & < > " replaced.
@@ -27,7 +29,8 @@ public:
     /// `tip` is shown beside the pointer; `style` is CSS.
     void rectangle(double x, double y, double width, double height, const std::string& style,
                    const std::string& tip = "");
-    void circle(double x, double y, double radius, const std::string& style, const std::string& tip = "");
+    /// A mark of about 2 · `radius`, shaped and filled as `look` says.
+    void mark(double x, double y, double radius, const Look& look, const std::string& tip = "");
     void line(double x1, double y1, double x2, double y2, const std::string& style);
     void polygon(const std::vector<std::pair<double, double>>& points, const std::string& style);
     /// `anchor` is start, middle or end.
@@ -39,8 +42,5 @@ private:
     double width_, height_;
     std::string elements_;
 };
-
-/// Colours that stay apart for colour-blind readers (Okabe and Ito, jfly.uni-koeln.de/color), in turn.
-std::string colour(std::size_t number);
 
 }  // namespace overlap

@@ -9,8 +9,7 @@ Json losses_json(const Losses& losses) {
             {"fill_drain", to_microseconds(losses.fill_drain)},
             {"launch", to_microseconds(losses.launch)},
             {"packing", to_microseconds(losses.packing)},
-            {"pattern", to_microseconds(losses.pattern)},
-            {"unattributed", to_microseconds(losses.unattributed)}};
+            {"pattern", to_microseconds(losses.pattern)}};
 }
 
 Json utilisation_json(const Utilisation& used) {
@@ -53,6 +52,13 @@ Json to_json(const RunResult& result) {
     json["tasks"] = result.tasks;
     json["engine"] = result.engine;
     json["wall_ms"] = result.wall_ms;
+    return json;
+}
+
+Json to_json(const RunResult& result, const Remarks& remarks) {
+    Json json = to_json(result);
+    json["gemm_library"] = remarks.gemm_library.empty() ? Json(nullptr) : Json(remarks.gemm_library);
+    json["notes"] = remarks.notes;
     return json;
 }
 

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "sim/report/gnuplot.hpp"
+#include "sim/report/look.hpp"
 
 namespace overlap {
 namespace {
@@ -17,17 +18,8 @@ constexpr double least_error_pct = 20;  // the error axis shows at least this
 constexpr double most_error_pct = 100;  // beyond, points lie on the edge
 constexpr int panel_width = 620, panel_height = 600, legend_line = 22;
 
-/// Okabe and Ito's colours that can be told apart by the colour-blind, each with a marker of its own.
-struct Look {
-    const char* colour;
-    int marker;
-};
-constexpr std::array<Look, 6> looks{{{"#0072B2", 6},    // blue circle
-                                     {"#D55E00", 8},    // vermilion triangle
-                                     {"#009E73", 4},    // green square
-                                     {"#CC79A7", 12},   // purple diamond
-                                     {"#E69F00", 10},   // orange triangle, upside down
-                                     {"#56B4E9", 2}}};  // sky-blue cross
+/// Gnuplot's numbers of open circles, squares, triangles, diamonds, triangles upside down.
+constexpr std::array<int, shape_count> markers{6, 4, 8, 12, 10};
 
 std::string block(std::size_t panel, char kind, std::size_t index) {
     return "$p" + std::to_string(panel) + kind + std::to_string(index);
@@ -72,9 +64,9 @@ void put_panel(std::ostream& out, const PlotPanel& panel, std::size_t number) {
     }
     for (std::size_t i = 0; i < panel.series.size(); ++i) {
         const PlotSeries& series = panel.series[i];
-        const Look& look = looks[i % looks.size()];
-        const std::string data = block(number, 's', i), colour = std::string(" lc rgb '") + look.colour + "'";
-        const std::string marker = " pt " + std::to_string(look.marker);
+        const Look look = look_of(i);
+        const std::string data = block(number, 's', i), colour = " lc rgb '" + look.colour + "'";
+        const std::string marker = " pt " + std::to_string(markers.at(look.shape));
         // A title of its own: its marker is larger than a point.
         layers.push_back(data + " using 1:2 with points" + marker + " ps 0.45 lw 0.8" + colour + " notitle");
         layers.push_back("keyentry with points" + marker + " ps 0.9 lw 1.5" + colour + " title " +

@@ -2,16 +2,20 @@
 
 #include <string>
 
+#include "sim/report/remarks.hpp"
 #include "sim/report/result.hpp"
 
 namespace overlap {
 
 /// For people: scenario, times, losses, utilisation, a Gantt of one GPU, what to try next. At most 40 lines
 /// of 100 columns.
-std::string to_text(const RunResult& result);
-/// ARCHITECTURE section 7, full precision, one line without the trailing newline. `extra` fields of errors
+/// Notes come beyond that, a line each, or two.
+std::string to_text(const RunResult& result, const Remarks& remarks = {});
+/// Numbers as sim/README.md defines them, full precision, one line without the trailing newline. `extra` fields of errors
 /// never appear here.
 Json to_json(const RunResult& result);
+/// The same with "gemm_library" (null where it is not known) and "notes".
+Json to_json(const RunResult& result, const Remarks& remarks);
 /// Whether a row says how long the simulation took (wall_ms), which no two runs agree on.
 enum class CsvClock { with, without };
 /// Header line and row, without line breaks, for spreadsheets and pandas; same values as the JSON, nested

@@ -5,6 +5,8 @@
 #include <map>
 #include <tuple>
 
+#include "sim/core/shown.hpp"
+
 namespace overlap {
 namespace {
 
@@ -149,21 +151,22 @@ std::string choice_of(const SweepPoints& points, std::size_t row) {
         if (!dimension.choice || !dimension.swept || dimension.name == "schedule" ||
             dimension.value(row).empty())
             continue;
-        const std::string label = dimension.name.substr(dimension.name.rfind('.') + 1);
-        text += (text.empty() ? "" : ", ") + label + " " + dimension.value(row);
+        text += (text.empty() ? "" : ", ") + dimension.label + " " + dimension.value(row);
     }
     return text.empty() ? "point " + std::to_string(points.point[row]) : text;
 }
 
 const Dimension& find_dimension(const SweepPoints& points, const std::string& name) {
     if (const Dimension* found = points.dimension(name)) return *found;
-    throw UserError("no axis '" + name + "' in this sweep" + suggestion(name, names_of(points.dimensions)));
+    throw UserError("no axis " + in_quotes(name) + " in this sweep" +
+                    suggestion(name, names_of(points.dimensions)));
 }
 
 std::uint32_t find_scenario(const SweepPoints& points, const std::string& name) {
     const auto found = std::find(points.scenarios.begin(), points.scenarios.end(), name);
     if (found == points.scenarios.end())
-        throw UserError("no scenario '" + name + "' in this sweep" + suggestion(name, points.scenarios));
+        throw UserError("no scenario " + in_quotes(name) + " in this sweep" +
+                        suggestion(name, points.scenarios));
     return static_cast<std::uint32_t>(found - points.scenarios.begin());
 }
 

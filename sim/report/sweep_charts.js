@@ -17,11 +17,21 @@ function ticks(low, high, count) {
   for (let i = Math.ceil(low / step - 1e-9); i * step <= high * (1 + 1e-9); ++i) result.push(i * step);
   return result;
 }
-function logTicks(low, high) {
-  const result = [];
-  for (let decade = 10 ** Math.floor(Math.log10(low)); decade <= high; decade *= 10)
-    result.push(...[1, 1.5, 2, 3, 5, 7].map(one => one * decade).filter(one => one >= low && one <= high));
-  return result;
+/// The same on a logarithmic axis: of each decade as many as leave neighbours `gap` of the axis' length apart.
+function logTicks(low, high, gap) {
+  const within = (steps, decades) => {
+    const result = [];
+    for (let exponent = Math.floor(Math.log10(low)); 10 ** exponent <= high; ++exponent)
+      if (exponent % decades === 0)
+        result.push(...steps.map(one => one * 10 ** exponent).filter(one => one >= low && one <= high));
+    return result;
+  };
+  const apart = all => all.every((one, i) => i === 0 || one / all[i - 1] >= (high / low) ** gap);
+  const fine = [[1, 1.5, 2, 3, 5, 7], [1, 2, 5], [1, 3], [1]].map(steps => within(steps, 1)).find(apart);
+  if (fine) return fine;
+  let decades = 2;
+  while (!apart(within([1], decades))) ++decades;
+  return within([1], decades);
 }
 const tickText = value => String(Number(value.toPrecision(6)));
 
@@ -38,27 +48,20 @@ function paretoFront(rows, cost) {
     .filter(row => makespan.at[row] < fastest && ((fastest = makespan.at[row]), true));
 }
 
-const shapes = [
-  (x, y, look) => element('svg:circle', {cx: x, cy: y, r: 5, ...look}),
-  (x, y, look) => element('svg:rect', {x: x - 4.5, y: y - 4.5, width: 9, height: 9, ...look}),
-  (x, y, look) => element('svg:polygon', {points: `${x},${y - 6} ${x - 5.5},${y + 4.5} ${x + 5.5},${y + 4.5}`, ...look}),
-];
-const mark = (number, x, y, more) =>
-  shapes[Math.floor(number / colours.length) % shapes.length](x, y, {fill: colours[number % colours.length], ...more});
-
 function drawPareto() {
   const cost = metric(pareto.cost.value), rows = rowsOf(Number(pareto.scenario.value)).filter(row => !Number.isNaN(cost.at[row]));
   const front = paretoFront(rows, cost), schedule = dimension('schedule');
   const left = 84, top = 16, width = 640, height = 380, bottom = top + height;
   const most = range(rows, cost)[1] * cost.scale || 1, [low, high] = range(rows, makespan);
-  const logarithmic = high > 3 * low;  // else those near the front would be one on another
+  const logarithmic = low > 0 && high > 3 * low;  // else those near the front would be one on another
   const on = logarithmic ? Math.log : value => value;
   const room = logarithmic ? 1.06 : Math.max(1 + 0.06 * (high - low) / high, 1.01), from = low / room, to = high * room;
   const x = row => left + 12 + (width - 24) * cost.at[row] * cost.scale / most;
   const height_of = value => height * (on(value) - on(from)) / (on(to) - on(from) || 1);
   const y = row => bottom - height_of(makespan.at[row]);
-  const svg = element('svg:svg', {viewBox: `0 0 1000 ${bottom + 56}`, role: 'img', 'aria-label': 'Pareto front'});
-  for (const tick of logarithmic ? logTicks(from, to) : ticks(from, to, 6)) {
+  const legend = schedule ? [...new Set(rows.map(row => schedule.at[row]))].sort((a, b) => a - b) : [], line = 20;
+  const svg = element('svg:svg', {viewBox: `0 0 1000 ${Math.max(bottom + 56, top + line * (legend.length + 1))}`, role: 'img', 'aria-label': 'Pareto front'});
+  for (const tick of logarithmic ? logTicks(from, to, line / height) : ticks(from, to, 6)) {
     const at = bottom - height_of(tick);
     svg.append(element('svg:line', {x1: left, x2: left + width, y1: at, y2: at, class: 'grid'}), svgText(left - 8, at + 4, tickText(tick), 'end'));
   }
@@ -79,9 +82,8 @@ function drawPareto() {
     dot.append(tip(`${choice(row)}: ${show(makespan, row)} us, ${show(cost, row)} ${cost.unit}`));
     svg.append(dot);
   }
-  const legend = schedule ? [...new Set(rows.map(row => schedule.at[row]))].sort((a, b) => a - b) : [];
-  legend.forEach((value, i) => svg.append(mark(value, left + width + 24, top + 10 + 20 * i, {}),
-    svgText(left + width + 36, top + 14 + 20 * i, schedule.values[value])));
+  legend.forEach((value, i) => svg.append(mark(value, left + width + 24, top + 10 + line * i, {}),
+    svgText(left + width + 36, top + 14 + line * i, schedule.values[value])));
   const table = element('table', {id: 'pareto-table'}, element('caption', {}, 'on the front'),
     element('thead', {}, element('tr', {}, ...[label(cost), label(makespan), 'speed-up [x]', 'by'].map(text => element('th', {}, text)))),
     element('tbody', {}, ...front.map(row => element('tr', {}, element('td', {class: 'n'}, show(cost, row)),
@@ -117,12 +119,16 @@ function drawLosses() {
   const sums = rows.map(row => parts.reduce(([up, down], one) =>
     one.at[row] > 0 ? [up + one.at[row], down] : [up, down + one.at[row]], [0, 0]));
   const most = Math.max(...sums.map(sum => sum[0])), least = Math.min(0, ...sums.map(sum => sum[1]));
-  const left = 190, width = 620, top = 52, line = 26, bottom = top + line * rows.length;
+  const names = rows.map(row => dimension('schedule') ? valueText(dimension('schedule'), row) : choice(row));
+  const texts = rows.map(row => `${show(makespan, row)} us, ${show(metric('speedup'), row)} x`);
+  const letter = 7.5, longest = all => letter * Math.max(...all.map(text => text.length));
+  const left = Math.min(400, 16 + longest(names)), width = 980 - left - longest(texts);
+  const top = 52, line = 26, bottom = top + line * rows.length;
   const x = value => left + width * (value - least) / (most - least);
   const svg = element('svg:svg', {viewBox: `0 0 1000 ${bottom + 48}`, role: 'img', 'aria-label': 'Losses by schedule'});
   parts.forEach((part, i) => svg.append(element('svg:rect', {x: 14 + 240 * (i % 4), y: 4 + 20 * Math.floor(i / 4), width: 12, height: 12, fill: lookOf(part)}),
     svgText(32 + 240 * (i % 4), 14 + 20 * Math.floor(i / 4), part.label)));
-  for (const tick of ticks(least, most, 7))
+  for (const tick of ticks(least, most, Math.max(1, Math.floor(width / 90))))
     svg.append(element('svg:line', {x1: x(tick), x2: x(tick), y1: top - 4, y2: bottom, class: 'grid'}), svgText(x(tick), bottom + 16, tickText(tick), 'middle'));
   svg.append(svgText(left + width / 2, bottom + 38, 'ideal + losses = makespan [us]; gains are left of 0, | is the makespan', 'middle'));
   rows.forEach((row, i) => {
@@ -136,10 +142,11 @@ function drawLosses() {
       bar.append(tip(`${choice(row)}: ${part.label} ${figure(value)} us`));
       svg.append(bar);
     }
-    const name = svgText(left - 8, y + line / 2 + 3, dimension('schedule') ? valueText(dimension('schedule'), row) : choice(row), 'end');
+    const most_letters = Math.floor((left - 16) / letter);
+    const name = svgText(left - 8, y + line / 2 + 3, names[i].length > most_letters ? names[i].slice(0, most_letters - 1) + '…' : names[i], 'end');
     name.append(tip(choice(row)));
     svg.append(name, element('svg:line', {x1: x(makespan.at[row]), x2: x(makespan.at[row]), y1: y + 1, y2: y + line - 3, class: 'axis'}),
-      svgText(x(up) + 8, y + line / 2 + 3, `${show(makespan, row)} us, ${show(metric('speedup'), row)} x`));
+      svgText(x(up) + 8, y + line / 2 + 3, texts[i]));
   });
   const head = ['schedule', 'best by', ...parts.map(label), label(makespan)];
   const numbers = element('details', {}, element('summary', {}, 'in numbers'), element('div', {class: 'scroll'},

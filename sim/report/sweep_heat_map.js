@@ -44,10 +44,10 @@ function drawHeatMap() {
   };
   const ys = y ? y.values : ['all'];
   const table = element('table', {class: small ? 'heat small' : 'heat'},
-    element('caption', {}, `best ${label(shown)}, ${y ? y.name : 'all'} down, ${x.name} across`),
-    element('thead', {}, element('tr', {}, element('th', {}, (y ? y.name : '') + ' \\ ' + x.name),
-      ...x.values.map(value => element('th', {scope: 'col'}, value || '(none)')))),
-    element('tbody', {}, ...ys.map((value, yi) => element('tr', {}, element('th', {scope: 'row'}, value || '(none)'),
+    element('caption', {}, `best ${label(shown)}, ${y ? y.label : 'all'} down, ${x.label} across`),
+    element('thead', {}, element('tr', {}, element('th', {}, ...breakable((y ? y.label : '') + ' \\ ' + x.label)),
+      ...x.values.map(value => element('th', {scope: 'col'}, ...breakable(value || '(none)'))))),
+    element('tbody', {}, ...ys.map((value, yi) => element('tr', {}, element('th', {scope: 'row'}, ...breakable(value || '(none)')),
       ...x.values.map((_, xi) => cell(yi, xi))))));
   const note = element('p', {class: 'note', 'aria-live': 'polite'}, 'Point at a cell, or move with the arrow keys.');
   const tell = event => {
@@ -83,8 +83,8 @@ function startHeatMap() {
   heat.value = picker('heat-pickers', 'value', 'heat-value',
     points.metrics.filter(one => one.better !== 'neither').map(one => [one.name, label(one)]), 'speedup', drawHeatMap);
   for (const one of points.dimensions.filter(one => one.swept))
-    heat.fixed.push([one, picker('heat-pickers', one.name, 'heat-fixed-' + one.name,
-      [['', 'any (the best)'], ...one.values.map((value, i) => [i, value || '(none)'])], '', drawHeatMap)]);
+    heat.fixed.push([one, picker('heat-pickers', one.label, 'heat-fixed-' + one.name,
+      [['', 'any (the best)'], ...one.values.map((value, i) => [i, value || '(none)'])], '', drawHeatMap, one.name)]);
   drawHeatMap();
 }
 

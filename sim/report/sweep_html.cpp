@@ -3,6 +3,7 @@
 #include <boost/archive/iterators/transform_width.hpp>
 #include <span>
 
+#include "sim/core/shown.hpp"
 #include "sim/report/html.hpp"
 #include "sim/report/sweep_analysis.hpp"
 #include "sim/report/sweep_page_parts.hpp"
@@ -44,6 +45,7 @@ Json list_json(const std::vector<std::string>& values, const std::vector<std::ui
 Json dimension_json(const Dimension& dimension) {
     Json json = list_json(dimension.values, dimension.at);
     json["name"] = dimension.name;
+    json["label"] = dimension.label;
     json["choice"] = dimension.choice;
     json["swept"] = dimension.swept;
     return json;
@@ -73,7 +75,7 @@ std::string data_element(const SweepPoints& points) {
     data["scenario"] = list_json(points.scenarios, points.scenario);
     data["number"] = base64(std::vector<std::uint32_t>(points.point.begin(), points.point.end()));
     data["error"] = list_json(points.errors, points.error);
-    std::string text = data.dump();
+    std::string text = json_text(data);
     for (std::size_t at = 0; (at = text.find('<', at)) != std::string::npos;) text.replace(at, 1, "\\u003c");
     return "<script type=\"application/json\" id=\"sweep-data\">" + text + "</script>\n";
 }
@@ -108,7 +110,7 @@ std::string values_text(const SweepInfo::Axis& axis) {
         const Json& value = axis.values[i];
         std::string one;
         for (const Json& part : value.is_array() ? value : Json::array({value}))
-            one += (one.empty() ? "" : " ") + (part.is_string() ? part.get<std::string>() : part.dump());
+            one += (one.empty() ? "" : " ") + (part.is_string() ? part.get<std::string>() : json_text(part));
         text += (i == 0 ? "" : text.ends_with(' ') ? "" : ", ") + one;
     }
     return text + " (" + std::to_string(axis.values.size()) + ")";

@@ -36,7 +36,7 @@ function choice(row) {  // what was chosen at a point, for people
   const schedule = dimension('schedule');
   const others = points.dimensions.filter(one => one.choice && one.swept && one !== schedule && valueText(one, row) !== '');
   return [...(schedule ? [valueText(schedule, row)] : []),
-    ...others.map(one => `${one.name.split('.').pop()} ${valueText(one, row)}`)].join(', ') || `point ${points.number[row]}`;
+    ...others.map(one => `${one.label} ${valueText(one, row)}`)].join(', ') || `point ${points.number[row]}`;
 }
 
 function element(tag, attributes = {}, ...children) {
@@ -48,14 +48,16 @@ function element(tag, attributes = {}, ...children) {
   made.append(...children);
   return made;
 }
+/// A long name that may be broken behind each of its parts.
+const breakable = text => text.split(/(?<=[_.])/).flatMap((part, i) => i ? [element('wbr'), part] : [part]);
 const replace = (id, ...children) => document.getElementById(id).replaceChildren(...children);
 
-/// A labelled drop-down in the element `id`; `choices` are [value, text].
-function picker(id, text, name, choices, chosen, onchange) {
+/// A labelled drop-down in the element `id`; `choices` are [value, text]; `title` is shown beside the pointer.
+function picker(id, text, name, choices, chosen, onchange, title = text) {
   const select = element('select', {name, onchange},
     ...choices.map(([value, shown]) => element('option', {value}, shown)));
   select.value = chosen;
-  document.getElementById(id).append(element('label', {}, text + ' ', select));
+  document.getElementById(id).append(element('label', {title}, text + ' ', select));
   return select;
 }
 
@@ -64,4 +66,13 @@ function range(rows, one) {
   return rows.reduce(([low, high], row) => [Math.min(low, one.at[row]), Math.max(high, one.at[row])], [Infinity, -Infinity]);
 }
 
+// Looks of the series 0, 1, ...: the first 40 all differ, and neighbours differ in colour and in shape (sim/report/look.hpp).
 const colours = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#8c7a00', '#777777'];
+const corners = [null, [[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]], [[0, -1.3], [1.2, 0.9], [-1.2, 0.9]],
+  [[0, -1.3], [1.3, 0], [0, 1.3], [-1.3, 0]], [[0, 1.3], [1.2, -0.9], [-1.2, -0.9]]];
+function mark(series, x, y, more) {
+  const shape = corners[(series + Math.floor(series / colours.length)) % corners.length];
+  const look = {fill: colours[series % colours.length], ...more};
+  if (!shape) return element('svg:circle', {cx: x, cy: y, r: 5, ...look});
+  return element('svg:polygon', {points: shape.map(([dx, dy]) => `${x + 5 * dx},${y + 5 * dy}`).join(' '), ...look});
+}

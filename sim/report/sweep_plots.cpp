@@ -3,26 +3,26 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <sstream>
 
-#include "sim/report/html.hpp"
+#include "sim/report/gnuplot_parts.hpp"
 #include "sim/report/sweep_analysis.hpp"
 #include "sim/report/text_format.hpp"
 
 namespace overlap {
 namespace {
 
-constexpr int letter = 9, line_height = 22;  // pixels of a letter and a line at the font's size
-constexpr int most_labels = 40;              // beyond, the names below an axis would be one on another
+using namespace gnuplot;
 
-std::string shown(const std::string& value) {
+constexpr int most_labels = 40;      // beyond, the names below an axis would be one on another
+constexpr int letters_of_time = 22;  // "12345678 us, 12.34 x"
+
+std::string as_label(const std::string& value) {
     return value.empty() ? "(none)" : value;
 }
 
-int longest(const std::vector<std::string>& texts) {
-    std::size_t most = 0;
-    for (const std::string& text : texts) most = std::max(most, shown(text).size());
-    return static_cast<int>(most) * letter;
+std::vector<std::string> as_label(std::vector<std::string> values) {
+    for (std::string& value : values) value = as_label(value);
+    return values;
 }
 
 /// Four significant digits, as on the page.
@@ -30,75 +30,20 @@ std::string figure(double value) {
     return value == 0 ? "0" : std::abs(value) >= 1000 ? fixed(value, 0) : significant(value);
 }
 
-std::string numbers(std::initializer_list<double> values) {
-    std::ostringstream out;
-    out.precision(10);
-    for (const double value : values) out << value << ' ';
-    return out.str();
+/// Sets the title, which is centred over the plot, and makes room for its lines. `beside`: pixels of the
+/// legend or of what else is right of the plot.
+std::string heading(const SweepPoints& points, const std::string& what, GnuplotScript& script, int beside) {
+    const std::string text = "Sweep " + points.info.name + ": " + what;
+    const int width = script.width - beside;
+    script.height += line_height * (line_count(text, width) - 1);
+    return "set title " + broken(text, width) + "\nset border 3 lc rgb '#555555'\nset tics nomirror out\n";
 }
 
-/// A text in a data block, where there are no single quotes.
-std::string data_text(const std::string& text) {
-    return '"' + text + '"';
+/// Legend at the right of the plot, a line each.
+std::string legend(GnuplotScript& script, std::size_t lines) {
+    script.height = std::max(script.height, 100 + line_height * static_cast<int>(lines));
+    return "set key outside right top Left reverse samplen 2\n";
 }
-
-std::string tics(char axis, const std::vector<std::string>& names, const std::string& more = "") {
-    std::string text = std::string("set ") + axis + "tics" + more + " (";
-    for (std::size_t i = 0; i < names.size(); ++i)
-        text += (i == 0 ? "" : ", ") + gnuplot_quoted(shown(names[i])) + " " + std::to_string(i);
-    return text + ") scale 0\n";
-}
-
-/// About five round numbers on an axis: gnuplot itself puts long ones one on another.
-std::string linear_tics(char axis, double length) {
-    const double decade = std::pow(10, std::floor(std::log10(length / 5)));
-    double step = decade;
-    for (const double factor : {2.0, 5.0, 10.0})
-        if (step < length / 5) step = factor * decade;
-    return std::string("set ") + axis + "tics " + numbers({step}) + "\n";
-}
-
-/// Numbers on a logarithmic axis, also where it is less than a decade long.
-std::string log_tics(char axis, double low, double high) {
-    std::string text;
-    for (double decade = std::pow(10, std::floor(std::log10(low))); decade <= high; decade *= 10)
-        for (const double step : {1.0, 1.5, 2.0, 3.0, 5.0, 7.0})
-            if (step * decade >= low / 1.06 && step * decade <= high * 1.06)
-                text += (text.empty() ? "" : ", ") + numbers({step * decade});
-    return std::string("set ") + axis + "tics (" + text + ")\n";
-}
-
-std::string label(char axis, const std::string& text) {
-    return std::string("set ") + axis + "label " + gnuplot_quoted(text) + "\n";
-}
-
-std::string heading(const SweepPoints& points, const std::string& what) {
-    return "set title " + gnuplot_quoted("Sweep " + points.info.name + ": " + what) +
-           "\nset border 3 lc rgb '#555555'\nset tics nomirror out\n";
-}
-
-/// The plot command of layers.
-std::string plot_of(const std::vector<std::string>& layers) {
-    std::string text = "plot ";
-    for (const std::string& layer : layers) text += (text.size() == 5 ? "" : ", \\\n     ") + layer;
-    return text + "\n";
-}
-
-/// Named data blocks of gnuplot, which stand before the commands.
-class Blocks {
-public:
-    /// Returns its name.
-    std::string add(const std::string& lines) {
-        const std::string name = "$b" + std::to_string(count_++);
-        text_ += name + " << EOD\n" + lines + "EOD\n";
-        return name;
-    }
-    const std::string& text() const { return text_; }
-
-private:
-    std::string text_;
-    int count_ = 0;
-};
 
 GnuplotScript draw_heat_map(const SweepPoints& points, const SweepPlot& plot) {
     const auto [first, second] = first_dimensions(points);
@@ -138,21 +83,25 @@ GnuplotScript draw_heat_map(const SweepPoints& points, const SweepPlot& plot) {
         if (few && !texts->empty())
             layers.push_back(blocks.add(*texts) + " using 1:2:3 with labels tc rgb '" + colour +
                              "' font ',12' notitle");
-    const std::vector<std::string> rows = y == nullptr ? std::vector<std::string>{"all"} : y->values;
-    const int cell = few ? 62 : 18, columns = static_cast<int>(map.width());
-    const bool turned = longest(x.values) > cell;
+    const std::vector<std::string> rows = y == nullptr ? std::vector<std::string>{"all"} : as_label(y->values);
+    const std::vector<std::string> columns = as_label(x.values);
+    const std::string y_title = y == nullptr ? "" : y->label, value_title = axis_label(metric);
+    const int cell = few ? 62 : 18, names = width_of(columns);
+    const int map_height =
+        std::max({30 * static_cast<int>(rows.size()), width_of({y_title}), width_of({value_title})});
+    const bool turned = names > cell;
     GnuplotScript script;
-    script.width = std::max(560, longest(rows) + cell * columns + 240);
-    script.height =
-        150 + std::max(150, 30 * static_cast<int>(rows.size())) + (turned ? longest(x.values) * 3 / 4 : 0);
+    script.width = std::max(560, width_of(rows) + cell * static_cast<int>(columns.size()) + 300);
+    script.height = 150 + map_height + (turned ? names * 3 / 4 : 0);
     const std::string of = scenario ? points.scenarios[*scenario] : "best over all else";
-    script.text = blocks.text() + heading(points, std::string(metric.label) + ", " + of) +
+    script.text = blocks.text() + heading(points, std::string(metric.label) + ", " + of, script, 160) +
                   "unset key\nset palette defined (0 '#00224e', 1 '#34456c', 2 '#666970', 3 '#948e77', 4 "
                   "'#c4b66b', 5 '#fee838')\n" +
-                  label('x', x.name) + (y == nullptr ? "" : label('y', y->name)) + "set cblabel " +
-                  gnuplot_quoted(axis_label(metric)) + "\n" +
-                  tics('x', x.values, turned ? " rotate by -40" : "") + tics('y', rows) +
-                  "set xrange [-0.5:" + std::to_string(columns) + "-0.5]\nset yrange [" +
+                  axis_title('x', x.label) + axis_title('y', y_title) + "set cblabel " +
+                  gnuplot_quoted(value_title) + " offset 1,0\n" +
+                  (high > low ? number_tics("cb", low, high, map_height) : "") +
+                  named_tics('x', columns, turned ? " rotate by -40" : "") + named_tics('y', rows) +
+                  "set xrange [-0.5:" + std::to_string(columns.size()) + "-0.5]\nset yrange [" +
                   std::to_string(rows.size()) + "-0.5:-0.5]\n" + plot_of(layers);
     return script;
 }
@@ -186,25 +135,20 @@ GnuplotScript draw_pareto(const SweepPoints& points, const SweepPlot& plot) {
     Blocks blocks;
     std::vector<std::string> layers{
         blocks.add(steps) + " using 1:2 with lines lw 1.5 dt 2 lc rgb '#000000' title 'Pareto front'"};
-    constexpr std::array markers{7, 5, 9, 13};  // filled circle, square, triangle, diamond
-    std::size_t number = 0;
-    for (const auto& [id, lines] : by_schedule) {
-        layers.push_back(blocks.add(lines) + " using 1:2 with points pt " +
-                         std::to_string(markers[number / 8 % markers.size()]) + " ps 1.1 lc rgb '" +
-                         colour(number) + "' title " +
-                         gnuplot_quoted(schedule == nullptr ? "points" : schedule->values[id]));
-        ++number;
-    }
-    GnuplotScript script{900, std::max(480, 120 + line_height * static_cast<int>(layers.size())), ""};
-    const bool logarithmic = high > 3 * low;
-    script.text = blocks.text() + heading(points, points.scenarios[scenario]) +
-                  "set grid lc rgb '#E6E6E6' lw 1\nset key outside right top Left reverse samplen 2\n" +
-                  label('x', axis_label(sweep_metrics[cost])) +
-                  label('y', axis_label(sweep_metrics[column::makespan])) + linear_tics('x', right) +
-                  (logarithmic ? "set logscale y\n" + log_tics('y', low, high) : "") +
-                  "set format y '%.0f'\nset xrange [" + numbers({-0.03 * right}) + ":" + numbers({right}) +
-                  "]\nset yrange [" + numbers({low / 1.06}) + ":" + numbers({high * 1.06}) + "]\n" +
-                  plot_of(layers);
+    for (const auto& [id, lines] : by_schedule)
+        layers.push_back(blocks.add(lines) + " using 1:2 with points" + points_style(look_of(id)) +
+                         " title " + gnuplot_quoted(schedule == nullptr ? "points" : schedule->values[id]));
+    GnuplotScript script{900, 480, ""};
+    const bool logarithmic = low > 0 && high > 3 * low;
+    const double from = low / 1.06, to = high * 1.06;
+    const std::string key = legend(script, layers.size());
+    script.text =
+        blocks.text() + heading(points, points.scenarios[scenario], script, 300) +
+        "set grid lc rgb '#E6E6E6' lw 1\n" + key + axis_title('x', axis_label(sweep_metrics[cost])) +
+        axis_title('y', axis_label(sweep_metrics[column::makespan])) + number_tics("x", 0, right, 500) +
+        (logarithmic ? "set logscale y\n" : "") + number_tics("y", from, to, 340, logarithmic) +
+        "set xrange [" + numbers({-0.03 * right}) + ":" + numbers({right}) + "]\nset yrange [" +
+        numbers({from}) + ":" + numbers({to}) + "]\n" + plot_of(layers);
     return script;
 }
 
@@ -253,13 +197,18 @@ GnuplotScript draw_losses(const SweepPoints& points, const SweepPlot& plot) {
                  "\n";
     }
     layers.push_back(blocks.add(texts) + " using 1:2:3 with labels left font ',13' notitle");
-    GnuplotScript script{1150, 130 + 28 * static_cast<int>(rows.size()), ""};
-    script.text = blocks.text() + heading(points, points.scenarios[scenario] + ", best of each schedule") +
-                  "set grid x lc rgb '#E6E6E6' lw 1\nset key outside right top Left reverse samplen 1\n" +
-                  label('x', "ideal + losses = makespan [us]") + tics('y', names) +
-                  linear_tics('x', stack.most()) + "set format x '%.0f'\nset xrange [" +
-                  numbers({std::min(0.0, 1.02 * stack.least())}) + ":" + numbers({1.25 * stack.most()}) +
-                  "]\nset yrange [" + std::to_string(rows.size()) + "-0.4:-0.6]\n" + plot_of(layers);
+    const int bars = 620;
+    GnuplotScript script{bars + width_of(names) + letters_of_time * letter + 240,
+                         130 + 28 * static_cast<int>(rows.size()), ""};
+    const std::string key = legend(script, layers.size());
+    // Room for the texts behind the bars.
+    const double right = stack.most() * (bars + letters_of_time * letter) / bars;
+    script.text =
+        blocks.text() + heading(points, points.scenarios[scenario] + ", best of each schedule", script, 300) +
+        "set grid x lc rgb '#E6E6E6' lw 1\n" + key + axis_title('x', "ideal + losses = makespan [us]") +
+        named_tics('y', names) + number_tics("x", std::min(0.0, stack.least()), stack.most(), bars) +
+        "set xrange [" + numbers({std::min(0.0, 1.02 * stack.least())}) + ":" + numbers({right}) +
+        "]\nset yrange [" + std::to_string(rows.size()) + "-0.4:-0.6]\n" + plot_of(layers);
     return script;
 }
 
@@ -279,21 +228,24 @@ GnuplotScript draw_speedups(const SweepPoints& points) {
     Blocks blocks;
     std::vector<std::string> layers;
     for (const auto& [id, lines] : by_schedule)
-        layers.push_back(blocks.add(lines) + " using 1:2 with boxes fs solid noborder fc rgb '" +
-                         colour(layers.size()) + "' title " +
+        layers.push_back(blocks.add(lines) + " using 1:2 with boxes" + fill_style(look_of(id)) + " title " +
                          gnuplot_quoted(schedule == nullptr ? "best" : schedule->values[id]));
     layers.push_back(blocks.add(ideals) +
                      " using 1:2 with points pt 2 ps 0.9 lw 1.5 lc rgb '#000000' title 'if ideal'");
     layers.push_back("1 with lines lw 1 dt 3 lc rgb '#555555' title 'serial'");
     const int count = static_cast<int>(all.size());
     const bool named = count <= most_labels;
-    GnuplotScript script{std::clamp(320 + 44 * count, 760, 2000), 460, ""};
-    script.height += named ? longest(points.scenarios) * 2 / 3 : 0;
-    script.text = blocks.text() + heading(points, "best schedule of each scenario") +
-                  "set grid y lc rgb '#E6E6E6' lw 1\nset key outside right top Left reverse samplen 2\n" +
-                  "set boxwidth 0.7\n" + label('y', axis_label(sweep_metrics[column::speedup])) +
-                  (named ? tics('x', points.scenarios, " rotate by -40")
-                         : label('x', "scenario, in the order of the sweep")) +
+    // Names go down to the right from below their bars; the last one's end is below the legend.
+    const int names = named ? width_of(points.scenarios) : 0, beside = std::max(300, names * 4 / 5);
+    GnuplotScript script{std::clamp(120 + 44 * count, 460, 1700) + beside, 460, ""};
+    const std::string key = legend(script, layers.size());
+    script.height += names * 2 / 3;
+    const std::string margin = "set rmargin at screen " + numbers({1.0 - 1.0 * beside / script.width}) + "\n";
+    script.text = blocks.text() + heading(points, "best schedule of each scenario", script, beside) +
+                  "set grid y lc rgb '#E6E6E6' lw 1\n" + key + margin + "set boxwidth 0.7\n" +
+                  axis_title('y', axis_label(sweep_metrics[column::speedup])) +
+                  (named ? named_tics('x', points.scenarios, " rotate by -40")
+                         : axis_title('x', "scenario, in the order of the sweep")) +
                   "set xrange [-0.6:" + std::to_string(count) + "-0.4]\nset yrange [0:*]\n" + plot_of(layers);
     return script;
 }

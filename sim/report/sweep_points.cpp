@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/core/shown.hpp"
+
 namespace overlap {
 
 using enum Metric::Better;
@@ -21,7 +23,6 @@ const std::array<Metric, column::count> sweep_metrics{
      {"losses_us.launch", "launch loss", "us", 1, less},
      {"losses_us.packing", "packing loss", "us", 1, less},
      {"losses_us.pattern", "pattern loss", "us", 1, less},
-     {"losses_us.unattributed", "unattributed loss", "us", 1, less},
      {"utilisation.cu", "use of compute units", "%", 100, more},
      {"utilisation.hbm", "use of HBM", "%", 100, more},
      {"utilisation.link", "use of links", "%", 100, more},
@@ -39,7 +40,7 @@ MetricId find_metric(const std::string& name) {
         if (metric.name == name) return static_cast<MetricId>(names.size());
         names.emplace_back(metric.name);
     }
-    throw UserError("no figure '" + name + "'" + suggestion(name, names));
+    throw UserError("no figure " + in_quotes(name) + suggestion(name, names));
 }
 
 const Dimension* SweepPoints::dimension(const std::string& name) const {

@@ -44,7 +44,7 @@ enum Id : std::size_t {
     comm_alone,
     ideal,
     first_loss,
-    last_loss = first_loss + 6,
+    last_loss = first_loss + 5,
     cu_used,
     hbm_used,
     link_used,
@@ -64,6 +64,7 @@ MetricId find_metric(const std::string& name);
 /// A column that says which point it is; values in a natural order: numbers by size, g2 before g10.
 struct Dimension {
     std::string name;
+    std::string label;                ///< the last parts of the name, as many as no other dimension has
     bool choice = false;              ///< of a schedule or its parameters; else part of the scenario
     bool swept = false;               ///< named by an axis
     std::vector<std::string> values;  ///< empty where a point has none (chunks of `serial`)

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "sim/core/csv_reader.hpp"
+#include "sim/core/shown.hpp"
 #include "sim/report/sweep_store.hpp"
 
 namespace overlap {
@@ -35,13 +36,19 @@ SweepInfo read_info(const std::filesystem::path& path) {
     file.integer("schema", 1, 1);
     SweepInfo info;
     info.name = file.text("name");
-    if (file.has("description") && file.raw("description").is_string())
-        info.description = file.raw("description").get<std::string>();
+    if (file.has("description")) info.description = file.text("description");
     info.version = file.text("version");
     info.combinations = static_cast<std::uint64_t>(file.integer("points", 0, INT64_MAX));
-    if (file.has("base")) info.base = file.raw("base");
-    for (ConfigObject& axis : file.objects("axes"))
+    if (file.has("base")) {
+        file.object("base");
+        info.base = file.raw("base");
+    }
+    for (ConfigObject& axis : file.objects("axes")) {
         info.axes.push_back({axis.texts("fields"), axis.raw("values")});
+        if (info.axes.back().fields.empty()) axis.fail("fields", "is empty, expected a field or more");
+        if (!info.axes.back().values.is_array())
+            axis.fail("values", "is " + shown(info.axes.back().values) + ", expected an array");
+    }
     if (file.has("where")) info.constraints = file.texts("where");
     return info;
 }
@@ -66,7 +73,7 @@ public:
                 std::find(other_columns.begin(), other_columns.end(), header[i]) != other_columns.end();
             if (other && !swept[i]) continue;
             at_.push_back(i);
-            dimensions_.push_back({header[i], is_choice(header[i]), swept[i], {}, {}});
+            dimensions_.push_back({header[i], header[i], is_choice(header[i]), swept[i], {}, {}});
         }
     }
 
@@ -78,9 +85,9 @@ public:
             throw UserError(where + "has " + std::to_string(cells.size()) + " cells, expected " +
                             std::to_string(names_.size()));
         row.point = static_cast<std::uint64_t>(number(cells, point_, where, true));
-        row.error = cells[error_];
+        row.error = text_of_csv_cell(cells[error_]);
         row.values.clear();
-        for (const std::size_t at : at_) row.values.push_back(cells[at]);
+        for (const std::size_t at : at_) row.values.push_back(text_of_csv_cell(cells[at]));
         for (std::size_t i = 0; i < column::count; ++i)
             row.figures[i] = number(cells, metrics_[i], where, i == column::makespan && row.error.empty());
         if (!row.error.empty()) row.figures.fill(no_figure);
@@ -108,7 +115,7 @@ private:
         const char* end = cell.data() + cell.size();
         const auto [stop, error] = std::from_chars(cell.data(), end, value);
         if (error != std::errc() || stop != end || !std::isfinite(value) || (at == point_ && value < 0))
-            throw UserError(where + names_[at] + " is '" + cell + "', expected a number");
+            throw UserError(where + names_[at] + " is " + in_quotes(cell) + ", expected a number");
         return value;
     }
 

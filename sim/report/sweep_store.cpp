@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstring>
 #include <numeric>
+#include <optional>
 #include <set>
 
 namespace overlap {
@@ -16,13 +17,19 @@ std::uint32_t id_of(const std::string& text, std::unordered_map<std::string, std
     return found->second;
 }
 
-/// Numbers first, by size ("2x" counts as 2), then texts with the numbers in them by size (g2, g10).
+/// The number that a text begins with ("2x": 2), if any; "nan" and "inf" begin names ("nano", "infiniband").
+std::optional<double> leading_number(const std::string& text) {
+    double number = 0;
+    if (text.find_first_of("0123456789.") > (text.starts_with('-') ? 1U : 0U)) return {};
+    if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc()) return {};
+    return number;
+}
+
+/// Numbers first, by size, then texts with the numbers in them by size (g2, g10).
 bool before(const std::string& a, const std::string& b) {
-    double x = 0, y = 0;
-    const bool number = std::from_chars(a.data(), a.data() + a.size(), x).ec == std::errc();
-    const bool other = std::from_chars(b.data(), b.data() + b.size(), y).ec == std::errc();
-    if (number != other) return number;
-    if (number && x != y) return x < y;
+    const std::optional<double> x = leading_number(a), y = leading_number(b);
+    if (x.has_value() != y.has_value()) return x.has_value();
+    if (x && *x != *y) return *x < *y;
     return strverscmp(a.c_str(), b.c_str()) < 0;
 }
 
@@ -161,8 +168,9 @@ SweepPoints SweepStore::finish() {
         if (dimension.values.size() == 1 && !dimension.values[0].empty())
             points_.constants.emplace_back(dimension.name, dimension.values[0]);
     }
-    name_scenarios();
     std::erase_if(points_.dimensions, [](const Dimension& dimension) { return dimension.values.size() < 2; });
+    label_dimensions();
+    name_scenarios();
     return std::move(points_);
 }
 
@@ -193,38 +201,53 @@ void SweepStore::sort_values(Dimension& dimension) {
     for (std::uint32_t& id : dimension.at) id = place[id];
 }
 
-/// By the values of the fewest dimensions that tell all apart: what an axis names first, then the rest in the
-/// order of the columns (a workload's name before its sizes).
+/// What-ifs are long paths, of which the last part says enough unless two end with the same.
+void SweepStore::label_dimensions() {
+    const auto is_last_part = [](const std::string& name, const std::string& part) {
+        return name == part || name.ends_with("." + part);
+    };
+    for (Dimension& dimension : points_.dimensions) {
+        const std::string& name = dimension.name;
+        for (std::size_t dot = name.rfind('.');; dot = name.rfind('.', dot - 1)) {
+            dimension.label = dot == std::string::npos ? name : name.substr(dot + 1);
+            const auto same = std::count_if(
+                points_.dimensions.begin(), points_.dimensions.end(),
+                [&](const Dimension& other) { return is_last_part(other.name, dimension.label); });
+            if (same == 1 || dot == std::string::npos || dot == 0) break;
+        }
+    }
+}
+
+/// By the values of all dimensions that axes name, and of those others that are needed to tell scenarios
+/// apart, in the order of the columns (a workload's name before its sizes).
 void SweepStore::name_scenarios() {
     std::vector<std::size_t> example(scenario_ids_.size(), SIZE_MAX);  // a row of each
     for (std::size_t row = 0; row < points_.rows(); ++row)
         if (points_.ok(row)) example[points_.scenario[row]] = row;
-    std::vector<const Dimension*> candidates, named;
-    for (const bool swept : {true, false})
-        for (const Dimension& dimension : points_.dimensions)
-            if (!dimension.choice && dimension.swept == swept && dimension.values.size() > 1)
-                candidates.push_back(&dimension);
-    std::size_t told_apart = 1;
-    for (const Dimension* dimension : candidates) {
-        if (told_apart == example.size()) break;
-        named.push_back(dimension);
+    std::vector<const Dimension*> named, others;
+    for (const Dimension& dimension : points_.dimensions)
+        if (!dimension.choice) (dimension.swept ? named : others).push_back(&dimension);
+    const auto told_apart = [&] {
         std::set<Key> keys;
         for (const std::size_t row : example) {
             Key key;
             for (const Dimension* one : named) key.push_back(one->at[row]);
             keys.insert(std::move(key));
         }
-        if (keys.size() == told_apart)
-            named.pop_back();
-        else
-            told_apart = keys.size();
+        return keys.size();
+    };
+    for (const Dimension* dimension : others) {
+        const std::size_t before = told_apart();
+        if (before == example.size()) break;
+        named.push_back(dimension);
+        if (told_apart() == before) named.pop_back();
     }
     for (const std::size_t row : example) {
         std::string name;
         for (const Dimension* one : named) {
-            const std::string label = one->name.substr(one->name.rfind('.') + 1);
-            const bool speaks = label == "workload" || label == "topology";
-            name += (name.empty() ? "" : ", ") + (speaks ? one->value(row) : label + " " + one->value(row));
+            if (one->value(row).empty()) continue;
+            const bool speaks = one->label == "workload" || one->label == "topology";
+            name += (name.empty() ? "" : ", ") + (speaks ? "" : one->label + " ") + one->value(row);
         }
         points_.scenarios.push_back(name.empty() ? "all points" : name);
     }

@@ -42,6 +42,7 @@ private:
     void reduce();
     void sort_by_point();
     void sort_values(Dimension& dimension);
+    void label_dimensions();
     void name_scenarios();
 
     SweepPoints points_;

@@ -10,7 +10,7 @@ function tableColumns() {
   const figures = state.all.checked ? points.metrics : points.metrics.filter(one => figuresFirst.includes(one.name));
   return [
     {name: 'point', text: row => String(points.number[row]), key: row => points.number[row], numeric: true},
-    ...points.dimensions.map(one => ({name: one.name, text: row => valueText(one, row), key: row => one.at[row], dimension: one})),
+    ...points.dimensions.map(one => ({name: one.label, title: one.name, text: row => valueText(one, row), key: row => one.at[row], dimension: one})),
     ...figures.map(one => ({name: label(one), text: row => show(one, row), key: row => one.at[row], numeric: true})),
     ...(points.error.values.length > 1 ? [{name: 'error', text: row => points.error.values[points.error.at[row]],
       key: row => points.error.at[row], error: true}] : []),
@@ -64,20 +64,20 @@ function drawTable() {
   state.columns = tableColumns();
   state.selects = [];
   const heads = state.columns.map(column => {
-    const head = element('th', {scope: 'col'});
+    const head = element('th', {scope: 'col', title: column.title || column.name});
     head.append(element('button', {type: 'button', onclick: () => {
       state.up = state.sort === column.name ? !state.up : true;
       state.sort = column.name;
       for (const other of head.parentNode.cells) other.removeAttribute('aria-sort');
       head.setAttribute('aria-sort', state.up ? 'ascending' : 'descending');
       drawRows();
-    }}, column.name));
+    }}, ...breakable(column.name)));
     return head;
   });
   const filters = state.columns.map(column => {
     const cell = element('td');
     if (!column.dimension || column.dimension.values.length > 1000) return cell;
-    const select = element('select', {'aria-label': 'only ' + column.name, name: 'only-' + column.name, onchange: drawRows},
+    const select = element('select', {'aria-label': 'only ' + column.name, name: 'only-' + column.dimension.name, onchange: drawRows},
       element('option', {value: ''}, 'any'),
       ...column.dimension.values.map((value, i) => element('option', {value: i}, value || '(none)')));
     select.value = kept.get(column.dimension) || '';

@@ -65,7 +65,7 @@ std::string workload_text(const RunResult& result) {
     return text;
 }
 
-Lines header(const RunResult& result) {
+Lines header(const RunResult& result, const Remarks& remarks) {
     Lines lines = field("", result.scenario);
     lines.push_back(left("topology", label_columns) + config_text(result, "topology"));
     if (const auto changes = result.config.find("what_if"); changes != result.config.end())
@@ -77,7 +77,10 @@ Lines header(const RunResult& result) {
                          significant(result.wall_ms) + " ms";
     if (const auto off = result.config.find("without"); off != result.config.end() && !off->empty())
         engine += ", without " + off->dump();
+    if (!remarks.gemm_library.empty())
+        append(lines, field(left("GEMMs", label_columns), "priced as kernels of " + remarks.gemm_library));
     lines.push_back(left("engine", label_columns) + engine);
+    for (const std::string& note : remarks.notes) append(lines, field(left("note", label_columns), note));
     return lines;
 }
 
@@ -132,8 +135,7 @@ Lines losses(const RunResult& result, const TimeScale& scale) {
                      Loss{"fill_drain", all.fill_drain, "waiting for first or last pieces"},
                      Loss{"launch", all.launch, "launches, DMA commands, completions"},
                      Loss{"packing", all.packing, "local copies around fused GEMMs"},
-                     Loss{"pattern", all.pattern, "links idle between transfers"},
-                     Loss{"unattributed", all.unattributed, "the rest"}};
+                     Loss{"pattern", all.pattern, "links idle between transfers"}};
     const auto size = [](const Loss& loss) { return std::abs(loss.time.si()); };
     std::stable_sort(table.begin(), table.end(), [&](auto& a, auto& b) { return size(a) > size(b); });
     const auto line = [&](const std::string& name, Seconds time, const std::string& rest) {
@@ -192,9 +194,9 @@ Lines next_steps(const RunResult& result) {
 
 }  // namespace
 
-std::string to_text(const RunResult& result) {
+std::string to_text(const RunResult& result, const Remarks& remarks) {
     const TimeScale scale(std::max(result.makespan, result.serial));
-    Lines lines = header(result);
+    Lines lines = header(result, remarks);
     const auto section = [&](const Lines& more) {
         if (more.empty()) return;
         lines.emplace_back();

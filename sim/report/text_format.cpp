@@ -39,6 +39,12 @@ std::string significant(double value) {
     return fixed(value, size >= 1000 ? 0 : decimals_for(size));
 }
 
+std::string plain(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.10g", value);
+    return text;
+}
+
 std::string left(std::string text, std::size_t width) {
     if (text.size() < width) text.resize(width, ' ');
     return text;

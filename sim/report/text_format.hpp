@@ -20,6 +20,8 @@ std::string percent_text(double share, int decimals = 1);
 std::string signed_percent_text(double share);
 /// `value` with at least four significant digits: "1.234", "12.34", "1234".
 std::string significant(double value);
+/// `value` with at most ten significant digits and no trailing zeros: "12.5", "5".
+std::string plain(double value);
 /// Padded with spaces on the right (left-aligned) or on the left (right-aligned).
 std::string left(std::string text, std::size_t width);
 std::string right(std::string text, std::size_t width);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/core/shown.hpp"
+
 namespace overlap {
 namespace {
 
@@ -76,7 +78,8 @@ std::map<std::string, std::vector<std::string>> read_fastest_of(ConfigObject gro
         if (members.empty()) groups.fail(name, "names no variant");
         for (const std::string& member : members)
             if (!variants.contains(member))
-                groups.fail(name, "names '" + member + "', which is no variant" + suggestion(member, known));
+                groups.fail(
+                    name, "names " + in_quotes(member) + ", which is no variant" + suggestion(member, known));
         read[name] = members;
     }
     return read;
@@ -111,8 +114,8 @@ std::vector<std::filesystem::path> experiment_files(const std::string& system, c
     std::vector<std::filesystem::path> files;
     const std::vector<std::string> systems = folder.published_systems();
     if (!system.empty() && std::find(systems.begin(), systems.end(), system) == systems.end())
-        throw UserError("command line: '" + system + "' is no file, and no folder of configs/experiments" +
-                        suggestion(system, systems));
+        throw UserError("command line: " + in_quotes(system) +
+                        " is no file, and no folder of configs/experiments" + suggestion(system, systems));
     for (const std::string& one : system.empty() ? systems : std::vector{system})
         for (const auto& entry : std::filesystem::directory_iterator(folder.experiments() / one))
             if (entry.path().extension() == ".json") files.push_back(entry.path());

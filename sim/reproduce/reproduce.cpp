@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "sim/core/file_kind.hpp"
 #include "sim/report/report.hpp"
 #include "sim/run.hpp"
 
@@ -39,13 +40,12 @@ const Json& at_path(const Json& result, const std::string& field) {
 RunConfig variant_config(const PublishedExperiment& experiment, const DesignPoint& scenario,
                          const std::string& variant, const ConfigFolder& folder) {
     Json config = experiment.scenarios.run_config(scenario.values);
-    for (const auto& [field, value] : experiment.variants.at(variant).items()) {
-        const bool into_file = field.starts_with("workload.") && config.at("workload").is_string();
-        if (into_file)
-            config["workload"] = inlined_workload(
-                read_json_file(folder.find("workloads", config["workload"].get<std::string>())));
-        set_field(config, field, value);
-    }
+    set_fields(config, experiment.variants.at(variant), [&](const std::string& name) {
+        const ConfigFile file = read_config_file(folder.find("workloads", name));
+        require_kind(file.json, file.name, FileKind::workload);
+        file.view();  // an object
+        return file.json;
+    });
     return read_run_config(config, experiment.file + ": /variants/" + variant);
 }
 

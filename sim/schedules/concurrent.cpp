@@ -10,6 +10,10 @@ public:
                     const ScheduleParams& params) const override {
         return build_operators(workload, topology, params, false);
     }
+    GraphSize size(const Workload& workload, const Topology& topology,
+                   const ScheduleParams& params) const override {
+        return size_of_operators(workload, topology, params, false);
+    }
 };
 
 }  // namespace

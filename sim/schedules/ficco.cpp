@@ -15,6 +15,10 @@ public:
                     const ScheduleParams& params) const override {
         return build_pieces(*workload.pair(), topology, params, point(params));
     }
+    GraphSize size(const Workload& workload, const Topology& topology,
+                   const ScheduleParams& params) const override {
+        return size_of_pieces(*workload.pair(), topology, params, point(params));
+    }
     PiecePoint point(const ScheduleParams& params) const override {
         return fixed_ ? point_ : PiecePoint{params.comm_shape, params.uniformity, params.granularity};
     }

@@ -1,5 +1,6 @@
 #include <array>
 
+#include "sim/collectives/call_order.hpp"
 #include "sim/schedules/pieces.hpp"
 
 namespace overlap {
@@ -24,14 +25,27 @@ public:
         return graph;
     }
 
+    GraphSize size(const Workload& workload, const Topology& topology,
+                   const ScheduleParams& params) const override {
+        const Pieces pieces(*workload.pair(), topology.gpus(), params.chunks, CommShape::one_d);
+        const double ranks = pieces.ranks(), chunks = pieces.chunks(), copies = ranks * (ranks - 1) * chunks;
+        GraphSize size{ranks, 0};
+        size.add(copies, 1);  // with a gate each, where they come first
+        if (!pieces.reduces() || ranks == 1) return size;
+        size.add(ranks * chunks, ranks);
+        if (workload.pair()->collective == CollectiveKind::all_reduce) size.add(copies, 1);
+        return size;
+    }
+
 private:
+    /// A piece that a rank communicates, as it lies in that rank's GEMM.
     struct Piece {
         int shard, chunk;
         double before, done;  ///< share of the GEMM that comes before it, and with it
     };
 
     /// The pieces that `rank` communicates, in the order in which its GEMM takes them, the first after `rows`
-    /// rows: those of the other ranks, or, where results are gathered, its own.
+    /// rows: chunk by chunk those of the other ranks, or, where results are gathered, its own.
     static std::vector<Piece> communicated(const Pieces& pieces, const Transfers& transfers, int rank,
                                            std::int64_t rows) {
         std::vector<Piece> result;
@@ -54,46 +68,46 @@ private:
     }
 
     static void gather_then_multiply(const Pieces& pieces, Transfers& transfers, int gemm_cus) {
+        const std::vector<std::vector<int>> peers = peers_of_all(transfers);
+        RankTasks arrivals(static_cast<std::size_t>(pieces.ranks()));  // in the order of a rank's pieces
+        for (int chunk = 0; chunk < pieces.chunks(); ++chunk)
+            for_each_wanted(transfers, peers, Wanting::receivers, [&](int rank, int peer) {
+                arrivals[static_cast<std::size_t>(rank)].push_back(
+                    transfers.copy(peer, rank, pieces.payload(peer, chunk)));
+            });
         for (int rank = 0; rank < pieces.ranks(); ++rank) {
-            std::vector<Edge> gates;
-            const std::int64_t own = pieces.gemm(std::array{rank}, -1).m;
-            for (const Piece& piece : communicated(pieces, transfers, rank, own)) {
-                const TaskId copy =
-                    transfers.copy(piece.shard, rank, pieces.payload(piece.shard, piece.chunk));
-                gates.push_back({copy, 0, 1, piece.before});
-            }
             const TaskId whole = gemm(pieces, rank, gemm_cus, transfers.graph());
-            for (Edge& gate : gates) {
-                gate.successor = whole;
-                transfers.graph().add_edge(gate);
-            }
+            const std::int64_t own = pieces.gemm(std::array{rank}, -1).m;
+            auto arrival = arrivals[static_cast<std::size_t>(rank)].begin();
+            for (const Piece& piece : communicated(pieces, transfers, rank, own))
+                transfers.graph().add_edge({*arrival++, whole, 1, piece.before});
         }
     }
 
     static void multiply_then_send(const Pieces& pieces, Transfers& transfers, int gemm_cus) {
-        std::vector<std::vector<std::vector<TaskId>>> parts;  // by owner and chunk
-        std::vector<TaskId> gemms;
-        for (int rank = 0; rank < pieces.ranks(); ++rank)
-            gemms.push_back(gemm(pieces, rank, gemm_cus, transfers.graph()));
-        for (const TaskId own : gemms)
-            parts.emplace_back(static_cast<std::size_t>(pieces.chunks()), std::vector<TaskId>{own});
-        const auto send = [&](int rank, int to, const Piece& piece) {
-            const TaskId copy = transfers.copy(rank, to, pieces.payload(piece.shard, piece.chunk));
-            transfers.graph().add_edge({gemms[static_cast<std::size_t>(rank)], copy, piece.done});
-            parts[static_cast<std::size_t>(to)][static_cast<std::size_t>(piece.chunk)].push_back(copy);
-        };
-        for (int rank = 0; rank < pieces.ranks(); ++rank)
-            for (const Piece& piece : communicated(pieces, transfers, rank, 0)) {
-                if (piece.shard != rank)
-                    send(rank, piece.shard, piece);
-                else
-                    for (const int peer : transfers.peers(rank)) send(rank, peer, piece);
-            }
+        const std::vector<std::vector<int>> peers = peers_of_all(transfers);
+        RankTasks gemms;
+        std::vector<std::vector<Piece>> made;  // by rank
+        for (int rank = 0; rank < pieces.ranks(); ++rank) {
+            gemms.push_back({gemm(pieces, rank, gemm_cus, transfers.graph())});
+            made.push_back(communicated(pieces, transfers, rank, 0));
+        }
+        // Each rank's copies come in the order of its pieces; of gathered results, one for each peer.
+        std::vector<std::size_t> sent(made.size());
+        std::vector<RankTasks> parts(static_cast<std::size_t>(pieces.chunks()), gemms);  // by chunk and owner
+        for (int chunk = 0; chunk < pieces.chunks(); ++chunk)
+            for_each_wanted(transfers, peers, Wanting::senders, [&](int rank, int to) {
+                const int shard = pieces.gathers_results() ? rank : to;
+                const auto r = static_cast<std::size_t>(rank);
+                const std::size_t place =
+                    pieces.gathers_results() ? static_cast<std::size_t>(chunk) : sent[r]++;
+                const TaskId copy = transfers.copy(rank, to, pieces.payload(shard, chunk));
+                transfers.graph().add_edge({gemms[r][0], copy, made[r][place].done});
+                parts[static_cast<std::size_t>(chunk)][static_cast<std::size_t>(to)].push_back(copy);
+            });
         if (!pieces.reduces() || pieces.ranks() == 1) return;
-        for (int owner = 0; owner < pieces.ranks(); ++owner)
-            for (int chunk = 0; chunk < pieces.chunks(); ++chunk)
-                add_reduction(pieces, transfers, owner, chunk,
-                              parts[static_cast<std::size_t>(owner)][static_cast<std::size_t>(chunk)]);
+        for (int chunk = 0; chunk < pieces.chunks(); ++chunk)
+            add_reductions(pieces, transfers, chunk, parts[static_cast<std::size_t>(chunk)]);
     }
 };
 

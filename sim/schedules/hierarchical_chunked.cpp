@@ -1,5 +1,6 @@
 #include <array>
 
+#include "sim/collectives/call_order.hpp"
 #include "sim/schedules/pieces.hpp"
 
 namespace overlap {
@@ -174,13 +175,12 @@ private:
         return graph_.add(Task{work, rank, local_stream, -1, chunk}, after);
     }
 
-    /// Calls `visit(src, dst)`: each receiver in turn with its peers, or each sender where results are sent.
+    /// Calls `visit(src, dst)`. A step needs the pieces of all peers, so their order is the executing GPU's.
     template <class Visit>
     void for_each_pair(const std::vector<std::vector<int>>& peers, Visit&& visit) {
-        const bool by_receiver = pieces_.collective_first();
-        for (int rank = 0; rank < pieces_.ranks(); ++rank)
-            for (const int peer : peers[static_cast<std::size_t>(rank)])
-                visit(by_receiver ? peer : rank, by_receiver ? rank : peer);
+        for_each_copy(
+            transfers_, pieces_.collective_first() ? Wanting::receivers : Wanting::senders,
+            [&](int gpu) -> const auto& { return peers[static_cast<std::size_t>(gpu)]; }, visit);
     }
     template <class Visit>
     void for_each_rank_and_chunk(Visit&& visit) {
@@ -203,6 +203,41 @@ public:
     TaskGraph build(const Workload& workload, const Topology& topology,
                     const ScheduleParams& params) const override {
         return HierarchicalGraph(*workload.pair(), topology, params).build();
+    }
+    GraphSize size(const Workload& workload, const Topology& topology,
+                   const ScheduleParams& params) const override {
+        const Pieces pieces(*workload.pair(), topology.gpus(), params.chunks, CommShape::one_d);
+        const double ranks = pieces.ranks(), chunks = pieces.chunks(), steps = ranks * chunks;
+        if (ranks == 1) return {1, 0};
+        const double in_node = topology.gpus_per_node() - 1, rail = topology.nodes() - 1;
+        const double forwards = rail > 0 ? in_node : 0;  // copies of what came from the rail
+        GraphSize size;
+        const auto gather = [&](double held) {
+            size.add(steps * (rail + in_node), held);
+            size.add(steps * forwards, rail);
+        };
+        if (pieces.gathers_results()) {
+            size.add(steps);
+            gather(1);
+            return size;
+        }
+        size.add(ranks);
+        if (params.scatter) size.add(steps, 1);
+        if (pieces.collective_first()) {
+            gather(0);
+            size.add(steps, forwards + in_node + rail);
+            return size;
+        }
+        size.add(steps);
+        if (rail > 0) {
+            size.add(steps * in_node, 1);
+            if (in_node > 0) size.add(steps, in_node + 1);
+            size.add(steps * rail, 1);
+        }
+        size.add(steps * in_node, 1);
+        size.add(steps, 1 + rail + in_node);
+        if (workload.pair()->collective == CollectiveKind::all_reduce) gather(1);
+        return size;
     }
     PiecePoint point(const ScheduleParams&) const override {
         return {CommShape::one_d, Uniformity::hetero, Granularity::fused};

@@ -20,6 +20,38 @@ std::vector<Operator> operators_of(const Workload& workload, int ranks) {
     return {collective, gemm};
 }
 
+/// Throws UserError where the algorithm, or the DMA commands, can't do such a collective.
+void require_collective(const CollectiveAlgorithm& algorithm, const ScheduleParams& params,
+                        CollectiveKind kind) {
+    if (!algorithm.handles(kind))
+        throw UserError("collective algorithm '" + params.algorithm + "' has no " + name_of(kind) +
+                        " (use algorithm=direct)");
+    const DmaCommands commands = params.transfers.commands;
+    if (!can_command(commands, kind))
+        throw UserError("dma_commands '" + dma_commands_names[static_cast<std::size_t>(commands)] +
+                        "' can't do an " + name_of(kind) +
+                        " (broadcast: all_gather; swap: all_to_all; copy, back_to_back, auto: any)");
+}
+
+/// By operator: the collective that alone takes what it makes, and takes nothing else; no
+/// all_gather (see sends_a_result).
+std::vector<std::optional<std::size_t>> collectives_of_results(const std::vector<Operator>& operators) {
+    constexpr std::size_t none = ~std::size_t{0}, several = none - 1;
+    std::vector<std::size_t> taker(operators.size(), none);
+    for (std::size_t index = 0; index < operators.size(); ++index)
+        for (const std::size_t need : operators[index].needs)
+            taker[need] = taker[need] == none || taker[need] == index ? index : several;
+    std::vector<std::optional<std::size_t>> result(operators.size());
+    for (std::size_t producer = 0; producer < operators.size(); ++producer) {
+        if (std::holds_alternative<CollectiveWork>(operators[producer].work)) continue;
+        if (taker[producer] >= several || operators[taker[producer]].needs.size() != 1) continue;
+        const auto* collective = std::get_if<CollectiveWork>(&operators[taker[producer]].work);
+        if (collective != nullptr && collective->kind != CollectiveKind::all_gather)
+            result[producer] = taker[producer];
+    }
+    return result;
+}
+
 }  // namespace
 
 Work compute_work(const Operator& op) {
@@ -30,18 +62,10 @@ Work compute_work(const Operator& op) {
     return ReduceWork{reduction.bytes, reduction.parts};
 }
 
-std::optional<std::size_t> collective_of_result(const std::vector<Operator>& operators,
-                                                std::size_t producer) {
-    if (std::holds_alternative<CollectiveWork>(operators[producer].work)) return std::nullopt;
-    std::vector<std::size_t> takers;
-    for (std::size_t index = producer + 1; index < operators.size(); ++index) {
-        const std::vector<std::size_t>& needs = operators[index].needs;
-        if (std::find(needs.begin(), needs.end(), producer) != needs.end()) takers.push_back(index);
-    }
-    if (takers.size() != 1 || operators[takers[0]].needs.size() != 1) return std::nullopt;
-    const auto* collective = std::get_if<CollectiveWork>(&operators[takers[0]].work);
-    if (collective == nullptr || collective->kind == CollectiveKind::all_gather) return std::nullopt;
-    return takers[0];
+bool sends_a_result(const Workload& workload) {
+    const auto& operators = std::get<std::vector<Operator>>(workload.content);
+    const auto takers = collectives_of_results(operators);
+    return std::any_of(takers.begin(), takers.end(), [](const auto& taker) { return taker.has_value(); });
 }
 
 std::vector<CollectiveKind> collectives_of(const Workload& workload) {
@@ -65,6 +89,7 @@ TaskGraph build_operators(const Workload& workload, const Topology& topology, co
     const auto ranks = static_cast<std::size_t>(topology.gpus());
     const auto algorithm = make_collective_algorithm(params.algorithm);
     const std::vector<Operator> operators = operators_of(workload, topology.gpus());
+    const auto takers = collectives_of_results(operators);
     std::vector<RankTasks> ends(operators.size());  // by operator
 
     for (std::size_t index = 0; index < operators.size(); ++index) {
@@ -80,18 +105,11 @@ TaskGraph build_operators(const Workload& workload, const Topology& topology, co
         if (in_sequence && index > 0 && !waited) wait_for(ends[index - 1]);
 
         if (const auto* collective = std::get_if<CollectiveWork>(&op.work)) {
-            if (!algorithm->handles(collective->kind))
-                throw UserError("collective algorithm '" + params.algorithm + "' has no " +
-                                name_of(collective->kind) + " (use algorithm=direct)");
-            if (!can_command(transfers.commands(), collective->kind))
-                throw UserError(
-                    "dma_commands '" + dma_commands_names[static_cast<std::size_t>(transfers.commands())] +
-                    "' can't do an " + name_of(collective->kind) +
-                    " (broadcast: all_gather; swap: " + "all_to_all; copy, back_to_back, auto: any)");
+            require_collective(*algorithm, params, collective->kind);
             ends[index] = algorithm->build(*collective, ready, transfers);
             continue;
         }
-        if (const auto taker = fuse ? collective_of_result(operators, index) : std::nullopt) {
+        if (const auto taker = fuse ? takers[index] : std::nullopt) {
             const auto& collective = std::get<CollectiveWork>(operators[*taker].work);
             FusedEnds fused = fuse(graph, compute_work(op), collective, ready);
             ends[index] = std::move(fused.made);
@@ -107,6 +125,41 @@ TaskGraph build_operators(const Workload& workload, const Topology& topology, co
         ends[index] = std::move(done);
     }
     return graph;
+}
+
+GraphSize size_of_operators(const Workload& workload, const Topology& topology, const ScheduleParams& params,
+                            bool in_sequence, const FuseSize& fuse) {
+    TaskGraph none;
+    const Transfers transfers(none, topology, params.transfers);
+    const double ranks = topology.gpus();
+    const auto algorithm = make_collective_algorithm(params.algorithm);
+    const std::vector<Operator> operators = operators_of(workload, topology.gpus());
+    const auto takers = collectives_of_results(operators);
+    std::vector<double> ends(operators.size());  // by operator: tasks that a rank waits for
+    GraphSize size;
+    for (std::size_t index = 0; index < operators.size(); ++index) {
+        if (ends[index] > 0) continue;  // fused
+        const Operator& op = operators[index];
+        double ready = 0;
+        for (const std::size_t need : op.needs) ready += ends[need];
+        const bool waited = std::find(op.needs.begin(), op.needs.end(), index - 1) != op.needs.end();
+        if (in_sequence && index > 0 && !waited) ready += ends[index - 1];
+        const auto add = [&](const CollectiveSize& collective) {
+            size += collective;
+            return collective.ends;
+        };
+        if (const auto* collective = std::get_if<CollectiveWork>(&op.work)) {
+            require_collective(*algorithm, params, collective->kind);
+            ends[index] = add(algorithm->size(collective->kind, ready, transfers));
+        } else if (const auto taker = fuse ? takers[index] : std::nullopt) {
+            ends[*taker] = add(fuse(std::get<CollectiveWork>(operators[*taker].work).kind, ready));
+            ends[index] = 1;
+        } else {
+            size.add(ranks, ready);
+            ends[index] = 1;
+        }
+    }
+    return size;
 }
 
 }  // namespace overlap

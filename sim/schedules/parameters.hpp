@@ -20,7 +20,7 @@ enum class Uniformity { uniform, hetero };
 /// fused: one GEMM a step over all its pieces; unfused: one GEMM a piece.
 enum class Granularity { fused, unfused };
 
-/// Where a schedule of pieces stands in the space of ARCHITECTURE's FiCCO schedules.
+/// Where a schedule of pieces stands in the space of FiCCO schedules (sim/schedules/README.md).
 struct PiecePoint {
     CommShape shape = CommShape::one_d;
     Uniformity uniformity = Uniformity::hetero;

@@ -1,6 +1,7 @@
 #include <array>
 #include <numeric>
 
+#include "sim/collectives/call_order.hpp"
 #include "sim/schedules/pieces.hpp"
 
 namespace overlap {
@@ -30,9 +31,8 @@ public:
           transfers_(graph_, topology, params.transfers),
           fused_(point.granularity == Granularity::fused),
           hetero_(point.uniformity == Uniformity::hetero),
-          single_stream_(params.transfers.single_stream),
-          scatter_(params.scatter) {
-        for (int rank = 0; rank < pieces_.ranks(); ++rank) peers_.push_back(transfers_.peers(rank));
+          scatter_(params.scatter),
+          peers_(peers_of_all(transfers_)) {
         reserve();
     }
 
@@ -63,15 +63,8 @@ private:
         for (int chunk = 0; chunk < pieces_.chunks(); ++chunk) {
             for (int shard = 0; shard < pieces_.ranks(); ++shard)
                 payloads[static_cast<std::size_t>(shard)] = pieces_.payload(shard, chunk);
-            // In the order of the host's calls. Steps of one stream go side by side on all ranks: an engine
-            // that serves as enqueued would wait for the last step of one rank before the first of the next.
-            if (single_stream_)
-                for (int step = 0; step + 1 < pieces_.ranks(); ++step)
-                    for (int rank = 0; rank < pieces_.ranks(); ++rank)
-                        copy(rank, peers(rank)[static_cast<std::size_t>(step)], chunk);
-            else
-                for (int rank = 0; rank < pieces_.ranks(); ++rank)
-                    for (const int peer : peers(rank)) copy(rank, peer, chunk);
+            for_each_wanted(transfers_, peers_, Wanting::receivers,
+                            [&](int rank, int peer) { copy(rank, peer, chunk); });
         }
         for (int rank = 0; rank < pieces_.ranks(); ++rank) multiply_arrivals(rank, arrival);
     }
@@ -126,13 +119,11 @@ private:
 
         TaskCube partial(pieces_.ranks(), pieces_.chunks());  // (owner, source, chunk)
         for (int chunk = 0; chunk < pieces_.chunks(); ++chunk)
-            for (int rank = 0; rank < pieces_.ranks(); ++rank)
-                for (const int to : peers(rank)) {
-                    const int shard = pieces_.gathers_results() ? rank : to;
-                    const std::array<TaskId, 1> after{produced.at(rank, shard, chunk)};
-                    partial.at(to, rank, chunk) =
-                        transfers_.copy(rank, to, pieces_.payload(shard, chunk), after);
-                }
+            for_each_wanted(transfers_, peers_, Wanting::senders, [&](int rank, int to) {
+                const int shard = pieces_.gathers_results() ? rank : to;
+                const std::array<TaskId, 1> after{produced.at(rank, shard, chunk)};
+                partial.at(to, rank, chunk) = transfers_.copy(rank, to, pieces_.payload(shard, chunk), after);
+            });
         if (!pieces_.reduces() || pieces_.ranks() == 1) return;
         for (int chunk = 0; chunk < pieces_.chunks(); ++chunk) finish_chunk(chunk, produced, partial);
     }
@@ -160,11 +151,12 @@ private:
     }
 
     void finish_chunk(int chunk, TaskCube& produced, TaskCube& partial) {
+        RankTasks parts;
         for (int owner = 0; owner < pieces_.ranks(); ++owner) {
-            std::vector<TaskId> parts{produced.at(owner, owner, chunk)};
-            for (const int peer : peers(owner)) parts.push_back(partial.at(owner, peer, chunk));
-            add_reduction(pieces_, transfers_, owner, chunk, parts);
+            parts.push_back({produced.at(owner, owner, chunk)});
+            for (const int peer : peers(owner)) parts.back().push_back(partial.at(owner, peer, chunk));
         }
+        add_reductions(pieces_, transfers_, chunk, parts);
     }
 
     /// Shards that are cut into pieces at `rank`, in the order of their pieces within a step. Arrivals: the
@@ -190,7 +182,6 @@ private:
     Transfers transfers_;
     bool fused_;
     bool hetero_;
-    bool single_stream_;
     bool scatter_;
     std::vector<std::vector<int>> peers_;  ///< by rank
 };
@@ -200,6 +191,31 @@ private:
 TaskGraph build_pieces(const Pair& pair, const Topology& topology, const ScheduleParams& params,
                        PiecePoint point) {
     return PieceGraph(pair, topology, params, point).build();
+}
+
+GraphSize size_of_pieces(const Pair& pair, const Topology& topology, const ScheduleParams& params,
+                         PiecePoint point) {
+    const Pieces pieces(pair, topology.gpus(), params.chunks, point.shape);
+    const double ranks = pieces.ranks(), peers = ranks - 1, chunks = pieces.chunks();
+    if (ranks == 1) return {1, 0};
+    const bool fused = point.granularity == Granularity::fused;
+    const bool hetero = point.uniformity == Uniformity::hetero;
+    const double own = hetero ? 1 : 0;  // GEMMs of whole own shards of a rank
+    const double shards = pieces.gathers_results() ? 1 : hetero ? peers : ranks;
+    GraphSize size;
+    size.add(ranks * (own + chunks * (fused ? 1 : shards)));
+    double packing = pieces.strided() ? own : chunks;  // copies inside a rank
+    if (pieces.collective_first()) {
+        size.add(ranks * chunks * peers);
+        size.edges += ranks * chunks * peers;
+        if (!hetero && !pieces.strided()) packing += chunks;
+    } else {
+        size.add(ranks * chunks * peers, 1);
+        if (pieces.reduces()) size.add(ranks * chunks, ranks);
+        if (pair.collective == CollectiveKind::all_reduce) size.add(ranks * chunks * peers, 1);
+    }
+    if (fused && params.scatter) size.add(ranks * packing, 1);
+    return size;
 }
 
 }  // namespace overlap

@@ -1,8 +1,9 @@
 #include "sim/schedules/pieces.hpp"
 
 #include <array>
-
 #include <cassert>
+
+#include "sim/collectives/call_order.hpp"
 
 namespace overlap {
 
@@ -102,13 +103,18 @@ TaskId GemmStream::add(std::span<const int> shards, int chunk, std::span<const T
     return graph_.add(Task{shape, rank_, compute_stream, label, chunk}, after);
 }
 
-void add_reduction(const Pieces& pieces, Transfers& transfers, int owner, int chunk,
-                   std::span<const TaskId> parts) {
-    const Payload piece = pieces.payload(owner, chunk);
-    const std::array<TaskId, 1> sum{transfers.graph().add(
-        Task{ReduceWork{piece.bytes, pieces.ranks()}, owner, local_stream, owner, chunk}, parts)};
+void add_reductions(const Pieces& pieces, Transfers& transfers, int chunk, const RankTasks& parts) {
+    RankTasks sums;
+    for (int owner = 0; owner < pieces.ranks(); ++owner)
+        sums.push_back(
+            {transfers.graph().add(Task{ReduceWork{pieces.payload(owner, chunk).bytes, pieces.ranks()}, owner,
+                                        local_stream, owner, chunk},
+                                   parts[static_cast<std::size_t>(owner)])});
     if (pieces.pair().collective != CollectiveKind::all_reduce) return;
-    for (const int peer : transfers.peers(owner)) transfers.copy(owner, peer, piece, sum);
+    const auto peers = [&](int gpu) { return transfers.peers(gpu); };
+    for_each_copy(transfers, Wanting::senders, peers, [&](int owner, int peer) {
+        transfers.copy(owner, peer, pieces.payload(owner, chunk), sums[static_cast<std::size_t>(owner)]);
+    });
 }
 
 }  // namespace overlap

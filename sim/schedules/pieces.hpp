@@ -4,6 +4,7 @@
 #include <set>
 #include <vector>
 
+#include "sim/collectives/collective_algorithm.hpp"
 #include "sim/schedules/schedule.hpp"
 
 namespace overlap {
@@ -89,14 +90,15 @@ private:
     std::vector<bool> written_;  ///< by block of C
 };
 
-/// The sum of the partial results of a piece at its owner, after `parts`, and for all_reduce the way of the
-/// sum to everybody.
-void add_reduction(const Pieces& pieces, Transfers& transfers, int owner, int chunk,
-                   std::span<const TaskId> parts);
+/// The sums of the partial results of chunk `chunk` at the owners of its pieces, each after its `parts` (by
+/// owner), and for all_reduce the way of the sums to everybody.
+void add_reductions(const Pieces& pieces, Transfers& transfers, int chunk, const RankTasks& parts);
 
 /// The task graph of any point of the space, for every form of pair that has an order. With one chunk, hetero
 /// and unfused it is the shard-at-a-time schedule.
 TaskGraph build_pieces(const Pair& pair, const Topology& topology, const ScheduleParams& params,
                        PiecePoint point);
+GraphSize size_of_pieces(const Pair& pair, const Topology& topology, const ScheduleParams& params,
+                         PiecePoint point);
 
 }  // namespace overlap

@@ -135,6 +135,29 @@ public:
                     const ScheduleParams& params) const override {
         return RingGraph(*workload.pair(), topology, params).build();
     }
+    GraphSize size(const Workload& workload, const Topology& topology,
+                   const ScheduleParams& params) const override {
+        const Pieces pieces(*workload.pair(), topology.gpus(), params.chunks, CommShape::one_d);
+        const double ranks = pieces.ranks(), chunks = pieces.chunks(), copies = ranks * (ranks - 1) * chunks;
+        if (ranks == 1) return {1, 0};
+        const double gemms = params.gemm == GemmGrain::chunk ? chunks : 1;  // of a shard
+        GraphSize size;
+        if (pieces.collective_first()) {
+            size.add(ranks + ranks * (ranks - 1) * gemms);
+            size.edges += copies;                                   // into them
+            size.add(copies);
+            size.edges += copies - ranks * chunks;                  // the first step has what it sends
+        } else if (pieces.gathers_results()) {
+            size.add(ranks * gemms);
+            size.add(copies, 1);
+        } else {
+            size.add(ranks * ranks * gemms);
+            size.add(copies, 1);
+            size.add(copies, 2);  // sums
+            if (workload.pair()->collective == CollectiveKind::all_reduce) size.add(copies, 1);
+        }
+        return size;
+    }
 };
 
 }  // namespace

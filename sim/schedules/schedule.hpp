@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/graph_size.hpp"
 #include "sim/schedules/parameters.hpp"
 #include "sim/workload/workload.hpp"
 
@@ -19,6 +20,9 @@ public:
     virtual ~Schedule() = default;
     virtual TaskGraph build(const Workload& workload, const Topology& topology,
                             const ScheduleParams& params) const = 0;
+    /// The size of what `build` gives, exactly, without building it. Throws as `build` does.
+    virtual GraphSize size(const Workload& workload, const Topology& topology,
+                           const ScheduleParams& params) const = 0;
     /// How it cuts shards, for whoever places the pieces in memory; whole shards are one piece, unfused.
     virtual PiecePoint point(const ScheduleParams&) const { return {}; }
 };

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "sim/core/shown.hpp"
 #include "sim/schedules/operator_list.hpp"
 
 namespace overlap {
@@ -50,10 +51,7 @@ bool sums_results(const Workload& workload) {
 bool produces(const Workload& workload) {
     if (const Pair* pair = workload.pair())
         return pair->order == Order::gemm_first && !pair->gathers_results();
-    const auto& operators = std::get<std::vector<Operator>>(workload.content);
-    for (std::size_t index = 0; index < operators.size(); ++index)
-        if (collective_of_result(operators, index)) return true;
-    return false;
+    return sends_a_result(workload);
 }
 // Rings and hierarchies forward what they received, which an all-to-all has no use for; with tokens in K a
 // ring is one of K-slabs, the same transfers with accumulating GEMMs.
@@ -138,7 +136,7 @@ const ScheduleEntry& find_schedule(const std::string& name) {
             if (entry.name == name) return entry;
             names.push_back(entry.name);
         }
-    throw UserError("schedule '" + name + "' is not known" + suggestion(name, names));
+    throw UserError("schedule " + in_quotes(name) + " is not known" + suggestion(name, names));
 }
 
 Json with_defaults(const ScheduleEntry& entry, const Json& given) {

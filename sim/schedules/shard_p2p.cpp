@@ -10,6 +10,10 @@ public:
                     const ScheduleParams& params) const override {
         return build_pieces(*workload.pair(), topology, params, PiecePoint{});
     }
+    GraphSize size(const Workload& workload, const Topology& topology,
+                   const ScheduleParams& params) const override {
+        return size_of_pieces(*workload.pair(), topology, params, PiecePoint{});
+    }
 };
 
 }  // namespace

@@ -23,6 +23,22 @@ public:
         Fused(*workload.pair(), topology, params, graph).build();
         return graph;
     }
+    GraphSize size(const Workload& workload, const Topology& topology,
+                   const ScheduleParams& params) const override {
+        const Pieces pieces(*workload.pair(), topology.gpus(), params.chunks, CommShape::one_d);
+        const double ranks = pieces.ranks(), chunks = pieces.chunks(), copies = ranks * (ranks - 1) * chunks;
+        GraphSize size{ranks, 0};
+        if (ranks == 1) return size;
+        size.add(copies, 2);
+        size.edges -= ranks * chunks;  // the first step waits for the GEMM alone
+        if (topology.device().near_memory != NearMemory::add) size.add(copies, 2);
+        if (workload.pair()->collective == CollectiveKind::all_reduce) {
+            TaskGraph none;
+            size += make_collective_algorithm("ring")->size(CollectiveKind::all_gather, chunks + 1,
+                                                            Transfers(none, topology, params.transfers));
+        }
+        return size;
+    }
 
 private:
     class Fused {

@@ -116,6 +116,22 @@ public:
         };
         return build_operators(workload, topology, params, false, fuse);
     }
+    GraphSize size(const Workload& workload, const Topology& topology,
+                   const ScheduleParams& params) const override {
+        const double ranks = topology.gpus(), chunks = params.chunks, copies = ranks * (ranks - 1) * chunks;
+        const auto fused = [&](CollectiveKind kind, double ready) {
+            CollectiveSize size{{ranks, ranks * ready}, 1};
+            if (ranks == 1) return size;
+            size.add(copies, 1);
+            if (kind != CollectiveKind::all_to_all) size.add(ranks * chunks, ranks);
+            if (kind == CollectiveKind::all_reduce) size.add(copies, 1);
+            size.ends += kind == CollectiveKind::all_to_all       ? copies / ranks
+                         : kind == CollectiveKind::reduce_scatter ? chunks
+                                                                  : chunks + copies / ranks;
+            return size;
+        };
+        return size_of_operators(workload, topology, params, false, fused);
+    }
 };
 
 }  // namespace

@@ -3,11 +3,13 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstring>
-#include <regex>
 #include <set>
 
+#include "sim/core/shown.hpp"
+#include "sim/scenario.hpp"
 #include "sim/schedules/parameters.hpp"
 
 namespace overlap {
@@ -16,9 +18,14 @@ namespace {
 constexpr std::size_t most_values = 1'000'000;  // of one axis, which is kept in memory
 
 /// "workload.operators.0.bytes"; whether there is such an operator is seen when the run config is read.
-bool of_operator(const std::string& field) {
-    static const std::regex pattern("workload\\.operators\\.[0-9]+\\.[a-z_]+");
-    return std::regex_match(field, pattern);
+bool of_operator(std::string_view field) {
+    constexpr std::string_view operators = "workload.operators.", digits = "0123456789",
+                               letters = "abcdefghijklmnopqrstuvwxyz_";
+    if (!field.starts_with(operators)) return false;
+    field.remove_prefix(operators.size());
+    const std::size_t dot = field.find_first_not_of(digits);
+    return dot != 0 && dot != std::string_view::npos && field[dot] == '.' && dot + 1 < field.size() &&
+           field.find_first_not_of(letters, dot + 1) == std::string_view::npos;
 }
 
 /// What a path may be, besides any path below "what_if" or to a field of an operator.
@@ -50,7 +57,10 @@ std::vector<Json> range_values(ConfigObject range, const ConfigObject& at, const
         if (i == most_values)
             at.fail(field, "is a range of more than " + std::to_string(most_values) + " values");
         const double rounded = std::round(value);
-        const bool as_whole = whole && std::abs(value - rounded) <= 1e-9 * std::abs(value);
+        // Larger values stay what they are, for the reader of the field to refuse.
+        constexpr double beyond_integers = 9223372036854775808.0;  // 2^63
+        const bool as_whole = whole && std::abs(value - rounded) <= 1e-9 * std::abs(value) &&
+                              std::abs(rounded) < beyond_integers;
         values.push_back(as_whole ? Json(static_cast<std::int64_t>(rounded)) : Json(value));
     }
     return values;
@@ -72,7 +82,7 @@ std::vector<Json> file_values(ConfigObject files, const ConfigObject& at, const 
                    fnmatch(pattern.c_str(), (name + ".json").c_str(), 0) != 0;
         });
         if (rest == names.begin())
-            at.fail(field, "has the pattern '" + pattern + "'" + suggestion(pattern, names));
+            at.fail(field, "has the pattern " + in_quotes(pattern) + suggestion(pattern, names));
         names.erase(rest, names.end());
         std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
             return strverscmp(a.c_str(), b.c_str()) < 0;
@@ -93,7 +103,7 @@ std::vector<Json> values_of(ConfigObject& axes, const std::string& field, const 
     } else if (given.is_object() && given.contains("from")) {
         values = range_values(axes.object(field), axes, field);
     } else {
-        axes.fail(field, "is " + given.dump() +
+        axes.fail(field, "is " + shown(given) +
                              ", expected a list, {\"from\", \"to\", \"by\" or \"times\"} or {\"files\"}");
     }
     if (values.empty()) axes.fail(field, "has no value");
@@ -104,7 +114,7 @@ std::vector<Json> distinct_values(ConfigObject& axes, const std::string& field, 
     std::vector<Json> values = values_of(axes, field, folder);
     std::set<std::string> seen;
     for (const Json& value : values)
-        if (!seen.insert(value.dump()).second) axes.fail(field, "has the value " + value.dump() + " twice");
+        if (!seen.insert(value.dump()).second) axes.fail(field, "has the value " + shown(value) + " twice");
     return values;
 }
 
@@ -125,7 +135,7 @@ Axis zipped_axis(ConfigObject group, const ConfigFolder& folder) {
     std::set<std::string> seen;
     for (const std::vector<Json>& row : axis.values)
         if (!seen.insert(Json(row).dump()).second)
-            group.fail("", "has the values " + Json(row).dump() + " twice");
+            group.fail("", "has the values " + shown(Json(row)) + " twice");
     return axis;
 }
 
@@ -146,14 +156,39 @@ Axis listed_axis(std::vector<ConfigObject> points) {
     return axis;
 }
 
-/// Of an object by name, made where there is none; of a list by number.
-Json& member(Json& json, const std::string& name) {
-    if (!json.is_array()) return json[name];
-    const std::size_t number = std::stoul(name);
-    if (number >= json.size())
-        throw UserError("workload.operators." + name + ": there are only " + std::to_string(json.size()) +
-                        " operators");
+/// Of an object by name, made where there is none; of a list by number. `path` led to `json`.
+Json& member(Json& json, const std::string& name, const std::string& path) {
+    if (json.is_object() || json.is_null()) return json[name];
+    if (!json.is_array()) throw UserError(path + ": is " + shown(json) + ", expected an object");
+    std::size_t number = 0;
+    const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (error != std::errc() || stop != name.data() + name.size() || number >= json.size())
+        throw UserError(path + ": has no operator " + in_quotes(name) + ", there are " +
+                        std::to_string(json.size()));
     return json[number];
+}
+
+void set_field(Json& config, const std::string& path, const Json& value) {
+    const std::string root = "what_if.";
+    if (path.starts_with(root)) {
+        member(member(config, "what_if", ""), path.substr(root.size()), "/what_if") = value;
+        return;
+    }
+    Json* at = &config;
+    std::string pointer;
+    for (std::size_t begin = 0, dot = 0; dot != std::string::npos; begin = dot + 1) {
+        dot = path.find('.', begin);
+        const std::string name = path.substr(begin, dot - begin);
+        at = &member(*at, name, pointer);
+        pointer += "/" + name;
+    }
+    *at = value;
+}
+
+/// What a workload file holds as the "workload" object of a run config that is about to be changed.
+Json inlined_workload(Json file) {
+    for (const char* key : {"name", "description", "source"}) file.erase(key);
+    return file;
 }
 
 }  // namespace
@@ -196,16 +231,18 @@ std::vector<Axis> read_axes(ConfigObject& sweep, const ConfigFolder& folder) {
     return axes;
 }
 
-void set_field(Json& config, const std::string& path, const Json& value) {
-    if (path.starts_with("what_if.")) {
-        config["what_if"][path.substr(std::strlen("what_if."))] = value;
-        return;
+void set_fields(Json& config, const Json& values, const std::function<Json(const std::string&)>& named) {
+    if (values.contains("workload")) config["workload"] = values.at("workload");
+    const bool changes_workload =
+        std::any_of(values.items().begin(), values.items().end(),
+                    [](const auto& item) { return item.key().starts_with("workload."); });
+    if (changes_workload) {
+        if (!config.contains("workload")) config["workload"] = default_workload;
+        Json& workload = config["workload"];
+        if (workload.is_string()) workload = inlined_workload(named(workload.get<std::string>()));
     }
-    Json* at = &config;
-    std::size_t begin = 0;
-    for (std::size_t dot; (dot = path.find('.', begin)) != std::string::npos; begin = dot + 1)
-        at = &member(*at, path.substr(begin, dot - begin));
-    (*at)[path.substr(begin)] = value;
+    for (const auto& [field, value] : values.items())
+        if (field != "workload") set_field(config, field, value);
 }
 
 }  // namespace overlap

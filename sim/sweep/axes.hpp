@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,9 @@ std::vector<Axis> read_axes(ConfigObject& sweep, const ConfigFolder& folder);
 
 /// Throws UserError, at `field` of `at`, unless it is a path into a run config.
 void require_field(const ConfigObject& at, const std::string& field);
-/// Sets the field at `path` of a run config; "what_if.a.b" sets the member "a.b" of "what_if".
-void set_field(Json& config, const std::string& path, const Json& value);
+/// Sets fields of a run config, each at its path; "what_if.a.b" sets the member "a.b" of "what_if". A whole
+/// workload is set before fields of it, whatever their order in `values`. A workload whose fields are set and
+/// that is named is replaced by `named(name)`, its file.
+void set_fields(Json& config, const Json& values, const std::function<Json(const std::string&)>& named);
 
 }  // namespace overlap

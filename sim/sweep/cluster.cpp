@@ -20,20 +20,36 @@ bool started_with_others() {
     return false;
 }
 
-std::vector<char> packed(const Rows& rows) {
-    const std::array<std::uint64_t, 3> head{rows.points, rows.errors, rows.csv.size()};
+/// Points, errors, bytes of the CSV.
+using Head = std::array<std::uint64_t, 3>;
+/// In place of the points where a process could not run them; the reason follows.
+constexpr std::uint64_t not_run = UINT64_MAX;
+
+std::vector<char> packed(const Head& head, std::string_view first, std::string_view second) {
     std::vector<char> message(sizeof head);
     std::memcpy(message.data(), head.data(), sizeof head);
-    message.insert(message.end(), rows.csv.begin(), rows.csv.end());
-    message.insert(message.end(), rows.jsonl.begin(), rows.jsonl.end());
+    message.insert(message.end(), first.begin(), first.end());
+    message.insert(message.end(), second.begin(), second.end());
     return message;
 }
 
+/// Rows, or why there are none: the leader waits for one or the other.
+std::vector<char> answer(PointRunner& runner, std::uint64_t first, std::uint64_t count) {
+    try {
+        const Rows rows = runner.run(first, count);
+        return packed({rows.points, rows.errors, rows.csv.size()}, rows.csv, rows.jsonl);
+    } catch (const std::exception& error) {
+        return packed({not_run, 0, 0}, error.what(), "");
+    }
+}
+
 Rows unpacked(const std::vector<char>& message) {
-    std::array<std::uint64_t, 3> head{};
+    Head head{};
     std::memcpy(head.data(), message.data(), sizeof head);
-    const char *csv = message.data() + sizeof head, *jsonl = csv + head[2];
-    return {{csv, jsonl}, {jsonl, message.data() + message.size()}, head[0], head[1]};
+    const char *csv = message.data() + sizeof head, *jsonl = csv + head[2],
+               *end = message.data() + message.size();
+    if (head[0] == not_run) throw UserError("a process of the cluster failed: " + std::string(jsonl, end));
+    return {{csv, jsonl}, {jsonl, end}, head[0], head[1]};
 }
 
 bool arrived(int rank, int tag, MPI_Status& status) {
@@ -84,7 +100,7 @@ void Cluster::serve(PointRunner& runner) {
         std::array<std::uint64_t, 2> range{};
         MPI_Recv(range.data(), 2, MPI_UINT64_T, 0, work, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         if (range[1] == 0) return;
-        const std::vector<char> message = packed(runner.run(range[0], range[1]));
+        const std::vector<char> message = answer(runner, range[0], range[1]);
         MPI_Send(message.data(), static_cast<int>(message.size()), MPI_CHAR, 0, rows, MPI_COMM_WORLD);
     }
 }
@@ -132,8 +148,12 @@ bool ClusterWorkers::receive_rows() {
     MPI_Get_count(&status, MPI_CHAR, &size);
     std::vector<char> message(static_cast<std::size_t>(size));
     MPI_Recv(message.data(), size, MPI_CHAR, status.MPI_SOURCE, rows, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    std::exchange(running_[static_cast<std::size_t>(status.MPI_SOURCE)], nullptr)
-        ->rows.set_value(unpacked(message));
+    const auto request = std::exchange(running_[static_cast<std::size_t>(status.MPI_SOURCE)], nullptr);
+    try {
+        request->rows.set_value(unpacked(message));
+    } catch (...) {
+        request->rows.set_exception(std::current_exception());
+    }
     return true;
 }
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "sim/core/file_kind.hpp"
+#include "sim/core/shown.hpp"
+
 namespace overlap {
 namespace {
 
@@ -15,16 +18,22 @@ std::string stem_of(const std::string& name) {
 bool ignored(const std::string& field, const Json& values, const Json& base) {
     if (!field.starts_with("params.")) return false;
     const std::string parameter = field.substr(std::string("params.").size());
-    const ScheduleEntry& entry = find_schedule(values.value("schedule", base.value("schedule", "")));
+    // A value of another type is refused when the run config is read.
+    const auto one_of = [](const Json& object, const std::string& name, const Json& by_default) {
+        return object.contains(name) ? object.at(name) : by_default;
+    };
+    const Json schedule = one_of(values, "schedule", one_of(base, "schedule", Json()));
+    if (!schedule.is_string()) return false;
+    const ScheduleEntry& entry = find_schedule(schedule.get<std::string>());
     const std::vector<std::string>& accepted = entry.parameters;
     if (std::find(accepted.begin(), accepted.end(), parameter) == accepted.end()) return true;
     const Json params = with_defaults(entry, base.value("params", Json::object()));
     const auto chosen = [&](const std::string& name, const std::string& by_default) {
-        return values.value("params." + name, params.value(name, by_default));
+        return one_of(values, "params." + name, one_of(params, name, by_default));
     };
     const bool by_dma =
         chosen("agent", agent_names.front()) == agent_names[static_cast<std::size_t>(Agent::dma)];
-    const std::string algorithm = chosen("algorithm", "direct");
+    const Json algorithm = chosen("algorithm", "direct");
     if (parameter == "copy_cus" || parameter == "copy_priority") return by_dma;
     if (parameter == "channels") return algorithm != "library";
     return (parameter == "dma_commands" || parameter == "prelaunch") && (!by_dma || algorithm != "direct");
@@ -37,20 +46,15 @@ bool has_no_other_name(const std::string& field) {
 
 }  // namespace
 
-Json inlined_workload(const Json& file) {
-    Json workload = file;
-    for (const char* key : {"name", "description", "source"}) workload.erase(key);
-    return workload;
-}
-
-DesignSpace::DesignSpace(const std::filesystem::path& file, const ConfigFolder& folder)
+DesignSpace::DesignSpace(const std::filesystem::path& file, const ConfigFolder& folder, const Looked& looked)
     : file_(file.string()), place_(file_ + ": ") {
     const Json json = read_json_file(file);
+    require_kind(json, file_, FileKind::sweep);
     ConfigObject sweep(json, file_);
     sweep.integer("schema", 1, 1);
     name_ = sweep.text("name");
     if (sweep.has("description")) description_ = sweep.text("description");
-    read(sweep, folder);
+    read(sweep, folder, looked);
     if (axes_.empty()) sweep.fail("", "sweeps nothing, expected one of 'axes', 'zipped', 'points'");
 }
 
@@ -59,7 +63,7 @@ DesignSpace::DesignSpace(ConfigObject space, const std::string& pointer, const C
     read(space, folder);
 }
 
-void DesignSpace::read(ConfigObject& sweep, const ConfigFolder& folder) {
+void DesignSpace::read(ConfigObject& sweep, const ConfigFolder& folder, const Looked& looked) {
     base_ = sweep.has("base") ? sweep.raw("base") : Json::object();
     read_run_config(base_, place_ + "/base");
     axes_ = read_axes(sweep, folder);
@@ -78,7 +82,7 @@ void DesignSpace::read(ConfigObject& sweep, const ConfigFolder& folder) {
     learn_names(folder);
     constraints();
     require_values_that_run(folder);
-    require_a_point();
+    require_a_point(looked);
 }
 
 /// Looks up every topology, schedule and workload that the file names.
@@ -90,7 +94,12 @@ void DesignSpace::learn_names(const ConfigFolder& folder) {
             if (field == "schedule") find_schedule(name);
             if (field == "topology")
                 topologies_[name] = std::make_shared<const Topology>(folder.topology(name));
-            if (field == "workload") workloads_[name] = read_json_file(folder.find("workloads", name));
+            if (field == "workload") {
+                const ConfigFile read = read_config_file(folder.find("workloads", name));
+                require_kind(read.json, read.name, FileKind::workload);
+                ConfigObject(read.json, read.name);  // is an object
+                workloads_[name] = read.json;
+            }
         } catch (const UserError& error) {
             throw UserError(place_ + field + ": " + error.what());
         }
@@ -143,39 +152,39 @@ bool DesignSpace::repeated(const Places& at) const {
 
 Json DesignSpace::run_config(const Json& values) const {
     Json config = base_;
-    const bool changes_workload =
-        std::any_of(values.items().begin(), values.items().end(),
-                    [](const auto& item) { return item.key().starts_with("workload."); });
-    if (values.contains("workload")) config["workload"] = values.at("workload");
-    if (changes_workload) {
-        if (!config.contains("workload")) config["workload"] = default_workload;
-        if (config["workload"].is_string())
-            config["workload"] = inlined_workload(workloads_.at(config["workload"].get<std::string>()));
+    try {
+        set_fields(config, values, [this](const std::string& name) { return workloads_.at(name); });
+    } catch (const UserError& error) {
+        throw UserError(place_ + error.what());
     }
-    for (const auto& [field, value] : values.items()) set_field(config, field, value);
     return config;
 }
 
 /// What a constraint may use, of one point.
 Json DesignSpace::variables(const RunConfig& config) const {
-    Json workload =
+    const Json& given_workload =
         config.workload.is_string() ? workloads_.at(config.workload.get<std::string>()) : config.workload;
-    const Topology& topology = *topologies_.at(config.topology);
-    const Json gemm = workload.value("gemm", Json::object());
+    const Workload workload = read_workload({given_workload, config.origin, "/workload"});
+    const Pair* pair = workload.pair();
+    const auto found = topologies_.find(config.topology);
+    if (found == topologies_.end()) throw UserError(config.origin + ": /topology: is missing");
+    const Topology& topology = *found->second;
     Json result{{"topology", stem_of(config.topology)},
                 {"gpus", topology.gpus()},
                 {"gpus_per_node", topology.gpus_per_node()},
                 {"nodes", topology.nodes()},
                 {"schedule", config.schedule},
                 {"engine", config.engine},
-                {"workload", workload.value("name", "custom")},
-                {"collective", workload.value("collective", "")},
-                {"dtype", gemm.value("dtype", "")}};
-    for (const char* size : {"m", "n", "k"}) result[std::string("gemm.") + size] = gemm.value(size, 0);
+                {"workload", workload.name},
+                {"collective", pair == nullptr ? "" : name_of(pair->collective)},
+                {"dtype", pair == nullptr ? "" : name_of(pair->gemm.dtype)},
+                {"gemm.m", pair == nullptr ? 0 : pair->gemm.m},
+                {"gemm.n", pair == nullptr ? 0 : pair->gemm.n},
+                {"gemm.k", pair == nullptr ? 0 : pair->gemm.k}};
     std::vector<std::string> names;
     for (const ParameterInfo& parameter : schedule_parameters()) names.push_back(parameter.name);
     const ScheduleEntry& schedule = find_schedule(config.schedule);
-    const bool collective_first = workload.value("order", "collective_first") != "gemm_first";
+    const bool collective_first = pair == nullptr || pair->order != Order::gemm_first;
     const auto parameters = [&](const Json& params) {
         const Json given = with_defaults(schedule, params);
         return to_json(read_parameters({given, config.origin, "/params"}, schedule.parameters,
@@ -249,10 +258,12 @@ void DesignSpace::require_values_that_run(const ConfigFolder& folder) const {
     }
 }
 
-void DesignSpace::require_a_point() const {
+void DesignSpace::require_a_point(const Looked& looked) const {
     Expressions allowed = constraints();
-    for (std::uint64_t number = 0; number < size_; ++number)
+    for (std::uint64_t number = 0; number < size_; ++number) {
         if (point(number, allowed)) return;
+        if (looked) looked(number + 1, size_);
+    }
     throw UserError(place_ + "/where: allows none of the " + std::to_string(size_) + " combinations");
 }
 

@@ -18,9 +18,6 @@ struct DesignPoint {
     RunConfig config;
 };
 
-/// What a workload file holds as the "workload" object of a run config that is about to be changed.
-Json inlined_workload(const Json& file);
-
 /// The run configs of a sweep file (configs/schema/sweep.schema.json): `base`, and every combination of the
 /// axes' values that `where` allows. Points are made when asked for, so a large space takes no memory.
 ///
@@ -30,7 +27,9 @@ class DesignSpace {
 public:
     /// Throws UserError for an unknown field or name, an empty axis, a bad constraint, a value with which no
     /// point can run, or a space without a point.
-    DesignSpace(const std::filesystem::path& file, const ConfigFolder& folder);
+    /// `looked` is called with the number of combinations that were looked at for a first point, and of all.
+    using Looked = std::function<void(std::uint64_t number, std::uint64_t size)>;
+    DesignSpace(const std::filesystem::path& file, const ConfigFolder& folder, const Looked& looked = nullptr);
     /// The same from a part of another file, at `pointer`, without "schema", "name" and "description".
     DesignSpace(ConfigObject space, const std::string& pointer, const ConfigFolder& folder);
 
@@ -48,7 +47,7 @@ public:
     Json resolved() const;
 
 private:
-    void read(ConfigObject& sweep, const ConfigFolder& folder);
+    void read(ConfigObject& sweep, const ConfigFolder& folder, const Looked& looked = nullptr);
     using Places = std::vector<std::size_t>;  ///< of a combination, on each axis
     Places places(std::uint64_t number) const;
     Json assigned(const Places& places) const;
@@ -56,7 +55,7 @@ private:
     Json variables(const RunConfig& config) const;
     void learn_names(const ConfigFolder& folder);
     void require_values_that_run(const ConfigFolder& folder) const;
-    void require_a_point() const;
+    void require_a_point(const Looked& looked) const;
 
     std::string file_, place_, name_, description_;  ///< place: what JSON pointers in errors follow
     Json base_;

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <deque>
 
+#include "sim/core/shown.hpp"
+
 namespace overlap {
 namespace {
 
@@ -16,8 +18,10 @@ class Remainder : public IOprtBin {
 public:
     Remainder() : IOprtBin("%", prMUL_DIV, oaLEFT) {}
     void Eval(ptr_val_type& result, const ptr_val_type* arguments, int) override {
-        const double left = arguments[0]->GetFloat(), right = arguments[1]->GetFloat();
-        *result = std::fmod(left, right);
+        for (const int side : {0, 1})
+            if (!arguments[side]->IsNonComplexScalar())
+                throw ParserError("% needs a number on both sides, not " + arguments[side]->ToString());
+        *result = std::fmod(arguments[0]->GetFloat(), arguments[1]->GetFloat());
     }
     const char_type* GetDesc() const override { return "a % b: remainder of a / b"; }
     IToken* Clone() const override { return new Remainder(*this); }
@@ -34,17 +38,23 @@ public:
     IToken* Clone() const override { return new Not(*this); }
 };
 
+bool is_beyond_integers(const Json& json) {
+    return json.is_number_unsigned() && json.get<std::uint64_t>() > std::uint64_t{INT64_MAX};
+}
+
 void assign(Value& value, const Json& json) {
     if (json.is_boolean()) {
         value = json.get<bool>();
-    } else if (json.is_number_integer()) {
+    } else if (json.is_number_integer() && !is_beyond_integers(json)) {
         value = static_cast<int_type>(json.get<std::int64_t>());
     } else if (json.is_number()) {
         value = json.get<double>();
     } else {
-        value = json.is_string() ? json.get<std::string>() : json.dump();
+        value = json.is_string() ? json.get<std::string>() : json_text(json);
     }
 }
+
+constexpr std::size_t longest_expression = 10'000;
 
 const std::string name_letters = "0123456789_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.";
 
@@ -57,16 +67,18 @@ struct Expressions::Parsers {
     std::deque<ParserX> parsers;
 
     [[noreturn]] void fail(std::size_t number, const std::string& message) const {
-        throw UserError(origin + "/" + std::to_string(number) + ": is '" + expressions[number] +
-                        "': " + message);
+        throw UserError(one_line(origin + "/" + std::to_string(number) + ": is " +
+                                 in_quotes(expressions[number]) + ": " + message));
     }
     std::string explained(const ParserError& error) const {
         if (error.GetCode() == ecUNASSIGNABLE_TOKEN) {
             const std::string& rest = error.GetToken();
             const std::string name = rest.substr(0, rest.find_first_not_of(name_letters));
-            if (!name.empty()) return "there is no '" + name + "'" + suggestion(name, names);
+            if (!name.empty()) return "there is no " + in_quotes(name) + suggestion(name, names);
         }
         std::string message = error.GetMsg();
+        // muparserx checks its own state where it lacks an error of its own; its text names its source file.
+        if (message.starts_with("Assertion ")) return "is no expression that can be computed";
         while (!message.empty() && message.back() == '.') message.pop_back();
         return message;
     }
@@ -78,6 +90,8 @@ struct Expressions::Parsers {
             return Value(parsers[number].Eval());
         } catch (const ParserError& error) {
             fail(number, explained(error));
+        } catch (const MatrixError& error) {
+            fail(number, error.what());
         }
     }
 };
@@ -90,6 +104,9 @@ Expressions::Expressions(const std::vector<std::string>& expressions, const std:
         ParserX& parser = parsers_->parsers.emplace_back(pckCOMMON | pckNON_COMPLEX | pckSTRING);
         parser.EnableAutoCreateVar(false);
         parser.DefineNameChars(name_letters.c_str());
+        if (expressions[i].size() > longest_expression)
+            parsers_->fail(i, "has " + std::to_string(expressions[i].size()) + " characters, the most are " +
+                                  std::to_string(longest_expression));
         try {
             parser.DefineOprt(new Remainder);
             parser.DefineInfixOprt(new Not);
@@ -99,6 +116,8 @@ Expressions::Expressions(const std::vector<std::string>& expressions, const std:
             parser.GetExprVar();  // parses
         } catch (const ParserError& error) {
             parsers_->fail(i, parsers_->explained(error));
+        } catch (const MatrixError& error) {
+            parsers_->fail(i, error.what());
         }
     }
 }

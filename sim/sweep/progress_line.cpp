@@ -1,5 +1,6 @@
 #include "sim/sweep/progress_line.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 
@@ -28,20 +29,22 @@ std::string duration_text(double seconds) {
 ProgressLine::ProgressLine(std::ostream& out, bool terminal, std::uint64_t done, std::uint64_t size)
     : out_(out), terminal_(terminal), before_(done), size_(size), begun_(Clock::now()), drawn_(begun_) {}
 
-void ProgressLine::show(std::uint64_t done, std::uint64_t points, std::uint64_t errors) {
+void ProgressLine::show(std::uint64_t done, const std::string& note) {
     const Clock::time_point now = Clock::now();
     if (now - drawn_ < (terminal_ ? Clock::duration(between_drawings) : Clock::duration(between_lines)))
         return;
     drawn_ = now;
     const double seconds = std::chrono::duration<double>(now - begun_).count();
     const double rate = static_cast<double>(done - before_) / seconds;
-    const double share = static_cast<double>(done) / static_cast<double>(size_);
+    const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(size_));
     std::ostringstream line;
     if (terminal_) line << "\r\033[K" << left(bar(share, 24), 24) << ' ';
-    line << percent_text(share, 0) << "  " << done << " of " << size_ << "  " << points << " points";
-    if (errors > 0) line << ", " << errors << " failed";
-    line << "  " << fixed(rate, rate < 10 ? 1 : 0) << "/s";
-    if (rate > 0) line << "  " << duration_text(static_cast<double>(size_ - done) / rate) << " left";
+    line << percent_text(share, 0) << "  " << done << " of " << size_ << "  " << note << "  ";
+    if (rate > 0)
+        line << fixed(rate, rate < 10 ? 1 : 0) << "/s  "
+             << duration_text(static_cast<double>(size_ - std::min(size_, done)) / rate) << " left";
+    else
+        line << duration_text(seconds) << " so far";
     if (!terminal_) line << '\n';
     out_ << line.str() << std::flush;
 }

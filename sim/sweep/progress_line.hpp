@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <ostream>
+#include <string>
 
 namespace overlap {
 
@@ -13,8 +14,8 @@ public:
     /// `done` of `size` steps have been done before.
     ProgressLine(std::ostream& out, bool terminal, std::uint64_t done, std::uint64_t size);
 
-    /// Draws if the last drawing is old enough.
-    void show(std::uint64_t done, std::uint64_t points, std::uint64_t errors);
+    /// Draws if the last drawing is old enough. `note` is put behind the count: "580 points, 3 failed".
+    void show(std::uint64_t done, const std::string& note);
     /// Takes the line off the terminal.
     void clear();
 

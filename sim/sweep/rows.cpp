@@ -1,5 +1,10 @@
 #include "sim/sweep/rows.hpp"
 
+#include <new>
+#include <system_error>
+
+#include "sim/core/failure.hpp"
+#include "sim/core/shown.hpp"
 #include "sim/report/report.hpp"
 
 namespace overlap {
@@ -15,15 +20,17 @@ std::vector<std::string> further_fields(const DesignSpace& space) {
 }
 
 void add_row(const DesignSpace& space, const DesignPoint& point, const Json& result, Rows& rows) {
-    rows.csv += std::to_string(point.number) + "," + csv_row(result, CsvClock::without);
+    std::string csv = std::to_string(point.number) + "," + csv_row(result, CsvClock::without);
     for (const std::string& field : further_fields(space))
-        rows.csv += "," + csv_cell(point.values.contains(field) ? point.values.at(field) : Json());
-    rows.csv += "," + csv_cell(result.contains("error") ? result.at("error") : Json()) + "\n";
+        csv += "," + csv_cell(point.values.contains(field) ? point.values.at(field) : Json());
+    csv += "," + csv_cell(result.contains("error") ? result.at("error") : Json()) + "\n";
 
     Json line{{"point", point.number}, {"values", point.values}};
     for (const auto& [key, value] : result.items())
         if (key != "schema" && key != "config" && key != "wall_ms") line[key] = value;
-    rows.jsonl += line.dump() + "\n";
+    std::string jsonl = json_text(line) + "\n";
+    rows.csv += csv;  // only now: both files have the row, or none
+    rows.jsonl += jsonl;
     ++rows.points;
 }
 
@@ -55,8 +62,12 @@ void PointRunner::run_point(const DesignPoint& point, Rows& rows) const {
     try {
         const Scenario scenario = shared_.resolver.resolve(point.config);
         add_row(space_, point, to_json(overlap::run(scenario, {false, &shared_.baselines})), rows);
-    } catch (const std::exception& error) {
-        add_failure(point, error.what(), rows);
+    } catch (const std::bad_alloc&) {
+        throw;  // of this machine at this time: the row of a point must not depend on it
+    } catch (const std::system_error&) {
+        throw;  // no further thread or file: the same
+    } catch (...) {
+        add_failure(point, current_failure().reason, rows);
     }
 }
 
@@ -71,8 +82,12 @@ Rows PointRunner::run(std::uint64_t first, std::uint64_t count) {
         try {
             if (const std::optional<DesignPoint> point = space_.point(number, constraints_))
                 run_point(*point, rows);
-        } catch (const UserError& error) {  // of a constraint
-            add_failure({number, Json::object(), {}}, error.what(), rows);
+        } catch (const std::bad_alloc&) {
+            throw;
+        } catch (const std::system_error&) {
+            throw;
+        } catch (...) {  // of a constraint
+            add_failure({number, Json::object(), {}}, current_failure().reason, rows);
         }
     }
     return rows;

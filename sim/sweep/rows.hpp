@@ -17,7 +17,8 @@ struct Rows {
 
 /// What points share: files that were read, baselines that were simulated. Thread-safe.
 struct SharedParts {
-    explicit SharedParts(const ConfigFolder& folder) : resolver(folder) {}
+    /// `at_once`: points that run at the same time, and share the memory of the machine.
+    explicit SharedParts(const ConfigFolder& folder, int at_once = 1) : resolver(folder, at_once) {}
     Resolver resolver;
     Baselines baselines;
 };

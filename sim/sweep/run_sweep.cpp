@@ -9,7 +9,8 @@
 namespace overlap {
 namespace {
 
-struct Block {
+/// A block of them, by number.
+struct Combinations {
     std::uint64_t first = 0, count = 0;
 };
 struct Done {
@@ -18,7 +19,7 @@ struct Done {
 };
 
 /// Large blocks while much is left, single points at the end, so that all workers end together.
-Block next_block(std::uint64_t first, std::uint64_t size, int workers) {
+Combinations next_block(std::uint64_t first, std::uint64_t size, int workers) {
     constexpr std::uint64_t largest = 16;
     const std::uint64_t fair = (size - first) / (8 * static_cast<std::uint64_t>(workers));
     return {first, std::clamp<std::uint64_t>(fair, 1, largest)};
@@ -32,13 +33,13 @@ void run_sweep(const DesignSpace& space, SweepFolder& folder, Workers& workers,
     const auto hand_out = [&](tbb::flow_control& control) {
         if (next == space.size() || observer.stopped()) {
             control.stop();
-            return Block{};
+            return Combinations{};
         }
-        const Block block = next_block(next, space.size(), workers.count());
+        const Combinations block = next_block(next, space.size(), workers.count());
         next += block.count;
         return block;
     };
-    const auto run = [&](const Block& block) {
+    const auto run = [&](const Combinations& block) {
         return std::make_shared<const Done>(
             Done{block.first + block.count, workers.run(block.first, block.count)});
     };
@@ -55,8 +56,8 @@ void run_sweep(const DesignSpace& space, SweepFolder& folder, Workers& workers,
         using tbb::filter_mode;
         tbb::parallel_pipeline(
             ahead * threads,
-            tbb::make_filter<void, Block>(filter_mode::serial_in_order, hand_out) &
-                tbb::make_filter<Block, std::shared_ptr<const Done>>(filter_mode::parallel, run) &
+            tbb::make_filter<void, Combinations>(filter_mode::serial_in_order, hand_out) &
+                tbb::make_filter<Combinations, std::shared_ptr<const Done>>(filter_mode::parallel, run) &
                 tbb::make_filter<std::shared_ptr<const Done>, void>(filter_mode::serial_in_order, write));
     });
     folder.checkpoint();

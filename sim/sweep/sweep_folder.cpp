@@ -5,7 +5,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
+#include <limits>
+#include <new>
+
+#include "sim/core/allocation.hpp"
+#include "sim/core/config_reader.hpp"
 
 namespace overlap {
 namespace {
@@ -16,158 +20,123 @@ constexpr std::chrono::seconds between_checkpoints{1};
 constexpr const char *sweep_name = "sweep.json", *progress_name = "progress.json", *csv_name = "points.csv",
                      *jsonl_name = "points.jsonl";
 
-[[noreturn]] void fail_with_errno(const fs::path& path, const std::string& doing) {
-    const int reason = errno;
-    throw UserError(path.string() + ": cannot be " + doing + ": " + std::strerror(reason) +
-                    (reason == ENOSPC || reason == EFBIG || reason == EDQUOT
-                         ? " (free some space, then go on with --resume)"
-                         : ""));
-}
-
-[[noreturn]] void fail_as_damaged(const fs::path& path, const std::string& how) {
-    throw UserError(path.string() + ": is damaged: " + how +
-                    "; nothing was changed (start again in another folder)");
+/// Also a link that leads nowhere is there.
+bool there(const fs::path& path) {
+    std::error_code error;
+    return fs::exists(fs::symlink_status(path, error));
 }
 
 }  // namespace
 
-Descriptor::Descriptor(const char* path, int flags) : number_(::open(path, flags, 0666)) {}
-
-Descriptor::~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-}
-
-AppendedFile::AppendedFile(fs::path path, std::uint64_t bytes)
-    : path_(std::move(path)), file_(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC) {
-    if (file_.get() < 0) fail_with_errno(path_, "opened");
-    std::vector<char> block(1 << 20);
-    while (bytes_ < bytes) {
-        const ssize_t got =
-            ::read(file_.get(), block.data(), std::min<std::uint64_t>(block.size(), bytes - bytes_));
-        if (got < 0) fail_with_errno(path_, "read");
-        if (got == 0)
-            fail_as_damaged(path_, "has " + std::to_string(bytes_) + " bytes, " + std::to_string(bytes) +
-                                       " had been written");
-        crc_.process_bytes(block.data(), static_cast<std::size_t>(got));
-        bytes_ += static_cast<std::uint64_t>(got);
-    }
-}
-
-void AppendedFile::append(std::string_view text) {
-    while (!text.empty()) {
-        const ssize_t written = ::write(file_.get(), text.data(), text.size());
-        if (written < 0 && errno == EINTR) continue;
-        if (written < 0) fail_with_errno(path_, "written");
-        crc_.process_bytes(text.data(), static_cast<std::size_t>(written));
-        bytes_ += static_cast<std::uint64_t>(written);
-        text.remove_prefix(static_cast<std::size_t>(written));
-    }
-}
-
-void AppendedFile::cut() {
-    if (::ftruncate(file_.get(), static_cast<off_t>(bytes_)) != 0) fail_with_errno(path_, "cut");
-}
-
-void AppendedFile::sync() {
-    if (::fdatasync(file_.get()) != 0) fail_with_errno(path_, "written");
-}
-
 SweepFolder::SweepFolder(fs::path path)
-    : path_(std::move(path)), lock_(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC) {
+    : path_(std::move(path)), lock_(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
     if (lock_.get() < 0) fail_with_errno(path_, "opened");
-    if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0)
-        throw UserError(path_.string() + ": another sim sweep is writing there");
+    if (::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) return;
+    if (errno == EWOULDBLOCK) throw UserError(path_.string() + ": another sim sweep is writing there");
+    fail_with_errno(path_, "locked");
 }
 
 SweepFolder SweepFolder::create(const fs::path& path, const DesignSpace& space) {
     std::error_code error;
-    if (fs::exists(path / sweep_name, error))
+    fs::create_directories(path, error);
+    if (error) throw UserError(path.string() + ": cannot be created: " + error.message());
+    SweepFolder folder(path);  // locked before it is looked at: another process may be about to begin there
+    if (there(path / sweep_name))
         throw UserError(path.string() +
                         ": has a sweep already (--resume goes on with it; or take another folder)");
     for (const char* name : {csv_name, jsonl_name, progress_name})
-        if (fs::exists(path / name, error))
+        if (there(path / name))
             throw UserError((path / name).string() + ": is there already (take another folder)");
-    fs::create_directories(path, error);
-    if (error) throw UserError(path.string() + ": cannot be created: " + error.message());
-    SweepFolder folder(path);
     write_file_atomically(path / sweep_name, space.resolved().dump(2) + "\n");
     folder.begin(space);
     return folder;
 }
 
 void SweepFolder::begin(const DesignSpace& space) {
+    const std::string header = PointRunner::header(space) + "\n";
     csv_ = std::make_unique<AppendedFile>(path_ / csv_name, 0);
+    csv_->cut_beginning_of(header);
     jsonl_ = std::make_unique<AppendedFile>(path_ / jsonl_name, 0);
-    csv_->cut();
-    csv_->append(PointRunner::header(space) + "\n");
+    jsonl_->cut_beginning_of("");
+    csv_->append(header);
     checkpoint();
 }
 
 SweepFolder SweepFolder::resume(const fs::path& path, const DesignSpace& space) {
-    std::error_code error;
-    if (!fs::exists(path / sweep_name, error))
+    if (!there(path / sweep_name))
         throw UserError(path.string() + ": has no sweep to go on with (sweep.json is missing)");
+    SweepFolder folder(path);
     if (read_json_file(path / sweep_name) != space.resolved())
         throw UserError((path / sweep_name).string() + ": is of another sweep, or of another version of '" +
                         space.name() + "' (take another folder)");
-    SweepFolder folder(path);
-    if (!fs::exists(path / progress_name, error)) {  // killed before the first row, or not by us
-        if (fs::exists(path / jsonl_name, error) && fs::file_size(path / jsonl_name, error) > 0)
-            fail_as_damaged(path / progress_name, "is missing, but there are results");
+    remove_temporary_files(path);
+    if (!there(path / progress_name)) {  // killed before the first row, or not by us
+        std::error_code error;
+        const std::uintmax_t results = fs::file_size(path / jsonl_name, error);
+        if (!error && results > 0) fail_as_damaged(path / progress_name, "is missing, but there are results");
         folder.begin(space);
         return folder;
     }
-    const Json json = read_json_file(path / progress_name);
-    ConfigObject saved(json, (path / progress_name).string());
-    const auto count = [](ConfigObject& object, const char* key) {
-        return static_cast<std::uint64_t>(object.integer(key, 0, std::numeric_limits<std::int64_t>::max()));
-    };
-    saved.integer("schema", 1, 1);
-    folder.next_ = count(saved, "next");
-    folder.points_ = count(saved, "points");
-    folder.errors_ = count(saved, "errors");
-    const auto open = [&](const char* name) {
-        ConfigObject expected = saved.object(name);
-        auto file = std::make_unique<AppendedFile>(path / name, count(expected, "bytes"));
-        if (file->checksum() != count(expected, "crc32"))
+    folder.progress_ = read_progress(path / progress_name);
+    const auto open = [&](const char* name, const Progress::File& saved) {
+        if (!there(path / name)) fail_as_damaged(path / name, "is missing");
+        auto file = std::make_unique<AppendedFile>(path / name, saved.bytes);
+        if (file->checksum() != saved.crc32)
             fail_as_damaged(path / name, "its bytes are not those that had been written");
-        expected.finish();
         return file;
     };
-    folder.csv_ = open(csv_name);
-    folder.jsonl_ = open(jsonl_name);
-    saved.finish();
-    if (folder.next_ > space.size())
-        fail_as_damaged(path / progress_name,
-                        "'next' is " + std::to_string(folder.next_) + " of " + std::to_string(space.size()));
+    folder.csv_ = open(csv_name, folder.progress_.csv);
+    folder.jsonl_ = open(jsonl_name, folder.progress_.jsonl);
+    folder.require_rows_up_to_next(space);
     folder.csv_->cut();
     folder.jsonl_->cut();
     return folder;
 }
 
+/// Whether `next` is behind the last row, and no point lies between.
+void SweepFolder::require_rows_up_to_next(const DesignSpace& space) const {
+    const auto refuse = [&](const std::string& how) { fail_as_damaged(path_ / progress_name, how); };
+    const std::string next = "'next' is " + std::to_string(progress_.next);
+    if (progress_.next > space.size()) refuse(next + " of " + std::to_string(space.size()));
+    if (jsonl_->lines() != progress_.points)
+        refuse("'points' is " + std::to_string(progress_.points) + ", " + jsonl_name + " has " +
+               std::to_string(jsonl_->lines()) + " rows");
+    std::uint64_t after = 0;  // the first combination behind the last row
+    if (progress_.points > 0) {
+        const Json row = parse_json(jsonl_->last_line(), (path_ / jsonl_name).string() + ": last row");
+        after =
+            static_cast<std::uint64_t>(ConfigObject(row, (path_ / jsonl_name).string() + ": last row")
+                                           .integer("point", 0, std::numeric_limits<std::int64_t>::max())) +
+            1;
+    }
+    if (progress_.next < after) refuse(next + ", the last row is of point " + std::to_string(after - 1));
+    Expressions constraints = space.constraints();
+    for (std::uint64_t number = after; number < progress_.next; ++number) {
+        bool is_point = true;  // also one whose constraints fail: such a point has a row that says so
+        try {
+            is_point = space.point(number, constraints).has_value();
+        } catch (const UserError&) {
+        }
+        if (is_point) refuse(next + ", point " + std::to_string(number) + " has no row");
+    }
+}
+
 void SweepFolder::append(const Rows& rows, std::uint64_t next) {
+    if (allocation_failed()) throw std::bad_alloc();  // `rows` may lack a part
     csv_->append(rows.csv);
     jsonl_->append(rows.jsonl);
-    next_ = next;
-    points_ += rows.points;
-    errors_ += rows.errors;
+    progress_.next = next;
+    progress_.points += rows.points;
+    progress_.errors += rows.errors;
     if (std::chrono::steady_clock::now() - saved_at_ >= between_checkpoints) checkpoint();
 }
 
 void SweepFolder::checkpoint() {
     csv_->sync();
     jsonl_->sync();
-    const auto state = [](const AppendedFile& file) {
-        return Json{{"bytes", file.bytes()}, {"crc32", file.checksum()}};
-    };
-    write_file_atomically(path_ / progress_name, Json{{"schema", 1},
-                                                      {"next", next_},
-                                                      {"points", points_},
-                                                      {"errors", errors_},
-                                                      {csv_name, state(*csv_)},
-                                                      {jsonl_name, state(*jsonl_)}}
-                                                         .dump(2) +
-                                                     "\n");
+    progress_.csv = {csv_->bytes(), csv_->checksum()};
+    progress_.jsonl = {jsonl_->bytes(), jsonl_->checksum()};
+    write_progress(path_ / progress_name, progress_);
     saved_at_ = std::chrono::steady_clock::now();
 }
 

@@ -3,9 +3,14 @@
 #include <algorithm>
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/dijkstra_shortest_paths.hpp>
+#include <cmath>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <unordered_map>
+
+#include "sim/core/available_memory.hpp"
+#include "sim/core/shown.hpp"
 
 namespace overlap {
 namespace {
@@ -13,7 +18,6 @@ namespace {
 enum class GroupType { full_mesh, ring, torus, fabric_switch, links };
 
 constexpr int most_in_a_dimension = 4096;
-constexpr Bytes routed_size{1048576.0};
 constexpr std::uint32_t none = ~std::uint32_t{0};
 
 using Pairs = std::vector<std::pair<std::size_t, std::size_t>>;
@@ -54,12 +58,12 @@ Pairs torus_pairs(ConfigObject& group, std::size_t gpus) {
 Pairs listed_pairs(ConfigObject& group, std::size_t gpus) {
     Pairs pairs;
     const Json& listed = group.raw("pairs");
-    if (!listed.is_array()) group.fail("pairs", "is " + listed.dump() + ", expected an array");
+    if (!listed.is_array()) group.fail("pairs", "is " + shown(listed) + ", expected an array");
     for (const Json& pair : listed) {
         if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number_unsigned() ||
             !pair[1].is_number_unsigned() || pair[0].get<std::size_t>() >= gpus ||
             pair[1].get<std::size_t>() >= gpus)
-            group.fail("pairs", "has " + pair.dump() + ", expected two GPUs of a node, 0 to " +
+            group.fail("pairs", "has " + shown(pair) + ", expected two GPUs of a node, 0 to " +
                                     std::to_string(gpus - 1));
         pairs.emplace_back(pair[0].get<std::size_t>(), pair[1].get<std::size_t>());
     }
@@ -102,6 +106,10 @@ void NodeFabric::add_group(std::size_t type, ConfigObject& group, Wiring& wiring
 }
 
 void NodeFabric::add_pairs(const Reading& reading, Wiring& wiring) {
+    constexpr Bytes of_link{900};  // with its name, and as a resource, of a machine and a copy of it
+    const double links = 2.0 * nodes_ * static_cast<double>(reading.pairs.size());
+    require_memory_for(std::to_string(std::llround(links)) + " links inside nodes", links * of_link,
+                       available_memory());
     const std::size_t first = wiring.links.size();
     for (int node = 0; node < nodes_; ++node)
         for (const auto& [a, b] : reading.pairs) {
@@ -135,21 +143,45 @@ void NodeFabric::record(std::size_t a, std::size_t b, std::size_t first, std::si
 
 void NodeFabric::find_routes() {
     using Edge = boost::property<boost::edge_weight_t, double>;
-    boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, Edge> graph(
-        vertices_);
+    using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, Edge>;
+    std::vector<std::vector<std::uint32_t>> leaving(vertices_);  // links by the vertex that they leave
+    double least_time = std::numeric_limits<double>::max();
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+        leaving[links_[i].from].push_back(static_cast<std::uint32_t>(i));
+        least_time = std::min(least_time, links_[i].unloaded_time);
+    }
+    // From a vertex that is joined to all others no way over two links is shorter than a link of at most
+    // twice the least time of any. So it is in a full mesh, where a search from each GPU would look at every
+    // link.
+    const auto direct_is_shortest = [&](const std::vector<std::uint32_t>& links) {
+        return links.size() + 1 == vertices_ && std::all_of(links.begin(), links.end(), [&](std::uint32_t i) {
+                   return links_[i].unloaded_time <= 2 * least_time;
+               });
+    };
+    std::optional<Graph> graph;
     std::unordered_map<std::uint64_t, std::uint32_t> link_of;  // by both ends
     const auto key = [](std::size_t from, std::size_t to) { return std::uint64_t{from} << 32 | to; };
-    for (std::size_t i = 0; i < links_.size(); ++i) {
-        boost::add_edge(links_[i].from, links_[i].to, links_[i].unloaded_time, graph);
-        link_of[key(links_[i].from, links_[i].to)] = static_cast<std::uint32_t>(i);
-    }
     std::vector<std::size_t> previous(vertices_);
     for (std::size_t source = 0; source < static_cast<std::size_t>(gpus_); ++source) {
-        boost::dijkstra_shortest_paths(graph, source,
+        const std::size_t first = arrival_.size();
+        arrival_.resize(first + vertices_, none);
+        if (direct_is_shortest(leaving[source])) {
+            for (const std::uint32_t link : leaving[source]) arrival_[first + links_[link].to] = link;
+            continue;
+        }
+        if (!graph) {
+            graph.emplace(vertices_);
+            for (std::size_t i = 0; i < links_.size(); ++i) {
+                const NodeLink& link = links_[i];
+                boost::add_edge(link.from, link.to, link.unloaded_time, *graph);
+                link_of[key(link.from, link.to)] = static_cast<std::uint32_t>(i);
+            }
+        }
+        boost::dijkstra_shortest_paths(*graph, source,
                                        boost::predecessor_map(boost::make_iterator_property_map(
-                                           previous.begin(), get(boost::vertex_index, graph))));
+                                           previous.begin(), get(boost::vertex_index, *graph))));
         for (std::size_t at = 0; at < vertices_; ++at)
-            arrival_.push_back(previous[at] == at ? none : link_of.at(key(previous[at], at)));
+            if (previous[at] != at) arrival_[first + at] = link_of.at(key(previous[at], at));
     }
 }
 

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/core/file_kind.hpp"
+#include "sim/core/shown.hpp"
+
 namespace overlap {
 namespace {
 
 constexpr int most_gpus = 4096;
-constexpr Bytes routed_size{1048576.0};
 
 std::vector<std::string> group_names() {
     std::vector<std::string> names(node_group_names.begin(), node_group_names.end());
@@ -118,6 +120,7 @@ Route Topology::route(int src, int dst) const {
 MachineFiles read_machine_files(const std::filesystem::path& path, const std::filesystem::path& devices,
                                 const std::filesystem::path& calibrations, const WhatIf& what_if) {
     ConfigFile topology = read_config_file(path);
+    require_kind(topology.json, topology.name, FileKind::topology);
     what_if.change("topology", std::array{&topology});
     ConfigObject config = topology.view();
     std::string device = config.text("device");
@@ -127,8 +130,8 @@ MachineFiles read_machine_files(const std::filesystem::path& path, const std::fi
         for (const auto& entry : std::filesystem::directory_iterator(devices))
             known.push_back(entry.path().filename().string());
         std::sort(known.begin(), known.end());
-        config.fail("device",
-                    "is '" + device + "', no such file in " + devices.string() + suggestion(device, known));
+        config.fail("device", "is " + in_quotes(device) + ", no such file in " + devices.string() +
+                                  suggestion(device, known));
     }
     MachineFiles files{std::move(topology), read_config_file(devices / device), {}};
     std::vector<ConfigFile*> of_device{&files.device};

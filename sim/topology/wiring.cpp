@@ -13,7 +13,9 @@ VertexId Wiring::add_vertex(std::string name) {
 void Wiring::add_link(VertexId from, VertexId to, BytesPerSecond bandwidth, Seconds latency) {
     std::string name = names_[from] + "->" + names_[to];
     if (from == to) throw std::invalid_argument("joins " + names_[from] + " to itself");
-    if (!joined_.insert(std::uint64_t{from} << 32 | to).second)
+    // Spread over the buckets, which the standard hash of numbers that follow one another does not do.
+    constexpr std::uint64_t odd = 0x9E3779B97F4A7C15;
+    if (!joined_.insert((std::uint64_t{from} << 32 | to) * odd).second)
         throw std::invalid_argument("gives the link " + name + " twice");
     links.push_back({links.size(), std::move(name), bandwidth, latency});
     egress[from] += bandwidth;

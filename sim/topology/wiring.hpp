@@ -10,6 +10,9 @@
 
 namespace overlap {
 
+/// Routes are those that move so many bytes soonest on idle links.
+inline constexpr Bytes routed_size{1048576.0};
+
 /// One direction of a physical connection. Bandwidth is what transfers achieve, not the raw signalling rate.
 struct Link {
     std::size_t id = 0;

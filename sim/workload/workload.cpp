@@ -1,6 +1,9 @@
 #include "sim/workload/workload.hpp"
 
 #include <algorithm>
+#include <unordered_map>
+
+#include "sim/core/shown.hpp"
 
 namespace overlap {
 namespace {
@@ -43,14 +46,21 @@ Pair read_pair(ConfigObject& config) {
     return pair;
 }
 
-Operator read_operator(ConfigObject config, const std::vector<Operator>& earlier) {
+/// Places of the operators that were read, by name.
+using Places = std::unordered_map<std::string, std::size_t>;
+
+[[noreturn]] void fail_as_unknown(const ConfigObject& config, const std::string& need,
+                                  const std::vector<Operator>& earlier) {
+    std::vector<std::string> names;
+    for (const Operator& other : earlier) names.push_back(other.name);
+    config.fail("needs", "names " + in_quotes(need) + ", which no earlier operator has" + suggestion(need, names));
+}
+
+Operator read_operator(ConfigObject config, const std::vector<Operator>& earlier, Places& places) {
     static const std::vector<std::string> types{"gemm", "collective", "memory_bound", "reduction"};
     Operator op;
     op.name = config.text("name");
-    const auto same_name = [](const std::string& name) {
-        return [&name](const Operator& other) { return other.name == name; };
-    };
-    if (std::any_of(earlier.begin(), earlier.end(), same_name(op.name)))
+    if (places.contains(op.name))
         config.fail("name", "is '" + op.name + "', which an earlier operator has");
     switch (config.choice("type", types)) {
         case 0:
@@ -76,17 +86,13 @@ Operator read_operator(ConfigObject config, const std::vector<Operator>& earlier
     }
     if (config.has("needs")) {
         for (const std::string& need : config.texts("needs")) {
-            const auto found = std::find_if(earlier.begin(), earlier.end(), same_name(need));
-            if (found == earlier.end()) {
-                std::vector<std::string> names;
-                for (const Operator& other : earlier) names.push_back(other.name);
-                config.fail("needs",
-                            "names '" + need + "', which no earlier operator has" + suggestion(need, names));
-            }
-            op.needs.push_back(static_cast<std::size_t>(found - earlier.begin()));
+            const auto found = places.find(need);
+            if (found == places.end()) fail_as_unknown(config, need, earlier);
+            op.needs.push_back(found->second);
         }
     }
     config.finish();
+    places.emplace(op.name, earlier.size());
     return op;
 }
 
@@ -129,8 +135,9 @@ Workload read_workload(ConfigObject config) {
     if (config.has("description")) workload.description = config.text("description");
     if (config.has("operators")) {
         std::vector<Operator> operators;
+        Places places;
         for (ConfigObject& entry : config.objects("operators"))
-            operators.push_back(read_operator(entry, operators));
+            operators.push_back(read_operator(entry, operators, places));
         if (operators.empty()) config.fail("operators", "is empty, expected at least one operator");
         workload.content = std::move(operators);
     } else {

@@ -1,4 +1,4 @@
-// How fast the simulator is: the cases of the README's table. scripts/bench runs it.
+// How fast the simulator is. scripts/bench runs it.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

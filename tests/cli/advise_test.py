@@ -28,8 +28,11 @@ class Advise(SimTestCase):
         self.assertEqual(times, sorted(times))
         self.assertEqual(len(advice["best"]), 2)
         self.assertAlmostEqual(advice["best"][0]["makespan_us"], times[0])
-        for key in ("heuristic", "serial", "best_shard_level"):
+        for key in ("heuristic", "best_shard_level"):
             self.assertGreaterEqual(advice[key]["regret"], 0)
+        for row, run in zip(advice["candidates"], advice["best"]):
+            for one in (row, run):
+                self.assertAlmostEqual(one["speedup"], advice["baseline"]["makespan_us"] / row["makespan_us"])
         self.assertNotEqual(advice["runner_up"]["candidate"]["schedule"], advice["candidates"][0]["schedule"])
         losses = [run["losses_us"] for run in advice["best"]]
         self.assertIn(advice["runner_up"]["decided_by"], losses[0])
@@ -43,6 +46,12 @@ class Advise(SimTestCase):
     def test_agents(self):
         advice = self.result(*SCENARIO, "--agent", "cu")
         self.assertEqual({one["params"]["agent"] for one in advice["candidates"]}, {"cu"})
+        self.assertIn("library", {one["params"].get("algorithm") for one in advice["candidates"]})
+        # What --agent leaves out is still the baseline, and what the heuristic says of it has no regret.
+        text = self.output("advise", "--topology", "h200_4", "--workload", "llama3_70b_attn_out_forward",
+                           "--agent", "dma", "--seeds", "3")
+        self.assertNotRegex(text, r"regret\s+-")
+        self.assertIn("speed-up over serial/-/", text)
 
     def test_renderings(self):
         text = self.output(*SCENARIO)
@@ -51,6 +60,7 @@ class Advise(SimTestCase):
         rows = list(csv.DictReader(io.StringIO(self.output(*SCENARIO, "--format", "csv"))))
         self.assertEqual(rows[0]["rank"], "1")
         self.assertEqual(rows[0]["regret"], "0.0")
+        self.assertGreater(float(rows[0]["speedup"]), 1)
 
     def test_any_workload(self):
         for workload in ("llama3_70b_independent", "llama3_70b_mlp_layer", "llama3_70b_qkv_wgrad"):

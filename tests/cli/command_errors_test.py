@@ -3,7 +3,7 @@ import json
 import os
 import subprocess
 
-from sim_case import PAIR, SMALL, SimTestCase
+from sim_case import PAIR, ROOT, SMALL, SimTestCase
 
 
 class Flags(SimTestCase):
@@ -24,6 +24,51 @@ class Flags(SimTestCase):
 
     def test_what_excludes_each_other(self):
         self.assert_refused([*PAIR, "--dry-run", "--trace", "out.json"], "--dry-run", "--trace")
+
+
+class HelpCommand(SimTestCase):
+    def test_help_of_a_command(self):
+        self.assertEqual(self.output("help"), self.output("--help"))
+        for command in ("advise", "batch", "sweep", "help"):
+            self.assertEqual(self.output("help", command), self.output(command, "--help"))
+        self.assert_refused(["help", "swep"], "'swep' is no command", "did you mean 'sweep'?")
+        self.assert_refused(["hlp"], "did you mean 'help'?")
+
+
+class AnyBytes(SimTestCase):
+    """Arguments and tables that are no UTF-8, hold control characters, or are very long."""
+
+    def test_what_ifs(self):
+        for value in ("\udcff", "é" * 29 + "ab", "\x1b[31m", "x" * 100_000):
+            args = [*PAIR, "--what-if", "device.compute_units=" + value]
+            self.assert_refused(args, "/device.compute_units: is \"", "expected a number")
+            done = self.sim(*args)
+            self.assertLess(len(done.stderr), 500)
+            self.assertNotIn("\x1b", done.stderr)
+        self.assert_refused([*PAIR, "--what-if", "\udcff.a=1"], "begins with")
+        self.assert_refused([*PAIR, "--set", "chunks=\udcff"], "/params/chunks")
+
+    def test_names(self):
+        for flag in ("--topology", "--schedule", "--workload", "--engine", "--without", "--cost-model", "--gemm", "--dtype",
+                     "--config"):
+            for value in ("\udcff", "\x1b[1m", "y" * 100_000):
+                done = self.sim(*PAIR[2 if flag == "--topology" else 0:][:0 if flag == "--schedule" else 2], flag, value)
+                with self.subTest(flag=flag, value=value[:9]):
+                    self.assertEqual(done.returncode, 2, done.stderr[:300])
+                    self.assertRegex(done.stderr, r"\Asim: [^\n\x00-\x1f]+\n\Z")
+                    self.assertLess(len(done.stderr), 3000)
+
+    def test_table_of_gemms(self):
+        (self.folder / "gemms.csv").write_bytes(b"m,n,k,dtype,note\n64,64,64,bf16,caf\xe9\n")
+        rows = json.loads(self.output("cost", "--device", "h200", "--from", "gemms.csv", "--format", "json"))
+        self.assertEqual([row["note"] for row in rows], ["caf\ufffd"])
+
+    def test_trace(self):
+        (self.folder / "a_trace.csv").write_bytes(
+            b"Kernel_Name,Agent_Id,Queue_Id,Start_Timestamp,End_Timestamp\ngemm_\xff,4,1,1000,2000\nodd_\xff,4,1,2000,3000\n")
+        self.output("import", "a_trace.csv", "--out", "case.json", "--system", "a\udcff")
+        case = json.loads((self.folder / "case.json").read_text(encoding="utf-8"))
+        self.assertEqual((case["system"], case["spans"][0]["name"]), ("a\ufffd", "gemm_\ufffd"))
 
 
 class Writing(SimTestCase):
@@ -49,8 +94,8 @@ class Writing(SimTestCase):
         for args in ("list", "--help", "--topology h200_4 --schedule serial"):
             with self.subTest(args=args):
                 done = subprocess.run(["sh", "-c", f'"$SIM" {args} >/dev/full'], capture_output=True, encoding="utf-8")
-                self.assertEqual(done.returncode, 1)
-                self.assertIn("standard output", done.stderr)
+                self.assertEqual(done.returncode, 2)
+                self.assertRegex(done.stderr, r"\Asim: standard output: cannot be written: No space left on device\n\Z")
 
 
 class Names(SimTestCase):
@@ -111,6 +156,21 @@ class BatchFile(SimTestCase):
             self.assert_refused(["batch", self.file("runs.jsonl", text)], "runs.jsonl", "is empty")
         self.assert_refused(["batch"], "file")
 
+    def test_no_line_stops_the_others(self):
+        """Each was an exit code 1 that lost the lines after it."""
+        good = json.dumps(SMALL)
+        cut = dict(SMALL, workload={**SMALL["workload"], "gemm": {**SMALL["workload"]["gemm"], "m": "é" * 40}})
+        lines = [json.dumps(cut, ensure_ascii=False), "[" * 80_000, json.dumps(dict(SMALL, what_if={"device.x": "é" * 29})),
+                 json.dumps(dict(SMALL, topology="\0" + "t" * 100_000)), good]
+        done = self.sim("batch", self.file("runs.jsonl", "\n".join(lines) + "\n"))
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual((done.returncode, len(answers)), (2, len(lines)), done.stderr)
+        for answer in answers[:-1]:
+            self.assertNotIn("internal", answer["error"])
+            self.assertLess(len(answer["error"]), 3000)
+        self.assertIn("makespan_us", answers[-1])
+        self.assertRegex(done.stderr, r"\Asim: runs.jsonl: 4 of 5 configs failed[^\n]*\n\Z")
+
     def test_topology_that_fails_only_when_built(self):
         machine = {"schema": 1, "name": "apart", "description": "two GPUs, no fabric", "device": "h200.json", "nodes": 1,
                    "gpus_per_node": 2, "fabric": []}
@@ -126,8 +186,14 @@ class Calibrate(SimTestCase):
         self.assert_refused(["calibrate", "--measurements", "nowhere"], "nowhere", "no such folder")
         self.assert_refused(["calibrate", "mi300x", "--out", "."], "mi300x", "--data")
         (self.folder / "data" / "gemm").mkdir(parents=True)
-        self.assert_refused(["calibrate", "--data", "data", "--out", "nowhere"], "nowhere", "no such folder")
-        self.assert_refused(["calibrate", "--out", ".", "--plots", "nowhere"], "nowhere", "no such folder")
+        self.assert_refused(["calibrate", "--data", "data", "--out", self.file("taken", "")], "taken", "folder")
+        self.assert_refused(["calibrate", "--data", "data", "--out", "taken/below"], "taken/below", "folder")
+
+    def test_a_device_that_the_measurements_are_not_of(self):
+        measured = str(ROOT / "traces" / "h200_4" / "microbench")
+        self.assert_refused(["calibrate", "mygpu", "--measurements", measured, "--out", "new"], "'mygpu'", measured,
+                            "(allowed: h200)")
+        self.assert_refused(["calibrate", "mygpu", "--out", "new"], "'mygpu'", "traces/", "(allowed: h200)")
 
     def test_plots_without_gnuplot(self):
         done = subprocess.run([os.environ["SIM"], "calibrate", "--out", ".", "--plots", "."], cwd=self.folder,

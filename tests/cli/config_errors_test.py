@@ -33,6 +33,17 @@ class UnknownNames(SimTestCase):
         self.assert_refused([*PAIR, "--gemm", "1x2\r\nx3"])
 
 
+    def test_case_is_no_distance(self):
+        self.assert_refused([*PAIR, "--dtype", "BF16"], "/gemm/dtype: is 'BF16' (did you mean 'bf16'?)")
+        self.assert_refused(["cost", "--device", "h200", "--gemm", "8x8x8", "--dtype", "BF16"], "did you mean 'bf16'?")
+
+    def test_a_part_of_many_names(self):
+        error = self.sim(*PAIR, "--workload", "llama").stderr
+        self.assertIn("did you mean one of 'llama", error)
+        self.assertRegex(error, r"and \d+ more\?\)")
+        self.assertEqual(error.count("', '"), 15)  # between 16 names
+
+
 class Parameters(SimTestCase):
     def test_chunks(self):
         for value in ("0", "-1", "1.5", "four", "true", "1e9", "99999999999999999999", "null", "", "[4]"):
@@ -139,6 +150,29 @@ class Files(SimTestCase):
                                 "/without": dict(SMALL, without="contention"), "/schema": dict(SMALL, schema=2)}.items():
             self.assert_refused(["--config", self.file("config.json", config)], "config.json: " + (pointer or "/") + ":",
                                 "expected")
+
+    def test_nested_too_deep(self):
+        for text in ("[" * 80_000 + "]" * 80_000, '{"a":' * 80_000):
+            name = self.file("deep.json", text)
+            for args in (["--config", name], [*PAIR, "--workload", name], ["sweep", name], ["compare", name],
+                         ["import", name, "--out", "out.json"]):
+                self.assert_refused(args, "deep.json: is nested more than 100 levels deep")
+
+    def test_of_another_kind(self):
+        model = self.file("config.json", {"architectures": ["LlamaForCausalLM"], "hidden_size": 4096})
+        for args in (["--config", model], ["import", model, "--out", "out.json"], [*PAIR, "--workload", model],
+                     ["compare", model], ["sweep", model, "--out", "out"], [*PAIR[2:], "--topology", "./" + model]):
+            self.assert_refused(args, "config.json: is the config of a Hugging Face model, expected", "--gemm MxNxK")
+        trace = self.file("trace.json", {"traceEvents": []})
+        self.assert_refused(["compare", trace], "is a Chrome trace", "expected a measured case", "sim import")
+        self.assert_refused(["--config", str(ROOT / "configs/sweeps/chunk_size.json")], "is a sweep", "sim sweep FILE")
+        run = self.file("run.json", SMALL)
+        self.assert_refused(["sweep", run, "--out", "out"], "is a run config, expected a sweep", "sim --config FILE")
+
+    def test_a_workload_that_is_none(self):
+        for content, expected in (([1], "work.json: /: is [1], expected an object"),
+                                  ({"collective": "all_gather", "gemm": 7}, "work.json: /gemm: is 7, expected an object")):
+            self.assert_refused([*PAIR, "--workload", self.file("work.json", content), "--dtype", "bf16"], expected)
 
     def test_unknown_keys(self):
         self.assert_refused(["--config", self.file("config.json", dict(SMALL, schedul="serial"))],

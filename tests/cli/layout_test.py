@@ -30,6 +30,9 @@ MAY_INCLUDE = {
     "sim/report": ["sim/core/", "models/resources.hpp", "sim/report/"],
 }
 
+HAVE_README = ["sim", "sim/schedules", "sim/topology", "sim/engine", "models", "models/calibration", "models/calibration/hip",
+               "models/heuristic", "configs/experiments", "configs/sweeps", "tests", "traces"]
+
 
 def sources(*folders):
     """C++ files below `folders`, by path from the root."""
@@ -57,6 +60,27 @@ class Layout(unittest.TestCase):
         self.assertEqual({name for name in names if not name.startswith(".")} - TOP_LEVEL, set())
         self.assertIn("sim", names)
 
+    def test_readme_is_two_screens(self):
+        text = (ROOT / "README.md").read_bytes()
+        self.assertLessEqual(len(text), 9000)
+        self.assertLessEqual(len(text.splitlines()), 110)
+
+    def test_folders_say_what_they_are(self):
+        for folder in HAVE_README:
+            self.assertTrue((ROOT / folder / "README.md").exists(), folder)
+        tracked = self.tracked()
+        for folder in {name.rsplit("/", 1)[0] for name in tracked if name.startswith("traces/")}:
+            parents = [folder, folder.rsplit("/", 1)[0]]
+            self.assertTrue(any(f"{one}/README.md" in tracked for one in parents), folder)
+
+    def test_design_is_cited_where_it_is(self):
+        # In sim/README.md; a file of this name is not in the repository.
+        elsewhere = re.compile(r"\b" + "ARCHI" + r"TECTURE\b")
+        for name in self.tracked():
+            if name.endswith((".cpp", ".hpp", ".md", ".json", ".txt", ".in")):
+                text = (ROOT / name).read_text(encoding="utf-8")
+                self.assertIsNone(elsewhere.search(text), name)
+
     def test_scripts_can_be_started(self):
         for path in [*(ROOT / "scripts").iterdir(), ROOT / ".ci" / "run"]:
             if path.is_file() and path.read_bytes().startswith(b"#!"):
@@ -65,7 +89,7 @@ class Layout(unittest.TestCase):
     def test_only_the_engine_knows_simgrid(self):
         users = [name for name, text in sources("sim", "models", "tests").items()
                  if any(include.startswith("<simgrid/") for include in includes(text))]
-        self.assertEqual(users, ["sim/engine/simgrid_engine.cpp"])
+        self.assertEqual(users, ["sim/engine/simgrid_simulation.cpp"])
 
     def test_arrows_go_one_way(self):
         for folder, allowed in MAY_INCLUDE.items():

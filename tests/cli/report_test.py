@@ -27,6 +27,12 @@ class Report(SweepTestCase):
         self.assertIn(f"{failed} failed", page)
         self.assertEqual(page.count("</script>"), 2)  # texts of the sweep end none
 
+    def test_bytes_that_are_no_text(self):
+        path = self.folder / "sweep" / "points.csv"
+        path.write_bytes(path.read_bytes().replace(b"gate_2", b"gate\xff\xfe2"))
+        self.output("report", "sweep")
+        self.assertIn("gate\ufffd\ufffd2", (self.folder / "sweep" / "report.html").read_text(encoding="utf-8"))
+
     def test_a_part_of_a_sweep(self):
         self.write(points()[:20])
         self.output("report", "sweep")
@@ -59,6 +65,16 @@ class ReportRefuses(SweepTestCase):
             self.assert_refused(["report", "sweep"], "sweep.json", expected)
         path.write_text("{", encoding="utf-8")
         self.assert_refused(["report", "sweep"], "sweep.json")
+
+    def test_axes_of_wrong_types(self):
+        path = self.folder / "sweep" / "sweep.json"
+        whole = json.loads(path.read_text(encoding="utf-8"))
+        for key, value in (("fields", []), ("fields", [5]), ("values", 5), ("values", {"a": 1})):
+            axes = [dict(whole["axes"][0], **{key: value}), *whole["axes"][1:]]
+            path.write_text(json.dumps({**whole, "axes": axes}), encoding="utf-8")
+            self.assert_refused(["report", "sweep"], "sweep.json: /axes/0/" + key, "expected")
+        path.write_text(json.dumps({**whole, "base": 7}), encoding="utf-8")
+        self.assert_refused(["report", "sweep"], "sweep.json: /base: is 7, expected an object")
 
     def test_damaged_rows(self):
         path = self.folder / "sweep" / "points.csv"
@@ -126,6 +142,25 @@ class ReportPlots(SweepTestCase):
         self.assertIn("memory for staging [MB]", self.texts("--kind", "pareto", "--against", "staging_bytes"))
         self.assertIn("ideal + losses = makespan [us]", self.texts("--kind", "losses"))
         self.assertIn("speed-up over serial [x]", self.texts("--kind", "speedup"))
+
+    def test_names_that_are_hard_to_draw(self):
+        hard = "it's ''two'' \x1b[31m end"
+        self.write([{**row, "workload": hard if row["workload"] == "gate_2" else row["workload"]} for row in points()])
+        self.assertIn("it\u2019s \u2019\u2019two\u2019\u2019  [31m end", self.texts("--x", "workload", "--y", "chunks"))
+        self.output("report", "sweep", "--plot", "plots")
+
+    def test_a_gnuplot_that_fails(self):
+        fake = self.folder / "bin" / "gnuplot"
+        fake.parent.mkdir()
+        for script, expected in (("echo 'no fonts' >&2; exit 3", "gnuplot failed (exit code 3): no fonts"),
+                                 ("kill -9 $$", "gnuplot failed (Killed)")):
+            fake.write_text("#!/bin/sh\n" + script + "\n", encoding="utf-8")
+            fake.chmod(0o755)
+            done = subprocess.run([os.environ["SIM"], "report", "sweep", "--plot", "a.svg"], cwd=self.folder, encoding="utf-8",
+                                  env={**os.environ, "PATH": f"{fake.parent}:{os.environ['PATH']}"}, capture_output=True)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertRegex(done.stderr, r"\Asim: plots: [^\n]+\n\Z")
+            self.assertIn(expected, done.stderr)
 
     def test_png_and_page_at_once(self):
         self.output("report", "sweep", "--plot", "picture.png", "--kind", "losses", "--out", "page.html")

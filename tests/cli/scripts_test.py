@@ -130,11 +130,13 @@ class Setup(SimTestCase):
     def test_installs_the_compilers_that_are_used(self):
         presets = json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]
         compilers = [preset["cacheVariables"].get("CMAKE_CXX_COMPILER") for preset in presets]
-        (clang,) = (name for name in compilers if name)
+        (clang,) = {name for name in compilers if name}
         version = clang.removeprefix("clang++-")
-        self.assertLessEqual({f"clang-{version}", f"clang-tools-{version}", f"lld-{version}"},
+        self.assertLessEqual({f"clang-{version}", f"clang-tools-{version}", f"lld-{version}",
+                              f"libclang-rt-{version}-dev"},
                              set(self.asked_for("--all")))
-        for user in ("models/calibration/hip/CMakeLists.txt", "tests/hip/hip_program.py", "tests/cli/compilers_agree.py"):
+        for user in ("models/calibration/hip/CMakeLists.txt", "tests/hip/hip_program.py", "tests/cli/compilers_agree.py",
+                     "scripts/fuzz"):
             self.assertIn(clang, (ROOT / user).read_text(), user)
 
     def test_says_how_it_is_used(self):

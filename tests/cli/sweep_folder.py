@@ -5,7 +5,7 @@ import json
 
 from sim_case import PAIR, SimTestCase
 
-LOSSES = ("decomposition", "contention", "fill_drain", "launch", "packing", "pattern", "unattributed")
+LOSSES = ("decomposition", "contention", "fill_drain", "launch", "packing", "pattern")
 WORKLOADS = {"gate_2": 1, "gate_10": 5, "a, \"b\" </script>": 3}  # by how much longer the GEMM is
 LINKS = {"0.5x": 0.5, "1x": 1, "2x": 2, "10x": 10}
 LINK = "what_if.topology.fabric.0.bandwidth_GBps"
@@ -21,8 +21,7 @@ def point(workload, link, schedule, chunks, agent):
         lost["fill_drain"] = min(gemm, comm)
     else:
         lost.update(fill_drain=min(gemm, comm) / chunks, decomposition=gemm * chunks / 200, launch=4.0 * chunks,
-                    contention=2.5 * copies, packing=0.0 if ring else 30.0, pattern=comm if ring else 0.0,
-                    unattributed=-2.0)
+                    contention=2.5 * copies, packing=0.0 if ring else 30.0, pattern=comm if ring else -2.0)
     serial, ideal = gemm + comm, max(gemm, comm)
     makespan = ideal + sum(lost.values())
     cells = {"topology": "mi300x_8.json", "schedule": schedule, "workload": workload, "collective": "all_gather",

@@ -55,7 +55,7 @@ class SweepPoints(Sweeping, SimTestCase):
             self.file("point.json", self.output("sweep", "sweep.json", "--point", row["point"]))
             alone = self.result("--config", "point.json")
             for key, value in alone.items():
-                if key not in ("schema", "config", "wall_ms"):
+                if key not in ("schema", "config", "wall_ms", "gemm_library", "notes"):
                     self.assertEqual(line[key], value, key)
             for column in ("makespan_us", "serial_us", "speedup", "losses_us.launch"):
                 value = alone
@@ -101,6 +101,29 @@ class SweepPoints(Sweeping, SimTestCase):
                          ["ficco_g1"] + [f"ficco_g{number}" for number in range(10, 17)])
         self.assertEqual(resolved["points"], 8)
 
+    def test_a_named_workload_and_a_field_of_it_in_any_order(self):
+        workloads, rows = ["ficco_g1", "ficco_g2"], [4096, 8192]
+        base = {"topology": "mi300x_8", "schedule": "serial"}
+        expected = {(name, m) for name in workloads for m in rows}
+        for number, axes in enumerate([{"workload": workloads, "workload.gemm.m": rows},
+                                       {"workload.gemm.m": rows, "workload": workloads}]):
+            table = self.sweep({"base": base, "axes": axes}, out=f"out{number}")
+            lines = self.lines(f"out{number}")
+            self.assertEqual([row["error"] for row in table], [""] * 4)
+            self.assertEqual([int(row["m"]) for row in table],
+                             [line["values"]["workload.gemm.m"] for line in lines])
+            self.assertEqual({(line["values"]["workload"], line["values"]["workload.gemm.m"]) for line in lines}, expected)
+            # n and k are those of the named workload.
+            self.assertEqual(len({(line["values"]["workload"], row["n"], row["k"]) for line, row in zip(lines, table)}), 2)
+            self.assertEqual(len({(row["n"], row["k"]) for row in table}), 2)
+
+    def test_where_knows_the_direction_of_transfers(self):
+        base = {"topology": "h200_4.json", "schedule": "hetero_fused_1d", "seeds": 1}
+        for collective, transfer in (("all_gather", "pull"), ("reduce_scatter", "push")):
+            rows = self.sweep({"base": {**base, "workload": {"collective": collective, "gemm": GEMM["gemm"]}},
+                               "axes": {"params.chunks": [2, 4]}, "where": [f'transfer == "{transfer}"']}, out=collective)
+            self.assertEqual([row["transfer"] for row in rows], [transfer] * 2)
+
     def test_where(self):
         axes = {"workload.gemm.m": [4096, 4104], "params.chunks": [2, 3, 4], "params.agent": ["dma", "cu"]}
         rows = self.sweep({"axes": axes, "where": ["gemm.m % (gpus * chunks) == 0", "agent == \"cu\" || chunks > 2"]})
@@ -128,7 +151,7 @@ class SweepPoints(Sweeping, SimTestCase):
 
     def test_shipped_sweeps_can_run(self):
         folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "configs", "sweeps")
-        names = sorted(os.listdir(folder))
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".json"))
         self.assertGreaterEqual(len(names), 5)
         for name in names:
             with self.subTest(sweep=name):
@@ -229,6 +252,37 @@ class SweepRunning(Sweeping, SimTestCase):
 
 
 class SweepMistakes(Sweeping, SimTestCase):
+    def test_wrong_types(self):
+        """Each was an internal error or a crash."""
+        chunks = {"axes": {"params.chunks": [2]}}
+        gemm = {"axes": {"workload.gemm.m": [512]}}
+        self.refused({**chunks, "base": {**BASE, "params": 5}}, "/base: /params: is 5, expected an object")
+        for value in ([1, 2], 5, {"a": 1}):
+            self.refused({"axes": {"params.agent": [value], "params.copy_cus": [2]}}, "/params/agent: is ", "expected text")
+        self.refused({"axes": {"schedule": [5], "params.chunks": [2]}}, "/schedule: is 5")
+        self.refused({"axes": {"topology": [["h200_4"]]}, "where": ["gpus > 1"]}, "/topology: is [")
+        self.refused({**gemm, "base": {**BASE, "workload": {"gemm": 7}}}, "/workload/gemm: is 7, expected an object")
+        self.refused({**gemm, "base": {**BASE, "workload": {"gemm": 7}}, "where": ["gemm.m > 1"]}, "/workload/gemm: is 7")
+        self.refused({"axes": {"workload.gemm.m": ["x"]}, "where": ["gemm.m > 1"]}, "/workload/gemm/m: is \"x\"")
+        self.refused({"axes": {"what_if.device.dma.engines": [4]}, "base": {**BASE, "what_if": 5}}, "/what_if: is 5")
+        digits = "workload.operators." + 40 * "9" + ".bytes"
+        self.refused({"axes": {digits: [64]}, "base": {**BASE, "workload": {"operators": [{"name": "a"}]}}},
+                     "/workload/operators", "there are 1")
+        self.refused({"axes": {"workload.operators." + 50_000 * "9": [1]}}, "is no field of a run config")
+        self.refused({"axes": {"workload.gemm.m": {"from": 1e19, "to": 2e19, "by": 1e19}}}, "/workload/gemm/m: is 1e+19")
+        big = 10**19
+        self.refused({"axes": {"workload.gemm.m": {"from": big, "to": big, "by": big}}}, "/workload/gemm/m: is 1")
+
+    def test_where_has_types(self):
+        axes = {"axes": {"params.chunks": [2]}}
+        for text in ('"a" % 2 == 0', '2 % "a" == 0', "schedule % 2 == 0"):
+            self.refused({**axes, "where": [text]}, "/where/0", "needs a number on both sides")
+        for text in ("", "(", "chunks[", "chunks[9]", "{1", "1 ? 2", "()", "a(", '"'):
+            self.file("sweep.json", {"schema": 1, "name": "test", "base": BASE, **axes, "where": [text]})
+            self.assert_refused(["sweep", "sweep.json", "--out", "out"], "/where/0")
+            self.assertNotIn("Assertion", self.sim("sweep", "sweep.json", "--out", "out").stderr)
+        self.refused({**axes, "where": ["1 + " * 10_000 + "1"]}, "/where/0", "characters")
+
     def refused(self, content, *expected):
         self.file("sweep.json", {"schema": 1, "name": "test", "base": BASE, **content})
         self.assert_refused(["sweep", "sweep.json", "--out", "out"], "sweep.json", *expected)
@@ -280,26 +334,3 @@ class SweepMistakes(Sweeping, SimTestCase):
         self.assert_refused([*again, "--resume"], "out/sweep.json", "another sweep")
         (self.folder / "file").touch()
         self.assert_refused(["sweep", "sweep.json", "--out", "file/in"], "file/in", "cannot be created")
-
-    def test_damaged_results(self):
-        self.sweep({"axes": {"params.chunks": [1, 2, 4]}})
-        again = ["sweep", "sweep.json", "--out", "out", "--resume"]
-        for name in ("points.csv", "points.jsonl"):
-            path = self.folder / "out" / name
-            good = path.read_bytes()
-            path.write_bytes(good[:-1])
-            self.assert_refused(again, "out/" + name, "is damaged", f"{len(good)} had been written")
-            path.write_bytes(good[:60] + b"!" + good[61:])
-            self.assert_refused(again, "out/" + name, "is damaged", "not those")
-            path.write_bytes(good)
-        progress = self.folder / "out" / "progress.json"
-        good = progress.read_text(encoding="utf-8")
-        for bad, expected in ((good[:40], "progress.json"), (good.replace('"next": 3', '"next": -3'), "/next"),
-                              (good.replace('"next": 3', '"next": 4'), "'next' is 4 of 3")):
-            self.assertNotEqual(bad, good)
-            progress.write_text(bad, encoding="utf-8")
-            self.assert_refused(again, "progress.json", expected)
-        progress.unlink()
-        self.assert_refused(again, "progress.json", "is missing")
-        progress.write_text(good, encoding="utf-8")
-        self.output(*again)

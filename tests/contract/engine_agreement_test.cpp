@@ -217,7 +217,7 @@ Agreement compare(const TaskGraph& graph, std::span<const Cost> costs, const Res
 
 unsigned random_graphs() {
     const char* given = std::getenv("OVERLAP_RANDOM_GRAPHS");
-    return given == nullptr ? 10000 : static_cast<unsigned>(std::stoul(given));
+    return given == nullptr ? 1000 : static_cast<unsigned>(std::stoul(given));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Did any prediction change? Four numbers a case, approved by a person (scripts/approve).
 #include <catch2/catch.hpp>
 
+#include "sim/core/output_file.hpp"
 #include "sim/run.hpp"
 
 using namespace overlap;

@@ -131,28 +131,74 @@ TEST_CASE("spans are compared task by task, and the first divergence is found") 
 TEST_CASE("claims are judged: met, outside, known gap, gap no more") {
     const TemporaryFolder folder;
     const auto verdict = [&](const std::string& claim) {
-        std::ofstream(folder / "t.json") << R"({"schema": 1, "claims": [)" << claim << "]}";
+        std::ofstream(folder / "t.json") << R"({"schema": 2, "claims": [)" << claim << "]}";
         const Comparison comparison =
             compare({case_of("serial", 8192, 0.10), case_of("shard_p2p", 8192, 0)}, shipped);
         return judge(comparison, folder / "t.json").front();
     };
-    const std::string serial = R"("where": {"schedule": "serial"}, "metric": "mean_abs_pct")";
-    CHECK(!verdict("{" + serial + R"(, "limit": 11, "status": "enforced"})").fails());
-    CHECK(verdict("{" + serial + R"(, "limit": 9, "status": "enforced"})").fails());
-    CHECK(!verdict("{" + serial + R"(, "limit": 9, "status": "known_gap", "reason": "r"})").fails());
-    CHECK(verdict("{" + serial + R"(, "limit": 11, "status": "known_gap", "reason": "r"})").fails());
-    CHECK(!verdict(R"({"metric": "best_within_2pct", "limit": 100, "status": "enforced"})").fails());
+    const std::string serial = R"("where": {"schedule": "serial"}, "metric": "mean_abs_pct")";  // is 10 %
+    const auto standing = [&](const std::string& rest) {
+        return verdict("{" + serial + rest + "}").standing();
+    };
+    const std::string enforced = R"(, "status": "enforced")",
+                      gap = R"(, "status": "known_gap", "reason": "r")";
+    CHECK(standing(R"(, "asked": 11)" + enforced) == Standing::met);
+    CHECK(standing(R"(, "asked": 9)" + enforced) == Standing::outside);
+    CHECK(standing(R"(, "asked": 9, "reached": 10)" + gap) == Standing::known_gap);
+    CHECK(standing(R"(, "asked": 11, "reached": 10)" + gap) == Standing::closed_gap);
+    // A twentieth of 10.5 is 0.525, of 10.6 0.53: 10 is as reached of the one, not of the other.
+    const std::vector<std::pair<std::string, bool>> reached_before{
+        {"9.4", false}, {"9.6", true}, {"10.5", true}, {"10.6", false}};
+    for (const auto& [reached, holds] : reached_before) {
+        const std::string was = R"(, "reached": )" + reached;
+        CHECK((standing(R"(, "asked": 11)" + was + enforced) == Standing::met) == holds);
+        CHECK((standing(R"(, "asked": 9)" + was + gap) == Standing::known_gap) == holds);
+        CHECK(verdict("{" + serial + R"(, "asked": 9)" + was + gap + "}").fails() == !holds);
+    }
+    CHECK(!verdict(R"({"metric": "best_within_2pct", "asked": 100, "status": "enforced"})").fails());
     const auto error = [&](const std::string& claim) { return error_of([&] { verdict(claim); }); };
     CHECK(
         error(
-            R"({"where": {"schedule": "ring"}, "metric": "bias_abs_pct", "limit": 1, "status": "enforced"})")
+            R"({"where": {"schedule": "ring"}, "metric": "bias_abs_pct", "asked": 1, "status": "enforced"})")
             .find("no case has these labels") != std::string::npos);
     CHECK(
         error(
-            R"({"where": {"shedule": "serial"}, "metric": "bias_abs_pct", "limit": 1, "status": "enforced"})")
+            R"({"where": {"shedule": "serial"}, "metric": "bias_abs_pct", "asked": 1, "status": "enforced"})")
             .find("'schedule'") != std::string::npos);
-    CHECK(error("{" + serial + R"(, "limit": 9, "status": "known_gap"})").find("/claims/0") !=
-          std::string::npos);
+    CHECK_THAT(error("{" + serial + R"(, "asked": 9, "reached": 10, "status": "known_gap"})"),
+               Catch::Contains("/claims/0/reason"));
+    CHECK_THAT(error("{" + serial + R"(, "asked": 9, "status": "known_gap", "reason": "r"})"),
+               Catch::Contains("/claims/0/reached"));
+    CHECK_THAT(error("{" + serial + R"(, "limit": 9, "status": "enforced"})"),
+               Catch::Contains("/claims/0/asked"));
+}
+
+TEST_CASE("claims on single tasks are about how long those with spans last") {
+    const TemporaryFolder folder;
+    MeasuredCase one = case_of("shard_direct", 8192, 0);
+    std::vector<Span> spans = predict(resolve(one.config, shipped)).timeline.spans();
+    // Copies took 4/5 of what is predicted, GEMMs exactly that.
+    for (Span& span : spans)
+        if (span.kind == TaskKind::copy) span.end = span.start + 0.8 * (span.end - span.start);
+    one.timeline = Timeline(spans);
+    const Comparison comparison = compare({one, case_of("serial", 8192, 0.3)}, shipped);
+    const auto value = [&](const std::string& where, const std::string& metric) {
+        std::ofstream(folder / "t.json")
+            << R"({"schema": 2, "claims": [{"where": {)" << where << R"(}, "metric": ")" << metric
+            << R"(", "asked": 5, "status": "enforced"}]})";
+        return judge(comparison, folder / "t.json").front();
+    };
+    CHECK(value(R"("task": "copy")", "mean_abs_pct").value == Approx(25));
+    CHECK(value(R"("task": "copy")", "mean_abs_pct").claim == "task=copy mean_abs_pct");
+    CHECK(value(R"("task": "copy", "schedule": "shard_direct")", "bias_abs_pct").value == Approx(25));
+    CHECK(value(R"("task": "gemm")", "p90_abs_pct").value == Approx(0).margin(1e-9));
+    const auto error = [&](const std::string& where, const std::string& metric) {
+        return error_of([&] { value(where, metric); });
+    };
+    CHECK_THAT(error(R"("task": "copy", "schedule": "serial")", "mean_abs_pct"),
+               Catch::Contains("no case has these labels"));  // it has no spans
+    CHECK_THAT(error(R"("task": "copies")", "mean_abs_pct"), Catch::Contains("allowed: gemm, copy"));
+    CHECK_THAT(error(R"("task": "copy")", "mean_regret_pct"), Catch::Contains("no scenario"));
 }
 
 TEST_CASE("a case that can't be predicted is listed, with why") {

@@ -22,11 +22,6 @@ std::string reading(const std::string& text, const std::function<void(ConfigObje
     });
 }
 
-std::string content_of(const std::filesystem::path& path) {
-    std::ifstream in(path);
-    return {std::istreambuf_iterator<char>(in), {}};
-}
-
 }  // namespace
 
 TEST_CASE("a complete object is read without an error") {
@@ -152,24 +147,6 @@ TEST_CASE("a file that cannot be read says why") {
     CHECK_THAT(error_of([&] { read_json_file(folder / "cut.json"); }), Contains("cut.json: not valid JSON"));
     std::ofstream(folder / "good.json") << R"({"a": 1})";
     CHECK(read_json_file(folder / "good.json").at("a") == 1);
-}
-
-TEST_CASE("a written file is whole or not there") {
-    const TemporaryFolder folder;
-    const auto files = [&] {
-        return std::distance(std::filesystem::directory_iterator(folder / ""),
-                             std::filesystem::directory_iterator());
-    };
-    write_file_atomically(folder / "out.txt", "first");
-    write_file_atomically(folder / "out.txt", "second");
-    CHECK(content_of(folder / "out.txt") == "second");
-    CHECK(files() == 1);  // no temporary file is left
-    std::filesystem::create_directory(folder / "taken");
-    CHECK_THAT(error_of([&] { write_file_atomically(folder / "taken", "x"); }),
-               Contains("taken: is a directory"));
-    CHECK_THAT(error_of([&] { write_file_atomically(folder / "no/out.txt", "x"); }),
-               Contains("cannot be written"));
-    CHECK(files() == 2);
 }
 
 TEST_CASE("the nearest name is one that could have been meant") {

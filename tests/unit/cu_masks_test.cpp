@@ -135,6 +135,23 @@ TEST_CASE("a library's kernel is as fast as its channels allow, and holds them")
                Contains("device round has no library measurement of all_reduce with fewer channels than 8"));
 }
 
+TEST_CASE("an all-reduce by fewer channels of RCCL on 8 MI300X is priced as measured") {
+    // 512 MiB, medians of 60, of numbers of channels that the device file does not have: ROCm/tritonBLAS
+    // 3b84da431371 results/rccl_sweep/raw_8192.jsonl.
+    const std::map<int, double> measured_us{{4, 23993.0}, {24, 4831.5}, {48, 3535.9}, {56, 3152.6}};
+    const Machine machine = shipped_machine("mi300x_8");
+    double sum = 0;
+    for (const auto& [channels, us] : measured_us) {
+        const Task task{CollectiveKernelWork{CollectiveKind::all_reduce, Bytes(536870912), channels}};
+        const double predicted =
+            to_microseconds(isolated_time(CostModels().cost(task, machine), machine.resources));
+        INFO(channels << " channels: " << predicted << " us, measured " << us);
+        CHECK(predicted == Approx(us).epsilon(0.051));
+        sum += std::abs(predicted / us - 1);
+    }
+    CHECK(sum / 4 < 0.032);
+}
+
 TEST_CASE("where only the library waits for compute units, GEMMs and collectives claim theirs") {
     const Machine machine = machine_with_library(Residency::tiled);
     const auto claim = [&](const Task& task) { return priced(task, machine).claim; };

@@ -79,7 +79,7 @@ TEST_CASE("impossible values of a device file are errors with their place") {
     CHECK_THAT(reading(with("/hbm_GBps/value", 1e30)), Contains("/hbm_GBps/value: is 1e+30"));
     CHECK_THAT(reading(with("/hbm_GBps/source", "")), Contains("/hbm_GBps/source: is empty"));
     CHECK_THAT(reading(with("/compute_units/value", 304.5)),
-               Contains("/compute_units/value: must be a whole number"));
+               Contains("/compute_units/value: is 304.5, but must be a whole number (304 or 305)"));
     CHECK_THAT(reading(with("/compute_units/value", 0)), Contains("/compute_units/value: is 0"));
     CHECK_THAT(reading(with("/launch/kernel_us/value", -1)), Contains("/launch/kernel_us/value: is -1"));
     CHECK_THAT(reading(with("/dma/peer_engines/value", 0)), Contains("/dma/peer_engines/value: is 0"));
@@ -98,6 +98,38 @@ TEST_CASE("impossible values of a device file are errors with their place") {
     CHECK_THAT(reading(with("/dma/start", 1)), Contains("/dma/start: is an unknown key"));
     CHECK_THAT(reading(with("/schema", 2)), Contains("/schema: is 2"));
     CHECK_THAT(reading(Json::array()), Contains("expected an object"));
+}
+
+TEST_CASE("everything that is wrong with a device file is said at once, in one line") {
+    Json json = good();
+    json.erase("description");
+    json.erase("interference");
+    json["dma"].erase("start_us");
+    json["dma"].erase("completion_us");
+    json["hbm_GBps"]["value"] = -1;
+    json["launch"]["kernel_us"] = 3;
+    json["peak_TFLOPS"]["bf17"] = json["peak_TFLOPS"]["bf16"];
+    json["colour"] = "odd";
+    json["shape"] = "odd";
+    const std::string error = reading(json);
+    INFO(error);
+    CHECK(error.find('\n') == std::string::npos);
+    std::size_t named = 0;
+    for (const std::string problem :
+         {"/description: is missing", "/interference: is missing", "/dma/start_us: is missing",
+          "/dma/completion_us: is missing", "/hbm_GBps/value: is -1",
+          "/launch/kernel_us: is 3, expected an object", "/peak_TFLOPS/bf17: is no data type",
+          "/colour: is an unknown key", "so is 'shape'"}) {
+        CHECK_THAT(error, Contains(problem));
+        ++named;
+    }
+    CHECK(named == 9);
+    // A file says its name once; every required key of an empty one is named.
+    CHECK(error.find("gpu.json") == error.rfind("gpu.json"));
+    CHECK_THAT(reading(Json::object()),
+               Contains("/schema: is missing; /name: is missing; /description: is missing; "
+                        "/compute_units: is missing") &&
+                   Contains("/copy_kernel: is missing; /interference: is missing"));
 }
 
 TEST_CASE("energy may be given: all of it but for data types, none of it negative") {
@@ -175,7 +207,7 @@ TEST_CASE("a library's residency, and its rates with fewer channels") {
     const auto& gather = library.collectives.at(CollectiveKind::all_gather);
     CHECK(gather.bus_by_channels.size() == 2);
     CHECK(to_gigabytes_per_second(gather.bus_by_channels.at(32)) == Approx(206.5));
-    CHECK(library.collectives.at(CollectiveKind::all_reduce).bus_by_channels.empty());
+    CHECK(library.collectives.at(CollectiveKind::all_reduce).bus_by_channels.size() == 3);
 
     const Json rate{{"value", 1}, {"source", "test"}};
     for (const std::string key : {"0", "64", "4x", "-1"})
@@ -217,6 +249,8 @@ TEST_CASE("a calibration has what the device file lacks, and errors name the fil
     CHECK_THAT(reading_with("start_us", {{"start_us", odd}}),
                Contains("fitted.json: /dma/start_us/resid: is an unknown key"));
     const Json other{{"schema", 1}, {"device", "h200"}};
-    CHECK_THAT(error_of([&] { read_device(folder / "gpu.json", {other, "fitted.json"}); }),
+    CHECK_THAT(error_of([&] {
+                   read_device(folder / "gpu.json", {other, "fitted.json"});
+               }),
                Contains("fitted.json: /device: is 'h200', expected 'mi300x'"));
 }

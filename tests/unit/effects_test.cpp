@@ -66,6 +66,26 @@ TEST_CASE("without decomposition a part of a GEMM costs its share of the whole")
     CHECK(alone_us(price_of(copy, effects)) == Approx(6));
 }
 
+TEST_CASE("without decomposition a part of a GEMM that is faster than its share keeps its own cost") {
+    // 101 tiles of 100 rows on 100 units are two waves, of which the second has one tile; 100 of them are
+    // one.
+    const GemmShape two_waves{10'100, 100, 1000}, one_wave{10'000, 100, 1000};
+    TaskGraph graph;
+    graph.add(Task{one_wave});
+    const Workload workload{"", "", pair_of(CollectiveKind::all_gather, Order::collective_first, two_waves)};
+    const auto us = [&](const Effects& effects) {
+        return alone_us(price(graph, workload, machine(), CostModels(), effects).front());
+    };
+    Effects effects;
+    effects.decomposition = false;
+    CHECK(us(Effects()) == Approx(21));
+    CHECK(us(effects) == Approx(21));
+    TaskGraph whole_graph;
+    whole_graph.add(Task{two_waves});
+    const Cost both_waves = price(whole_graph, workload, machine(), CostModels(), effects).front();
+    CHECK(alone_us(both_waves) * 100 / 101 > 22);  // what its share would be
+}
+
 TEST_CASE("without launch no task has a latency") {
     Effects effects;
     effects.launch = false;

@@ -95,6 +95,36 @@ TEST_CASE("two copies share a link by halves, and what is left has it alone") {
     CHECK(result.makespan.si() == Approx(0.4));
 }
 
+TEST_CASE("a simulation that outlasts simulated time is an error, one that ends just before is not") {
+    // Simulated time has 2^63 fs, 9,223 s.
+    const auto chain_of = [](int tasks) {
+        Case chain;
+        for (int i = 0; i < tasks; ++i) chain.add(lasts(4000), {}, compute_stream);
+        return chain;
+    };
+    const std::string engine = any_engine();
+    CHECK(chain_of(2).run(engine).makespan.si() == Approx(8000));
+    CHECK_THAT(error_of([&] { chain_of(3).run(engine); }),
+               Catch::Contains("of gpu 0 goes on beyond the end of simulated time, 9,223 s"));
+    const Case longer = [] {
+        Case one;
+        one.add(lasts(1e9));
+        return one;
+    }();
+    CHECK_THAT(error_of([&] { longer.run(engine); }), Catch::Contains("beyond the end of simulated time"));
+}
+
+TEST_CASE("a task whose share would last beyond simulated time ends when it gets more") {
+    Case both;
+    Cost starved = uses({slow}, 1);
+    starved.demands.front().weight = 1e-7;  // 1 kB/s beside the other: 1e6 s
+    both.add(starved);
+    both.add(uses({slow}, 9));
+    const EngineResult result = both.run("flow");
+    CHECK(end(result, 1) == Approx(0.9));
+    CHECK(end(result, 0) == Approx(1.0));
+}
+
 TEST_CASE("two bottlenecks in series: what one copy cannot use, the other gets") {
     Case three;
     three.add(uses({slow, fast}, 5));

@@ -72,6 +72,46 @@ TEST_CASE("PyTorch profiler: kernels and copies of the GPU of a rank, the rest n
     CHECK(trace.not_mapped.at("Memcpy HtoD (Pinned -> Device)") == 1);
 }
 
+TEST_CASE("PyTorch profiler: a copy between GPUs is of the GPU whose engine does it") {
+    const Samples samples;
+    const auto file = [](int in_device, int to) {
+        return R"json({"traceEvents": [{"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy PtoP (Device -> Device)",
+                       "ts": 4, "dur": 2, "args": {"stream": 14, "fromDevice": 0, "inDevice": )json" +
+               std::to_string(in_device) + R"json(, "toDevice": )json" + std::to_string(to) + "}}]}";
+    };
+    const RecordedTrace pulled = read(samples.write("pull.json", file(1, 1)));
+    REQUIRE(pulled.spans.size() == 1);
+    CHECK(pulled.spans[0].gpu == 1);
+    CHECK(pulled.spans[0].kind == TaskKind::copy);
+    CHECK(pulled.spans[0].track == "stream 14");
+    CHECK(read(samples.write("push.json", file(0, 1))).spans[0].gpu == 0);
+    CHECK(read(samples.write("local.json", file(0, 0))).spans[0].kind == TaskKind::local_copy);
+}
+
+TEST_CASE("recorded PyTorch traces of symmetric memory: copies between GPUs, steps by their launches") {
+    for (int rank = 0; rank < 2; ++rank) {
+        const RecordedTrace trace = read(source_folder / "traces" / "h200_2" / "profiler_symm_mem" /
+                                         ("rank" + std::to_string(rank) + ".json"));
+        CHECK(trace.own_clock);
+        REQUIRE(trace.not_mapped.size() == 1);
+        CHECK(trace.not_mapped.begin()->first.find("barrier_kernel") != std::string::npos);
+        std::map<std::pair<std::int64_t, TaskKind>, int> seen;
+        for (const RecordedSpan& span : trace.spans) {
+            CHECK(span.gpu == rank);
+            if (!span.step) continue;
+            ++seen[{*span.step, span.kind}];
+            if (span.kind == TaskKind::copy)  // 67.1 MB in 184 us: 365 GB/s
+                CHECK(static_cast<double>(span.end_ns - span.start_ns) == Approx(182e3).epsilon(0.02));
+        }
+        REQUIRE(seen.size() == 4 * 3);
+        for (std::int64_t step = 2; step <= 5; ++step) {
+            CHECK(seen.at({step, TaskKind::gemm}) == 2);
+            CHECK(seen.at({step, TaskKind::copy}) == 1);
+            CHECK(seen.at({step, TaskKind::local_copy}) == 2);
+        }
+    }
+}
+
 TEST_CASE("recorded PyTorch traces of two and four ranks: three times all-gather, then GEMM") {
     // The last all-gather in us, and how far ranks are from it. GEMM: 344 GFLOP at some 800
     // TFLOP/s, as cuBLASLt takes alone (traces/h200_4/microbench: 426 us).
@@ -181,6 +221,113 @@ TEST_CASE("Nsight Systems: the tables of CUDA activity") {
           }).find("has no CUDA activity") != std::string::npos);
 }
 
+namespace {
+
+/// A Nsight Systems database with one kernel.
+std::string one_kernel(const std::string& values) {
+    return "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT); INSERT INTO StringIds VALUES "
+           "(1, 'gemm');"
+           "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, "
+           "streamId "
+           "INTEGER, demangledName INTEGER); INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (" +
+           values + ", 7, 1);";
+}
+
+/// A PyTorch trace with one kernel.
+std::string one_event(const std::string& base, const std::string& times, const std::string& device) {
+    return R"({"baseTimeNanoseconds": )" + base +
+           R"(, "traceEvents": [{"ph": "i"}, {"ph": "X", "cat": "kernel", "name": "gemm", )" + times +
+           R"(, "args": {"device": )" + device + R"(, "stream": 7}}]})";
+}
+
+}  // namespace
+
+TEST_CASE("spans that can't be are refused in every format, with file and place") {
+    const Samples samples;
+    const auto has = [](const std::string& error, const std::string& part) {
+        INFO(error);
+        return error.find(part) != std::string::npos && error.find('\n') == std::string::npos;
+    };
+    int number = 0;
+    const auto nsight = [&](const std::string& values) {
+        const auto path = samples.database(std::to_string(number++) + ".sqlite", one_kernel(values));
+        return error_of([&] { read(path); });
+    };
+    CHECK(nsight("5, 9, 0").empty());
+    CHECK(has(nsight("5, 9, -3"), "CUPTI_ACTIVITY_KIND_KERNEL row 1: is on GPU -3, expected 0 to 4095"));
+    CHECK(has(nsight("5, 9, 2147483647"), "row 1: is on GPU 2147483647"));
+    CHECK(has(nsight("5, 9, 4294967296"), "row 1: is on GPU 4294967296"));
+    CHECK(has(nsight("9, 5, 0"), "row 1: ends before it starts"));
+    CHECK(has(nsight("5, 9223372036854775807, 0"), "row 1: runs from 5 to 9223372036854775807 ns"));
+    CHECK(has(nsight("-5, 9, 0"), "row 1: runs from -5"));
+    CHECK(has(nsight("5, 9, 'x'"), "row 1: deviceId is no whole number"));
+    CHECK(has(nsight("NULL, 9, 0"), "row 1: start is no whole number"));
+
+    const auto error = [&](const std::string& name, const std::string& text) {
+        return error_of([&] { read(samples.write(name, text)); });
+    };
+    const std::string times = R"("ts": 5, "dur": 1)", second = "a.json: /traceEvents/1";
+    CHECK(error("a.json", one_event("0", times, "0")).empty());
+    CHECK(has(error("a.json", one_event("9223372036854775807", times, "0")), "a.json: /baseTimeNanoseconds"));
+    CHECK(has(error("a.json", one_event("4000000000000000000", times, "0")),
+              second + ": runs from 40000000000"));
+    CHECK(has(error("a.json", one_event("0", R"("ts": 9.2e15, "dur": 1)", "0")), second + "/ts"));
+    CHECK(has(error("a.json", one_event("0", R"("ts": 5, "dur": 1e300)", "0")), second + "/dur"));
+    CHECK(has(error("a.json", one_event("0", R"("ts": 5, "dur": -1)", "0")), second + "/dur"));
+    CHECK(has(error("a.json", one_event("0", times, "-3")), second + "/args/device"));
+    CHECK(has(error("a.json", one_event("0", times, "2147483647")), second + "/args/device"));
+
+    const auto csv = [&](const std::string& row) {
+        return error("a.csv",
+                     "Kind,Kernel_Name,Agent_Id,Queue_Id,Start_Timestamp,End_Timestamp\nK,gemm," + row);
+    };
+    CHECK(csv("4,1,1,2\n").empty());
+    CHECK(has(csv("4294967296,1,1,2\n"), "a.csv:2: is on GPU 4294967296"));
+    CHECK(has(csv("4,1,1,9223372036854775807\n"), "a.csv:2: runs from 1 to"));
+    CHECK(has(csv("4,1,3,2\n"), "a.csv:2: ends before it starts"));
+
+    const auto rocprof = [&](const std::string& start, const std::string& agent) {
+        return error("b.json", R"({"rocprofiler-sdk-tool": [{"agents": [{"id": {"handle": 1}, "type": 1},
+            {"id": {"handle": 22}, "type": 2}], "kernel_symbols": [{"kernel_id": 5, "formatted_kernel_name":
+            "Cijk_A"}], "buffer_records": {"kernel_dispatch": [{"end_timestamp": 9, "start_timestamp": )" +
+                                   start + R"(, "dispatch_info": {"agent_id": {"handle": )" + agent +
+                                   R"(}, "queue_id": {"handle": 3}, "kernel_id": 5}}]}}]})");
+    };
+    const std::string record = "/rocprofiler-sdk-tool/0/buffer_records/kernel_dispatch/0";
+    CHECK(rocprof("5", "22").empty());
+    CHECK(has(rocprof("10", "22"), record + ": ends before it starts"));
+    CHECK(has(rocprof("5", "1"), record + "/dispatch_info/agent_id: is no agent of type 2"));
+    CHECK(has(rocprof("5", "33"), record + "/dispatch_info/agent_id: is no agent of type 2"));
+
+    const auto own = [&](const std::string& gpu, const std::string& end) {
+        return error("c.json",
+                     R"({"schema": 1, "system": "x", "spans": [{"name": "g", "kind": "gemm", "gpu": )" + gpu +
+                         R"(, "stream": "s", "start_us": 1, "end_us": )" + end + "}]}");
+    };
+    CHECK(own("0", "2").empty());
+    CHECK(has(own("0", "1e300"), "c.json: /spans/0/end_us"));
+    CHECK(has(own("4096", "2"), "c.json: /spans/0/gpu"));
+}
+
+TEST_CASE("ranks are a GPU each, and each is there once") {
+    const Samples samples;
+    const auto rank = [&](const std::string& name, const std::string& number, const std::string& device) {
+        return samples.write(name,
+                             R"({"distributedInfo": {"rank": )" + number + R"(}, "traceEvents": [)" +
+                                 R"({"ph": "X", "cat": "kernel", "name": "gemm", "ts": 1, "dur": 1, )" +
+                                 R"("args": {"device": 5, "stream": 7}}, {"ph": "X", "cat": "kernel", )" +
+                                 R"("name": "gemm", "ts": 3, "dur": 1, "args": {"device": )" + device +
+                                 R"(, "stream": 7}}]})");
+    };
+    const RecordedTrace three = read(rank("a.json", "3", "5"));
+    CHECK(three.spans.at(1).gpu == 3);
+    CHECK(error_of([&] { read(rank("b.json", "3", "6")); }).find("/traceEvents/1/args/device: is 6") !=
+          std::string::npos);
+    CHECK(error_of([&] {
+              timeline({three, three});
+          }).find("GPU 3 is in two of the files") != std::string::npos);
+}
+
 TEST_CASE("a trace that can't be read is one line with file and place") {
     const Samples samples;
     const auto error = [&](const std::string& name, const std::string& text) {
@@ -193,6 +340,12 @@ TEST_CASE("a trace that can't be read is one line with file and place") {
               .find("a.csv:2: Agent_Id is 'x'") != std::string::npos);
     CHECK(error("b.csv", "Kind,Kernel_Name,Agent_Id,Queue_Id,Start_Timestamp,End_Timestamp\nK,gemm,1,1,3,2\n")
               .find("b.csv:2: ends before it starts") != std::string::npos);
-    CHECK(error("c.csv", "a,b\n1,2\n").find("is neither a kernel trace") != std::string::npos);
+    CHECK(error("c.csv", "a,b\n1,2\n").find("is of no known trace format") != std::string::npos);
+    const auto as_csv = [&] {
+        find_trace_importer("", "rocprof_csv").make()->read(samples.write("c.csv", "a,b\n"));
+    };
+    CHECK(error_of(as_csv).find("is neither a kernel trace") != std::string::npos);
+    CHECK(error("config.json", R"({"model_type": "llama"})").find("is the config of a Hugging Face model") !=
+          std::string::npos);
     CHECK(error_of([] { find_trace_importer("x.json", "kinetto"); }).find("'kineto'") != std::string::npos);
 }

@@ -37,7 +37,8 @@ json load(const fs::path& file) {
 
 std::vector<fs::path> files_in(const std::string& folder) {
     std::vector<fs::path> files;
-    for (const auto& entry : fs::directory_iterator(kConfigs / folder)) files.push_back(entry.path());
+    for (const auto& entry : fs::directory_iterator(kConfigs / folder))
+        if (entry.path().filename() != "README.md") files.push_back(entry.path());
     std::sort(files.begin(), files.end());
     return files;
 }

@@ -64,6 +64,18 @@ const std::vector<Point> few{{"g10", "ring", "8", "dma", 150, 100, 0, 0, 0, ""},
 
 }  // namespace
 
+TEST_CASE("names that begin with nan or inf are no numbers") {
+    std::vector<Point> points;
+    for (const std::string name :
+         {"nano", "g2", "infiniband", "10x", "NaN", "-inf", "2x", "-1", ".5", "inf", "-"})
+        points.push_back({name, "ring", "8", "dma", 150, 100, 0, 0, 0, ""});
+    // Numbers by size, then texts as strverscmp sorts them: '-' is before letters, capitals before small
+    // ones.
+    CHECK(read(points).dimension("workload")->values == std::vector<std::string>{"-1", ".5", "2x", "10x", "-",
+                                                                                 "-inf", "NaN", "g2", "inf",
+                                                                                 "infiniband", "nano"});
+}
+
 TEST_CASE("a sweep is read by columns, values in their natural order") {
     const SweepPoints points = read(few);
     CHECK(points.read == 7);
@@ -146,6 +158,40 @@ TEST_CASE("of more points than can be shown, the best of each group are kept") {
     CHECK(to_html(read(few), "0").find("this page holds only") == std::string::npos);
 }
 
+TEST_CASE("scenarios are named by all that axes name, and no two columns have one label") {
+    // Three what-ifs change together, two of which have the same last part; m goes with the workload.
+    const TemporaryFolder folder;
+    std::ofstream(folder / "sweep.json")
+        << R"({"schema": 1, "name": "names", "version": "0", "points": 4, "axes": [
+        {"fields": ["what_if.topology.fabric.0.bandwidth_GBps", "what_if.topology.fabric.1.bandwidth_GBps",
+                    "what_if.device.dma.engine_GBps"], "values": []}, {"fields": ["workload"], "values": []},
+        {"fields": ["params.chunks"], "values": []}]})";
+    std::ofstream csv(folder / "points.csv");
+    csv << "point,workload,m,schedule,chunks,what_if.topology.fabric.0.bandwidth_GBps,"
+           "what_if.topology.fabric.1.bandwidth_GBps,what_if.device.dma.engine_GBps";
+    for (const Metric& metric : sweep_metrics) csv << ',' << metric.name;
+    csv << ",error\n";
+    int point = 0;
+    for (const std::string what_ifs : {"1x,1x,1x", "2x,4x,8x"})
+        for (const std::string workload : {"g2,1024", "g3,2048"}) {
+            csv << point << "," << workload << ",serial," << 2 + point << "," << what_ifs;
+            for (std::size_t i = 0; i < column::count; ++i) csv << ",1";
+            csv << ",\n";
+            ++point;
+        }
+    csv.close();
+    const SweepPoints points = read_sweep(folder / "");
+    CHECK(points.dimension("what_if.topology.fabric.0.bandwidth_GBps")->label == "0.bandwidth_GBps");
+    CHECK(points.dimension("what_if.topology.fabric.1.bandwidth_GBps")->label == "1.bandwidth_GBps");
+    CHECK(points.dimension("what_if.device.dma.engine_GBps")->label == "engine_GBps");
+    CHECK(points.scenarios ==
+          std::vector<std::string>{"g2, 0.bandwidth_GBps 1x, 1.bandwidth_GBps 1x, engine_GBps 1x",
+                                   "g3, 0.bandwidth_GBps 1x, 1.bandwidth_GBps 1x, engine_GBps 1x",
+                                   "g2, 0.bandwidth_GBps 2x, 1.bandwidth_GBps 4x, engine_GBps 8x",
+                                   "g3, 0.bandwidth_GBps 2x, 1.bandwidth_GBps 4x, engine_GBps 8x"});
+    CHECK(choice_of(points, 1) == "chunks 3");  // the only schedule is no choice
+}
+
 TEST_CASE("plots of a sweep name what there is") {
     const SweepPoints points = read(few);
     SweepPlot map, misspelt, elsewhere;
@@ -158,5 +204,5 @@ TEST_CASE("plots of a sweep name what there is") {
                Catch::Contains("'makespan [us]'") && Catch::Contains("'chunks'"));
     CHECK_THAT(error_of([&] { to_gnuplot(points, misspelt); }), Catch::Contains("'chunks'"));
     CHECK_THAT(error_of([&] { to_gnuplot(points, elsewhere); }), Catch::Contains("g2"));
-    CHECK(gnuplot_quoted("it's") == "'it''s'");
+    CHECK(gnuplot_quoted("it's") == "'it’s'");
 }

@@ -54,13 +54,13 @@ TEST_CASE("progress says how much is done, how fast, and what is left", "[sweep]
     std::ostringstream out;
     ProgressLine line(out, true, 100, 1100);
     std::this_thread::sleep_for(std::chrono::milliseconds(250));
-    line.show(600, 580, 3);
+    line.show(600, "580 points, 3 failed");
     // 500 steps in at least 0.25 s; the same again is left.
     CHECK_THAT(out.str(), Catch::Contains("600 of 1100  580 points, 3 failed") && Catch::Contains("/s  ") &&
                               Catch::EndsWith(" s left") && Catch::Contains("55 %"));
     out.str("");
-    line.show(601, 581, 3);  // too soon to be drawn
+    line.show(601, "581 points");  // too soon to be drawn
     CHECK(out.str().empty());
-    ProgressLine(out, false, 0, 10).show(5, 5, 0);
+    ProgressLine(out, false, 0, 10).show(5, "points");
     CHECK(out.str().empty());
 }

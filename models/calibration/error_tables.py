@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Tables of errors for README.md, from the shipped calibrations (run it from the root of the repository).
+
+error_tables.py public    one line for each fit to a public table of GEMMs: how far kernels of 20 us and more are off
+error_tables.py DEVICE    one line for each class of DEVICE's measurements, held out in folds by family
+error_tables.py --json    provenance of every fit of GEMMs, by device and type
+"""
+import json
+import pathlib
+import sys
+
+FOLDER = pathlib.Path("configs/calibrations")
+
+
+def row(*cells):
+    return "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def heading(*cells):
+    return [row(*cells), "|" + "---|" * len(cells)]
+
+
+def percent(provenance, key):
+    return f"{provenance[key]:.1f}" if key in provenance else ""
+
+
+def public_row(device, dtype, of, provenance):
+    return row(device, dtype, of, provenance["rows_held_out"], provenance["families_held_out"],
+               percent(provenance, "mean_error_fitted_pct"),
+               percent(provenance, "mean_error_held_out_pct"), percent(provenance, "p90_error_held_out_pct"),
+               percent(provenance, "mean_error_cross_validated_pct"), percent(provenance, "p90_error_cross_validated_pct"))
+
+
+def public():
+    lines = heading("device", "type", "kernels of", "rows held out", "families", "fitted, mean %", "held out, mean %", "p90 %",
+                    "four folds, mean %", "p90 %")
+    for path in sorted(FOLDER.glob("*.json")):
+        calibration = json.loads(path.read_text(encoding="utf-8"))
+        for dtype, group in calibration["gemm"].items():
+            provenance = group["provenance"]
+            if "rows_held_out" not in provenance:
+                continue
+            known = provenance.get("library_known")
+            lines.append(public_row(path.stem, dtype, "a mix of libraries" if known else "one library", provenance))
+            if known:
+                lines.append(public_row(path.stem, dtype, "a library that is known", {**provenance, **known}))
+        for library, types in calibration.get("gemm_libraries", {}).items():
+            for dtype, group in types.items():
+                lines.append(public_row(path.stem, dtype, library, group["provenance"]))
+    return lines
+
+
+def fits(calibration):
+    """(name, provenance) of every fit that has classes."""
+    for dtype, group in calibration["gemm"].items():
+        yield f"GEMMs, {dtype}", group["provenance"]
+    for group in calibration.values():
+        if isinstance(group, dict) and "provenance" in group:
+            yield from ((name, one) for name, one in group["provenance"].items() if isinstance(one, dict))
+
+
+def measured(device):
+    lines = heading("fit", "class", "n", "fitted, mean %", "held out, mean %", "p90 %", "bias %")
+    calibration = json.loads((FOLDER / f"{device}.json").read_text(encoding="utf-8"))
+    for name, provenance in fits(calibration):
+        for label, errors in provenance.get("classes", {}).items():
+            shown = "… " + label.strip() if label.startswith(" ") else label
+            lines.append(row(name, shown, errors["count"], percent(errors, "mean_error_fitted_pct"),
+                             percent(errors, "mean_error_held_out_pct"), percent(errors, "p90_error_held_out_pct"),
+                             percent(errors, "bias_held_out_pct")))
+            name = ""
+    return lines
+
+
+def as_json():
+    gemms = {path.stem: json.loads(path.read_text(encoding="utf-8"))["gemm"] for path in FOLDER.glob("*.json")}
+    return [json.dumps({device: {dtype: group["provenance"] for dtype, group in types.items()} for device, types in gemms.items()})]
+
+
+if __name__ == "__main__":
+    what = sys.argv[1]
+    print("\n".join(public() if what == "public" else as_json() if what == "--json" else measured(what)))

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "sim/core/config_reader.hpp"
+
+namespace overlap {
+
+/// A variable of the environment; none where it is not set. Throws UserError, which names it, unless it is a
+/// number in `range`.
+std::optional<double> number_from_environment(const std::string& name, Range range);
+
+}  // namespace overlap

@@ -1,0 +1,71 @@
+#include "sim/core/file_kind.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace overlap {
+namespace {
+
+struct Known {
+    FileKind kind;
+    const char* name;
+    const char* use;
+    std::vector<std::vector<const char*>> keys;  ///< a file of this kind has all keys of one of the lists
+};
+
+// The first that fits counts.
+const std::array<Known, 12>& known_kinds() {
+    using enum FileKind;
+    static const std::array<Known, 12> kinds{{
+        {chrome_trace,
+         "a Chrome trace, as torch.profiler writes",
+         "sim import FILE --scenario CONFIG --out CASE.json makes a measured case of it",
+         {{"traceEvents"}}},
+        {rocprof_trace,
+         "a trace of rocprofv3",
+         "sim import FILE --scenario CONFIG --out CASE.json makes a measured case of it",
+         {{"rocprofiler-sdk-tool"}}},
+        {model_config,
+         "the config of a Hugging Face model",
+         "sim takes the model's GEMMs one at a time: --gemm MxNxK, or a workload file",
+         {{"model_type"}, {"architectures"}, {"hidden_size", "num_hidden_layers"}}},
+        {experiment, "a published experiment", "see sim reproduce", {{"cases", "scenarios", "variants"}}},
+        {tolerances, "a file of claims", "sim compare CASES --tolerances FILE takes it", {{"claims"}}},
+        {result, "a result of sim", "its 'config' is a run config", {{"config", "makespan_us"}}},
+        {measured_case,
+         "a measured case",
+         "sim compare FILE takes it",
+         {{"system", "scenario"}, {"system", "spans"}}},
+        {sweep, "a sweep", "sim sweep FILE --out DIR runs it", {{"axes"}, {"zipped"}, {"points"}}},
+        {topology,
+         "a topology",
+         "--topology FILE takes it",
+         {{"device", "fabric"}, {"device", "gpus_per_node"}}},
+        {device, "a device", "a topology file names it", {{"compute_units", "hbm_GBps"}}},
+        {run_config, "a run config", "sim --config FILE runs it", {{"schedule"}, {"topology"}}},
+        {workload, "a workload", "--workload FILE takes it", {{"gemm", "collective"}, {"operators"}}},
+    }};
+    return kinds;
+}
+
+bool fits(const Known& kind, const Json& json) {
+    return std::any_of(kind.keys.begin(), kind.keys.end(), [&](const std::vector<const char*>& keys) {
+        return std::all_of(keys.begin(), keys.end(), [&](const char* key) { return json.contains(key); });
+    });
+}
+
+}  // namespace
+
+void require_kind(const Json& json, const std::string& file, FileKind expected) {
+    const auto& kinds = known_kinds();
+    const auto wanted =
+        std::find_if(kinds.begin(), kinds.end(), [&](const Known& known) { return known.kind == expected; });
+    if (!json.is_object() || fits(*wanted, json)) return;
+    const auto found =
+        std::find_if(kinds.begin(), kinds.end(), [&](const Known& known) { return fits(known, json); });
+    if (found != kinds.end())
+        throw UserError(file + ": is " + found->name + ", expected " + wanted->name + " (" + found->use +
+                        ")");
+}
+
+}  // namespace overlap

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <atomic>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/engine/engine.hpp"
+
+namespace overlap {
+
+/// How far a simulation is: known to the parent process, too.
+struct SimgridReached {
+    std::atomic<double> clock{0};  ///< simulated, in seconds
+    std::atomic<std::size_t> ended{0};
+    std::atomic<TaskId> latest{0};  ///< task whose body was begun or resumed last
+};
+
+/// One simulation by SimGrid. Contract: the only one of its process, whose clock it leaves advanced. Throws what
+/// SimGrid throws where its solver gives up.
+std::vector<TaskTimes> simulate_by_simgrid(const TaskGraph& graph, std::span<const Cost> costs,
+                                           const ResourceTable& resources, std::uint64_t seed,
+                                           const std::string& solver, SimgridReached& reached);
+
+}  // namespace overlap

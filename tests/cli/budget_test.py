@@ -1,0 +1,133 @@
+"""What is refused before work, what is said of it, and what is shown while it lasts."""
+import json
+import os
+import pty
+import re
+import resource
+import subprocess
+import time
+
+from sim_case import PAIR, SMALL, SimTestCase
+
+LARGE = ["--topology", "mi300x_1024_rail", "--schedule", "hetero_fused_1d", "--set", "chunks=4"]
+
+
+class Budget(SimTestCase):
+    def run_with(self, variables, *args):
+        environment = {key: value for key, value in os.environ.items() if key != "OVERLAP_CONFIGS"}
+        return subprocess.run([os.environ["SIM"], *args], cwd=self.folder, env={**environment, **variables},
+                              input="", capture_output=True, encoding="utf-8", timeout=60)
+
+    def refused_with(self, variables, args, *expected):
+        done = self.run_with(variables, *args)
+        with self.subTest(args=args):
+            self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+            self.assertRegex(done.stderr, r"\Asim: [^\n]+\n\Z")
+            for text in expected:
+                self.assertIn(text, done.stderr)
+
+    def test_dry_run_says_what_a_run_takes_and_builds_nothing(self):
+        graph = json.loads(self.output(*LARGE, "--dry-run"))["graph"]
+        self.assertEqual(graph["tasks"], 1024 * (4 * 1023 + 1 + 2 * 4))
+        self.assertGreater(graph["memory_MB"], 5000)
+        self.assertGreater(graph["wall_s"], 5)
+        self.assertGreater(graph["simulations_at_most"], 3)
+        little = self.run_with({"OVERLAP_MEMORY_GB": "2"}, *LARGE, "--dry-run")
+        self.assertIn("2.0 GB are available", json.loads(little.stdout)["graph"]["refused"])
+        self.assertNotIn("refused", json.loads(self.output(*PAIR, "--dry-run"))["graph"])
+
+    def test_what_takes_more_memory_than_there_is_is_refused_at_once(self):
+        little = {"OVERLAP_MEMORY_GB": "2"}
+        begun = time.monotonic()
+        self.refused_with(little, LARGE, "tasks take about", "2.0 GB are available", "--allow-large")
+        self.refused_with(little, [*LARGE, "--graph", "graph.json"], "2.0 GB are available")
+        self.assertLess(time.monotonic() - begun, 20)
+        tiny = {"OVERLAP_MEMORY_GB": "0.05"}
+        self.refused_with(tiny, PAIR, "50 MB are available")
+        self.assertEqual(self.run_with(tiny, *PAIR, "--allow-large").returncode, 0)
+        self.refused_with({"OVERLAP_MEMORY_GB": "much"}, PAIR, "OVERLAP_MEMORY_GB is 'much'")
+
+    def test_a_line_of_a_batch_and_a_point_of_a_sweep_that_take_too_much_say_so(self):
+        large = {**SMALL, "topology": "mi300x_1024_rail", "params": {"chunks": 4}}
+        self.file("batch.jsonl", json.dumps(large) + "\n" + json.dumps(SMALL) + "\n")
+        done = self.run_with({"OVERLAP_MEMORY_GB": "2"}, "batch", "batch.jsonl")
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("GB are available", lines[0]["error"])
+        self.assertGreater(lines[1]["makespan_us"], 0)
+
+    def test_a_mesh_of_2048_gpus_is_described_at_once(self):
+        mesh = {"schema": 1, "name": "mesh", "description": "", "device": "mi300x", "nodes": 1, "gpus_per_node": 2048,
+                "fabric": [{"type": "full_mesh", "bandwidth_GBps": {"value": 46.5, "source": "test"},
+                            "latency_us": {"value": 1, "source": "test"}}]}
+        self.file("mesh.json", mesh)
+        # Ten seconds of a core, where a search for routes from each GPU took 90 and more.
+        done = subprocess.run([os.environ["SIM"], "--topology", "mesh.json", "--schedule", "shard_direct", "--gemm",
+                               "65536x1024x1024", "--dry-run"], cwd=self.folder, capture_output=True, encoding="utf-8",
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (45, 45)), timeout=280)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(json.loads(done.stdout)["graph"]["tasks"], 2048 * (2047 + 2048))
+        self.file("mesh.json", {**mesh, "gpus_per_node": 4096})
+        self.refused_with({"OVERLAP_MEMORY_GB": "2"}, ["--topology", "mesh.json", "--schedule", "serial", "--dry-run"],
+                          "16773120 links", "2.0 GB are available")
+
+    def test_a_file_that_never_ends_or_never_begins_is_refused(self):
+        os.mkfifo(self.folder / "pipe")
+        for name in ("/dev/zero", "pipe"):
+            for args in (["--topology", name, "--schedule", "serial"], ["--config", name], ["sweep", name],
+                         ["import", name, "--out", "out"], ["compare", name], [*PAIR, "--workload", name]):
+                self.refused_with({}, args, name, "device, a pipe or a socket")
+        self.file("large.json", "[" + "0," * 2_000_000 + "0]")
+        self.refused_with({"OVERLAP_MEMORY_GB": "0.01"}, ["--config", "large.json"], "large.json", "10 MB are available")
+
+    def test_sixty_thousand_operators_are_read_in_linear_time(self):
+        operators = [{"name": f"op{i}", "type": "memory_bound", "read_bytes": 1e6, "write_bytes": 1e6,
+                      **({"needs": [f"op{i - 1}"]} if i else {})} for i in range(60_000)]
+        self.file("long.json", {"schema": 1, "name": "long", "operators": operators})
+        graph = json.loads(self.output("--topology", "mi300x_8", "--schedule", "concurrent", "--workload", "long.json",
+                                       "--dry-run"))["graph"]
+        self.assertEqual((graph["tasks"], graph["edges"]), (8 * 60_000, 8 * 59_999))
+
+    def test_a_simulation_by_simgrid_is_ended_at_its_limit(self):
+        args = ["--topology", "mi300x_8", "--schedule", "hetero_fused_1d", "--engine", "simgrid"]
+        self.refused_with({"OVERLAP_SIMGRID_SECONDS": "0.01"}, args, "engine simgrid: not done after 0.01 s",
+                          "tasks had ended", "solver bmf", "OVERLAP_SIMGRID_SECONDS")
+        self.refused_with({"OVERLAP_SIMGRID_SECONDS": "never"}, args, "OVERLAP_SIMGRID_SECONDS is 'never'")
+        self.assertIn("OVERLAP_SIMGRID_SECONDS", self.output("--help"))
+
+
+class Progress(SimTestCase):
+    def on_terminal(self, *args, seconds=60):
+        """What is written to a standard error that is a terminal, until the program ends or `seconds` are over."""
+        leader, follower = pty.openpty()
+        with subprocess.Popen([os.environ["SIM"], *args], cwd=self.folder, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL, stderr=follower) as process:
+            os.close(follower)
+            text, end = b"", time.monotonic() + seconds
+            try:
+                while time.monotonic() < end and not re.search(rb"left|so far", text):
+                    text += os.read(leader, 4096)
+            except OSError:  # the program has ended
+                pass
+            os.close(leader)
+            process.kill()
+        return text.decode()
+
+    def test_many_seeds(self):
+        text = self.on_terminal("--topology", "h200_4", "--schedule", "hetero_fused_1d", "--set", "transfer=push",
+                                "--seeds", "100000")
+        self.assertRegex(text, r"\d+ % +\d+ of 1000001  simulations")
+
+    def test_advice(self):
+        text = self.on_terminal("advise", "--topology", "h200_8", "--gemm", "8192x8192x8192", "--seeds", "10000")
+        self.assertRegex(text, r"\d+ of \d+  candidates")
+
+    def test_a_constraint_that_never_holds(self):
+        axes = {f"workload.gemm.{d}": {"from": 1024, "to": 1323, "by": 1} for d in "mnk"}
+        self.file("never.json", {"schema": 1, "name": "never", "base": {"topology": "h200_4", "schedule": "serial"},
+                                 "axes": axes, "where": ["gpus > 4"]})
+        text = self.on_terminal("sweep", "never.json", "--out", "out")
+        self.assertRegex(text, r"\d+ of 27000000  combinations looked at, none allowed")
+
+    def test_what_is_done_at_once_shows_nothing(self):
+        self.assertEqual(self.on_terminal(*PAIR, "--gemm", "4096x1024x2048"), "")

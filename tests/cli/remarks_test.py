@@ -1,0 +1,49 @@
+"""What a run says beside its numbers: whose GEMMs are priced, and which change of a what-if is not what it seems."""
+import json
+
+from sim_case import SimTestCase
+
+RUN = ["--topology", "mi300x_8", "--schedule", "serial", "--gemm", "8192x8192x8192"]
+
+
+class Remarks(SimTestCase):
+    def test_the_library_of_gemms_is_in_every_form_of_output(self):
+        library = "Composable Kernel, block-scaled (aiter)"
+        shape = ["--gemm", "8192x8192x8192", "--dtype", "fp8"]
+        run = ["--topology", "mi355x_8", "--schedule", "serial", *shape]
+        self.assertEqual(self.result(*run)["gemm_library"], library)
+        self.assertIn("GEMMs      priced as kernels of " + library, self.output(*run))
+        self.assertIn("gemm_library    " + library, self.output("cost", "--device", "mi355x", *shape))
+        cost = self.result("cost", "--device", "mi355x", *shape)
+        self.assertEqual(cost["gemm_library"], library)
+        self.file("t.csv", "m,n,k,dtype\n64,64,64,fp8\n64,64,64,bf16\n")
+        rows = self.result("cost", "--device", "mi355x", "--from", "t.csv")
+        self.assertEqual(rows[0]["gemm_library"], library)
+        self.assertIn("mix of", rows[1]["gemm_library"])
+        self.assertIn('/gemm/fp8/library = "' + library + '"', self.output("explain", "mi355x"))
+        roofline = self.result(*run, "--cost-model", "gemm_roofline")
+        self.assertIsNone(roofline["gemm_library"])
+        config = json.dumps({"topology": "mi355x_8", "schedule": "serial", "workload": "llama3_70b_mlp_layer"})
+        self.assertIn("mix of", json.loads(self.output("batch", "-", stdin=config))["gemm_library"])
+
+    def test_a_what_if_that_misleads_is_told_in_text_json_and_on_standard_error(self):
+        for change, expected in [("device.peak_TFLOPS.bf16=2x", "is information only"),
+                                 ("device.copy_kernel.launch_us=3x", "changes nothing in this run's makespan"),
+                                 ("device.dma.engine_GBps=2", 'did you mean "2x"?'),
+                                 ("device.compute_units=365", "does not change device.gemm.bf16.compute_units = 304")]:
+            with self.subTest(change=change):
+                done = self.sim(*RUN, "--what-if", change, "--format", "json")
+                self.assertEqual(done.returncode, 0)
+                notes = json.loads(done.stdout)["notes"]
+                self.assertIn(expected, notes[0])
+                self.assertEqual(len(done.stderr.splitlines()), len(notes))
+                self.assertIn(notes[0], done.stderr)
+                text = self.sim(*RUN, "--what-if", change).stdout
+                self.assertIn("note       what-if " + change, text)
+        self.assertEqual(self.result(*RUN)["notes"], [])
+        self.assertEqual(self.result(*RUN, "--what-if", "topology.fabric.0.bandwidth_GBps=2x")["notes"], [])
+
+    def test_fractions_of_counts_are_refused(self):
+        for key in ("device.compute_units", "device.gemm.bf16.compute_units"):
+            self.assert_refused([*RUN, "--what-if", key + "=1.2x"], "compute_units/value: is 364.8",
+                                "must be a whole number (364 or 365)")

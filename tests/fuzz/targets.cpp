@@ -1,0 +1,175 @@
+#include "tests/fuzz/targets.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <map>
+
+#include "models/calibration/gemm_table.hpp"
+#include "models/calibration/measurement_file.hpp"
+#include "sim/advise/scenario_table.hpp"
+#include "sim/compare/measured_case.hpp"
+#include "sim/core/csv_table.hpp"
+#include "sim/core/timeline_json.hpp"
+#include "sim/importers/trace_importer.hpp"
+#include "sim/reproduce/published_experiment.hpp"
+#include "sim/sweep/expressions.hpp"
+#include "tests/fuzz/sweep_files.hpp"
+#include "tests/test_support.hpp"
+
+namespace overlap::fuzz {
+namespace {
+
+using test::shipped;
+using test::source_folder;
+using Path = std::filesystem::path;
+
+/// A shipped device or calibration file, read once; none where nothing of that name is shipped.
+const ConfigFile* shipped_file(const std::string& kind, const std::string& name) {
+    static std::map<std::string, std::optional<ConfigFile>> files;
+    std::optional<ConfigFile>& file = files[kind + '/' + name];
+    const std::vector<std::string> names = shipped.names(kind);
+    if (!file && std::find(names.begin(), names.end(), name) != names.end())
+        file = read_config_file(source_folder / "configs" / kind / (name + ".json"));
+    return file ? &*file : nullptr;
+}
+
+void read_run(const Path& path) {
+    static Resolver resolver(shipped);
+    resolver.resolve(read_run_config(read_json_file(path), path.string())).config().dump();
+}
+
+void read_topology_file(const Path& path) {
+    const Path configs = source_folder / "configs";
+    const Topology topology =
+        read_topology(read_machine_files(path, configs / "devices", configs / "calibrations"));
+    const int last = topology.gpus() - 1;
+    for (const auto& [src, dst] : {std::pair(0, last), {last, 0}, {0, last / 2}})
+        if (src != dst) topology.route(src, dst);
+}
+
+void read_device_file(const Path& path) {
+    const ConfigFile device = read_config_file(path);
+    read_device(device, shipped_file("calibrations", device.view().text("name")));
+}
+
+void read_calibration(const Path& path) {
+    const ConfigFile calibration = read_config_file(path);
+    read_gemm_calibration(calibration);
+    read_gemm_times(calibration);
+    if (const ConfigFile* device = shipped_file("devices", calibration.view().text("device")))
+        read_device(*device, &calibration);
+}
+
+void read_workload_file(const Path& path) {
+    const ConfigFile file = read_config_file(path);
+    to_json(read_workload(file.view())).dump();
+}
+
+void read_sweep_file(const Path& path) {
+    const DesignSpace space(path, shipped);
+    space.resolved().dump();
+    Expressions constraints = space.constraints();
+    for (std::uint64_t number = 0; number < std::min<std::uint64_t>(space.size(), 4); ++number)
+        space.point(number, constraints);
+}
+
+void read_experiment_file(const Path& path) {
+    read_experiment(path, shipped);
+}
+
+void read_case(const Path& path) {
+    read_measured_cases(std::vector{path.string()});
+}
+
+/// What a command would print; names from traces and tables may hold any bytes.
+void print(const Json& json) {
+    json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// As `sim import` does; `format` is a name of trace_importers().
+template <const char* format>
+void read_trace(const Path& path) {
+    const RecordedTrace trace = find_trace_importer(path, format).make()->read(path);
+    const Timeline timeline = timeline_of(std::vector{trace});
+    print({{"spans", spans_json(timeline)}, {"not_mapped", trace.not_mapped}});
+}
+constexpr char kineto[] = "kineto", rocprof_csv[] = "rocprof_csv", rocprof_json[] = "rocprof_json",
+               nsight[] = "nsight", own[] = "own";
+
+void read_table(const Path& path) {
+    const CsvTable table = read_csv_table(path);
+    for (std::size_t row = 0; row < table.rows(); ++row) print(table.row_as_json(row));
+    read_gemm_table(path, {});
+}
+
+void read_advice(const Path& path) {
+    read_scenario_table(path);
+}
+
+void read_microbenchmark(const Path& path) {
+    read_measurements(path).date();
+}
+
+/// One expression a line, of names as a sweep has them.
+void evaluate(const Path& path) {
+    const Json values{{"gemm.m", 4096}, {"gpus", 8},    {"chunks", 2.5},
+                      {"agent", "cu"},  {"dry", false}, {"what_if.device.dma.peer_engines", 0}};
+    std::vector<std::string> names, lines;
+    for (const auto& item : values.items()) names.push_back(item.key());
+    std::ifstream in(path);
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    Expressions expressions(lines, names, "expressions");
+    if (!lines.empty()) expressions.number(0, values);
+    expressions.all_hold(values);
+}
+
+}  // namespace
+
+const std::vector<Target>& targets() {
+    static const std::vector<Target> all{
+        {"run_config", "run.json", read_run},
+        {"topology", "topology.json", read_topology_file},
+        {"device", "device.json", read_device_file},
+        {"calibration", "calibration.json", read_calibration},
+        {"workload", "workload.json", read_workload_file},
+        {"sweep", "sweep.json", read_sweep_file},
+        {"experiment", "experiment.json", read_experiment_file},
+        {"measured_case", "case.json", read_case},
+        {"kineto", "trace.json", read_trace<kineto>},
+        {"rocprof_json", "trace.json", read_trace<rocprof_json>},
+        {"rocprof_csv", "trace.csv", read_trace<rocprof_csv>},
+        {"nsight", "trace.sqlite", read_trace<nsight>},
+        {"own_trace", "trace.json", read_trace<own>},
+        {"csv_table", "table.csv", read_table},
+        {"scenario_table", "advice.csv", read_advice},
+        {"microbenchmark", "gemm.jsonl", read_microbenchmark},
+        {"expressions", "where.txt", evaluate},
+        {"resume", "sweep.txt", resume_sweep, sweep_folders},
+        {"report", "sweep.txt", report_sweep, sweep_folders},
+    };
+    return all;
+}
+
+const Target& find_target(const std::string& name) {
+    std::vector<std::string> names;
+    for (const Target& target : targets()) {
+        if (target.name == name) return target;
+        names.push_back(target.name);
+    }
+    throw UserError("target '" + name + "' is not known" + suggestion(name, names));
+}
+
+std::optional<std::string> refusal(const Target& target, std::string_view input) {
+    static const test::TemporaryFolder folder;
+    const Path file = folder / target.file;
+    std::ofstream(file, std::ios::binary).write(input.data(), static_cast<std::streamsize>(input.size()));
+    try {
+        target.read(file);
+    } catch (const UserError& refused) {
+        return refused.what();
+    }
+    return std::nullopt;
+}
+
+}  // namespace overlap::fuzz

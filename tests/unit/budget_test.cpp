@@ -1,0 +1,115 @@
+// Are runs that take more than there is refused before work, by estimates that hold?
+#include "sim/budget.hpp"
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <fstream>
+
+#include "sim/core/available_memory.hpp"
+#include "sim/core/environment.hpp"
+#include "sim/run.hpp"
+#include "tests/test_support.hpp"
+
+using namespace overlap;
+using namespace overlap::test;
+using Catch::Contains;
+
+namespace {
+
+/// A variable of the environment while it lives.
+class Environment {
+public:
+    Environment(const char* name, const std::string& value) : name_(name) { setenv(name, value.c_str(), 1); }
+    ~Environment() { unsetenv(name_); }
+    Environment(const Environment&) = delete;
+    Environment& operator=(const Environment&) = delete;
+
+private:
+    const char* name_;
+};
+
+RunConfig config_of(const std::string& topology, const std::string& schedule,
+                    const Json& params = Json::object()) {
+    return read_run_config({{"topology", topology},
+                            {"schedule", schedule},
+                            {"params", params},
+                            {"workload",
+                             {{"collective", "all_gather"},
+                              {"gemm", {{"m", 65536}, {"n", 1024}, {"k", 1024}, {"dtype", "bf16"}}}}}},
+                           "x.json");
+}
+
+/// Peak of this process's resident set.
+double peak_bytes() {
+    std::ifstream in("/proc/self/status");
+    for (std::string key, rest; in >> key && std::getline(in, rest);)
+        if (key == "VmHWM:") return std::stod(rest) * 1024;
+    return 0;
+}
+
+}  // namespace
+
+TEST_CASE("a run that takes more memory than there is is refused, unless told otherwise", "[budget]") {
+    const Environment limit("OVERLAP_MEMORY_GB", "1");
+    RunConfig config = config_of("mi300x_1024_rail", "hetero_fused_1d", {{"chunks", 4}});
+    CHECK_THAT(error_of([&] { resolve(config, shipped); }),
+               Contains("simulations of 4199424 tasks take about") &&  // 1024 · (4 · 1023 + 1 + 2 · 4)
+                   Contains("1.0 GB are available") && Contains("--allow-large"));
+    config.allow_large = true;
+    CHECK(budget_of(resolve(config, shipped)).memory > gigabytes(5));
+    CHECK(error_of([&] { resolve(config_of("h200_4", "hetero_fused_1d"), shipped); }) == "");
+    const Environment less("OVERLAP_MEMORY_GB", "0.001");
+    CHECK_THAT(error_of([&] { resolve(config_of("h200_4", "hetero_fused_1d"), shipped); }),
+               Contains("1 MB are available"));
+}
+
+TEST_CASE("runs that share the memory have their part of it each", "[budget]") {
+    const Environment limit("OVERLAP_MEMORY_GB", "0.5");
+    const RunConfig config = config_of("h200_4", "hetero_fused_1d");
+    CHECK(error_of([&] { Resolver(shipped, 1).resolve(config); }) == "");
+    CHECK_THAT(error_of([&] { Resolver(shipped, 100).resolve(config); }), Contains("5 MB are available"));
+}
+
+TEST_CASE("the memory of a run is no more than estimated, and no less than a third", "[budget]") {
+    const Scenario scenario =
+        resolve(config_of("mi300x_1024_rail", "hierarchical_chunked", {{"chunks", 2}}), shipped);
+    const RunBudget budget = budget_of(scenario);
+    REQUIRE(budget.graph.tasks > 200'000);
+    run(scenario, {false, nullptr});
+#ifdef __SANITIZE_ADDRESS__
+    const double shadow = 2;  // what ASan keeps beside each allocation and after it was freed
+#else
+    const double shadow = 1;
+#endif
+    const double peak = peak_bytes();
+    CHECK(peak <= shadow * budget.memory.si());
+    CHECK(peak >= budget.memory.si() / 3);
+}
+
+TEST_CASE("no more simulations are run than were estimated, and most of those", "[budget]") {
+    for (const char* topology : {"mi300x_8", "h200_4"})
+        for (const Json& params : {Json{{"transfer", "pull"}}, Json{{"transfer", "push"}}, Json{{"agent", "cu"}}})
+        for (const char* schedule : {"hetero_fused_1d", "serial", "ring_chunked"}) {
+            Scenario scenario = resolve(config_of(topology, schedule, params), shipped);
+            std::atomic<int> simulated{0};
+            scenario.simulated = [&simulated] { ++simulated; };
+            run(scenario, {false, nullptr});
+            INFO(topology << " " << schedule << " " << params.dump());
+            CHECK(simulated <= budget_of(scenario).simulations);
+            CHECK(simulated >= budget_of(scenario).simulations / 2);
+        }
+}
+
+TEST_CASE("numbers of the environment are checked", "[budget]") {
+    const Environment bad("OVERLAP_MEMORY_GB", "lots");
+    CHECK_THAT(error_of([] { available_memory(); }),
+               Contains("OVERLAP_MEMORY_GB is 'lots', expected a number"));
+    const Environment negative("OVERLAP_MEMORY_GB", "-1");
+    CHECK_THAT(error_of([] { available_memory(); }), Contains("is '-1'"));
+    const Environment given("OVERLAP_MEMORY_GB", "2.5");
+    CHECK(available_memory() == gigabytes(2.5));
+    CHECK(memory_text(gigabytes(2.5)) == "2.5 GB");
+    CHECK(memory_text(gigabytes(0.32)) == "320 MB");
+    CHECK_FALSE(number_from_environment("OVERLAP_NOT_SET", {0, 1}));
+}

@@ -1,0 +1,169 @@
+// Does a reader learn whose GEMMs are priced, and which change of a what-if is not what it seems?
+#include "sim/remarks.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "models/cost_model_registry.hpp"
+#include "models/gemm_libraries.hpp"
+#include "sim/run.hpp"
+#include "tests/test_support.hpp"
+
+using namespace overlap;
+using namespace overlap::test;
+using Catch::Contains;
+using Catch::Equals;
+
+namespace {
+
+RunConfig config_of(const Json& what_if, const std::string& topology = "mi300x_8",
+                    const std::string& dtype = "bf16") {
+    return read_run_config({{"topology", topology},
+                            {"schedule", "serial"},
+                            {"workload",
+                             {{"collective", "all_gather"},
+                              {"gemm", {{"m", 8192}, {"n", 8192}, {"k", 8192}, {"dtype", dtype}}}}},
+                            {"what_if", what_if}},
+                           "x.json");
+}
+
+Remarks remarks_of(const RunConfig& config) {
+    const Scenario scenario = resolve(config, shipped);
+    return Remarker(shipped).on(config, scenario, predict(scenario).makespan);
+}
+
+std::vector<std::string> notes_of(const Json& what_if) {
+    return remarks_of(config_of(what_if)).notes;
+}
+
+/// The only note on one change.
+std::string note_of(const std::string& key, const Json& value) {
+    const std::vector<std::string> notes = notes_of({{key, value}});
+    return notes.size() == 1 ? notes[0] : std::to_string(notes.size()) + " notes";
+}
+
+}  // namespace
+
+TEST_CASE("a value that no price reads says so, and which one is read") {
+    CHECK_THAT(note_of("device.peak_TFLOPS.bf16", "2x"),
+               Equals("what-if device.peak_TFLOPS.bf16=2x: is information only, no price reads it; rates of "
+                      "GEMMs are device.gemm.TYPE.peak_TFLOPS, but by cost model gemm_roofline"));
+    CHECK_THAT(note_of("device.hbm_peak_GBps", "2x"),
+               Contains("no price reads it") && Contains("device.hbm_GBps"));
+    CHECK_THAT(note_of("device.peak_clock_GHz", "2x"), Contains("no price reads it"));
+    CHECK_THAT(note_of("device.board_power_W", 1000), Contains("no price reads it"));
+    RunConfig roofline = config_of({{"device.peak_TFLOPS.bf16", "2x"}});
+    roofline.cost_models = {"gemm_roofline"};
+    CHECK(remarks_of(roofline).notes.empty());
+}
+
+TEST_CASE("values that are called information change no run") {
+    for (const std::string key : {"device.peak_clock_GHz", "device.peak_TFLOPS.bf16", "device.hbm_peak_GBps",
+                                  "device.board_power_W", "device.hbm_capacity_GB"}) {
+        for (const std::string topology : {"mi300x_8", "h200_4"}) {
+            INFO(key << " on " << topology);
+            const auto makespan = [&](const Json& what_if) {
+                return predict(resolve(config_of(what_if, topology), shipped)).makespan;
+            };
+            CHECK(makespan({{key, "2x"}}) == makespan(Json::object()));
+        }
+    }
+}
+
+TEST_CASE("a change without effect on the makespan says so, one with an effect says nothing") {
+    CHECK_THAT(note_of("device.copy_kernel.launch_us", "3x"),
+               Equals("what-if device.copy_kernel.launch_us=3x: changes nothing in this run's makespan"));
+    CHECK(notes_of({{"topology.fabric.0.bandwidth_GBps", "2x"}, {"device.gemm.bf16.peak_TFLOPS", "2x"}})
+              .empty());
+    CHECK(notes_of(Json::object()).empty());
+    // Of two changes the one without effect is named.
+    const auto notes =
+        notes_of({{"topology.fabric.0.bandwidth_GBps", "2x"}, {"device.copy_kernel.launch_us", "3x"}});
+    REQUIRE(notes.size() == 1);
+    CHECK_THAT(notes[0], Contains("device.copy_kernel.launch_us"));
+}
+
+TEST_CASE("a number far from the file's may have been meant as a factor") {
+    const auto notes = notes_of({{"device.dma.engine_GBps", 2}});
+    REQUIRE(notes.size() == 1);
+    CHECK_THAT(notes[0], Contains("what-if device.dma.engine_GBps=2: the file says ") &&
+                             Contains("more than 10 times off; did you mean \"2x\"?"));
+    const auto noted = [](const Json& before, const Json& given) {
+        return !notes_of_changes({{"device.dma.x", given, before, given.is_string() ? Json(before) : given}},
+                                 Json::object(), Json::object(), {}, false)
+                    .empty();
+    };
+    CHECK(noted(50, 4.9));
+    CHECK_FALSE(noted(50, 5));  // exactly ten times
+    CHECK(noted(50, 501));
+    CHECK_FALSE(noted(50, 500));
+    CHECK_FALSE(noted(50, "0.01x"));
+    CHECK_FALSE(noted(50, 0));  // switched off
+    CHECK_FALSE(noted(0, 5));
+    CHECK_FALSE(noted(1, 16));  // 16 times 1 is 16
+    CHECK_FALSE(noted("fifo", "round_robin"));
+}
+
+TEST_CASE("compute units of a device and of its fitted GEMMs are two values, and one of them stays") {
+    const auto more = notes_of({{"device.compute_units", 380}});
+    REQUIRE_FALSE(more.empty());
+    CHECK_THAT(more[0], Equals("what-if device.compute_units=380: does not change "
+                               "device.gemm.bf16.compute_units = 304.0"));
+    const auto fitted = notes_of({{"device.gemm.bf16.compute_units", "1.25x"}});
+    REQUIRE_FALSE(fitted.empty());
+    CHECK_THAT(fitted[0], Contains("does not change device.compute_units = 304, "
+                                   "device.gemm.bf16.peak_TFLOPS = "));
+    for (const std::string& note : notes_of({{"device.compute_units", "1.25x"},
+                                             {"device.gemm.bf16.compute_units", "1.25x"},
+                                             {"device.gemm.bf16.peak_TFLOPS", "1.25x"}}))
+        CHECK_THAT(note, !Contains("does not change"));
+}
+
+TEST_CASE("a GEMM whose parameters have more units than the device takes what its estimate says") {
+    const Scenario scenario = resolve(config_of({{"device.gemm.bf16.compute_units", "1.25x"}}), shipped);
+    const Cost cost =
+        CostModels().cost(Task{GemmShape{8192, 8192, 8192}, 0, compute_stream}, *scenario.machine);
+    CHECK(isolated_body(cost, scenario.machine->resources).si() == Approx(cost.body.si()));
+}
+
+TEST_CASE("counts refuse fractions, and say which whole numbers are near") {
+    for (const std::string key : {"device.compute_units", "device.gemm.bf16.compute_units"})
+        CHECK_THAT(error_of([&] {
+                       resolve(config_of({{key, "1.2x"}}), shipped);
+                   }),
+                   Contains("compute_units/value: is 364.8, but must be a whole number (364 or 365)"));
+    CHECK_THAT(error_of([&] {
+                   resolve(config_of({{"device.gemm.bf16.k_step", 63.5}}), shipped);
+               }),
+               Contains("must be a whole number (63 or 64)"));
+}
+
+TEST_CASE("a run says whose kernels its GEMMs are priced as") {
+    CHECK_THAT(remarks_of(config_of(Json::object(), "mi355x_8", "fp8")).gemm_library,
+               Contains("Composable Kernel"));
+    CHECK_THAT(remarks_of(config_of(Json::object(), "mi355x_8", "bf16")).gemm_library, Contains("mix of"));
+    CHECK(remarks_of(config_of({{"device.gemm_library", "asm"}}, "mi355x_8")).gemm_library == "asm (aiter)");
+    CHECK_THAT(remarks_of(config_of({{"device.gemm_library", "asm"}}, "mi355x_8", "fp8")).gemm_library,
+               Contains("Composable Kernel"));  // asm is known for bf16 alone
+    CHECK_THAT(remarks_of(config_of(Json::object(), "h200_4")).gemm_library, Contains("cuBLASLt"));
+    RunConfig roofline = config_of(Json::object());
+    roofline.cost_models = {"gemm_roofline"};
+    CHECK(remarks_of(roofline).gemm_library.empty());
+}
+
+TEST_CASE("every shipped calibration says whose kernels were timed, for every type and library") {
+    std::size_t groups = 0;
+    for (const std::string& device : shipped.names("calibrations")) {
+        const ConfigFile file = read_config_file(shipped.find("calibrations", device));
+        const auto check = [&](const Json& types) {
+            for (const auto& [type, group] : types.items()) {
+                INFO(device << " " << type);
+                CHECK(group.value("library", "") != "");
+                ++groups;
+            }
+        };
+        check(file.json.at("gemm"));
+        if (file.json.contains("gemm_libraries"))
+            for (const auto& item : file.json.at("gemm_libraries").items()) check(item.value());
+    }
+    CHECK(groups >= 20);
+}
