@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "sim/topology/device.hpp"
+
 namespace overlap {
 
 std::map<std::string, GemmLibrary> read_gemm_libraries(const ConfigFile& file) {
@@ -38,6 +40,26 @@ std::optional<std::string> library_of_gemms(const ConfigFile& file, DType dtype)
     if (chosen != mixed_libraries)
         if (auto own = named_in(Json::json_pointer("/gemm_libraries") / chosen)) return own;
     return named_in(Json::json_pointer("/gemm"));
+}
+
+std::map<DType, GemmParameters> read_gemm_calibration(const std::filesystem::path& path) {
+    return read_gemm_calibration(read_config_file(path));
+}
+
+std::map<DType, GemmParameters> read_gemm_calibration(const ConfigFile& file) {
+    ConfigObject config = file.view();
+    config.integer("schema", 1, 1);
+    config.text("device");
+    for (const std::string& group : calibrated_groups)  // of the device, read with its file
+        if (config.has(group)) config.raw(group);
+    if (config.has("measured_gemms")) config.raw("measured_gemms");   // read_gemm_times reads it
+    for (const std::string key : {"gemm_library", "gemm_libraries"})  // choose_gemm_library reads them
+        if (config.has(key)) config.raw(key);
+    ConfigObject gemm = config.object("gemm");
+    auto result = read_gemm_parameters(gemm);
+    config.finish();
+    choose_gemm_library(file, result);
+    return result;
 }
 
 }  // namespace overlap

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 
 #include "models/gemm_parameters.hpp"
+#include "sim/core/what_if.hpp"
 
 namespace overlap {
 
@@ -25,5 +27,10 @@ void choose_gemm_library(const ConfigFile& file, std::map<DType, GemmParameters>
 /// Whose kernels the prices of a type's GEMMs are of: `library` of the group that is taken, as above. None
 /// where the calibration does not say.
 std::optional<std::string> library_of_gemms(const ConfigFile& file, DType dtype);
+
+/// The GEMM parameters of a whole calibration {"schema": 1, "device": …, "gemm": …}, of the chosen library. Throws
+/// UserError on anything unknown, missing or out of range.
+std::map<DType, GemmParameters> read_gemm_calibration(const std::filesystem::path& path);
+std::map<DType, GemmParameters> read_gemm_calibration(const ConfigFile& file);
 
 }  // namespace overlap

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "models/gemm_parameters.hpp"
-#include "models/heuristic/overlap_gemm.hpp"
+#include "models/overlap_gemm.hpp"
 #include "sim/core/operators.hpp"
 #include "sim/core/units.hpp"
 
@@ -33,7 +33,7 @@ struct GemmEstimate {
 /// Like a library's heuristic, takes the fastest of the calibrated macro-tiles and of split-K 1…16:
 ///   tile     = 2·tm·tn·⌈K/s⌉·stride / (peak/units · efficiency) + tile_fixed + tile_epilogue · tm·tn/128²
 ///   stride   = 1 + stride_loss · kB of K, where rows of A and B are multiples of 512 B (see
-///   heuristic/overlap_gemm.hpp) compute  = tile · (full waves + tail_floor + (1 − tail_floor)·f), f the
+///   overlap_gemm.hpp) compute  = tile · (full waves + tail_floor + (1 − tail_floor)·f), f the
 ///   filled share of the last wave memory   = (A + B + C + re-reads·miss) / rate, the rate limited by HBM and
 ///   by the units that are active body     = (compute^p + memory^p)^(1/p) + split-K reduction body    *= 1 +
 ///   sustained_slowdown · t/(t + sustained_time), t = max(body, busy): the power cap
@@ -63,7 +63,7 @@ struct GemmEstimate {
 GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& parameters, Seconds busy = {},
                            int units = 0);
 
-/// The parameters as the formulas take them: plain SI numbers (models/heuristic/overlap_gemm.hpp).
+/// The parameters as the formulas take them: plain SI numbers (models/overlap_gemm.hpp).
 overlap_advice::GemmConstants to_constants(const GemmParameters& parameters);
 
 }  // namespace overlap

@@ -4,8 +4,7 @@
 #include <array>
 #include <charconv>
 
-#include "models/gemm_libraries.hpp"
-#include "models/heuristic/overlap_gemm.hpp"
+#include "models/overlap_gemm.hpp"
 #include "sim/core/whole_number.hpp"
 #include "sim/topology/device.hpp"
 
@@ -112,26 +111,6 @@ std::map<DType, GemmParameters> read_gemm_parameters(ConfigObject& gemm) {
     }
     if (result.empty()) gemm.fail("", "is empty, expected at least one data type");
     gemm.finish();
-    return result;
-}
-
-std::map<DType, GemmParameters> read_gemm_calibration(const std::filesystem::path& path) {
-    return read_gemm_calibration(read_config_file(path));
-}
-
-std::map<DType, GemmParameters> read_gemm_calibration(const ConfigFile& file) {
-    ConfigObject config = file.view();
-    config.integer("schema", 1, 1);
-    config.text("device");
-    for (const std::string& group : calibrated_groups)  // of the device, read with its file
-        if (config.has(group)) config.raw(group);
-    if (config.has("measured_gemms")) config.raw("measured_gemms");   // read_gemm_times reads it
-    for (const std::string key : {"gemm_library", "gemm_libraries"})  // choose_gemm_library reads them
-        if (config.has(key)) config.raw(key);
-    ConfigObject gemm = config.object("gemm");
-    auto result = read_gemm_parameters(gemm);
-    config.finish();
-    choose_gemm_library(file, result);
     return result;
 }
 

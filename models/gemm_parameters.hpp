@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <span>
 #include <string>
@@ -10,7 +9,6 @@
 #include "sim/core/config_reader.hpp"
 #include "sim/core/dtype.hpp"
 #include "sim/core/units.hpp"
-#include "sim/core/what_if.hpp"
 
 namespace overlap {
 
@@ -67,8 +65,5 @@ std::string tile_key(const GemmTile& tile);
 /// The `gemm` group of a calibration: {"bf16": {"provenance": {…}, "launch_us": {"value", "standard_error",
 /// "source"}, …, "tiles": {"256x128": {…}}}}. Throws UserError on anything unknown, missing or out of range.
 std::map<DType, GemmParameters> read_gemm_parameters(ConfigObject& gemm);
-/// The same from a whole file {"schema": 1, "device": …, "gemm": …}.
-std::map<DType, GemmParameters> read_gemm_calibration(const std::filesystem::path& path);
-std::map<DType, GemmParameters> read_gemm_calibration(const ConfigFile& file);
 
 }  // namespace overlap

@@ -6,7 +6,7 @@
 #include <iostream>
 #include <new>
 
-#include "sim/cli.hpp"
+#include "sim/commands/cli.hpp"
 #include "sim/core/allocation.hpp"
 #include "sim/core/failure.hpp"
 

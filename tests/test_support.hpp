@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "models/cost_model.hpp"
-#include "sim/config_folder.hpp"
+#include "sim/run/config_folder.hpp"
 #include "sim/workload/workload.hpp"
 
 namespace overlap::test {

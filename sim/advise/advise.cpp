@@ -151,9 +151,8 @@ SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std
     std::string refusal;
     advice.ranked = ranked(scenario, allowed, told, &refusal);
     if (advice.ranked.empty()) throw UserError("no schedule serves this scenario: " + refusal);
-    const bool nothing_cut = std::all_of(advice.ranked.begin(), advice.ranked.end(), [](const auto& one) {
-        return one.candidate.schedule == "serial";
-    });
+    const bool nothing_cut = std::all_of(advice.ranked.begin(), advice.ranked.end(),
+                                         [](const auto& one) { return one.candidate.schedule == "serial"; });
     if (nothing_cut && !refusal.empty()) throw UserError(refusal);  // fewer rows than GPUs, say
 
     // Candidates that were not asked for, but are compared with.

@@ -34,8 +34,8 @@ struct SimulatedAdvice {
     std::vector<RankedCandidate> ranked;  ///< the fastest first; equal ones in the order of candidates_for
     AdviceBaseline baseline;
     std::vector<RunResult> best;  ///< the first of `ranked`, in full; serial and speed-up are the baseline's
-    std::optional<RankedCandidate> shard_level;  ///< the fastest of its kind, where allowed
-    std::optional<HeuristicAdvice> heuristic;    ///< of any kernels
+    std::optional<RankedCandidate> shard_level;        ///< the fastest of its kind, where allowed
+    std::optional<HeuristicAdvice> heuristic;          ///< of any kernels
     std::optional<HeuristicAdvice> heuristic_library;  ///< of library kernels: flag_gated is not among them
     /// Largest difference of a loss between the best and the next schedule that is another one, and the loss.
     std::string deciding_loss;

@@ -1,5 +1,5 @@
 #include "sim/advise/advise.hpp"
-#include "sim/report/report.hpp"
+#include "sim/report/run/report.hpp"
 #include "sim/report/text_format.hpp"
 
 namespace overlap {
@@ -16,8 +16,8 @@ Json json_of(const RankedCandidate& one, const AdviceBaseline& baseline, Json re
 std::string baseline_line(const AdviceBaseline& baseline, const TimeScale& scale) {
     return "speed-up over " + baseline.serial.candidate.label() + ", " +
            scale.format(baseline.serial.makespan) + " " + scale.unit() +
-           ": the fastest execution without overlap" +
-           (baseline.allowed ? "" : " (--agent leaves it out)") + "\n";
+           ": the fastest execution without overlap" + (baseline.allowed ? "" : " (--agent leaves it out)") +
+           "\n";
 }
 
 std::string gain_line(const std::string& name, const std::optional<RankedCandidate>& other, Seconds best,

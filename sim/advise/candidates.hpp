@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/run.hpp"
+#include "sim/run/run.hpp"
 
 namespace overlap {
 
@@ -16,7 +16,8 @@ struct Candidate {
     std::string agent;     ///< dma or cu
     std::string transfer;  ///< pull or push
     std::string gemm;      ///< ring_chunked: grain of its GEMMs; else empty
-    bool library = false;  ///< whole collectives by the vendor's library (algorithm=library), on compute units
+    bool library =
+        false;  ///< whole collectives by the vendor's library (algorithm=library), on compute units
 
     /// The "params" of a run config.
     Json params() const;

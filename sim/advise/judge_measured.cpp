@@ -1,6 +1,7 @@
 #include "sim/advise/advise.hpp"
 #include "sim/compare/compare_cases.hpp"
 #include "sim/report/text_format.hpp"
+#include "sim/run/resolver.hpp"
 
 #include <map>
 

@@ -6,7 +6,8 @@
 #include "models/gemm_model.hpp"
 #include "models/gpu_spread.hpp"
 #include "models/streaming.hpp"
-#include "sim/run.hpp"
+#include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
 
 namespace overlap {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "models/heuristic/overlap_features.hpp"
-#include "sim/config_folder.hpp"
+#include "sim/run/config_folder.hpp"
 #include "sim/workload/workload.hpp"
 
 namespace overlap {

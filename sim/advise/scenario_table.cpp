@@ -10,6 +10,7 @@
 
 #include "sim/core/csv_table.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/run/resolver.hpp"
 
 namespace overlap {
 namespace {

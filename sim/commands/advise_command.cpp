@@ -7,6 +7,7 @@
 #include "sim/commands/workload_flags.hpp"
 #include "sim/core/output_file.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/run/resolver.hpp"
 
 namespace overlap {
 namespace {

@@ -5,9 +5,10 @@
 #include "sim/commands/commands.hpp"
 #include "sim/core/failure.hpp"
 #include "sim/core/shown.hpp"
-#include "sim/remarks.hpp"
-#include "sim/report/report.hpp"
-#include "sim/run.hpp"
+#include "sim/report/run/report.hpp"
+#include "sim/run/remarks.hpp"
+#include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
 
 namespace overlap {
 namespace {
@@ -44,8 +45,7 @@ void execute(const std::string& file) {
     for (std::string line; std::getline(in, line);) {
         ++number;
         if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-        const Json result =
-            answer(line, file + " line " + std::to_string(number), resolver, remarker, ours);
+        const Json result = answer(line, file + " line " + std::to_string(number), resolver, remarker, ours);
         ++answered;
         bad += result.contains("error");
         print(json_text(result) + "\n");

@@ -6,16 +6,17 @@
 #include <set>
 #include <sstream>
 
-#include "models/calibration/gemm_calibration.hpp"
-#include "models/calibration/gemm_json.hpp"
-#include "models/calibration/gemm_times_json.hpp"
-#include "models/calibration/measured_calibration.hpp"
-#include "sim/calibration/device_problems.hpp"
+#include "models/calibration/fits/gemm_calibration.hpp"
+#include "models/calibration/fits/gemm_json.hpp"
+#include "models/calibration/fits/measured_calibration.hpp"
+#include "models/calibration/measurements/gemm_times_json.hpp"
+#include "models/calibration/problems/device_problems.hpp"
+#include "models/gemm_libraries.hpp"
 #include "sim/commands/calibration_plots.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/folders.hpp"
-#include "sim/config_folder.hpp"
 #include "sim/report/gnuplot.hpp"
+#include "sim/run/config_folder.hpp"
 
 namespace overlap {
 namespace {

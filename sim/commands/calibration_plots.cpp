@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "sim/report/gnuplot.hpp"
+#include "sim/report/plot.hpp"
 
 namespace overlap {
 namespace {

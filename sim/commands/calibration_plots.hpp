@@ -2,9 +2,9 @@
 
 #include <filesystem>
 
-#include "models/calibration/fit_device.hpp"
-#include "models/calibration/gemm_calibration.hpp"
-#include "models/calibration/measured_calibration.hpp"
+#include "models/calibration/fits/fit_device.hpp"
+#include "models/calibration/fits/gemm_calibration.hpp"
+#include "models/calibration/fits/measured_calibration.hpp"
 
 namespace overlap {
 

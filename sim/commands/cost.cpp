@@ -13,8 +13,8 @@
 #include "sim/commands/sizes.hpp"
 #include "sim/core/csv_table.hpp"
 #include "sim/core/shown.hpp"
-#include "sim/remarks.hpp"
-#include "sim/run.hpp"
+#include "sim/run/remarks.hpp"
+#include "sim/run/run.hpp"
 
 namespace overlap {
 namespace {

@@ -12,7 +12,8 @@
 #include "sim/core/shown.hpp"
 #include "sim/core/timeline_json.hpp"
 #include "sim/importers/iterations.hpp"
-#include "sim/run.hpp"
+#include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
 
 namespace overlap {
 namespace {

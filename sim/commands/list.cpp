@@ -6,8 +6,8 @@
 #include "sim/collectives/collective_algorithm.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/core/shown.hpp"
-#include "sim/effects.hpp"
-#include "sim/run.hpp"
+#include "sim/run/effects.hpp"
+#include "sim/run/run.hpp"
 
 namespace overlap {
 namespace {

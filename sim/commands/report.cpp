@@ -4,8 +4,8 @@
 #include "sim/commands/folders.hpp"
 #include "sim/core/config_reader.hpp"
 #include "sim/core/output_file.hpp"
-#include "sim/report/sweep_plots.hpp"
-#include "sim/report/sweep_report.hpp"
+#include "sim/report/sweep/sweep_plots.hpp"
+#include "sim/report/sweep/sweep_report.hpp"
 
 namespace overlap {
 namespace {

@@ -1,10 +1,10 @@
-#include "sim/run.hpp"
+#include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
 
 #include <spdlog/spdlog.h>
 #include <iostream>
 #include <memory>
 
-#include "sim/budget.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/graph_export.hpp"
 #include "sim/commands/progress_reporter.hpp"
@@ -14,8 +14,9 @@
 #include "sim/core/output_file.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/engine/simgrid_limit.hpp"
-#include "sim/remarks.hpp"
-#include "sim/report/report.hpp"
+#include "sim/report/run/report.hpp"
+#include "sim/run/budget.hpp"
+#include "sim/run/remarks.hpp"
 
 namespace overlap {
 namespace {
@@ -144,7 +145,8 @@ void add_run_command(CLI::App& app) {
     flags->workload.add_to(app);
     app.add_option("--config", flags->config, "Run config (JSON file); flags override it");
     app.add_option("--engine", flags->engine,
-                   "Simulation engine; default " + default_engine + ". A simulation by simgrid is ended after " +
+                   "Simulation engine; default " + default_engine +
+                       ". A simulation by simgrid is ended after " +
                        std::to_string(static_cast<int>(default_simgrid_seconds)) +
                        " s, or OVERLAP_SIMGRID_SECONDS in the environment");
     app.add_option(

@@ -10,6 +10,7 @@
 #include "sim/commands/commands.hpp"
 #include "sim/commands/progress_reporter.hpp"
 #include "sim/report/text_format.hpp"
+#include "sim/run/resolver.hpp"
 #include "sim/sweep/cluster.hpp"
 #include "sim/sweep/progress_line.hpp"
 #include "sim/sweep/run_sweep.hpp"
@@ -28,7 +29,7 @@ std::atomic<bool> interrupted{false};
 
 /// Asks for an end at the next block; the second signal ends at once.
 void stop_on_signals() {
-    struct sigaction action{};
+    struct sigaction action {};
     action.sa_handler = [](int) { interrupted = true; };
     action.sa_flags = static_cast<int>(SA_RESETHAND);
     for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
@@ -62,13 +63,13 @@ void run_missing(const DesignSpace& space, SweepFolder& folder, int threads, con
                  const ConfigFolder& configs) {
     SharedParts shared(configs, threads);
     ProgressLine line(std::cerr, isatty(STDERR_FILENO) == 1, folder.next(), space.size());
-    const SweepObserver observer{
-        [] { return interrupted.load(); },
-        [&](const SweepFolder& at) {
-            const std::string failed =
-                at.errors() > 0 ? ", " + std::to_string(at.errors()) + " failed" : std::string();
-            line.show(at.next(), std::to_string(at.points()) + " points" + failed);
-        }};
+    const SweepObserver observer{[] { return interrupted.load(); },
+                                 [&](const SweepFolder& at) {
+                                     const std::string failed =
+                                         at.errors() > 0 ? ", " + std::to_string(at.errors()) + " failed"
+                                                         : std::string();
+                                     line.show(at.next(), std::to_string(at.points()) + " points" + failed);
+                                 }};
     if (cluster.processes() == 1) {
         ThreadWorkers workers(threads, space, shared);
         run_sweep(space, folder, workers, observer);

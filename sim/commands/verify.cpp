@@ -5,7 +5,8 @@
 #include <sstream>
 
 #include "sim/commands/commands.hpp"
-#include "sim/run.hpp"
+#include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
 
 namespace overlap {
 namespace {

@@ -2,6 +2,7 @@
 
 #include "sim/commands/sizes.hpp"
 #include "sim/core/file_kind.hpp"
+#include "sim/run/run_config.hpp"
 
 namespace overlap {
 namespace {

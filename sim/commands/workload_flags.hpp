@@ -2,7 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "sim/run.hpp"
+#include "sim/run/run.hpp"
+#include "sim/run/run_config.hpp"
 
 namespace overlap {
 

@@ -1,4 +1,5 @@
 #include "sim/compare/compare_cases.hpp"
+#include "sim/run/resolver.hpp"
 
 #include <tbb/parallel_for.h>
 #include <algorithm>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "sim/compare/measured_case.hpp"
-#include "sim/report/comparison.hpp"
+#include "sim/report/comparison/comparison.hpp"
 
 namespace overlap {
 

@@ -8,6 +8,7 @@
 #include "sim/core/file_kind.hpp"
 #include "sim/core/input_file.hpp"
 #include "sim/core/timeline_json.hpp"
+#include "sim/run/run_config.hpp"
 
 namespace overlap {
 namespace {

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/run.hpp"
+#include "sim/run/run.hpp"
+#include "sim/run/run_config.hpp"
 
 namespace overlap {
 

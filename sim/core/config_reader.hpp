@@ -2,26 +2,14 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <limits>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/core/errors.hpp"
+#include "sim/core/json.hpp"
 
 namespace overlap {
-
-using Json = nlohmann::ordered_json;
-
-/// Inclusive bounds of a number in a config.
-struct Range {
-    double low = 0.0;
-    double high = std::numeric_limits<double>::max();
-};
-inline constexpr Range positive{std::numeric_limits<double>::min(), std::numeric_limits<double>::max()};
-inline constexpr Range non_negative{0.0, std::numeric_limits<double>::max()};
-inline constexpr Range fraction{0.0, 1.0};
 
 /// Strict view of one JSON object: every key that the object may have is asked for, and `finish()` refuses
 /// the rest. Contract: the Json outlives the view. Every failure is a UserError of one line with file, JSON

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "sim/core/errors.hpp"
+
 namespace overlap {
 
 std::optional<double> number_from_environment(const std::string& name, Range range) {

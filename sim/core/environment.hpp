@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "sim/core/config_reader.hpp"
+#include "sim/core/json.hpp"
 
 namespace overlap {
 

@@ -4,6 +4,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "sim/core/errors.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/core/config_reader.hpp"
+#include "sim/core/json.hpp"
 
 // What a user gave, as messages and outputs show it. The bytes may be anything: broken UTF-8, NUL, escape
 // sequences of a terminal, megabytes.

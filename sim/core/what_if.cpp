@@ -1,7 +1,5 @@
 #include "sim/core/what_if.hpp"
 
-#include "sim/core/what_if_values.hpp"
-
 #include <algorithm>
 #include <array>
 #include <charconv>

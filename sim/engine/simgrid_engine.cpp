@@ -13,11 +13,11 @@ namespace {
 
 /// Of one simulation, by whatever solver: with rates of very different magnitude it may never end.
 struct TimeLimit {
-    double seconds = number_from_environment("OVERLAP_SIMGRID_SECONDS", {1e-3, 1e6})
-                         .value_or(default_simgrid_seconds);
+    double seconds =
+        number_from_environment("OVERLAP_SIMGRID_SECONDS", {1e-3, 1e6}).value_or(default_simgrid_seconds);
     ChildProcess::Clock::time_point deadline =
-        ChildProcess::Clock::now() + std::chrono::duration_cast<ChildProcess::Clock::duration>(
-                                         std::chrono::duration<double>(seconds));
+        ChildProcess::Clock::now() +
+        std::chrono::duration_cast<ChildProcess::Clock::duration>(std::chrono::duration<double>(seconds));
 };
 
 // SimGrid has one engine and one clock a process, and a second simulation continues the clock of the first,

@@ -65,7 +65,8 @@ const TraceImporterEntry& find_trace_importer(const std::filesystem::path& path,
         return trace_importers()[static_cast<std::size_t>(found - names.begin())];
     }
     if (const TraceImporterEntry* entry = recognised_trace(path)) return *entry;
-    if (path.extension() == ".json") require_kind(read_json_file(path), path.string(), FileKind::chrome_trace);
+    if (path.extension() == ".json")
+        require_kind(read_json_file(path), path.string(), FileKind::chrome_trace);
     throw UserError(path.string() + ": is of no known trace format" + suggestion("", names));
 }
 

@@ -51,7 +51,8 @@ private:
     std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
 };
 
-/// What gnuplot prints when it is fed `script`.
+}  // namespace
+
 std::string run_gnuplot(const std::string& script) {
     const Buffer input(script);
     Buffer output, errors;
@@ -82,8 +83,6 @@ std::string run_gnuplot(const std::string& script) {
     }
     return output.content();
 }
-
-}  // namespace
 
 void require_gnuplot() {
     run_gnuplot("");
@@ -120,10 +119,6 @@ void write_picture(const std::filesystem::path& file, const GnuplotScript& scrip
             ? "set terminal svg" + size(1) + common
             : "set terminal pngcairo fontscale 2 linewidth 2 pointscale 2" + size(2) + common;
     write_file_atomically(file, run_gnuplot(terminal + script.text));
-}
-
-void write_svg(const std::filesystem::path& file, const Plot& plot) {
-    write_file_atomically(file, run_gnuplot(to_gnuplot(plot)));
 }
 
 }  // namespace overlap

@@ -3,9 +3,10 @@
 #include <filesystem>
 #include <string>
 
-#include "sim/report/plot.hpp"
-
 namespace overlap {
+
+/// What gnuplot (5.2 or newer) prints when it is fed `script`. Throws UserError where there is none, or it fails.
+std::string run_gnuplot(const std::string& script);
 
 /// Throws a UserError that names the package to install where there is no gnuplot: ask before a long
 /// computation.
@@ -25,9 +26,5 @@ void require_picture_name(const std::filesystem::path& file);
 
 /// SVG, or PNG with two pixels for one, by the extension. Throws UserError as write_svg does.
 void write_picture(const std::filesystem::path& file, const GnuplotScript& script);
-
-/// Draws `plot` as an SVG file by a gnuplot process (5.2 or newer). The same plot gives the same bytes with
-/// the same gnuplot. Throws UserError where there is none or the file cannot be written.
-void write_svg(const std::filesystem::path& file, const Plot& plot);
 
 }  // namespace overlap

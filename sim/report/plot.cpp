@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <sstream>
 
+#include "sim/core/output_file.hpp"
 #include "sim/report/gnuplot.hpp"
 #include "sim/report/look.hpp"
 
@@ -167,6 +168,10 @@ std::string to_gnuplot(const Plot& plot) {
     for (std::size_t i = 0; i < plot.panels.size(); ++i) put_panel(out, plot.panels[i], i);
     out << "unset multiplot\n";
     return out.str();
+}
+
+void write_svg(const std::filesystem::path& file, const Plot& plot) {
+    write_file_atomically(file, run_gnuplot(to_gnuplot(plot)));
 }
 
 }  // namespace overlap

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,5 +56,9 @@ Plot comparison_plot(const std::string& title, const std::string& quantity, cons
 /// The plot in gnuplot's language, with its data, for the SVG terminal: a marker (`<use … translate`) for
 /// every point and every line of a legend.
 std::string to_gnuplot(const Plot& plot);
+
+/// Draws `plot` as an SVG file by a gnuplot process (5.2 or newer). The same plot gives the same bytes with
+/// the same gnuplot. Throws UserError where there is none or the file cannot be written.
+void write_svg(const std::filesystem::path& file, const Plot& plot);
 
 }  // namespace overlap

@@ -7,8 +7,9 @@
 #include <numeric>
 
 #include "sim/core/file_kind.hpp"
-#include "sim/report/report.hpp"
-#include "sim/run.hpp"
+#include "sim/report/run/report.hpp"
+#include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
 
 namespace overlap {
 namespace {

@@ -1,6 +1,6 @@
 #include <sstream>
 
-#include "sim/report/report.hpp"
+#include "sim/report/run/report.hpp"
 #include "sim/report/text_format.hpp"
 #include "sim/reproduce/reproduce.hpp"
 

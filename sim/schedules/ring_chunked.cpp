@@ -144,9 +144,9 @@ public:
         GraphSize size;
         if (pieces.collective_first()) {
             size.add(ranks + ranks * (ranks - 1) * gemms);
-            size.edges += copies;                                   // into them
+            size.edges += copies;  // into them
             size.add(copies);
-            size.edges += copies - ranks * chunks;                  // the first step has what it sends
+            size.edges += copies - ranks * chunks;  // the first step has what it sends
         } else if (pieces.gathers_results()) {
             size.add(ranks * gemms);
             size.add(copies, 1);

@@ -9,7 +9,8 @@
 #include <set>
 
 #include "sim/core/shown.hpp"
-#include "sim/scenario.hpp"
+#include "sim/run/run_config.hpp"
+#include "sim/run/scenario.hpp"
 #include "sim/schedules/parameters.hpp"
 
 namespace overlap {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/config_folder.hpp"
+#include "sim/run/config_folder.hpp"
 
 namespace overlap {
 

@@ -4,6 +4,7 @@
 
 #include "sim/core/file_kind.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/run/resolver.hpp"
 
 namespace overlap {
 namespace {

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/scenario.hpp"
+#include "sim/run/run_config.hpp"
+#include "sim/run/scenario.hpp"
 #include "sim/sweep/axes.hpp"
 #include "sim/sweep/expressions.hpp"
 
@@ -29,7 +30,8 @@ public:
     /// point can run, or a space without a point.
     /// `looked` is called with the number of combinations that were looked at for a first point, and of all.
     using Looked = std::function<void(std::uint64_t number, std::uint64_t size)>;
-    DesignSpace(const std::filesystem::path& file, const ConfigFolder& folder, const Looked& looked = nullptr);
+    DesignSpace(const std::filesystem::path& file, const ConfigFolder& folder,
+                const Looked& looked = nullptr);
     /// The same from a part of another file, at `pointer`, without "schema", "name" and "description".
     DesignSpace(ConfigObject space, const std::string& pointer, const ConfigFolder& folder);
 

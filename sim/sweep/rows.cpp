@@ -5,7 +5,8 @@
 
 #include "sim/core/failure.hpp"
 #include "sim/core/shown.hpp"
-#include "sim/report/report.hpp"
+#include "sim/report/run/report.hpp"
+#include "sim/run/run_config.hpp"
 
 namespace overlap {
 namespace {

@@ -2,7 +2,8 @@
 
 #include <string>
 
-#include "sim/run.hpp"
+#include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
 #include "sim/sweep/design_space.hpp"
 
 namespace overlap {

@@ -53,15 +53,15 @@ using Places = std::unordered_map<std::string, std::size_t>;
                                   const std::vector<Operator>& earlier) {
     std::vector<std::string> names;
     for (const Operator& other : earlier) names.push_back(other.name);
-    config.fail("needs", "names " + in_quotes(need) + ", which no earlier operator has" + suggestion(need, names));
+    config.fail("needs",
+                "names " + in_quotes(need) + ", which no earlier operator has" + suggestion(need, names));
 }
 
 Operator read_operator(ConfigObject config, const std::vector<Operator>& earlier, Places& places) {
     static const std::vector<std::string> types{"gemm", "collective", "memory_bound", "reduction"};
     Operator op;
     op.name = config.text("name");
-    if (places.contains(op.name))
-        config.fail("name", "is '" + op.name + "', which an earlier operator has");
+    if (places.contains(op.name)) config.fail("name", "is '" + op.name + "', which an earlier operator has");
     switch (config.choice("type", types)) {
         case 0:
             op.work = read_gemm(config);

@@ -4,7 +4,8 @@
 #include <algorithm>
 
 #include "sim/core/allocation.hpp"
-#include "sim/run.hpp"
+#include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
 #include "tests/test_support.hpp"
 
 namespace overlap::test {

@@ -92,8 +92,8 @@ class Header(SimTestCase):
         compiler = shutil.which(os.environ.get("CXX", "c++"))
         if compiler is None:
             self.skipTest("no compiler")
-        for name in ("advice", "features", "estimate", "steps", "machine", "gemm"):
-            shutil.copy(ROOT / "models" / "heuristic" / f"overlap_{name}.hpp", self.folder)
+        for header in [*(ROOT / "models" / "heuristic").glob("overlap_*.hpp"), ROOT / "models" / "overlap_gemm.hpp"]:
+            shutil.copy(header, self.folder)
         self.file("use.cpp", """#include "overlap_advice.hpp"
 #include <cstdio>
 int main() {

@@ -46,7 +46,7 @@ class Races(SimTestCase):
         self.assertEqual(one, other)
 
     def test_a_large_run(self):
-        """Over 20,000 tasks: its simulations run on threads of their own (sim/run.cpp)."""
+        """Over 20,000 tasks: its simulations run on threads of their own (sim/run/run.cpp)."""
         args = ["--topology", "mi300x_16", "--schedule", "hetero_fused_1d", "--set", "chunks=128", "--format", "csv"]
         self.assertEqual(len(self.quiet(*args).splitlines()), 2)
 

@@ -96,7 +96,7 @@ class ReadmeNames(SimTestCase):
                     self.assertIn(name, schedules)
 
     def test_paths_and_links_exist(self):
-        # `sim/run.cpp` in backticks, and [text](path) where it is no address.
+        # `sim/run/run.cpp` in backticks, and [text](path) where it is no address.
         named = 0
         for name, text in readmes().items():
             folder = (ROOT / name).parent

@@ -2,7 +2,7 @@
 // handles.
 #include <catch2/catch.hpp>
 
-#include "sim/observe.hpp"
+#include "sim/run/observe.hpp"
 #include "tests/contract/laws.hpp"
 
 using namespace overlap;

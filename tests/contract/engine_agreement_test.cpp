@@ -9,9 +9,10 @@
 #include <optional>
 #include <random>
 
-#include "sim/effects.hpp"
 #include "sim/engine/flow_engine.hpp"
-#include "sim/run.hpp"
+#include "sim/run/effects.hpp"
+#include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
 #include "tests/allocation_laws.hpp"
 #include "tests/test_support.hpp"
 

@@ -55,8 +55,7 @@ int check_sizes(const ScheduleEntry& entry, const Workload& workload, const Topo
         if (error_of([&] { params = params_of(entry, workload, topology, given); }) != "") continue;
         std::optional<TaskGraph> graph;
         GraphSize size;
-        const std::string built =
-            error_of([&] { graph = schedule->build(workload, topology, params); });
+        const std::string built = error_of([&] { graph = schedule->build(workload, topology, params); });
         const std::string counted = error_of([&] { size = schedule->size(workload, topology, params); });
         CHECK(built == counted);
         if (!graph) continue;
@@ -75,8 +74,7 @@ TEST_CASE("sizes of graphs are counted without building them, for every schedule
     using enum CollectiveKind;
     const GemmShape gemm{1001, 700, 1003};
     // A chain of collectives, each of which a rank waits for in many pieces, and one that is fused.
-    forms.push_back({"chain",
-                     "",
+    forms.push_back({"chain", "",
                      std::vector<Operator>{{"mm", gemm, {}},
                                            {"ar", CollectiveWork{all_reduce, Bytes(1e6)}, {0}},
                                            {"a2a", CollectiveWork{all_to_all, Bytes(1e6)}, {1}},

@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "sim/effects.hpp"
 #include "sim/engine/engine.hpp"
-#include "sim/run.hpp"
+#include "sim/run/effects.hpp"
+#include "sim/run/run.hpp"
+#include "sim/run/run_config.hpp"
 #include "tests/test_support.hpp"
 
 // Cases and helpers that the laws over schedules share.

@@ -3,7 +3,8 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "sim/run.hpp"
+#include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
 #include "tests/test_support.hpp"
 
 using namespace overlap;

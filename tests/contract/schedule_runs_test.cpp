@@ -2,7 +2,8 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include "sim/experiment.hpp"
+#include "sim/run/experiment.hpp"
+#include "sim/run/resolver.hpp"
 #include "tests/contract/laws.hpp"
 
 using namespace overlap;

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
+#include "sim/run/resolver.hpp"
 #include "sim/schedules/placement.hpp"
 #include "sim/schedules/staging.hpp"
 #include "tests/contract/laws.hpp"

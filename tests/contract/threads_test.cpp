@@ -4,6 +4,7 @@
 #include <cstring>
 #include <thread>
 
+#include "sim/run/resolver.hpp"
 #include "tests/contract/laws.hpp"
 
 using namespace overlap;

@@ -8,7 +8,8 @@
 #include <new>
 
 #include "sim/core/recent_values.hpp"
-#include "sim/run.hpp"
+#include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
 #include "tests/test_support.hpp"
 
 namespace {

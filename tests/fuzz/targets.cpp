@@ -1,18 +1,20 @@
 #include "tests/fuzz/targets.hpp"
+#include "models/gemm_libraries.hpp"
 
 #include <algorithm>
 #include <array>
 #include <fstream>
 #include <map>
 
-#include "models/calibration/gemm_table.hpp"
-#include "models/calibration/measurement_file.hpp"
+#include "models/calibration/measurements/gemm_table.hpp"
+#include "models/calibration/measurements/measurement_file.hpp"
 #include "sim/advise/scenario_table.hpp"
 #include "sim/compare/measured_case.hpp"
 #include "sim/core/csv_table.hpp"
 #include "sim/core/timeline_json.hpp"
 #include "sim/importers/trace_importer.hpp"
 #include "sim/reproduce/published_experiment.hpp"
+#include "sim/run/resolver.hpp"
 #include "sim/sweep/expressions.hpp"
 #include "tests/fuzz/sweep_files.hpp"
 #include "tests/test_support.hpp"

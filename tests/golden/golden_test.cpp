@@ -2,7 +2,8 @@
 #include <catch2/catch.hpp>
 
 #include "sim/core/output_file.hpp"
-#include "sim/run.hpp"
+#include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
 
 using namespace overlap;
 

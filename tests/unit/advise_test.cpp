@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "sim/run/resolver.hpp"
 #include "tests/test_support.hpp"
 #include "tests/unit/schema.hpp"
 
@@ -77,11 +78,13 @@ TEST_CASE("a library that was measured is a candidate", "[advise]") {
     config.update(Json{{"schedule", "serial"}, {"seeds", 3}, {"params", {{"algorithm", "library"}}}});
     CHECK(run(resolve(read_run_config(config, "test"), shipped)).makespan == at->makespan);
     // None of MI250X; none by DMA engines; none between nodes, where the measurement isn't from.
-    CHECK_FALSE(with_library(advice_for({{"topology", "mi250x_8"}, {"workload", gemm_of(4096, 4096, 4096)}})));
+    CHECK_FALSE(
+        with_library(advice_for({{"topology", "mi250x_8"}, {"workload", gemm_of(4096, 4096, 4096)}})));
     CHECK_FALSE(with_library(advice_for(small_on_h200, dma)));
-    CHECK(library_candidates(Workload{"", "", pair_of(CollectiveKind::all_gather, Order::collective_first, {})},
-                             shipped.topology("mi300x_16"))
-              .empty());
+    CHECK(
+        library_candidates(Workload{"", "", pair_of(CollectiveKind::all_gather, Order::collective_first, {})},
+                           shipped.topology("mi300x_16"))
+            .empty());
 }
 
 TEST_CASE("no regret is negative: what was not allowed has none", "[advise]") {

@@ -1,5 +1,5 @@
 // Are runs that take more than there is refused before work, by estimates that hold?
-#include "sim/budget.hpp"
+#include "sim/run/budget.hpp"
 
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -8,7 +8,8 @@
 
 #include "sim/core/available_memory.hpp"
 #include "sim/core/environment.hpp"
-#include "sim/run.hpp"
+#include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
 #include "tests/test_support.hpp"
 
 using namespace overlap;
@@ -89,16 +90,17 @@ TEST_CASE("the memory of a run is no more than estimated, and no less than a thi
 
 TEST_CASE("no more simulations are run than were estimated, and most of those", "[budget]") {
     for (const char* topology : {"mi300x_8", "h200_4"})
-        for (const Json& params : {Json{{"transfer", "pull"}}, Json{{"transfer", "push"}}, Json{{"agent", "cu"}}})
-        for (const char* schedule : {"hetero_fused_1d", "serial", "ring_chunked"}) {
-            Scenario scenario = resolve(config_of(topology, schedule, params), shipped);
-            std::atomic<int> simulated{0};
-            scenario.simulated = [&simulated] { ++simulated; };
-            run(scenario, {false, nullptr});
-            INFO(topology << " " << schedule << " " << params.dump());
-            CHECK(simulated <= budget_of(scenario).simulations);
-            CHECK(simulated >= budget_of(scenario).simulations / 2);
-        }
+        for (const Json& params :
+             {Json{{"transfer", "pull"}}, Json{{"transfer", "push"}}, Json{{"agent", "cu"}}})
+            for (const char* schedule : {"hetero_fused_1d", "serial", "ring_chunked"}) {
+                Scenario scenario = resolve(config_of(topology, schedule, params), shipped);
+                std::atomic<int> simulated{0};
+                scenario.simulated = [&simulated] { ++simulated; };
+                run(scenario, {false, nullptr});
+                INFO(topology << " " << schedule << " " << params.dump());
+                CHECK(simulated <= budget_of(scenario).simulations);
+                CHECK(simulated >= budget_of(scenario).simulations / 2);
+            }
 }
 
 TEST_CASE("numbers of the environment are checked", "[budget]") {

@@ -5,7 +5,8 @@
 #include <map>
 #include <set>
 
-#include "sim/run.hpp"
+#include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
 #include "tests/test_support.hpp"
 
 using namespace overlap;

@@ -17,7 +17,8 @@ TEST_CASE("what a child writes is read, and how it ended is known", "[child]") {
     child.read(text, 3);
     child.finish();
     CHECK(std::string(text) == "abc");
-    ChildProcess dies([](ChildProcess::Writer&) { throw std::runtime_error("no"); }, Clock::time_point::max());
+    ChildProcess dies([](ChildProcess::Writer&) { throw std::runtime_error("no"); },
+                      Clock::time_point::max());
     CHECK_THROWS_AS(dies.read(text, 1), ChildProcess::Failure);
 }
 

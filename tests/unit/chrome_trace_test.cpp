@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "sim/report/report.hpp"
+#include "sim/report/run/report.hpp"
 
 using namespace overlap;
 

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
+#include "sim/run/resolver.hpp"
 #include "tests/test_support.hpp"
 
 using namespace overlap;

@@ -154,7 +154,9 @@ TEST_CASE("the tiled model is the default, with the kernel gap before it") {
     CHECK(demand(cost, table().compute_units(0)) == Approx(100 * 20e-6));
     // 50 tiles keep 50 units busy.
     CHECK(demand(cost_of(Task{GemmShape{500, 1000, 1000}}), table().compute_units(0)) == Approx(50 * 20e-6));
-    CHECK_THAT(error_of([] { cost_of(Task{GemmShape{1, 1, 1, DType::fp4}}); }),
+    CHECK_THAT(error_of([] {
+                   cost_of(Task{GemmShape{1, 1, 1, DType::fp4}});
+               }),
                Catch::Contains("no GEMM calibration for fp4") && Catch::Contains("bf16"));
 }
 

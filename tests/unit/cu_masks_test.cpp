@@ -4,7 +4,8 @@
 #include "models/contention.hpp"
 #include "models/cost_model_registry.hpp"
 #include "models/gemm_model.hpp"
-#include "sim/run.hpp"
+#include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
 #include "tests/test_support.hpp"
 
 using namespace overlap;

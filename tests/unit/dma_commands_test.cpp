@@ -3,7 +3,8 @@
 
 #include "models/cost_model_registry.hpp"
 #include "sim/collectives/collective_algorithm.hpp"
-#include "sim/run.hpp"
+#include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
 #include "tests/any_engine.hpp"
 #include "tests/test_support.hpp"
 

@@ -1,4 +1,4 @@
-#include "sim/effects.hpp"
+#include "sim/run/effects.hpp"
 
 #include <catch2/catch.hpp>
 

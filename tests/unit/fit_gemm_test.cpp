@@ -1,10 +1,10 @@
 // The fit finds the parameters that made its data, through noise and outliers.
-#include "models/calibration/fit_gemm.hpp"
+#include "models/calibration/fits/fit_gemm.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "models/calibration/gemm_recipes.hpp"
+#include "models/calibration/recipes/gemm_recipes.hpp"
 
 using namespace overlap;
 

@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "models/calibration/gemm_libraries_fit.hpp"
-#include "models/calibration/gemm_recipes.hpp"
+#include "models/calibration/fits/gemm_libraries_fit.hpp"
+#include "models/calibration/recipes/gemm_recipes.hpp"
 #include "tests/test_support.hpp"
 
 using namespace overlap;

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <tuple>
 
-#include "models/calibration/gemm_times_json.hpp"
+#include "models/calibration/measurements/gemm_times_json.hpp"
 #include "models/cost_model_registry.hpp"
 #include "models/gemm_model.hpp"
 #include "tests/test_support.hpp"

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "sim/effects.hpp"
+#include "sim/run/effects.hpp"
 #include "tests/test_support.hpp"
 
 using namespace overlap;

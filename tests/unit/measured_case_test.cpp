@@ -110,7 +110,9 @@ TEST_CASE("a bad measured case is one line with file and pointer") {
     CHECK(has(error([](Json& j) { j["spans"][0]["end_us"] = 0; }), "/spans/0/end_us"));
     CHECK(has(error([](Json& j) { j["spans"][0]["kind"] = "gem"; }), "'gemm'"));
     CHECK(has(error([](Json& j) { j["sistem"] = "x"; }), "sistem"));
-    CHECK(has(error([](Json& j) { j["tolerance"] = {{"error_pct", 5}, {"status", "known_gap"}}; }),
+    CHECK(has(error([](Json& j) {
+                  j["tolerance"] = {{"error_pct", 5}, {"status", "known_gap"}};
+              }),
               "/tolerance"));
     CHECK(
         has(error_of([&] { read(files.write("cut.jsonl", good().dump().substr(0, 100))); }), "cut.jsonl:1"));

@@ -2,7 +2,8 @@
 #include <catch2/catch.hpp>
 
 #include "sim/commands/graph_export.hpp"
-#include "sim/run.hpp"
+#include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
 #include "tests/test_support.hpp"
 #include "tests/unit/schema.hpp"
 

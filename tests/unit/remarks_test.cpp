@@ -1,11 +1,12 @@
 // Does a reader learn whose GEMMs are priced, and which change of a what-if is not what it seems?
-#include "sim/remarks.hpp"
+#include "sim/run/remarks.hpp"
 
 #include <catch2/catch.hpp>
 
 #include "models/cost_model_registry.hpp"
 #include "models/gemm_libraries.hpp"
-#include "sim/run.hpp"
+#include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
 #include "tests/test_support.hpp"
 
 using namespace overlap;

@@ -1,4 +1,4 @@
-#include "sim/report/report.hpp"
+#include "sim/report/run/report.hpp"
 
 #include <algorithm>
 #include <array>

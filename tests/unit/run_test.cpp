@@ -1,9 +1,10 @@
-#include "sim/run.hpp"
+#include "sim/run/run.hpp"
+#include "sim/run/resolver.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "sim/effects.hpp"
-#include "sim/report/report.hpp"
+#include "sim/report/run/report.hpp"
+#include "sim/run/effects.hpp"
 #include "tests/test_support.hpp"
 
 using namespace overlap;

@@ -1,11 +1,11 @@
 // Do configs that share a machine get the same scenario as each would alone?
-#include "sim/scenario.hpp"
+#include "sim/run/resolver.hpp"
 
 #include <array>
 #include <catch2/catch.hpp>
 #include <thread>
 
-#include "sim/run.hpp"
+#include "sim/run/run.hpp"
 #include "tests/test_support.hpp"
 
 using namespace overlap;

@@ -1,8 +1,9 @@
 // Do the schemas accept what the program accepts and prints?
 #include <catch2/catch.hpp>
 
-#include "sim/report/report.hpp"
-#include "sim/run.hpp"
+#include "sim/report/run/report.hpp"
+#include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
 #include "tests/test_support.hpp"
 #include "tests/unit/schema.hpp"
 

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <fstream>
 
-#include "sim/report/sweep_analysis.hpp"
-#include "sim/report/sweep_plots.hpp"
-#include "sim/report/sweep_report.hpp"
+#include "sim/report/sweep/sweep_analysis.hpp"
+#include "sim/report/sweep/sweep_plots.hpp"
+#include "sim/report/sweep/sweep_report.hpp"
 #include "tests/test_support.hpp"
 
 using namespace overlap;

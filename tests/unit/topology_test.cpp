@@ -80,19 +80,19 @@ TEST_CASE("where a GPU is joined to all others, a way over faster links is still
     const auto pairs = [](const std::string& list, double bandwidth) {
         return group("links", R"(, "pairs": )" + list, bandwidth, 0);
     };
-    const Topology listed = topology_of(
-        3, pairs("[[0, 1]]", 1) + "," + pairs("[[0, 2]]", 10) + "," + pairs("[[1, 2]]", 10));
+    const Topology listed =
+        topology_of(3, pairs("[[0, 1]]", 1) + "," + pairs("[[0, 2]]", 10) + "," + pairs("[[1, 2]]", 10));
     CHECK(route_text(listed, 0, 1) == "gpu0->gpu2 gpu2->gpu1 ");
     CHECK(route_text(listed, 0, 2) == "gpu0->gpu2 ");
-    const Topology even = topology_of(
-        3, pairs("[[0, 1]]", 6) + "," + pairs("[[0, 2]]", 10) + "," + pairs("[[1, 2]]", 10));
+    const Topology even =
+        topology_of(3, pairs("[[0, 1]]", 6) + "," + pairs("[[0, 2]]", 10) + "," + pairs("[[1, 2]]", 10));
     CHECK(route_text(even, 0, 1) == "gpu0->gpu1 ");
     const Topology both =
         topology_of(4, group("full_mesh", "", 1, 0) + "," + group("switch", R"(, "name": "hub")", 10, 0));
     CHECK(route_text(both, 0, 1) == "gpu0->hub hub->gpu1 ");
     // Twice the least time and no more: both ways take as long, and the link is taken.
-    const Topology equal = topology_of(
-        3, pairs("[[0, 1]]", 5) + "," + pairs("[[0, 2]]", 10) + "," + pairs("[[1, 2]]", 10));
+    const Topology equal =
+        topology_of(3, pairs("[[0, 1]]", 5) + "," + pairs("[[0, 2]]", 10) + "," + pairs("[[1, 2]]", 10));
     CHECK(route_text(equal, 0, 1) == "gpu0->gpu1 ");
 }
 

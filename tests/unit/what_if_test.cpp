@@ -4,7 +4,8 @@
 #include <array>
 #include <catch2/catch.hpp>
 
-#include "sim/run.hpp"
+#include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
 #include "tests/test_support.hpp"
 
 using namespace overlap;
@@ -72,7 +73,9 @@ TEST_CASE("a change goes to the file that has its path, and leaves the others al
     CHECK(fit.json["dma"]["b"] == 3);
     CHECK(fit.name == "fit.json with what_if");
     CHECK(device.name == "device.json");
-    CHECK_THAT(error_of([&] { WhatIf({{"device.dma.cc", 3}}, "x").change("device", files); }),
+    CHECK_THAT(error_of([&] {
+                   WhatIf({{"device.dma.cc", 3}}, "x").change("device", files);
+               }),
                Contains("(did you mean 'a'?)") || Contains("(allowed: a, b)"));
 }
 

@@ -4,8 +4,9 @@
 #include <catch2/catch.hpp>
 
 #include "models/cost_model_registry.hpp"
-#include "sim/observe.hpp"
-#include "sim/run.hpp"
+#include "sim/run/observe.hpp"
+#include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
 #include "tests/any_engine.hpp"
 #include "tests/test_support.hpp"
 

@@ -112,9 +112,10 @@ TEST_CASE("a list of operators is read in a time that grows with its length") {
     const auto chain_of = [](int length) {
         Json operators = Json::array();
         for (int i = 0; i < length; ++i)
-            operators.push_back({{"name", "op" + std::to_string(i)},
-                                 {"type", i % 2 == 0 ? "gemm" : "collective"},
-                                 {"needs", i > 0 ? Json::array({"op" + std::to_string(i - 1)}) : Json::array()}});
+            operators.push_back(
+                {{"name", "op" + std::to_string(i)},
+                 {"type", i % 2 == 0 ? "gemm" : "collective"},
+                 {"needs", i > 0 ? Json::array({"op" + std::to_string(i - 1)}) : Json::array()}});
         for (Json& one : operators) {
             if (one["type"] == "gemm")
                 one.update({{"m", 8}, {"n", 8}, {"k", 8}, {"dtype", "bf16"}});

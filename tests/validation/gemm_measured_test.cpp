@@ -4,8 +4,9 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "models/calibration/gemm_times_json.hpp"
-#include "models/calibration/measured_calibration.hpp"
+#include "models/calibration/fits/measured_calibration.hpp"
+#include "models/calibration/measurements/gemm_times_json.hpp"
+#include "models/gemm_libraries.hpp"
 #include "models/gemm_model.hpp"
 #include "tests/test_support.hpp"
 #include "tests/validation/asked.hpp"

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "models/calibration/gemm_calibration.hpp"
+#include "models/calibration/fits/gemm_calibration.hpp"
 #include "models/gemm_libraries.hpp"
 #include "tests/skip.hpp"
 #include "tests/validation/asked.hpp"

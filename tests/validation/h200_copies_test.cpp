@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <iostream>
 
-#include "sim/calibration/device_problems.hpp"
+#include "models/calibration/problems/device_problems.hpp"
 #include "tests/test_support.hpp"
 #include "tests/validation/asked.hpp"
 

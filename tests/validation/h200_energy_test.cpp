@@ -4,10 +4,10 @@
 #include <catch2/catch.hpp>
 #include <iostream>
 
-#include "models/calibration/measurement_file.hpp"
+#include "models/calibration/measurements/measurement_file.hpp"
 #include "models/cost_model_registry.hpp"
 #include "sim/engine/engine.hpp"
-#include "sim/observe.hpp"
+#include "sim/run/observe.hpp"
 #include "tests/test_support.hpp"
 
 using namespace overlap;

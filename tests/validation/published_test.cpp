@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "models/cost_model_registry.hpp"
-#include "sim/run.hpp"
+#include "sim/run/run.hpp"
 
 using namespace overlap;
 

@@ -34,10 +34,6 @@ __global__ void compare_words(const char* memory, Rows here, Rows there, std::si
 
 }  // namespace
 
-DType dtype_of(const std::string& name) {
-    return name == "fp8" ? DType::fp8 : name == "fp16" ? DType::fp16 : DType::bf16;
-}
-
 void fill_words(void* memory, std::size_t bytes, std::uint64_t seed) {
     write_words<<<blocks, threads>>>(static_cast<std::uint64_t*>(memory), bytes / 8, seed);
     check_launch();

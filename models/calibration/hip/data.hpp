@@ -4,19 +4,10 @@
 #include <cstdint>
 #include <string>
 
+#include "models/calibration/hip/dtype.hpp"
 #include "models/calibration/hip/gpu.hpp"
 
 namespace overlap::hip {
-
-/// Types of matrix elements. fp8 is e4m3 (OCP), its results bf16.
-enum class DType { bf16, fp16, fp8 };
-DType dtype_of(const std::string& name);
-inline std::size_t bytes_of(DType type) {
-    return type == DType::fp8 ? 1 : 2;
-}
-inline DType result_of(DType type) {
-    return type == DType::fp8 ? DType::bf16 : type;
-}
 
 /// A result that is wrong: ours, exit 1.
 struct WrongResult : std::runtime_error {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "models/calibration/hip/data.hpp"
+#include "models/calibration/hip/dtype.hpp"
 #include "models/calibration/hip/gpu.hpp"
 
 namespace overlap::hip {

@@ -1,0 +1,162 @@
+#include "models/calibration/fits/fit_gemm.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "models/calibration/fits/robust_fit.hpp"
+
+namespace overlap {
+namespace {
+
+using Family = std::pair<std::int64_t, std::int64_t>;
+Family family_of(const GemmShape& shape) {
+    return {shape.n, shape.k};
+}
+
+constexpr double rows_per_family = 60;  // more rows of a family say little that is new
+constexpr double most_rows = 1600;      // in one fit, spread evenly over the families: for speed
+constexpr Seconds short_kernel = microseconds(20);
+constexpr double short_weight = 0.35;  // of rows below `short_kernel`
+constexpr double campaign_spread = 1.2;
+
+/// The parameters as Ceres sees them: logarithms of the fields, the efficiencies, the rates of campaigns. Of
+/// a field that is 0 there is no logarithm: nothing depends on its place, so the prior holds it.
+std::vector<double> to_logs(const GemmParameters& parameters, std::size_t campaigns) {
+    std::vector<double> logs;
+    for (const GemmField& field : gemm_fields()) {
+        const double value = field.get(parameters);
+        logs.push_back(value == 0 ? 0 : std::log(value));
+    }
+    for (const GemmTile& tile : parameters.tiles) logs.push_back(std::log(tile.efficiency));
+    logs.resize(logs.size() + campaigns, 0.0);
+    return logs;
+}
+
+struct Point {
+    GemmParameters parameters;
+    std::vector<double> campaign_rates;
+};
+Point from_logs(const GemmParameters& form, const std::vector<double>& logs) {
+    Point point{form, {}};
+    auto log = logs.begin();
+    for (const GemmField& field : gemm_fields()) {
+        if (field.get(form) != 0) field.set(point.parameters, std::exp(*log));
+        ++log;
+    }
+    for (GemmTile& tile : point.parameters.tiles) tile.efficiency = std::exp(*log++);
+    while (log != logs.end()) point.campaign_rates.push_back(std::exp(*log++));
+    return point;
+}
+
+std::size_t count_campaigns(std::span<const GemmMeasurement> rows) {
+    int last = 0;
+    for (const GemmMeasurement& row : rows) last = std::max(last, row.campaign);
+    return static_cast<std::size_t>(last);
+}
+
+std::vector<double> log_spreads(const GemmPrior& prior, std::size_t campaigns) {
+    std::vector<double> spreads;
+    for (const double spread : prior.field_spread) spreads.push_back(std::log(spread));
+    std::int64_t largest = 0;
+    for (const GemmTile& tile : prior.start.tiles) largest = std::max(largest, tile.m * tile.n);
+    // Rate and efficiencies only count as products: holding the largest tile near 1 settles which is which.
+    for (const GemmTile& tile : prior.start.tiles)
+        spreads.push_back(std::log(tile.m * tile.n == largest ? 1.05 : prior.tile_spread));
+    spreads.resize(spreads.size() + campaigns, std::log(campaign_spread));
+    return spreads;
+}
+
+/// At most `most_rows`, as many of every family as its fair share, evenly spaced in M.
+std::vector<GemmMeasurement> thinned(std::span<const GemmMeasurement> rows) {
+    std::map<Family, std::vector<GemmMeasurement>> families;
+    for (const GemmMeasurement& row : rows) families[family_of(row.shape)].push_back(row);
+    const auto share =
+        static_cast<std::size_t>(std::max(4.0, std::ceil(most_rows / static_cast<double>(families.size()))));
+    std::vector<GemmMeasurement> taken;
+    for (const auto& [family, members] : families) {
+        const std::size_t count = std::min(share, members.size());
+        for (std::size_t i = 0; i < count; ++i)
+            taken.push_back(members[(2 * i + 1) * members.size() / (2 * count)]);
+    }
+    return taken;
+}
+
+std::vector<double> weights_of(std::span<const GemmMeasurement> rows) {
+    std::map<Family, double> count;
+    for (const GemmMeasurement& row : rows) count[family_of(row.shape)] += 1;
+    std::vector<double> weights;
+    for (const GemmMeasurement& row : rows) {
+        const double family = std::sqrt(std::min(1.0, rows_per_family / count[family_of(row.shape)]));
+        weights.push_back(row.weight * family * (row.time < short_kernel ? short_weight : 1.0));
+    }
+    return weights;
+}
+
+/// Same predictions, but the best efficiency is 1 and the peak is that tile's.
+void normalise(GemmParameters& parameters) {
+    double best = 0;
+    for (const GemmTile& tile : parameters.tiles) best = std::max(best, tile.efficiency);
+    parameters.peak_rate = parameters.peak_rate * best;
+    for (GemmTile& tile : parameters.tiles) tile.efficiency /= best;
+}
+
+}  // namespace
+
+Seconds fitted_time(const GemmMeasurement& row, const GemmParameters& parameters,
+                    std::span<const double> campaign_rates) {
+    if (row.campaign == 0) return estimate_gemm(row.shape, parameters, row.busy).total();
+    assert(static_cast<std::size_t>(row.campaign) <= campaign_rates.size());
+    GemmParameters own = parameters;
+    own.peak_rate = own.peak_rate * campaign_rates[static_cast<std::size_t>(row.campaign) - 1];
+    return estimate_gemm(row.shape, own, row.busy).total();
+}
+
+GemmFit fit_gemm(std::span<const GemmMeasurement> rows, const GemmPrior& prior) {
+    const std::vector<GemmMeasurement> taken = thinned(rows);
+    RobustProblem problem;
+    problem.start = to_logs(prior.start, count_campaigns(taken));
+    problem.spread = log_spreads(prior, count_campaigns(taken));
+    for (std::size_t j = 0; j < problem.start.size(); ++j) {
+        double low = problem.start[j] - 5 * problem.spread[j],
+               high = problem.start[j] + 5 * problem.spread[j];
+        if (j < gemm_fields().size()) {
+            const Range range = gemm_fields()[j].range;
+            if (range.low > 0) low = std::max(low, std::log(range.low));
+            high = std::min(high, std::log(range.high));
+        }
+        problem.low.push_back(low);
+        problem.high.push_back(high);
+    }
+    problem.weights = weights_of(taken);
+    problem.errors = [&](const std::vector<double>& logs, double* errors) {
+        const auto [parameters, rates] = from_logs(prior.start, logs);
+        for (const GemmMeasurement& row : taken)
+            *errors++ = std::log(fitted_time(row, parameters, rates) / row.time);
+    };
+    const RobustFit known = robust_fit(problem);
+
+    const Point found = from_logs(prior.start, known.at);
+    GemmFit fit;
+    fit.parameters = found.parameters;
+    fit.campaign_rates = found.campaign_rates;
+    normalise(fit.parameters);
+    std::size_t j = 0;
+    for (const GemmField& field : gemm_fields()) {
+        fit.field_errors.push_back(field.get(fit.parameters) * known.standard_error[j]);
+        fit.field_residuals.push_back(known.residual[j]);
+        fit.field_prior_share.push_back(known.prior_share[j++]);
+    }
+    for (const GemmTile& tile : fit.parameters.tiles) {
+        fit.tile_errors.push_back(tile.efficiency * known.standard_error[j]);
+        fit.tile_residuals.push_back(known.residual[j]);
+        fit.tile_prior_share.push_back(known.prior_share[j++]);
+    }
+    for (const double rate : fit.campaign_rates)
+        fit.campaign_errors.push_back(rate * known.standard_error[j++]);
+    return fit;
+}
+
+}  // namespace overlap

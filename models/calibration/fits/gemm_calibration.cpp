@@ -1,0 +1,197 @@
+#include "models/calibration/fits/gemm_calibration.hpp"
+
+#include <map>
+#include <set>
+
+#include "models/calibration/fits/gemm_json.hpp"
+#include "models/gemm_libraries.hpp"
+#include "sim/core/output_file.hpp"
+
+namespace overlap {
+namespace {
+
+Json provenance(const GemmRecipe& recipe, const GemmValidation& validation, const std::string& date) {
+    Json anchors = Json::array();
+    for (const GemmAnchor& anchor : recipe.anchors) anchors.push_back(anchor.source);
+    Json result{{"file", "shared/data/gemm/" + recipe.file},
+                {"origin", recipe.origin},
+                {"licence", recipe.licence},
+                {"date", date},
+                {"method", "models/calibration/fit_gemm; held out: every (N,K) family of fold 0 (gemm_fold)"},
+                {"judged_on", "kernels of 20 us and more"},
+                {"rows_fitted", validation.fitted.rows},
+                {"rows_held_out", validation.held_out.rows},
+                {"families_fitted", validation.fitted.families},
+                {"families_held_out", validation.held_out.families},
+                {"mean_error_fitted_pct", percent(validation.fitted.mean)},
+                {"mean_error_held_out_pct", percent(validation.held_out.mean)},
+                {"p90_error_held_out_pct", percent(validation.held_out.p90)},
+                {"mean_error_cross_validated_pct", percent(validation.cross_validated_mean)},
+                {"p90_error_cross_validated_pct", percent(validation.cross_validated_p90)}};
+    if (!recipe.anchors.empty()) result["anchors"] = anchors;
+    for (std::size_t i = 0; i < validation.fit.campaign_rates.size(); ++i)
+        result["campaigns"].push_back({{"rows", recipe.filter.campaigns.at(i)},
+                                       {"rate", rounded(validation.fit.campaign_rates[i])},
+                                       {"standard_error", rounded(validation.fit.campaign_errors[i])}});
+    const GemmLibraryValidation& libraries = validation.libraries;
+    if (!libraries.fits.empty())
+        result["library_known"] = {
+            {"mean_error_fitted_pct", percent(libraries.fitted.mean)},
+            {"mean_error_held_out_pct", percent(libraries.held_out.mean)},
+            {"p90_error_held_out_pct", percent(libraries.held_out.p90)},
+            {"mean_error_cross_validated_pct", percent(libraries.cross_validated_mean)},
+            {"p90_error_cross_validated_pct", percent(libraries.cross_validated_p90)}};
+    if (!recipe.note.empty()) result["note"] = recipe.note;
+    return result;
+}
+
+/// The group of kernel library `index` of the recipe.
+Json library_json(const GemmRecipe& recipe, const GemmValidation& validation, std::size_t index,
+                  const std::string& date) {
+    const std::string table = "shared/data/gemm/" + recipe.file,
+                      rows = recipe.filter.column_of_libraries + " = " + recipe.filter.libraries.at(index);
+    const GemmErrors& held_out = validation.libraries.held_out_of_each[index];
+    const Json provenance{{"file", table},
+                          {"rows", rows},
+                          {"origin", recipe.origin},
+                          {"licence", recipe.licence},
+                          {"date", date},
+                          {"method", "models/calibration/gemm_libraries_fit, held out as in gemm"},
+                          {"judged_on", "kernels of 20 us and more"},
+                          {"rows_held_out", held_out.rows},
+                          {"families_held_out", held_out.families},
+                          {"mean_error_held_out_pct", percent(held_out.mean)},
+                          {"p90_error_held_out_pct", percent(held_out.p90)}};
+    return gemm_group(provenance, recipe.library_names.at(index), validation.libraries.fits[index],
+                      {.fitted = "fitted to " + table + ", " + rows,
+                       .prior = "fit to all libraries of " + table + " with the same tiles: " + rows +
+                                " hardly determines it",
+                       .file = "",
+                       .date = ""});
+}
+
+/// The fit as the device has it, where the table is of a sibling with another number of compute units.
+GemmFit deployed(const GemmRecipe& recipe, GemmFit fit) {
+    GemmParameters& parameters = fit.parameters;
+    if (recipe.deployed_units > 0) {
+        parameters.peak_rate = parameters.peak_rate * (recipe.deployed_units / parameters.compute_units);
+        parameters.compute_units = recipe.deployed_units;
+    }
+    return fit;
+}
+
+Json to_json(const GemmRecipe& recipe, const GemmValidation& validation, const std::string& date) {
+    const std::string table = "shared/data/gemm/" + recipe.file;
+    Json group =
+        gemm_group(provenance(recipe, validation, date), recipe.library, deployed(recipe, validation.fit),
+                   {.fitted = "fitted to " + table,
+                    .prior = "prior of models/calibration/recipes/gemm_recipes.cpp (estimate): the table "
+                             "hardly determines it",
+                    .file = "",
+                    .date = ""});
+    if (recipe.deployed_launch_us > 0)
+        group["launch_us"] = parameter_entry(recipe.deployed_launch_us, recipe.launch_source);
+    return group;
+}
+
+Json derived(const GemmDerivation& derivation, const Json& from, const std::string& date) {
+    const std::string origin = derivation.from_device + " " + name_of(derivation.from_dtype);
+    Json group = from;
+    group["provenance"] = {{"derived_from", origin},
+                           {"rate_ratio", rounded(derivation.rate_ratio)},
+                           {"memory_ratio", rounded(derivation.hbm_ratio)},
+                           {"reason", derivation.reason},
+                           {"date", date},
+                           {"note", "not checked against a table of this device and data type"}};
+    const auto scale = [&](const std::string& key, double ratio) {
+        group[key]["value"] = rounded(group[key]["value"].get<double>() * ratio);
+        group[key]["standard_error"] = rounded(group[key]["standard_error"].get<double>() * ratio);
+        group[key]["source"] = "derived from " + origin + ": " + derivation.reason;
+    };
+    for (const GemmField& field : gemm_fields()) scale(field.key, 1.0);
+    scale("peak_TFLOPS", derivation.rate_ratio);
+    scale("hbm_GBps", derivation.hbm_ratio);
+    scale("unit_bandwidth_GBps", derivation.hbm_ratio);
+    for (auto& tile : group["tiles"].items()) tile.value()["source"] = "derived from " + origin;
+    return group;
+}
+
+GemmValidation fit_recipe(const GemmRecipe& recipe, const std::filesystem::path& data) {
+    std::vector<GemmMeasurement> anchors;
+    for (const GemmAnchor& anchor : recipe.anchors) anchors.push_back(anchor.measurement);
+    return fit_and_validate(gemm_rows(recipe, data), recipe.prior, anchors, recipe.start_of_libraries);
+}
+
+}  // namespace
+
+std::vector<GemmMeasurement> gemm_rows(const GemmRecipe& recipe, const std::filesystem::path& data) {
+    return read_gemm_table(data / "gemm" / recipe.file, recipe.filter);
+}
+
+std::vector<GemmCalibrationResult> write_gemm_calibrations(const std::filesystem::path& data,
+                                                           const std::filesystem::path& folder,
+                                                           const std::string& date,
+                                                           const std::vector<std::string>& devices) {
+    std::set<std::string> known;
+    for (const GemmRecipe& recipe : gemm_recipes())
+        if (!recipe.check_only) known.insert(recipe.device);
+    for (const GemmDerivation& derivation : gemm_derivations()) known.insert(derivation.device);
+    const std::vector<std::string> names(known.begin(), known.end());
+    for (const std::string& device : devices)
+        if (!known.contains(device))
+            throw UserError("no GEMM recipe for device '" + device + "'" + suggestion(device, names));
+
+    // What is derived from another device needs that one fitted too.
+    std::set<std::string> wanted(devices.begin(), devices.end()), needed;
+    if (wanted.empty()) wanted = known;
+    needed = wanted;
+    for (const GemmDerivation& derivation : gemm_derivations())
+        if (wanted.contains(derivation.device)) needed.insert(derivation.from_device);
+
+    std::vector<GemmCalibrationResult> results;
+    std::map<std::string, Json> groups, libraries;
+    for (const GemmRecipe& recipe : gemm_recipes()) {
+        if (recipe.check_only || !needed.contains(recipe.device)) continue;
+        results.push_back({recipe.device, recipe.dtype, fit_recipe(recipe, data)});
+        const GemmValidation& validation = results.back().validation;
+        groups[recipe.device][name_of(recipe.dtype)] = to_json(recipe, validation, date);
+        for (std::size_t i = 0; i < validation.libraries.fits.size(); ++i)
+            libraries[recipe.device][recipe.filter.libraries[i]][name_of(recipe.dtype)] =
+                library_json(recipe, validation, i, date);
+    }
+    for (const GemmDerivation& derivation : gemm_derivations())
+        if (needed.contains(derivation.device))
+            groups[derivation.device][name_of(derivation.dtype)] = derived(
+                derivation, groups.at(derivation.from_device).at(name_of(derivation.from_dtype)), date);
+
+    for (const std::string& device : wanted) {
+        Json written{{"gemm", groups.at(device)}};
+        if (libraries.contains(device)) {
+            written["gemm_library"] = mixed_libraries;
+            written["gemm_libraries"] = libraries.at(device);
+        }
+        write_groups(folder, device, written);
+    }
+    return results;
+}
+
+std::vector<GemmTableCheck> check_public_tables(const std::string& device,
+                                                const std::map<DType, GemmParameters>& parameters,
+                                                const std::filesystem::path& data) {
+    std::vector<GemmTableCheck> checks;
+    for (const GemmRecipe& recipe : gemm_recipes())
+        if (recipe.check_only && recipe.device == device)
+            checks.push_back({recipe.dtype, recipe.file, recipe.note,
+                              gemm_errors(gemm_rows(recipe, data), parameters.at(recipe.dtype))});
+    return checks;
+}
+
+void write_groups(const std::filesystem::path& folder, const std::string& device, const Json& groups) {
+    const std::filesystem::path path = folder / (device + ".json");
+    Json file{{"schema", 1}, {"device", device}};
+    if (std::filesystem::exists(path)) file = read_json_file(path);
+    for (const auto& item : groups.items()) file[item.key()] = item.value();
+    write_file_atomically(path, file.dump(2) + "\n");
+}
+
+}  // namespace overlap

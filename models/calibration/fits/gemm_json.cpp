@@ -1,0 +1,41 @@
+#include "models/calibration/fits/gemm_json.hpp"
+
+namespace overlap {
+
+std::vector<std::string> undetermined_parameters(const GemmFit& fit) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < gemm_fields().size(); ++i)
+        if (fit.field_prior_share[i] > mostly_prior) names.push_back(gemm_fields()[i].key);
+    for (std::size_t i = 0; i < fit.parameters.tiles.size(); ++i)
+        if (fit.tile_prior_share[i] > mostly_prior)
+            names.push_back("tiles/" + tile_key(fit.parameters.tiles[i]));
+    return names;
+}
+
+Json gemm_group(const Json& provenance, const std::string& library, const GemmFit& fit,
+                const FitOrigin& origin) {
+    Json group{{"provenance", provenance},
+               {"library", library},
+               {"compute_units", parameter_entry(fit.parameters.compute_units, "datasheet")},
+               {"k_step", parameter_entry(static_cast<double>(fit.parameters.k_step),
+                                          "main-loop depth of the libraries' usual kernels (estimate)")}};
+    std::size_t i = 0;
+    for (const GemmField& field : gemm_fields()) {
+        group[field.key] = parameter_entry(field.key,
+                                           {field.get(fit.parameters), fit.field_errors[i],
+                                            fit.field_prior_share[i], fit.field_residuals[i]},
+                                           origin);
+        ++i;
+    }
+    Json tiles = Json::object();
+    for (std::size_t t = 0; t < fit.parameters.tiles.size(); ++t) {
+        const GemmTile& tile = fit.parameters.tiles[t];
+        tiles[tile_key(tile)] = parameter_entry(
+            "", {tile.efficiency, fit.tile_errors[t], fit.tile_prior_share[t], fit.tile_residuals[t]},
+            origin);
+    }
+    group["tiles"] = tiles;
+    return group;
+}
+
+}  // namespace overlap

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "models/calibration/fits/fit_gemm.hpp"
+#include "models/calibration/fits/parameter_json.hpp"
+
+namespace overlap {
+
+/// Names of the parameters of which the rows say less than the prior does ("tiles/64x64").
+std::vector<std::string> undetermined_parameters(const GemmFit& fit);
+
+/// The `gemm` group of one dtype, in the form that read_gemm_parameters reads. `library`: whose kernels were
+/// timed.
+Json gemm_group(const Json& provenance, const std::string& library, const GemmFit& fit,
+                const FitOrigin& origin);
+
+}  // namespace overlap

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "models/calibration/fits/gemm_libraries_fit.hpp"
+
+namespace overlap {
+
+/// Relative errors |predicted / measured − 1| of the kernels that take at least `shortest`.
+struct GemmErrors {
+    std::size_t rows = 0;
+    std::size_t families = 0;
+    double mean = 0;
+    double p90 = 0;
+};
+inline constexpr Seconds shortest_judged = microseconds(20);
+GemmErrors gemm_errors(std::span<const GemmMeasurement> rows,
+                       const std::function<Seconds(const GemmMeasurement&)>& predicted,
+                       Seconds shortest = shortest_judged);
+GemmErrors gemm_errors(std::span<const GemmMeasurement> rows, const GemmParameters& parameters,
+                       std::span<const double> campaign_rates = {}, Seconds shortest = shortest_judged);
+
+/// A family is one (N,K); it lies in one of four folds by a hash, so rows of one family are never on both
+/// sides. Fold 0 is held out of every committed calibration.
+inline constexpr int gemm_folds = 4;
+int gemm_fold(const GemmShape& shape);
+std::vector<GemmMeasurement> rows_of_fold(std::span<const GemmMeasurement> rows, int fold, bool inside);
+
+/// Fits of the table's kernel libraries, without fold 0, and the errors of those who know which library runs.
+struct GemmLibraryValidation {
+    std::vector<GemmFit> fits;  ///< none where the table does not tell libraries apart
+    GemmErrors fitted;
+    GemmErrors held_out;
+    std::vector<GemmErrors> held_out_of_each;
+    double cross_validated_mean = 0;
+    double cross_validated_p90 = 0;
+};
+
+/// Fit without fold 0, its errors on both sides, and the mean over all four folds each held out in turn.
+struct GemmValidation {
+    GemmFit fit;
+    GemmErrors fitted;
+    GemmErrors held_out;
+    double cross_validated_mean = 0;
+    double cross_validated_p90 = 0;
+    std::vector<GemmMeasurement> held_out_rows;  ///< those of `held_out`
+    GemmLibraryValidation libraries;
+};
+/// `anchors` join every fit and are never judged. With `start_of_libraries`, the prior of a second fit to all
+/// rows, kernel libraries are fitted from that one.
+GemmValidation fit_and_validate(std::span<const GemmMeasurement> rows, const GemmPrior& prior,
+                                std::span<const GemmMeasurement> anchors = {},
+                                const std::optional<GemmPrior>& start_of_libraries = {});
+
+}  // namespace overlap

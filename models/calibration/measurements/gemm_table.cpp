@@ -1,0 +1,131 @@
+#include "models/calibration/measurements/gemm_table.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <tuple>
+
+#include "sim/core/errors.hpp"
+#include "sim/core/input_file.hpp"
+#include "sim/core/shown.hpp"
+
+namespace overlap {
+namespace {
+
+std::vector<std::string> split(const std::string& line) {
+    std::vector<std::string> cells;
+    std::size_t begin = 0;
+    while (true) {
+        const std::size_t end = line.find(',', begin);
+        cells.push_back(line.substr(begin, end - begin));
+        if (end == std::string::npos) break;
+        begin = end + 1;
+    }
+    if (!cells.back().empty() && cells.back().back() == '\r') cells.back().pop_back();
+    return cells;
+}
+
+/// A table being read; knows where it is, for errors.
+struct Table {
+    std::string file;
+    std::vector<std::string> columns;
+    std::size_t line = 1;
+
+    [[noreturn]] void fail(const std::string& message) const {
+        throw UserError(one_line(file + ":" + std::to_string(line) + ": " + message));
+    }
+
+    std::size_t column(const std::string& name) const {
+        for (std::size_t i = 0; i < columns.size(); ++i)
+            if (columns[i] == name) return i;
+        fail("there is no column '" + name + "'" + suggestion(name, columns));
+    }
+
+    double positive_number(const std::vector<std::string>& cells, std::size_t index) const {
+        const std::string& text = cells[index];
+        double value = 0;
+        const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        if (error != std::errc() || stop != text.data() + text.size() || !(value > 0) || value > 1e15)
+            fail(columns[index] + " is '" + text + "', expected a positive number");
+        return value;
+    }
+
+    std::int64_t positive_integer(const std::vector<std::string>& cells, std::size_t index) const {
+        const double value = positive_number(cells, index);
+        if (value != static_cast<double>(static_cast<std::int64_t>(value)))
+            fail(columns[index] + " is '" + cells[index] + "', expected a whole number");
+        return static_cast<std::int64_t>(value);
+    }
+};
+
+/// Which of `texts` stands in a column: 1, 2, …; 0 where none of them does, or none is asked for.
+class Marks {
+public:
+    Marks(const Table& table, const std::string& column, const std::vector<std::string>& texts)
+        : column_(texts.empty() ? 0 : table.column(column)), texts_(texts) {}
+
+    int of(const std::vector<std::string>& cells) const {
+        const auto found = std::find(texts_.begin(), texts_.end(), cells[column_]);
+        return found == texts_.end() ? 0 : static_cast<int>(found - texts_.begin()) + 1;
+    }
+
+private:
+    std::size_t column_;
+    const std::vector<std::string>& texts_;
+};
+
+}  // namespace
+
+std::vector<GemmMeasurement> read_gemm_table(const std::filesystem::path& path,
+                                             const GemmTableFilter& filter) {
+    std::ifstream in = open_input(path, "a table of GEMMs");
+    Table table{.file = path.string(), .columns = {}, .line = 1};
+    std::string line;
+    if (!std::getline(in, line)) table.fail("is empty, expected a header line");
+    table.columns = split(line);
+    const std::size_t m = table.column("M"), n = table.column("N"), k = table.column("K");
+    const std::size_t time = table.column(filter.time_column);
+    std::map<std::size_t, std::string> where;
+    for (const auto& [name, text] : filter.where) where[table.column(name)] = text;
+
+    const Marks campaigns(table, filter.campaign_column, filter.campaigns);
+    const Marks libraries(table, filter.column_of_libraries, filter.libraries);
+
+    struct Fastest {
+        double us;
+        int campaign, by_library;
+    };
+    std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, Fastest> fastest;
+    while (std::getline(in, line)) {
+        ++table.line;
+        if (line.empty()) continue;
+        const std::vector<std::string> cells = split(line);
+        if (cells.size() != table.columns.size())
+            table.fail("has " + std::to_string(cells.size()) + " cells, the header has " +
+                       std::to_string(table.columns.size()));
+        bool wanted = true;
+        for (const auto& [index, text] : where) wanted = wanted && cells[index] == text;
+        if (!wanted) continue;
+        const auto shape = std::tuple(table.positive_integer(cells, n), table.positive_integer(cells, k),
+                                      table.positive_integer(cells, m));
+        const double us = table.positive_number(cells, time);
+        const auto aligned = [&](std::int64_t size) { return size % filter.alignment == 0; };
+        if (us < filter.shortest_us || !aligned(std::get<0>(shape)) || !aligned(std::get<1>(shape))) continue;
+        const Fastest read{us, campaigns.of(cells), libraries.of(cells)};
+        const auto [row, is_new] = fastest.emplace(shape, read);
+        if (!is_new && us < row->second.us) row->second = read;
+    }
+    std::vector<GemmMeasurement> rows;
+    for (const auto& [shape, best] : fastest) {
+        const auto& [columns, depth, height] = shape;
+        rows.push_back({{height, columns, depth, filter.dtype, false},
+                        microseconds(best.us),
+                        1.0,
+                        {},
+                        best.campaign,
+                        best.by_library});
+    }
+    return rows;
+}
+
+}  // namespace overlap

@@ -1,0 +1,146 @@
+#include "models/calibration/measurements/measurement_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <map>
+
+#include "sim/core/shown.hpp"
+
+#include "sim/core/input_file.hpp"
+
+namespace overlap {
+namespace {
+
+const std::array<std::string, 11> kinds{"gemm",      "peer_copy", "local_copy",   "memory",
+                                        "matrix",    "latency",   "interference", "late_copy",
+                                        "sustained", "energy",    "machine"};
+const std::array<std::string, 1> units{"us"};
+constexpr std::int64_t most_passes = 1000;
+
+std::string at_line(const std::filesystem::path& path, std::size_t line) {
+    return path.string() + ":" + std::to_string(line);
+}
+
+/// The place of the quote that ends the string which begins at `begin`, or the text's end.
+std::size_t end_of_string(std::string_view text, std::size_t begin) {
+    std::size_t at = begin + 1;
+    while (at < text.size() && text[at] != '"') at += text[at] == '\\' ? 2 : 1;
+    return std::min(at, text.size());
+}
+
+bool is_no_number(std::string word) {
+    if (word.starts_with('-') || word.starts_with('+')) word.erase(0, 1);
+    for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return word == "nan" || word == "inf" || word == "infinity";
+}
+
+/// JSON has no words for NaN and infinity; programs write them all the same.
+void refuse_no_numbers(const std::string& text, const std::string& place) {
+    constexpr const char* letters = "+-.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    std::string last, key;  // string, and the last that a colon followed
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        if (text[at] == '"') {
+            const std::size_t end = end_of_string(text, at);
+            last = text.substr(at + 1, end - at - 1);
+            at = end;
+        } else if (text[at] == ':') {
+            key = last;
+        } else if (std::string_view(letters).find(text[at]) != std::string_view::npos) {
+            const std::size_t end = std::min(text.find_first_not_of(letters, at), text.size());
+            const std::string word = text.substr(at, end - at);
+            if (is_no_number(word))
+                throw UserError(
+                    one_line(place + ": /" + key + ": is " + word + ", expected a finite number or null"));
+            at = end - 1;
+        }
+    }
+}
+
+Json parse_line(const std::string& text, const std::string& place) {
+    try {
+        return parse_json(text, place);
+    } catch (const UserError&) {
+        refuse_no_numbers(text, place);
+        if (text.empty() || text.back() != '}')
+            throw UserError(place + ": is cut off or no JSON object, expected {...} and an end of line");
+        throw;
+    }
+}
+
+/// Every number of the line, in arrays and objects too.
+void require_not_negative(const Json& value, const std::string& pointer, const std::string& place) {
+    if (value.is_structured()) {
+        for (const auto& [key, member] : value.items())
+            require_not_negative(member, pointer + "/" + key, place);
+    } else if (value.is_number() && !(value.get<double>() >= 0 && std::isfinite(value.get<double>()))) {
+        throw UserError(place + ": " + pointer + ": is " + shown(value) + ", expected a number >= 0");
+    }
+}
+
+/// What makes a case that case: all that stands before its results.
+std::string identity(const Json& fields) {
+    std::string result;
+    for (const auto& [key, value] : fields.items()) {
+        if (key == "unit" || key == "skipped" || key == "error") break;
+        result += key + '=' + value.dump() + ' ';
+    }
+    return result;
+}
+
+void check_times(ConfigObject& line) {
+    line.choice("unit", units);
+    for (const std::string key : {"median", "min", "p90"})
+        if (!line.raw(key).is_null()) line.number(key, positive);
+}
+
+}  // namespace
+
+ConfigObject MeasurementFile::view(const Measurement& measurement) const {
+    return {measurement.fields, at_line(path, measurement.line)};
+}
+
+std::string MeasurementFile::date() const {
+    return ConfigObject(machine, at_line(path, 1)).text("date").substr(0, 10);
+}
+
+MeasurementFile read_measurements(const std::filesystem::path& path) {
+    std::ifstream in = open_input(path, "a file of measurements");
+    MeasurementFile file{.path = path, .machine = {}, .measurements = {}};
+    std::map<std::string, std::size_t> seen;
+    std::string text;
+    std::size_t number = 0;
+    while (std::getline(in, text)) {
+        const std::string place = at_line(path, ++number);
+        if (in.eof()) throw UserError(place + ": is cut off, expected an end of line");
+        Json fields = parse_line(text, place);
+        ConfigObject line(fields, place);
+        const std::string& kind = kinds.at(line.choice("kind", kinds));
+        require_not_negative(fields, "", place);
+        if ((number == 1) != (kind == "machine"))
+            line.fail("kind", "is '" + kind + "', expected 'machine' in the first line and nowhere else");
+        if (kind == "machine") {
+            line.integer("schema", 1, 1);
+            line.text("date");
+            line.text("device");
+            file.machine = std::move(fields);
+            continue;
+        }
+        const std::int64_t pass = line.integer("pass", 1, most_passes);
+        const auto [other, is_new] = seen.emplace(identity(fields), number);
+        if (!is_new)
+            line.fail("", "is the case and pass of line " + std::to_string(other->second) +
+                              " again, expected each once");
+        if (line.has("skipped") || line.has("error")) {
+            ++file.not_measured;
+            continue;
+        }
+        check_times(line);
+        file.measurements.push_back({kind, pass, number, std::move(fields)});
+    }
+    if (number == 0) throw UserError(path.string() + ": is empty, expected a line of kind 'machine'");
+    return file;
+}
+
+}  // namespace overlap

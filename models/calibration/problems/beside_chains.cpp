@@ -1,0 +1,305 @@
+#include "models/calibration/problems/beside_chains.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "models/calibration/problems/peer_copies.hpp"
+#include "models/streaming.hpp"
+#include "sim/engine/engine.hpp"
+#include "sim/run/effects.hpp"
+
+namespace overlap {
+namespace {
+
+const std::vector<std::string> kinds{"dma_in", "dma_in_memcpy",  "dma_out", "dma_push", "local_dma",
+                                     "cu_in",  "local_dma_rows", "cu_out",  "cu_push",  "local_cu"};
+const std::array<std::string, 2> priorities{"normal", "high"}, works{"gemm", "local_copy"};
+constexpr std::int64_t most = 1 << 24;
+const Bytes local_work(256.0 * (1 << 20));
+const Seconds head_start = microseconds(100);
+constexpr double window_us = 2000;  // the microbenchmark takes 5000; more of the same
+constexpr double long_window_us = 5000;
+constexpr int event_streams = 1000;
+constexpr int least_runs = 3, most_runs = 150, trial_runs = 4, work_runs = 4, long_work_runs = 8,
+              late_gemms = 6;
+/// Orders that a machine leaves open: of many copies at once there are more.
+constexpr std::uint64_t few_seeds = 2, many_seeds = 7;
+/// Times of GEMMs on a GPU of which nothing is known, within their standard deviation over GPUs (1.2 %, "GPU
+/// speeds" of the H200's calibration): on less than that chains of GEMMs and kernels that wait lock to each
+/// other.
+constexpr std::array gemm_times{0.988, 1.0, 1.012};
+
+/// Tasks in order on one stream.
+using Lane = std::vector<TaskId>;
+
+/// A graph with a price for every task.
+class Run {
+public:
+    Run(const Beside& beside, const Machine& machine) : beside_(beside), machine_(machine) {
+        if (beside.work_units > 0)
+            for (auto& [dtype, parameters] : machine_.calibration.gemm) {
+                const double share = std::min(1.0, beside.work_units / parameters.compute_units);
+                parameters.compute_units = parameters.compute_units * share;
+                parameters.peak_rate = parameters.peak_rate * share;
+            }
+    }
+
+    Lane add_work(int gpu, int count, Seconds delay = {}) {
+        Lane lane;
+        wait(gpu, compute_stream, delay);
+        for (int i = 0; i < count; ++i) lane.push_back(add({beside_.work, gpu, compute_stream}));
+        return lane;
+    }
+    /// Those of one GPU: a lane a peer.
+    std::vector<Lane> add_copies(int gpu, int count, Seconds delay = {}) {
+        std::vector<Lane> lanes;
+        for (int step = beside_.local() ? 0 : 1; step <= (beside_.local() ? 0 : beside_.peers); ++step) {
+            const int peer = (gpu + step) % (beside_.peers + 1);
+            Task task = copy(gpu, peer);
+            task.stream = 100 + 10 * gpu + step;
+            task.priority = beside_.high_priority ? 1 : 0;
+            wait(task.gpu, task.stream, delay);
+            Lane& lane = lanes.emplace_back();
+            for (int i = 0; i < count; ++i) {
+                if (beside_.by_dma() && !beside_.kind.ends_with("push") && i > 0)
+                    lane.push_back(add(task, {add_event(task, lane.back())}));
+                else
+                    lane.push_back(add(task));
+            }
+        }
+        return lanes;
+    }
+    /// GEMMs take `gemm_time` times as long as on the mean GPU.
+    void simulate(std::uint64_t seed, double gemm_time = 1) {
+        // They remember GEMMs, and rows are predicted in several threads.
+        thread_local const CostModels models;
+        if (costs_.empty()) {
+            costs_ = price(graph_, Workload(), machine_, models, Effects());
+            for (TaskId task = 0; task < graph_.size(); ++task) adapt(task);
+        }
+        std::vector<Cost> costs = costs_;
+        for (TaskId task = 0; task < graph_.size(); ++task)
+            if (graph_[task].kind() == TaskKind::gemm) stretch(costs[task], gemm_time);
+        times_ = make_engine("flow")->run(graph_, costs, machine_.resources, seed).tasks;
+    }
+    double end(TaskId task) const { return to_microseconds(times_[task].end); }
+
+private:
+    TaskId add(const Task& task, std::vector<TaskId> after = {}) {
+        waits_.emplace_back();
+        return graph_.add(task, std::move(after));
+    }
+    // The benchmark records an event after every operation. After a pull it holds the stream until the end of
+    // the pull is seen.
+    TaskId add_event(Task copy, TaskId after) {
+        copy.stream += event_streams;
+        const TaskId event = add(copy, {after});
+        is_event_.resize(event + 1);
+        is_event_[event] = true;
+        return event;
+    }
+    void wait(int gpu, int stream, Seconds delay) {
+        if (delay == Seconds()) return;
+        add({MemoryBoundWork{Bytes(1), Bytes(1)}, gpu, stream});
+        waits_.back() = delay;
+    }
+    Task copy(int gpu, int peer) const {
+        if (beside_.local()) return {LocalCopyWork{beside_.size, beside_.size}, gpu, 0};
+        const bool out = beside_.kind.ends_with("out"), push = beside_.kind.ends_with("push");
+        const bool leaves = out || push;
+        return {CopyWork{leaves ? gpu : peer, leaves ? peer : gpu, beside_.size, beside_.size,
+                         beside_.by_dma() ? Agent::dma : Agent::cu, push ? Direction::push : Direction::pull,
+                         beside_.blocks},
+                out ? peer : gpu, 0};
+    }
+    static void stretch(Cost& cost, double factor) {
+        cost.body = cost.body * factor;
+        for (Demand& demand : cost.demands) demand.amount *= factor;
+    }
+    void drop(Cost& cost, ResourceKind kind) const {
+        const auto of_kind = [&](const Demand& d) { return machine_.resources[d.resource].kind == kind; };
+        cost.demands.erase(std::remove_if(cost.demands.begin(), cost.demands.end(), of_kind),
+                           cost.demands.end());
+    }
+    // What tasks of schedules don't have: a delay, fewer units, a number of blocks.
+    void adapt(TaskId task) {
+        Cost& cost = costs_[task];
+        const Task& is = graph_[task];
+        const ResourceId units = machine_.resources.compute_units(is.gpu);
+        cost.awaited = cost.claim && cost.claim->resource == units;  // by an event behind every kernel
+        if (task < is_event_.size() && is_event_[task]) {
+            cost = Cost{};
+        } else if (waits_[task] > Seconds()) {
+            cost = Cost{};
+            cost.body = waits_[task];
+        } else if (is.kind() == TaskKind::gemm && beside_.work_units > 0 && cost.claim) {
+            // Kernels find units beside it, and take none of its own.
+            cost.claim->most = std::min(cost.claim->most, beside_.work_units);
+            cost.claim->waves = (cost.claim->tiles + beside_.work_units - 1) / beside_.work_units;
+        } else if (is.stream != compute_stream && is.kind() == TaskKind::local_copy && beside_.blocks > 0) {
+            const DeviceSpec& device = machine_.topology.device();
+            cost.body = streamed(is.work, device, beside_.blocks).body;
+            const DeviceSpec::CopyKernel& kernel = device.copy_kernel;
+            cost.crowding = {streamed(is.work, device, 1).body, kernel.blocks_per_unit,
+                             kernel.rate_beside_gemms, kernel.local_loads};
+            drop(cost, ResourceKind::compute_units);
+            cost.claim = Claim{units, 1, beside_.blocks};
+            cost.claim->blocks = beside_.blocks;
+        }
+        if (std::holds_alternative<LocalCopyWork>(beside_.work) && beside_.own_kernels()) run_together(task);
+    }
+    // Kernels that copy within a GPU by one block a unit leave room there for blocks of others. The memory
+    // serves the loads of all blocks alike.
+    void run_together(TaskId task) {
+        Cost& cost = costs_[task];
+        const Task& is = graph_[task];
+        const auto* copy = std::get_if<CopyWork>(&is.work);
+        const double blocks = copy != nullptr ? beside_.blocks : machine_.topology.device().compute_units;
+        for (Demand& demand : cost.demands)
+            if (machine_.resources[demand.resource].kind == ResourceKind::hbm)
+                demand.weight = blocks * (copy != nullptr ? 1 : 2);  // a load, a load and a store
+        cost.claim.reset();
+        cost.crowding.reset();
+    }
+
+    const Beside& beside_;
+    Machine machine_;
+    TaskGraph graph_;
+    std::vector<Seconds> waits_;
+    std::vector<bool> is_event_;
+    std::vector<Cost> costs_;
+    std::vector<TaskTimes> times_;
+};
+
+double median(std::vector<double> values) {
+    if (values.empty()) return 0;
+    std::sort(values.begin(), values.end());
+    const std::size_t half = values.size() / 2;
+    return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+double mean(const std::vector<double>& values) {
+    return values.empty()
+               ? 0
+               : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+/// Durations of tasks of a lane that ran between `from` and `to` and were not its first.
+void add_whole(const Run& run, const Lane& lane, double from, double to, std::vector<double>& durations) {
+    for (std::size_t i = 1; i < lane.size(); ++i)
+        if (run.end(lane[i - 1]) >= from && run.end(lane[i]) <= to)
+            durations.push_back(run.end(lane[i]) - run.end(lane[i - 1]));
+}
+
+int gpus_with_work(const Beside& beside) {
+    return beside.everywhere ? beside.peers + 1 : 1;
+}
+
+std::uint64_t seeds_of(const Beside& beside) {
+    return beside.everywhere && beside.by_dma() ? many_seeds : few_seeds;
+}
+
+/// Median time between ends of GPU 0's lanes when these run alone.
+double alone(const Beside& beside, const Machine& machine, bool copies, int count) {
+    Run run(beside, machine);
+    std::vector<Lane> first;
+    for (int gpu = 0; gpu < gpus_with_work(beside); ++gpu) {
+        const auto lanes = copies ? run.add_copies(gpu, count) : std::vector<Lane>{run.add_work(gpu, count)};
+        if (gpu == 0) first = lanes;
+    }
+    std::vector<double> durations;
+    for (std::uint64_t seed = 0; seed < (copies ? seeds_of(beside) : 1); ++seed) {
+        run.simulate(seed);
+        for (const Lane& lane : first) add_whole(run, lane, 0, run.end(lane.back()), durations);
+    }
+    return median(durations);
+}
+
+int runs_for(double window, double each) {
+    return std::clamp(static_cast<int>(std::ceil(window / each)), least_runs, most_runs);
+}
+
+}  // namespace
+
+std::string Beside::work_name() const {
+    const auto* gemm = std::get_if<GemmShape>(&work);
+    if (gemm == nullptr) return "local copy";
+    return "GEMM " + shape_name(*gemm);
+}
+
+std::string Beside::name() const {
+    std::string text =
+        work_name() + " beside " + kind + " " + std::to_string(peers) + " peers " + size_name(size);
+    if (blocks > 0) text += " " + std::to_string(blocks) + " blocks";
+    if (work_units > 0) text += " on " + std::to_string(work_units) + " units";
+    if (high_priority) text += " high priority";
+    if (everywhere) text += " everywhere";
+    return first == "both" ? text : text + " " + first + " first";
+}
+
+Beside read_beside(ConfigObject& line) {
+    Beside beside;
+    const bool local = line.has("work") && line.choice("work", works) == 1;
+    if (local)
+        beside.work = LocalCopyWork{local_work, local_work};
+    else
+        beside.work = GemmShape{line.integer("m", 1, most), line.integer("n", 1, most),
+                                line.integer("k", 1, most), DType::bf16};
+    beside.work_units = static_cast<int>(line.integer("units", 0, most));
+    beside.kind = kinds.at(line.choice("beside", kinds));
+    if (line.has("peers")) beside.peers = static_cast<int>(line.integer("peers", 1, most));
+    beside.blocks = static_cast<int>(line.integer("blocks", 0, most));
+    beside.size = Bytes(line.number("size", positive));
+    beside.high_priority = line.choice("priority", priorities) == 1;
+    if (line.has("everywhere")) beside.everywhere = line.text("everywhere") == "1";
+    if (line.has("first")) beside.first = line.text("first");
+    return beside;
+}
+
+BesideTimes predict_beside(const Beside& beside, const Machine& machine) {
+    BesideTimes times;
+    times.work_alone = alone(beside, machine, false, trial_runs);
+    const double window = beside.waits() ? std::max(long_window_us, long_work_runs * times.work_alone)
+                                         : std::max(window_us, work_runs * times.work_alone);
+    const int copy_runs = runs_for(window, alone(beside, machine, true, trial_runs));
+    times.copy_alone = alone(beside, machine, true, copy_runs);
+
+    Run run(beside, machine);
+    const Seconds copies_wait = beside.first == "gemm" ? head_start : Seconds(),
+                  work_waits = beside.first == "copy" ? head_start : Seconds();
+    Lane work;
+    std::vector<Lane> copies;
+    for (int gpu = 0; gpu < gpus_with_work(beside); ++gpu) {
+        const Lane worker = run.add_work(gpu, runs_for(window, times.work_alone), work_waits);
+        const std::vector<Lane> copiers = run.add_copies(gpu, copy_runs, copies_wait);
+        if (gpu == 0) work = worker, copies = copiers;
+    }
+    std::vector<double> work_us, copy_us;
+    const std::uint64_t runs = beside.waits() ? gemm_times.size() : seeds_of(beside);
+    for (std::uint64_t seed = 0; seed < runs; ++seed) {
+        run.simulate(seed, beside.waits() ? gemm_times.at(seed) : 1.0);
+        double to = run.end(work.back());
+        for (const Lane& lane : copies) to = std::min(to, run.end(lane.back()));
+        const double from = to_microseconds(std::max(copies_wait, work_waits));
+        add_whole(run, work, from, to, work_us);
+        for (const Lane& lane : copies) add_whole(run, lane, from, to, copy_us);
+    }
+    const auto typical = [&](const std::vector<double>& us) {
+        return beside.waits() ? mean(us) : median(us);
+    };
+    times.work = typical(work_us);
+    times.copy = typical(copy_us);
+    return times;
+}
+
+double predict_late(const Beside& beside, Seconds wait, double more, const Machine& machine) {
+    const Seconds ready = wait + more * microseconds(alone(beside, machine, false, trial_runs));
+    Run run(beside, machine);
+    run.add_work(0, late_gemms);
+    const Lane copy = run.add_copies(0, 1, ready).front();
+    run.simulate(0);
+    return run.end(copy.front()) - to_microseconds(ready);
+}
+
+}  // namespace overlap

@@ -1,0 +1,93 @@
+#include "models/calibration/problems/device_problems.hpp"
+
+#include "models/calibration/problems/dma_copies.hpp"
+#include "models/calibration/problems/energy_of_work.hpp"
+#include "models/calibration/problems/gpu_speeds.hpp"
+#include "models/calibration/problems/interference_factors.hpp"
+#include "models/calibration/problems/kernel_copies.hpp"
+#include "models/calibration/problems/local_kernels.hpp"
+
+namespace overlap {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Makes the machines of a device from its files in `configs`, with values of its parameters.
+class MachineMaker {
+public:
+    MachineMaker(const Calibration& gemms, const ConfigFolder& configs)
+        : path_(configs.find("devices", gemms.device)), gemms_(gemms) {
+        for (const std::string& name : configs.names("topologies")) {
+            Json json = read_json_file(configs.find("topologies", name));
+            if (json.contains("device") && json["device"] == path_.filename().string())
+                topologies_[name] = std::move(json);
+        }
+    }
+
+    Machines operator()(const DeviceValues& values) const {
+        const Json trial = trial_calibration(gemms_.device, values);
+        const DeviceSpec spec = read_device(path_, {trial, "trial"});
+        Machines machines;
+        for (const auto& [name, json] : topologies_) {
+            const Topology topology({json, name}, spec);
+            machines.emplace(name, Machine{topology, ResourceTable(topology), gemms_, {}});
+        }
+        return machines;
+    }
+
+private:
+    fs::path path_;
+    Calibration gemms_;
+    std::map<std::string, Json> topologies_;
+};
+
+}  // namespace
+
+std::vector<DeviceProblem> device_problems(const std::string& device, const fs::path& folder,
+                                           const std::string& shown) {
+    std::vector<DeviceProblem> problems;
+    const auto has = [&](const std::string& file) { return fs::exists(folder / file); };
+    if (device != "h200") return problems;
+    const bool peers = has("two_gpus.jsonl") && has("four_gpus.jsonl"), local = has("local.jsonl");
+    if (peers) problems.push_back(dma_copies(folder, shown));
+    if (peers) problems.push_back(kernel_copies(folder, shown));
+    if (local) problems.push_back(local_kernels(folder, shown));
+    if (peers && local) problems.push_back(interference_factors(folder, shown));
+    if (const std::vector<fs::path> energy = energy_files(folder); !energy.empty()) {
+        const fs::path from_folder = energy.front().parent_path().lexically_relative(folder);
+        problems.push_back(
+            energy_of_work(energy, (fs::path(shown) / from_folder).lexically_normal().generic_string()));
+    }
+    // Last: whatever the other rows are of, their times are those of one GPU.
+    if (has("parts_1.jsonl")) problems.push_back(gpu_speeds(folder, shown));
+    return problems;
+}
+
+std::vector<DeviceCalibration> calibrate_device(const Calibration& gemms, const fs::path& folder,
+                                                const std::string& shown, const ConfigFolder& configs) {
+    std::vector<DeviceProblem> problems = device_problems(gemms.device, folder, shown);
+    if (problems.empty()) return {};
+    DeviceValues known;
+    for (const DeviceProblem& problem : problems)
+        for (const DeviceParameter& parameter : problem.parameters)
+            if (!parameter.of_several_gpus) known[parameter.name()] = parameter.start;
+    const MachineMaker machines(gemms, configs);
+    std::vector<DeviceCalibration> result;
+    for (DeviceProblem& problem : problems) {
+        result.push_back(calibrate(std::move(problem), [&](const DeviceValues& values) {
+            DeviceValues all = values;
+            all.insert(known.begin(), known.end());
+            return machines(all);
+        }));
+        for (const auto& [name, value] : result.back().values()) known[name] = value;
+    }
+    return result;
+}
+
+Json device_groups(const std::vector<DeviceCalibration>& calibrations) {
+    Json groups = Json::object();
+    for (const DeviceCalibration& calibration : calibrations) add_to_groups(calibration, groups);
+    return groups;
+}
+
+}  // namespace overlap

@@ -1,0 +1,88 @@
+#include "models/calibration/problems/kernel_copies.hpp"
+
+#include "models/calibration/problems/peer_copies.hpp"
+#include "sim/engine/engine.hpp"
+#include "sim/run/effects.hpp"
+
+namespace overlap {
+namespace {
+
+const std::string large = "kernel copy >= 1 MiB", small = "kernel copy < 1 MiB", chained = "  chained chunks",
+                  strided = "  strided";
+constexpr double mebi = 1 << 20;
+
+std::vector<DeviceParameter> parameters() {
+    const Range time_us{1e-3, 1e6}, rate_GBps{1e-3, 1e7}, share{1e-4, 1};
+    const std::string group = "copy_kernel";
+    return {
+        {group, "launch_us", 1.5, 1.3, time_us,
+         "estimate: kernels of one stream follow each other in 1.5 us"},
+        {group, "queued_launch_us", 4.4, 1.5, time_us,
+         "estimate: small copies on three streams take 14.7 us, on one 5.9: (14.7 - 5.9) / 2"},
+        {group, "pull_start_us", 0.5, 2, time_us, "estimate: chained pulls of 64 KiB cost 0.4 us more each"},
+        {group, "completion_us", 3, 1.3, time_us, "estimate: an event costs 3.0 us"},
+        {group, "completions_apart_us", 3, 1.3, time_us,
+         "estimate: ends of three copies of a GPU are seen 3 us apart, however close they are"},
+        {group, "link_GBps_per_cu", 46.5, 1.1, rate_GBps, "estimate: 64 MiB by 1 block take 1415 us"},
+        {group, "saturation", 7, 2, {0.5, 100}, "estimate: 8 blocks, at x = 1, reach 94 %"},
+        {group, "link_overhead", 0.06, 2, share, "estimate: three pulls into one GPU reach 375.5 GB/s"},
+        {group, "pull_requests", 0.12, 2, share, "estimate: both ways 335 GB/s instead of 372"},
+        {group, "push_acknowledgements", 0.03, 3, share, "estimate: both ways 355 GB/s instead of 360"}};
+}
+
+std::vector<std::string> classes_of(const PeerCopies& copies) {
+    const bool is_large = copies.size.si() >= mebi;
+    std::vector<std::string> classes{is_large ? large : small};
+    if (copies.row.si() > 0)
+        classes.push_back(strided);
+    else if (copies.chunks > 1)
+        classes.push_back(chained);
+    else
+        classes.push_back("  " + copies.pattern + (is_large ? ", large" : ", small"));
+    return classes;
+}
+
+/// No order is left open.
+double makespan_us(const TaskGraph& graph, const Machine& machine) {
+    static const CostModels models;
+    const std::vector<Cost> costs = price(graph, Workload(), machine, models, Effects());
+    return to_microseconds(make_engine("flow")->run(graph, costs, machine.resources).makespan);
+}
+
+}  // namespace
+
+DeviceProblem kernel_copies(const std::filesystem::path& folder, const std::string& shown) {
+    DeviceProblem problem{.name = "kernel copies",
+                          .parameters = parameters(),
+                          .rows = {},
+                          .classes = {large},
+                          .families = "pattern, direction, GPUs",
+                          .file = shown + "/two_gpus.jsonl, four_gpus.jsonl",
+                          .date = {}};
+    const std::vector<std::string> patterns{"pair",         "both_ways",   "ring",    "one_with_all",
+                                            "all_with_one", "all_at_once", "rotation"};
+    for (const std::string& pattern : patterns) problem.classes.push_back("  " + pattern + ", large");
+    problem.classes.push_back(small);
+    for (const std::string& pattern : patterns) problem.classes.push_back("  " + pattern + ", small");
+    problem.classes.insert(problem.classes.end(), {chained, strided});
+    for (const std::string name : {"two_gpus.jsonl", "four_gpus.jsonl"}) {
+        const MeasurementFile file = read_measurements(folder / name);
+        problem.date = file.date();
+        for (const PeerCopies& copies : measured_peer_copies(file)) {
+            if (copies.agent != Agent::cu || copies.beside_gemms) continue;
+            const std::string direction = copies.direction == Direction::pull ? "pull" : "push";
+            problem.rows.push_back(
+                {.name = copies.name(),
+                 .family = direction + " " + copies.pattern + " " + std::to_string(copies.gpus),
+                 .classes = classes_of(copies),
+                 .measured = copies.median_us,
+                 .weight = 1,
+                 .predict = [graph = copy_graph(copies), topology = copies.topology()](const Machines& m) {
+                     return makespan_us(graph, m.at(topology));
+                 }});
+        }
+    }
+    return problem;
+}
+
+}  // namespace overlap

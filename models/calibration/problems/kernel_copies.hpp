@@ -1,0 +1,14 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "models/calibration/fits/fit_device.hpp"
+
+namespace overlap {
+
+/// Copies between GPUs by kernels, of the H200: part of the `copy_kernel` group, fitted to two_gpus.jsonl and
+/// four_gpus.jsonl.
+DeviceProblem kernel_copies(const std::filesystem::path& folder, const std::string& shown);
+
+}  // namespace overlap

@@ -1,0 +1,123 @@
+#include "models/calibration/problems/local_kernels.hpp"
+
+#include <map>
+
+#include "models/calibration/measurements/measurement_file.hpp"
+#include "models/calibration/problems/peer_copies.hpp"
+#include "models/streaming.hpp"
+
+namespace overlap {
+namespace {
+
+const std::string large = "local kernel >= 1 MiB", small = "local kernel < 1 MiB", copies = "  copy",
+                  strided = "  pack, scatter", streams = "  read, write, triad", sums = "  reduction";
+const std::array<std::string, 3> copy_operations{"copy", "pack", "scatter"};
+const std::array<std::string, 4> memory_operations{"read", "write", "triad", "reduce"};
+const std::array<std::string, 2> agents{"dma", "cu"};
+constexpr std::int64_t most = 1'000'000;
+constexpr double mebi = 1 << 20;
+
+/// A case without its time.
+struct LocalKernel {
+    std::string operation;
+    Work work;
+    int blocks = 0;
+    Bytes size;  ///< of one array
+    std::string group;
+};
+
+std::vector<DeviceParameter> parameters() {
+    const Range rate_GBps{1e-3, 1e7};
+    const std::string group = "copy_kernel";
+    return {{group, "stream_start_us", 0.45, 2, {1e-3, 1e6}, "estimate: a copy of 4 KiB takes 4.95 us"},
+            {group, "cu_read_GBps", 133, 1.1, rate_GBps, "estimate: 1 GiB by 1 block takes 8051 us"},
+            {group, "cu_write_GBps", 63, 1.1, rate_GBps, "estimate: 1 GiB by 1 block takes 16952 us"},
+            {group, "read_write_overlap", 1.4, 1.2, {1, 10}, "estimate: triads by few blocks"},
+            {group, "cu_reduce_GBps", 28, 1.2, rate_GBps, "estimate: 8 parts of 256 MiB by 8 blocks"},
+            {group, "cache_GBps", 6400, 1.3, rate_GBps, "estimate: a copy of 16 MiB takes 10.0 us"},
+            {group, "cached_load_gain", 1.6, 1.3, {1, 100}, "estimate: 8 parts of 1 MiB by 8 blocks"},
+            {group, "strided_run_bytes", 20, 3, {1e-3, 1e9}, "estimate: packs of rows of 1 KiB lose 2 %"}};
+}
+
+LocalKernel local_copy(ConfigObject& line) {
+    LocalKernel kernel;
+    kernel.operation = copy_operations.at(line.choice("operation", copy_operations));
+    kernel.blocks = static_cast<int>(line.integer("blocks", 0, most));
+    kernel.size = Bytes(line.number("size", positive));
+    const bool whole = kernel.operation == "copy";
+    kernel.work = LocalCopyWork{kernel.size, whole ? kernel.size : Bytes(line.number("row", positive))};
+    kernel.group = whole ? copies : strided;
+    return kernel;
+}
+
+LocalKernel memory(ConfigObject& line) {
+    LocalKernel kernel;
+    kernel.operation = memory_operations.at(line.choice("operation", memory_operations));
+    kernel.blocks = static_cast<int>(line.integer("blocks", 1, most));
+    kernel.size = Bytes(line.number("size", positive));
+    kernel.group = streams;
+    if (kernel.operation == "read") kernel.work = MemoryBoundWork{kernel.size, Bytes()};
+    if (kernel.operation == "write") kernel.work = MemoryBoundWork{Bytes(), kernel.size};
+    if (kernel.operation == "triad") kernel.work = MemoryBoundWork{2.0 * kernel.size, kernel.size};
+    if (kernel.operation == "reduce") {
+        const auto parts = static_cast<int>(line.integer("parts", 2, most));
+        kernel.work = ReduceWork{kernel.size, parts};
+        kernel.operation += " of " + std::to_string(parts);
+        kernel.group = sums;
+    }
+    return kernel;
+}
+
+/// A kernel between two events, which cost what a dependency costs.
+double predicted_us(const LocalKernel& kernel, const DeviceSpec& device) {
+    return to_microseconds(device.launch.kernel + device.stream.start +
+                           streamed(kernel.work, device, kernel.blocks).body + device.launch.dependency);
+}
+
+}  // namespace
+
+DeviceProblem local_kernels(const std::filesystem::path& folder, const std::string& shown) {
+    const MeasurementFile file = read_measurements(folder / "local.jsonl");
+    DeviceProblem problem{.name = "local kernels",
+                          .parameters = parameters(),
+                          .rows = {},
+                          .classes = {large, small, copies, strided, streams, sums},
+                          .families = "operation, blocks",
+                          .file = shown + "/local.jsonl",
+                          .date = file.date()};
+    std::map<std::string, int> passes;
+    std::map<std::string, std::size_t> rows;
+    for (const Measurement& measurement : file.measurements) {
+        ConfigObject line = file.view(measurement);
+        LocalKernel kernel;
+        if (measurement.kind == "local_copy" && line.choice("agent", agents) == 1)
+            kernel = local_copy(line);
+        else if (measurement.kind == "memory")
+            kernel = memory(line);
+        else
+            continue;
+        std::string name =
+            kernel.operation + " " + size_name(kernel.size) + " " + std::to_string(kernel.blocks) + " blocks";
+        if (kernel.group == strided)
+            name += " in rows of " + size_name(std::get<LocalCopyWork>(kernel.work).run);
+        const double us = line.number("median", positive);
+        const auto [place, is_new] = rows.emplace(name, problem.rows.size());
+        const int pass = ++passes[name];
+        if (!is_new) {
+            double& mean = problem.rows[place->second].measured;
+            mean += (us - mean) / pass;
+            continue;
+        }
+        problem.rows.push_back({.name = name,
+                                .family = kernel.operation + " " + std::to_string(kernel.blocks),
+                                .classes = {kernel.size.si() >= mebi ? large : small, kernel.group},
+                                .measured = us,
+                                .weight = 1,
+                                .predict = [kernel](const Machines& machines) {
+                                    return predicted_us(kernel, machines.begin()->second.topology.device());
+                                }});
+    }
+    return problem;
+}
+
+}  // namespace overlap

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/calibration/fits/fit_device.hpp"
+#include "models/calibration/measurements/measurement_file.hpp"
+#include "sim/core/task_graph.hpp"
+
+namespace overlap {
+
+/// A `peer_copy` case of the microbenchmark (models/calibration/hip/peer_copy.cpp).
+struct PeerCopies {
+    Agent agent = Agent::dma;
+    Direction direction = Direction::pull;
+    std::string pattern;
+    int gpus = 2;
+    int blocks = 0;
+    int chunks = 1;
+    Bytes size, row;          ///< row 0: contiguous
+    bool strided_to = false;  ///< into rows of the source's pitch, not packed
+    bool by_turns = false;    ///< the host enqueued a copy of each lane by turns; else lane after lane
+    std::string call;
+    bool beside_gemms = false;
+    bool marked = false;   ///< an event after every copy
+    double median_us = 0;  ///< of the samples of all passes
+
+    /// "pull all_at_once 4 GPUs 4 x 1 MiB"
+    std::string name() const;
+    std::string topology() const;
+};
+
+/// Passes of a case are one; those enqueued by several threads are left out, their order is not known.
+/// Throws UserError with file and line for a missing or impossible field.
+std::vector<PeerCopies> measured_peer_copies(const MeasurementFile& file);
+
+/// The copies in the order in which the host enqueued them, those of a lane on a stream of their own.
+TaskGraph copy_graph(const PeerCopies& copies);
+
+/// Makespan in µs of `copies`, of which `graph` is the graph, when nothing else runs; the median over seeds
+/// where the machine leaves the order open.
+double predicted_us(const PeerCopies& copies, const TaskGraph& graph, const Machine& machine);
+
+/// "64 KiB"
+std::string size_name(Bytes size);
+
+}  // namespace overlap

@@ -1,0 +1,115 @@
+#include "sim/commands/cli.hpp"
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <iostream>
+#include <memory>
+#include <sstream>
+
+#include "sim/commands/commands.hpp"
+#include "sim/core/errors.hpp"
+#include "sim/core/shown.hpp"
+
+namespace overlap {
+namespace {
+
+std::vector<std::string> flags_of(const CLI::App& app) {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : app.get_options())
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+    return names;
+}
+
+/// An empty value is a mistake (a variable of the shell that isn't set), never a flag that wasn't given.
+void refuse_empty_values(CLI::App& app) {
+    const CLI::Validator not_empty(
+        [](std::string& value) { return std::string(value.empty() ? "is empty" : ""); }, "");
+    for (CLI::Option* option : app.get_options())
+        if (option->get_items_expected_max() > 0) option->check(not_empty);
+    for (CLI::App* command : app.get_subcommands({})) refuse_empty_values(*command);
+}
+
+/// CLI11's own texts, with the nearest flag where one was not known.
+[[noreturn]] void refuse(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
+    const CLI::App* chosen = app.get_subcommands().empty() ? &app : app.get_subcommands().front();
+    std::string message = error.what();
+    if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+        const std::vector<std::string> left = chosen->remaining(true);
+        const std::string word = left.empty() ? std::string(argc > 1 ? argv[1] : "") : left.front();
+        const std::vector<std::string> known = flags_of(*chosen);
+        const std::string near = nearest_name(word, known);
+        message = in_quotes(word) + " is not known here" +
+                  (near.empty() ? " (see --help)" : " (did you mean " + in_quotes(near) + "?)");
+    }
+    throw UserError(one_line("command line: " + message));
+}
+
+/// `sim help advise` is `sim advise --help`.
+void add_help_command(CLI::App& app) {
+    CLI::App* help = app.add_subcommand("help", "Help of a command");
+    auto name = std::make_shared<std::string>();
+    help->add_option("command", *name, "A command; default: an overview");
+    help->callback([&app, name] {
+        if (name->empty())
+            return print(app.get_formatter()->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal));
+        std::vector<std::string> commands;
+        for (const CLI::App* command : app.get_subcommands({})) {
+            if (command->get_name() == *name) return print(command->help(app.get_name()));
+            commands.push_back(command->get_name());
+        }
+        throw UserError("help: " + in_quotes(*name) + " is no command" + suggestion(*name, commands));
+    });
+}
+
+}  // namespace
+
+void print(std::string_view text) {
+    errno = 0;
+    std::cout << text << std::flush;
+    if (!std::cout)
+        throw UserError(std::string("standard output: cannot be written: ") +
+                        (errno == 0 ? "an earlier write failed" : std::strerror(errno)));
+}
+
+int run_command_line(int argc, char** argv) {
+    spdlog::set_default_logger(spdlog::stderr_color_mt("sim"));
+    spdlog::set_level(spdlog::level::warn);
+
+    CLI::App app{"Simulates compute/communication overlap on several GPUs.", "sim"};
+    app.set_version_flag("--version", OVERLAP_VERSION);
+    app.set_help_all_flag("--help-all", "Help of all commands");
+    app.add_flag_callback(
+        "-v,--verbose", [] { spdlog::set_level(spdlog::level::debug); }, "Log to stderr");
+    app.require_subcommand(0, 1);
+    add_run_command(app);
+    add_advise_command(app);
+    add_batch_command(app);
+    add_calibrate_command(app);
+    add_cost_command(app);
+    add_import_command(app);
+    add_list_commands(app);
+    add_sweep_command(app);
+    add_report_command(app);
+    int status = 0;
+    add_verify_command(app, status);
+    add_compare_command(app, status);
+    add_reproduce_command(app, status);
+    add_help_command(app);
+    refuse_empty_values(app);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::Success& asked_for_help) {
+        std::ostringstream text;
+        app.exit(asked_for_help, text);
+        print(text.str());
+    } catch (const CLI::ParseError& error) {
+        refuse(app, error, argc, argv);
+    }
+    return status;
+}
+
+}  // namespace overlap

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace overlap {
+
+/// Keys keep their order.
+using Json = nlohmann::ordered_json;
+
+/// Inclusive bounds of a number that a user gives.
+struct Range {
+    double low = 0.0;
+    double high = std::numeric_limits<double>::max();
+};
+inline constexpr Range positive{std::numeric_limits<double>::min(), std::numeric_limits<double>::max()};
+inline constexpr Range non_negative{0.0, std::numeric_limits<double>::max()};
+inline constexpr Range fraction{0.0, 1.0};
+
+}  // namespace overlap

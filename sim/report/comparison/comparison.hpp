@@ -1,0 +1,89 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/config_reader.hpp"
+#include "sim/core/error_summary.hpp"
+#include "sim/core/timeline.hpp"
+#include "sim/report/comparison/verdict.hpp"
+
+namespace overlap {
+
+/// The first task in measured time whose end is off by more than a fiftieth of the makespan.
+struct Divergence {
+    std::string task;
+    int gpu = 0;
+    Seconds measured_start, measured_end, predicted_start, predicted_end;
+};
+
+/// Tasks of a case that were found in both timelines, by GPU and name.
+struct TaskErrors {
+    std::map<std::string, std::vector<double>> by_kind;  ///< errors of durations
+    std::size_t only_measured = 0, only_predicted = 0;   ///< tasks without a partner
+    std::optional<Divergence> first;
+};
+
+struct ComparedCase {
+    std::string origin;
+    std::string scenario;  ///< machine and workload, for people
+    std::string key;       ///< the same, exactly: what all schedules of a scenario have in common
+    std::string name;      ///< schedule and its parameters
+    /// What cases are grouped by: "system", "schedule", "agent", "transfer", "operator", "size".
+    std::map<std::string, std::string> labels;
+    Seconds measured, predicted, predicted_p10, predicted_p90;
+    double measured_spread = 0;  ///< largest |median of a run / median of all − 1|
+    std::vector<Seconds> run_medians;
+    std::size_t seeds = 1;
+    double error = 0;                 ///< predicted / measured − 1
+    std::optional<double> tolerance;  ///< of |error|, where the case claims one
+    bool known_gap = false;
+    std::string reason;
+    std::optional<TaskErrors> tasks;                 ///< where spans were recorded
+    Timeline measured_timeline, predicted_timeline;  ///< the same
+};
+
+/// Schedules of one scenario, ranked by measured and by predicted time.
+struct RankedScenario {
+    std::string name;
+    std::size_t cases = 0;
+    std::string measured_best, predicted_best;
+    double regret = 0;                       ///< measured time of the predicted best / measured best − 1
+    std::optional<double> rank_correlation;  ///< Spearman's; from three cases
+};
+
+struct RankingSummary {
+    std::size_t scenarios = 0;    ///< with two cases or more
+    double best_within_2pct = 0;  ///< share of scenarios whose regret is at most 2 %
+    double mean_regret = 0;
+    double rank_correlation = 0;  ///< mean over the scenarios that have one
+};
+
+struct GroupErrors {
+    std::string key, value;
+    ErrorSummary errors;
+};
+
+struct Comparison {
+    std::vector<ComparedCase> cases;
+    std::vector<std::string> not_predicted;  ///< "origin: why"
+    ErrorSummary all;
+    std::vector<GroupErrors> groups;
+    std::vector<RankedScenario> scenarios;
+    RankingSummary ranking;
+    std::map<std::string, ErrorSummary> by_task_kind;
+    /// Of cases with several simulated orders: share of measured runs within the predicted p10 to p90.
+    std::optional<double> runs_within_p10_p90;
+    std::vector<Verdict> verdicts;
+};
+
+std::string to_text(const Comparison& comparison);
+Json to_json(const Comparison& comparison);
+/// Header and a row a case.
+std::string to_csv(const Comparison& comparison);
+/// A page that needs nothing else: summary, scatter, histogram, tables, a Gantt of each case with spans.
+std::string to_html(const Comparison& comparison);
+
+}  // namespace overlap

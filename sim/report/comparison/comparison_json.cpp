@@ -1,0 +1,112 @@
+#include "sim/report/comparison/comparison.hpp"
+#include "sim/report/run/report.hpp"
+
+namespace overlap {
+namespace {
+
+Json errors_json(const ErrorSummary& errors) {
+    return {{"count", errors.count},
+            {"mean_abs", errors.mean},
+            {"median_abs", errors.median},
+            {"p90_abs", errors.p90},
+            {"bias", errors.bias}};
+}
+
+Json tasks_json(const TaskErrors& tasks) {
+    Json json{{"by_kind", Json::object()},
+              {"only_measured", tasks.only_measured},
+              {"only_predicted", tasks.only_predicted}};
+    for (const auto& [kind, errors] : tasks.by_kind) json["by_kind"][kind] = errors_json(summarise(errors));
+    if (!tasks.first) return json;
+    json["first_divergence"] = {{"task", tasks.first->task},
+                                {"gpu", tasks.first->gpu},
+                                {"measured_start_us", to_microseconds(tasks.first->measured_start)},
+                                {"measured_end_us", to_microseconds(tasks.first->measured_end)},
+                                {"predicted_start_us", to_microseconds(tasks.first->predicted_start)},
+                                {"predicted_end_us", to_microseconds(tasks.first->predicted_end)}};
+    return json;
+}
+
+Json case_json(const ComparedCase& one) {
+    Json json{{"origin", one.origin}, {"scenario", one.scenario}, {"name", one.name}};
+    for (const auto& [key, value] : one.labels) json[key] = value;
+    json["measured_us"] = to_microseconds(one.measured);
+    json["measured_spread"] = one.measured_spread;
+    json["predicted_us"] = to_microseconds(one.predicted);
+    json["predicted_p10_us"] = to_microseconds(one.predicted_p10);
+    json["predicted_p90_us"] = to_microseconds(one.predicted_p90);
+    json["seeds"] = one.seeds;
+    json["error"] = one.error;
+    if (one.tasks) json["tasks"] = tasks_json(*one.tasks);
+    return json;
+}
+
+Json verdict_json(const Verdict& verdict) {
+    return {{"claim", verdict.claim},
+            {"at_least", verdict.at_least},
+            {"asked", verdict.asked},
+            {"reached", verdict.reached ? Json(*verdict.reached) : Json(nullptr)},
+            {"value", verdict.value},
+            {"met", verdict.met()},
+            {"status", verdict.known_gap ? "known_gap" : "enforced"},
+            {"standing", standing_names[static_cast<std::size_t>(verdict.standing())]},
+            {"reason", verdict.reason}};
+}
+
+std::string cell(const Json& value) {
+    return value.is_string() ? csv_cell(value) : value.dump();
+}
+
+}  // namespace
+
+Json to_json(const Comparison& comparison) {
+    Json json{{"schema", 1}, {"all", errors_json(comparison.all)}, {"groups", Json::array()}};
+    for (const GroupErrors& group : comparison.groups) {
+        Json entry{{"key", group.key}, {"value", group.value}};
+        entry.update(errors_json(group.errors));
+        json["groups"].push_back(std::move(entry));
+    }
+    json["task_kinds"] = Json::object();
+    for (const auto& [kind, errors] : comparison.by_task_kind) json["task_kinds"][kind] = errors_json(errors);
+    const RankingSummary& ranking = comparison.ranking;
+    json["ranking"] = {{"scenarios", ranking.scenarios},
+                       {"best_within_2pct", ranking.best_within_2pct},
+                       {"mean_regret", ranking.mean_regret},
+                       {"rank_correlation", ranking.rank_correlation}};
+    json["runs_within_p10_p90"] =
+        comparison.runs_within_p10_p90 ? Json(*comparison.runs_within_p10_p90) : Json(nullptr);
+    json["scenarios"] = Json::array();
+    for (const RankedScenario& scenario : comparison.scenarios)
+        json["scenarios"].push_back(
+            {{"name", scenario.name},
+             {"cases", scenario.cases},
+             {"measured_best", scenario.measured_best},
+             {"predicted_best", scenario.predicted_best},
+             {"regret", scenario.regret},
+             {"rank_correlation",
+              scenario.rank_correlation ? Json(*scenario.rank_correlation) : Json(nullptr)}});
+    json["cases"] = Json::array();
+    for (const ComparedCase& one : comparison.cases) json["cases"].push_back(case_json(one));
+    json["verdicts"] = Json::array();
+    for (const Verdict& verdict : comparison.verdicts) json["verdicts"].push_back(verdict_json(verdict));
+    json["not_predicted"] = comparison.not_predicted;
+    return json;
+}
+
+std::string to_csv(const Comparison& comparison) {
+    std::string header, rows;
+    for (const ComparedCase& one : comparison.cases) {
+        Json row = case_json(one);
+        row.erase("tasks");
+        std::string names, values;
+        for (const auto& [key, value] : row.items()) {
+            names += (names.empty() ? "" : ",") + key;
+            values += (values.empty() ? "" : ",") + cell(value);
+        }
+        header = names;
+        rows += values + "\n";
+    }
+    return header + "\n" + rows;
+}
+
+}  // namespace overlap

@@ -1,0 +1,109 @@
+#include <algorithm>
+#include <cmath>
+
+#include "sim/report/comparison/comparison.hpp"
+#include "sim/report/text_format.hpp"
+
+namespace overlap {
+namespace {
+
+constexpr std::size_t worst_shown = 10;
+constexpr std::size_t divergences_shown = 10;
+
+std::string line_of(const std::string& name, const ErrorSummary& errors) {
+    return left(name, 34) + right(std::to_string(errors.count), 6) + right(percent_text(errors.mean), 10) +
+           right(percent_text(errors.median), 10) + right(percent_text(errors.p90), 10) +
+           right(signed_percent_text(errors.bias), 10) + "\n";
+}
+
+std::string table(const Comparison& comparison) {
+    std::string text = left("error = predicted / measured - 1", 34) + right("cases", 6) +
+                       right("mean |e|", 10) + right("median", 10) + right("p90", 10) + right("bias", 10) +
+                       "\n";
+    text += line_of("all", comparison.all);
+    std::string key;
+    for (const GroupErrors& group : comparison.groups) {
+        if (group.key != key) text += group.key + "\n";
+        key = group.key;
+        text += line_of("  " + group.value, group.errors);
+    }
+    if (!comparison.by_task_kind.empty()) text += "tasks of cases with spans, how long each lasts\n";
+    for (const auto& [kind, errors] : comparison.by_task_kind) text += line_of("  " + kind, errors);
+    return text;
+}
+
+std::string ranking(const Comparison& comparison) {
+    const RankingSummary& summary = comparison.ranking;
+    if (summary.scenarios == 0) return "";
+    std::size_t hits = 0;
+    for (const RankedScenario& scenario : comparison.scenarios) hits += scenario.regret <= 0.02;
+    return "\nchoice of a schedule   predicted best within 2 % of the measured best in " +
+           std::to_string(hits) + " of " + std::to_string(summary.scenarios) + " scenarios (" +
+           percent_text(summary.best_within_2pct) + ")\n                       mean regret " +
+           fixed(100 * summary.mean_regret, 2) + " %, mean rank correlation " +
+           fixed(summary.rank_correlation, 2) + "\n";
+}
+
+std::vector<const ComparedCase*> by_error(const Comparison& comparison) {
+    std::vector<const ComparedCase*> cases;
+    for (const ComparedCase& one : comparison.cases) cases.push_back(&one);
+    std::stable_sort(cases.begin(), cases.end(),
+                     [](auto* a, auto* b) { return std::abs(a->error) > std::abs(b->error); });
+    return cases;
+}
+
+std::string worst(const Comparison& comparison) {
+    std::string text = "\nfarthest off      measured us   predicted us\n";
+    std::size_t shown = 0;
+    for (const ComparedCase* one : by_error(comparison)) {
+        if (shown++ == worst_shown) break;
+        text += right(signed_percent_text(one->error), 10) +
+                right(fixed(to_microseconds(one->measured), 1), 19) +
+                right(fixed(to_microseconds(one->predicted), 1), 15) + "  " + one->scenario + ": " +
+                one->name + "\n";
+    }
+    return text;
+}
+
+std::string divergences(const Comparison& comparison) {
+    std::string text;
+    std::size_t count = 0;
+    for (const ComparedCase* one : by_error(comparison)) {
+        if (!one->tasks || !one->tasks->first || count++ >= divergences_shown) continue;
+        const Divergence& first = *one->tasks->first;
+        const auto us = [](Seconds time) { return fixed(to_microseconds(time), 1); };
+        text += "  " + one->name + ", " + one->scenario + "\n    " + first.task + " on GPU " +
+                std::to_string(first.gpu) + ": measured " + us(first.measured_start) + " to " +
+                us(first.measured_end) + " us, predicted " + us(first.predicted_start) + " to " +
+                us(first.predicted_end) + " us\n";
+    }
+    return text.empty() ? "" : "\nfirst task whose end is off by more than 2 % of the makespan\n" + text;
+}
+
+std::string verdicts(const Comparison& comparison) {
+    if (comparison.verdicts.empty()) return "";
+    std::string text = "\n" + left("tolerances, in %", 18) + right("asked", 10) + right("reached", 10) +
+                       right("now", 10) + "\n";
+    for (const Verdict& verdict : comparison.verdicts)
+        text += "  " + left(standing_names[static_cast<std::size_t>(verdict.standing())], 16) +
+                right((verdict.at_least ? ">= " : "<= ") + plain(verdict.asked), 10) +
+                right(verdict.reached ? plain(*verdict.reached) : "", 10) +
+                right(fixed(verdict.value, 2), 10) + "  " + verdict.claim +
+                (verdict.reason.empty() ? "" : " (" + verdict.reason + ")") + "\n";
+    return text;
+}
+
+}  // namespace
+
+std::string to_text(const Comparison& comparison) {
+    std::string text = table(comparison) + ranking(comparison);
+    if (comparison.runs_within_p10_p90)
+        text += "unspecified orders     " + percent_text(*comparison.runs_within_p10_p90) +
+                " of measured runs are within the predicted p10 to p90\n";
+    text += worst(comparison) + divergences(comparison) + verdicts(comparison);
+    if (!comparison.not_predicted.empty()) text += "\nnot predicted\n";
+    for (const std::string& why : comparison.not_predicted) text += "  " + why + "\n";
+    return text;
+}
+
+}  // namespace overlap

@@ -1,0 +1,217 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "sim/report/run/gantt.hpp"
+#include "sim/report/run/report.hpp"
+#include "sim/report/text_format.hpp"
+
+namespace overlap {
+namespace {
+
+constexpr std::size_t name_width = 22;
+constexpr std::size_t number_width = 10;
+using Lines = std::vector<std::string>;
+
+void append(Lines& lines, const Lines& more) {
+    lines.insert(lines.end(), more.begin(), more.end());
+}
+
+std::string words(const Json& value) {
+    return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+std::string config_text(const RunResult& result, const char* key) {
+    return result.config.contains(key) ? words(result.config[key]) : "?";
+}
+
+bool is_pair(const RunResult& result) {
+    return result.config.contains(Json::json_pointer("/workload/gemm"));
+}
+
+/// A GPU computes one shard there, which hetero schedules have nothing to do with.
+bool gathers_results(const RunResult& result) {
+    const Json& workload = result.config["workload"];
+    return workload.value("order", "") == "gemm_first" && workload.value("collective", "") == "all_gather";
+}
+
+std::string schedule_text(const RunResult& result) {
+    std::string text = config_text(result, "schedule");
+    if (const auto params = result.config.find("params");
+        params != result.config.end() && params->is_object())
+        for (const auto& [name, value] : params->items()) text += " " + name + "=" + words(value);
+    return text;
+}
+
+/// The pair with its dimensions by name, or the names of the operators.
+std::string workload_text(const RunResult& result) {
+    if (!result.config.contains("workload")) return "?";
+    const Json& workload = result.config["workload"];
+    if (!workload.is_object()) return words(workload);
+    std::string text;
+    const auto put = [&](const Json& from, const char* key, const std::string& before) {
+        if (from.contains(key)) text += before + words(from[key]);
+    };
+    put(workload, "collective", "");
+    put(workload, "order", " ");
+    if (workload.contains("gemm")) {
+        const Json& gemm = workload["gemm"];
+        for (const auto& [key, value] : gemm.items())
+            text += ((key == "m") ? ", m=" : " " + key + "=") + words(value);
+    }
+    if (workload.contains("operators"))
+        for (const Json& op : workload["operators"]) put(op, "name", text.empty() ? "operators " : ", ");
+    return text;
+}
+
+Lines header(const RunResult& result, const Remarks& remarks) {
+    Lines lines = field("", result.scenario);
+    lines.push_back(left("topology", label_columns) + config_text(result, "topology"));
+    if (const auto changes = result.config.find("what_if"); changes != result.config.end())
+        for (const auto& [path, value] : changes->items())
+            append(lines, field(left("what if", label_columns), path + " = " + words(value)));
+    lines.push_back(left("workload", label_columns) + workload_text(result));
+    append(lines, field(left("schedule", label_columns), schedule_text(result)));
+    std::string engine = result.engine + ", " + std::to_string(result.tasks) + " tasks simulated in " +
+                         significant(result.wall_ms) + " ms";
+    if (const auto off = result.config.find("without"); off != result.config.end() && !off->empty())
+        engine += ", without " + off->dump();
+    if (!remarks.gemm_library.empty())
+        append(lines, field(left("GEMMs", label_columns), "priced as kernels of " + remarks.gemm_library));
+    lines.push_back(left("engine", label_columns) + engine);
+    for (const std::string& note : remarks.notes) append(lines, field(left("note", label_columns), note));
+    return lines;
+}
+
+std::string named_time(const std::string& name, Seconds time, const TimeScale& scale) {
+    return left(name, name_width) + right(scale.format(time), number_width) + " " + scale.unit();
+}
+
+std::string percent(double share, std::size_t width) {
+    return right(fixed(100 * share, 1), width) + " %";
+}
+
+Lines verdict(const RunResult& result) {
+    const auto& efficiency = result.overlap_efficiency;
+    return {left("speed-up over serial", name_width) + right(significant(result.speedup), number_width) +
+                " x   of " + significant(result.serial / result.ideal) + " x if ideal",
+            left("overlap efficiency", name_width) +
+                (efficiency ? percent(*efficiency, number_width) + "   of the ideal gain"
+                            : right("n/a", number_width) + "     nothing to gain over serial")};
+}
+
+Lines times(const RunResult& result, const TimeScale& scale) {
+    const Seconds longest =
+        std::max({result.makespan, result.serial, result.ideal, result.gemm, result.comm});
+    const auto line = [&](const std::string& name, Seconds time) {
+        return named_time(name, time, scale) + "  " + bar(time / longest, 50);
+    };
+    Lines lines{line("makespan", result.makespan),
+                line("serial", result.serial),
+                line("ideal", result.ideal),
+                line(is_pair(result) ? "GEMM alone" : "computation alone", result.gemm),
+                line("transfers alone", result.comm),
+                line("exposed communication", result.exposed_comm)};
+    append(lines, verdict(result));
+    if (result.seeds > 1)
+        lines.push_back(left("orders of DMA copies", name_width) +
+                        right(std::to_string(result.seeds), number_width) + "     drawn: makespan p10 " +
+                        scale.format(result.makespan_p10) + ", median " + scale.format(result.makespan) +
+                        ", p90 " + scale.format(result.makespan_p90) + " " + scale.unit());
+    return lines;
+}
+
+struct Loss {
+    const char* name;
+    Seconds time;
+    const char* meaning;
+};
+
+Lines losses(const RunResult& result, const TimeScale& scale) {
+    const Losses& all = result.losses;
+    std::array table{Loss{"decomposition", all.decomposition, "parts of a GEMM slower than the whole"},
+                     Loss{"contention", all.contention, "sharing of compute units, HBM, caches"},
+                     Loss{"fill_drain", all.fill_drain, "waiting for first or last pieces"},
+                     Loss{"launch", all.launch, "launches, DMA commands, completions"},
+                     Loss{"packing", all.packing, "local copies around fused GEMMs"},
+                     Loss{"pattern", all.pattern, "links idle between transfers"}};
+    const auto size = [](const Loss& loss) { return std::abs(loss.time.si()); };
+    std::stable_sort(table.begin(), table.end(), [&](auto& a, auto& b) { return size(a) > size(b); });
+    const auto line = [&](const std::string& name, Seconds time, const std::string& rest) {
+        return named_time(name, time, scale) + percent(time / result.makespan, 8) + "  " + rest;
+    };
+    Lines lines{"where the time was lost, and its share of the makespan"};
+    for (const Loss& loss : table)
+        if (!scale.shows_zero(loss.time))
+            lines.push_back(line(std::string("  ") + loss.name, loss.time,
+                                 left(bar(loss.time.si() / size(table[0]), 14), 15) + loss.meaning));
+    lines.push_back(line("  makespan - ideal", result.makespan - result.ideal,
+                         lines.size() == 1 ? "nothing was" : "= sum of the above"));
+    return lines;
+}
+
+std::string utilisation(const Utilisation& used) {
+    return "utilisation (mean)    compute units " + percent(used.cu, 0) + "   HBM " + percent(used.hbm, 0) +
+           "   links " + percent(used.link, 0) + "   DMA engines " + percent(used.dma, 0);
+}
+
+/// Joules and what most of them went into; nothing where they are not known.
+Lines energy(const RunResult& result) {
+    if (!result.energy) return {};
+    const Energy& all = *result.energy;
+    std::array parts{std::pair{"idle", all.idle},
+                     std::pair{"active", all.active},
+                     std::pair{"compute", all.compute},
+                     std::pair{"HBM", all.hbm},
+                     std::pair{"links", all.links},
+                     std::pair{"copy kernels", all.copy_kernels},
+                     std::pair{"power limit", all.power_limit}};
+    const auto share = [&](const auto& part) { return part.second / all.total(); };
+    const auto size = [&](const auto& part) { return std::abs(share(part)); };
+    std::stable_sort(parts.begin(), parts.end(), [&](auto& a, auto& b) { return size(a) > size(b); });
+    std::string line =
+        left("energy", name_width) + right(significant(all.total().si()), number_width) + " J ";
+    for (std::size_t i = 0; i < 4; ++i)
+        if (size(parts[i]) >= 0.0005)
+            line += std::string("  ") + parts[i].first + " " + percent(share(parts[i]), 0);
+    return {line};
+}
+
+Lines next_steps(const RunResult& result) {
+    Lines lines{left("next", label_columns) + left("--trace out.json", 30) +
+                    "every task of every GPU; open it in ui.perfetto.dev",
+                left("", label_columns) + left("sim list", 30) + "other schedules, topologies, workloads"};
+    if (result.speedup >= 1) return lines;
+    const bool has_fused = is_pair(result) && config_text(result, "schedule") != "hetero_fused_1d" &&
+                           result.config["workload"].value("order", "") != "independent" &&
+                           !gathers_results(result);
+    lines.push_back(left("", label_columns) +
+                    left(has_fused ? "--schedule hetero_fused_1d" : "sim list schedules", 30) +
+                    "this schedule is slower than serial; try " + (has_fused ? "that one" : "another"));
+    return lines;
+}
+
+}  // namespace
+
+std::string to_text(const RunResult& result, const Remarks& remarks) {
+    const TimeScale scale(std::max(result.makespan, result.serial));
+    Lines lines = header(result, remarks);
+    const auto section = [&](const Lines& more) {
+        if (more.empty()) return;
+        lines.emplace_back();
+        append(lines, more);
+    };
+    section(times(result, scale));
+    section(losses(result, scale));
+    Lines used{utilisation(result.utilisation)};
+    append(used, energy(result));
+    section(used);
+    section(gantt(result.timeline, 0, scale));
+    section(next_steps(result));
+    std::string text;
+    for (const std::string& line : lines) text += clipped(line) + "\n";
+    return text;
+}
+
+}  // namespace overlap

@@ -1,0 +1,208 @@
+#include <bit>
+#include <boost/archive/iterators/base64_from_binary.hpp>
+#include <boost/archive/iterators/transform_width.hpp>
+#include <span>
+
+#include "sim/core/shown.hpp"
+#include "sim/report/html.hpp"
+#include "sim/report/sweep/sweep_analysis.hpp"
+#include "sim/report/sweep/sweep_page_parts.hpp"
+#include "sim/report/sweep/sweep_report.hpp"
+#include "sim/report/text_format.hpp"
+
+namespace overlap {
+namespace {
+
+// Columns go into the page as they lie in memory; JavaScript's typed arrays read them so on any machine that
+// runs a browser.
+static_assert(std::endian::native == std::endian::little);
+
+template <class Value>
+std::string base64(const std::vector<Value>& values) {
+    using namespace boost::archive::iterators;
+    using Encoder = base64_from_binary<transform_width<const char*, 6, 8>>;
+    const auto bytes = std::as_bytes(std::span(values));
+    const auto* begin = reinterpret_cast<const char*>(bytes.data());
+    std::string text(Encoder(begin), Encoder(begin + bytes.size()));
+    text.resize((text.size() + 3) / 4 * 4, '=');
+    return text;
+}
+
+/// Numbers of texts, as wide as the number of texts needs; `none` becomes the first that is beyond.
+Json list_json(const std::vector<std::string>& values, const std::vector<std::uint32_t>& at) {
+    const auto packed = [&]<class Number>(Number) {
+        std::vector<Number> numbers;
+        numbers.reserve(at.size());
+        for (const std::uint32_t id : at)
+            numbers.push_back(static_cast<Number>(std::min<std::size_t>(id, values.size())));
+        return Json{{"values", values}, {"width", sizeof(Number)}, {"at", base64(numbers)}};
+    };
+    if (values.size() < UINT8_MAX) return packed(std::uint8_t{});
+    if (values.size() < UINT16_MAX) return packed(std::uint16_t{});
+    return packed(std::uint32_t{});
+}
+
+Json dimension_json(const Dimension& dimension) {
+    Json json = list_json(dimension.values, dimension.at);
+    json["name"] = dimension.name;
+    json["label"] = dimension.label;
+    json["choice"] = dimension.choice;
+    json["swept"] = dimension.swept;
+    return json;
+}
+
+Json metric_json(const SweepPoints& points, std::size_t id) {
+    const Metric& metric = sweep_metrics[id];
+    const char* better = metric.better == Metric::Better::less   ? "less"
+                         : metric.better == Metric::Better::more ? "more"
+                                                                 : "neither";
+    const std::vector<float> values(points.metrics[id].begin(), points.metrics[id].end());
+    return {{"name", metric.name},   {"label", metric.label}, {"unit", metric.unit},
+            {"scale", metric.scale}, {"better", better},      {"at", base64(values)}};
+}
+
+/// JSON in a script element: no "</script>" in it, whatever texts hold.
+std::string data_element(const SweepPoints& points) {
+    Json data;
+    const auto [x, y] = first_dimensions(points);
+    data["first"] = Json::array();
+    for (const Dimension* one : {x, y}) data["first"].push_back(one == nullptr ? "" : one->name);
+    if (y == nullptr && x != nullptr) data["first"][1] = x->name;
+    data["dimensions"] = Json::array();
+    for (const Dimension& dimension : points.dimensions)
+        data["dimensions"].push_back(dimension_json(dimension));
+    for (std::size_t id = 0; id < column::count; ++id) data["metrics"].push_back(metric_json(points, id));
+    data["scenario"] = list_json(points.scenarios, points.scenario);
+    data["number"] = base64(std::vector<std::uint32_t>(points.point.begin(), points.point.end()));
+    data["error"] = list_json(points.errors, points.error);
+    std::string text = json_text(data);
+    for (std::size_t at = 0; (at = text.find('<', at)) != std::string::npos;) text.replace(at, 1, "\\u003c");
+    return "<script type=\"application/json\" id=\"sweep-data\">" + text + "</script>\n";
+}
+
+std::string term(const std::string& name, const std::string& value) {
+    return "<dt>" + html_escaped(name) + "</dt><dd>" + html_escaped(value) + "</dd>\n";
+}
+
+std::string kept_text(const SweepPoints& points) {
+    switch (points.kept) {
+        case Kept::all:
+            return "";
+        case Kept::best_of_schedule_and_agent:
+            return "the best point of each scenario, schedule and agent";
+        case Kept::best_of_schedule:
+            return "the best point of each scenario and schedule";
+        case Kept::best_of_scenario:
+            return "the best point of each scenario";
+    }
+    return "";
+}
+
+/// At most a dozen values of an axis, a few from either end.
+std::string values_text(const SweepInfo::Axis& axis) {
+    constexpr std::size_t most = 12;
+    std::string text;
+    for (std::size_t i = 0; i < axis.values.size(); ++i) {
+        if (axis.values.size() > most && i == most - 1) {
+            text += ", … ";
+            i = axis.values.size() - 1;
+        }
+        const Json& value = axis.values[i];
+        std::string one;
+        for (const Json& part : value.is_array() ? value : Json::array({value}))
+            one += (one.empty() ? "" : " ") + (part.is_string() ? part.get<std::string>() : json_text(part));
+        text += (i == 0 ? "" : text.ends_with(' ') ? "" : ", ") + one;
+    }
+    return text + " (" + std::to_string(axis.values.size()) + ")";
+}
+
+std::string summary(const SweepPoints& points, const std::string& version) {
+    const SweepInfo& info = points.info;
+    std::string html;
+    if (!info.description.empty()) html += "<p>" + html_escaped(info.description) + "</p>\n";
+    html += "<p id=\"summary\"><b>" + std::to_string(points.read) + "</b> points of " +
+            std::to_string(info.combinations) + " combinations, <b>" +
+            std::to_string(points.scenarios.size()) + "</b> scenarios, " +
+            (points.failed == 0 ? "no errors"
+                                : "<b class=\"bad\">" + std::to_string(points.failed) + " failed</b>") +
+            ".</p>\n";
+    if (points.kept != Kept::all)
+        html += "<p class=\"bad\" id=\"kept\">More than " + std::to_string(most_points_shown) +
+                " points: this page holds only " + kept_text(points) + " (" + std::to_string(points.rows()) +
+                " points), and at most " + std::to_string(most_failures_shown) +
+                " failed ones. Heat maps over anything else show the best of those.</p>\n";
+    html += "<dl>\n";
+    for (const SweepInfo::Axis& axis : info.axes) {
+        std::string names;
+        for (const std::string& field : axis.fields) names += (names.empty() ? "" : " with ") + field;
+        html += term(names, values_text(axis));
+    }
+    for (const std::string& constraint : info.constraints) html += term("where", constraint);
+    for (const auto& [name, value] : points.constants) html += term(name, value);
+    html += term("made by", "sim " + info.version + " (sweep), sim " + version + " (this page)") + "</dl>\n";
+    if (!info.base.empty())
+        html += "<details><summary>run config that all points share</summary><pre>" +
+                html_escaped(info.base.dump(2)) + "</pre></details>\n";
+    return html;
+}
+
+std::string us(double value) {
+    return significant(value);
+}
+
+std::vector<std::string> best_row(const SweepPoints& points, const ScenarioBest& one) {
+    const double fastest = points.figure(one.best, column::makespan);
+    std::vector<std::string> row{points.scenarios[one.scenario],
+                                 std::to_string(one.points),
+                                 choice_of(points, one.best),
+                                 us(fastest),
+                                 fixed(points.figure(one.best, column::speedup), 3),
+                                 percent_text(points.figure(one.best, column::ideal) / fastest),
+                                 one.largest_loss};
+    if (!one.runner_up) {
+        row.insert(row.end(), {"", "", ""});
+        return row;
+    }
+    row.push_back(choice_of(points, *one.runner_up));
+    row.push_back(signed_percent_text(points.figure(*one.runner_up, column::makespan) / fastest - 1));
+    row.push_back(one.decided_by ? one.decided_by->part + " (+" + us(one.decided_by->more_us) + " us)"
+                                 : "equal");
+    return row;
+}
+
+std::string best_section(const SweepPoints& points) {
+    std::vector<std::vector<std::string>> rows;
+    for (const ScenarioBest& one : best_by_scenario(points)) rows.push_back(best_row(points, one));
+    return "<h2>Best schedule by scenario</h2>\n<p class=\"note\">Of ideal: the ideal time over the "
+           "makespan. Runner-up: the best of another schedule; it is slower by the share beside it, "
+           "most of all for what decides.</p>\n<div class=\"scroll\" id=\"best\">" +
+           html_table({"scenario", "points", "best", "makespan us", "speed-up", "of ideal", "largest loss",
+                       "runner-up", "slower by", "what decides"},
+                      rows) +
+           "</div>\n";
+}
+
+/// A heading, a place for drop-downs, and one for what the script draws.
+std::string section(const std::string& title, const std::string& note, const std::string& pickers,
+                    const std::string& id) {
+    return "<h2>" + title + "</h2>\n<p class=\"note\">" + note + "</p>\n<div class=\"pickers\" id=\"" +
+           pickers + "\"></div>\n<div id=\"" + id + "\"></div>\n";
+}
+
+}  // namespace
+
+std::string to_html(const SweepPoints& points, const std::string& version) {
+    const std::string body =
+        summary(points, version) + best_section(points) +
+        section("Heat map", "Each cell is the best of all points with these two values, over all else.",
+                "heat-pickers", "heat-map") +
+        section("Pareto front",
+                "Points that no other beats in both: time, and what communication takes for it.",
+                "pareto-pickers", "pareto") +
+        section("Losses", "The best point of each schedule.", "losses-pickers", "losses") +
+        section("Points", "Click on a column's head to sort.", "points-pickers", "points") +
+        data_element(points);
+    return html_page("Sweep " + points.info.name, body, sweep_page_style, sweep_page_script);
+}
+
+}  // namespace overlap

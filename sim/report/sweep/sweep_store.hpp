@@ -1,0 +1,59 @@
+#pragma once
+
+#include <map>
+#include <unordered_map>
+
+#include "sim/report/sweep/sweep_points.hpp"
+
+namespace overlap {
+
+/// One row of points.csv; the values by dimension.
+struct SweepRow {
+    std::uint64_t point = 0;
+    std::vector<std::string> values;
+    std::array<double, column::count> figures;
+    std::string error;  ///< empty: it has a result
+};
+
+/// Keeps points by columns as they are read, at most so many: beyond, the best of each group.
+class SweepStore {
+public:
+    /// Dimensions in the order of SweepRow::values, without values yet.
+    SweepStore(std::vector<Dimension> dimensions, std::size_t most);
+
+    void add(const SweepRow& row);
+    /// In order of the points, with values sorted, what doesn't vary taken out and scenarios named.
+    SweepPoints finish();
+    /// Scenarios alone are more than may be kept.
+    bool overflown() const { return overflown_; }
+
+private:
+    using Key = std::vector<std::uint32_t>;
+
+    void keep(const SweepRow& row, const Key& ids, std::uint32_t scenario, std::uint32_t error);
+    void put(std::size_t at, const SweepRow& row, const Key& ids, std::uint32_t scenario,
+             std::uint32_t error);
+    void move(std::size_t from, std::size_t to);
+    void resize(std::size_t rows);
+    Key group_of(std::uint32_t scenario, const Key& ids) const;
+    Key ids_of(std::size_t row) const;
+    bool full() const;
+    /// To coarser groups, until there is room.
+    void reduce();
+    void sort_by_point();
+    void sort_values(Dimension& dimension);
+    void label_dimensions();
+    void name_scenarios();
+
+    SweepPoints points_;
+    std::size_t most_;
+    bool overflown_ = false;
+    std::size_t schedule_ = SIZE_MAX, agent_ = SIZE_MAX;               ///< dimensions
+    std::vector<std::unordered_map<std::string, std::uint32_t>> ids_;  ///< of values, by dimension
+    std::unordered_map<std::string, std::uint32_t> error_ids_;
+    std::map<Key, std::uint32_t> scenario_ids_;
+    std::map<Key, std::size_t> groups_;  ///< the row of each, once not all are kept
+    std::size_t failures_kept_ = 0;
+};
+
+}  // namespace overlap

@@ -1,0 +1,57 @@
+#include "sim/run/baseline.hpp"
+
+#include <algorithm>
+
+#include "sim/run/experiment.hpp"
+
+namespace overlap {
+namespace {
+
+const ScheduleEntry& serial() {
+    static const ScheduleEntry& entry = find_schedule("serial");
+    return entry;
+}
+
+/// All parameters of a scenario that its baseline depends on.
+ScheduleParams baseline_params(const Scenario& scenario) {
+    ScheduleParams params;
+    params.transfers = scenario.params.transfers;
+    params.transfers.single_stream = false;
+    // Parts of a fused kernel are kernels of their own where nothing is fused.
+    const std::vector<std::string>& taken = scenario.schedule->parameters;
+    if (std::find(taken.begin(), taken.end(), "algorithm") == taken.end()) params.transfers.prelaunch = false;
+    params.algorithm = scenario.params.algorithm;
+    return params;
+}
+
+std::string key_of(const Scenario& scenario) {
+    const Json key{reinterpret_cast<std::uintptr_t>(scenario.machine.get()),
+                   to_json(scenario.workload),
+                   to_json(baseline_params(scenario), serial().parameters),
+                   scenario.engine,
+                   scenario.seeds,
+                   scenario.cost_models,
+                   scenario.without};
+    return key.dump();
+}
+
+}  // namespace
+
+Baseline baseline_of(const Scenario& scenario) {
+    const TaskGraph graph =
+        serial().make()->build(scenario.workload, scenario.machine->topology, baseline_params(scenario));
+    const Experiment experiment(scenario, graph);
+    const Effects effects = without(scenario.without);
+    return {experiment.makespan(effects), experiment.computation(effects),
+            experiment.least_times().communication};
+}
+
+Baseline Baselines::get(const Scenario& scenario) {
+    return kept_.get(key_of(scenario),
+                     [&] {
+                         return Kept{baseline_of(scenario), scenario.machine};
+                     })
+        .baseline;
+}
+
+}  // namespace overlap

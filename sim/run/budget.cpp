@@ -1,0 +1,68 @@
+#include "sim/run/budget.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+
+#include "sim/core/available_memory.hpp"
+#include "sim/run/run_config.hpp"
+
+namespace overlap {
+namespace {
+
+// As seen with GCC 12 and glibc: peak of the resident set of runs of 20,000 to 4,000,000 tasks.
+constexpr Bytes of_program{60e6}, of_task{1000}, of_simulated_task{2000}, of_edge{40};
+// Wall time of a task in one simulation of the flow engine; more where many share links.
+constexpr Seconds of_simulation{5e-6};
+constexpr double simgrid_slowdown = 75;  // README, "Speed"
+
+/// Simulations of one run that are in memory at once (Jobs in run.cpp).
+double side_by_side(const Scenario& scenario, double tasks) {
+    if (tasks < 20'000 || scenario.engine != default_engine) return 1;
+    return std::clamp<double>(std::thread::hardware_concurrency(), 1, 7);
+}
+
+bool orders_vary(const Scenario& scenario) {
+    const TransferOptions& transfers = scenario.params.transfers;
+    const DeviceSpec::Dma& dma = scenario.machine->topology.device().dma;
+    const bool as_enqueued = transfers.direction == Direction::pull && dma.pulls == PullServer::sender;
+    return transfers.agent == Agent::dma && dma.order == QueueOrder::unspecified && !as_enqueued;
+}
+
+}  // namespace
+
+RunBudget budget_of(const Scenario& scenario) {
+    const auto size_of = [&](const ScheduleEntry& entry) {
+        return entry.make()->size(scenario.workload, scenario.machine->topology, scenario.params);
+    };
+    RunBudget budget;
+    budget.graph = size_of(*scenario.schedule);
+    const GraphSize serial = size_of(find_schedule("serial"));
+    const double at_once = side_by_side(scenario, budget.graph.tasks);
+    budget.memory = of_program + (budget.graph.tasks + serial.tasks) * of_task +
+                    at_once * std::max(budget.graph.tasks, serial.tasks) * of_simulated_task +
+                    (budget.graph.edges + serial.edges) * of_edge;
+    // Itself, its transfers, four effects less, transfers without them; of serial three.
+    const double seeds = orders_vary(scenario) ? scenario.seeds : 1;
+    const double own = 7 * seeds + 1, of_serial = 3 * seeds;
+    budget.simulations = own + of_serial;
+    const double slower = scenario.engine == default_engine ? 1 : simgrid_slowdown;
+    budget.wall = slower / at_once * (own * budget.graph.tasks + of_serial * serial.tasks) * of_simulation;
+    return budget;
+}
+
+Json to_json(const RunBudget& budget) {
+    return {{"tasks", static_cast<std::int64_t>(budget.graph.tasks)},
+            {"edges", static_cast<std::int64_t>(budget.graph.edges)},
+            {"simulations_at_most", static_cast<std::int64_t>(budget.simulations)},
+            {"memory_MB", std::ceil(budget.memory.si() * 1e-6)},
+            {"wall_s", std::ceil(budget.wall.si() * 10) / 10}};
+}
+
+void require_affordable(const RunBudget& budget, Bytes available) {
+    require_memory_for(
+        "the simulations of " + std::to_string(static_cast<std::int64_t>(budget.graph.tasks)) + " tasks",
+        budget.memory, available, "sim --allow-large, or ");
+}
+
+}  // namespace overlap

@@ -1,0 +1,81 @@
+#include "sim/run/config_folder.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "models/gemm_libraries.hpp"
+#include "sim/core/shown.hpp"
+
+namespace overlap {
+
+namespace fs = std::filesystem;
+
+ConfigFolder ConfigFolder::standard() {
+    const char* given = std::getenv("OVERLAP_CONFIGS");
+    return ConfigFolder(given != nullptr && *given != '\0' ? fs::path(given) : fs::path(OVERLAP_CONFIG_DIR));
+}
+
+fs::path ConfigFolder::find(const std::string& kind, const std::string& name) const {
+    std::error_code ignored;
+    if (name.empty()) throw UserError("a name of " + kind + " is empty" + suggestion(name, names(kind)));
+    if (fs::exists(name, ignored)) return name;
+    if (name.find('/') != std::string::npos) throw UserError(one_line(name) + ": no such file");
+    for (const std::string& candidate : {name, name + ".json"})
+        if (fs::exists(root_ / kind / candidate, ignored)) return root_ / kind / candidate;
+    const std::string stem = name.ends_with(".json") ? name.substr(0, name.size() - 5) : name;
+    throw UserError(one_line(name) + ": no such file here or in " + (root_ / kind).string() +
+                    suggestion(stem, names(kind)));
+}
+
+std::vector<std::string> ConfigFolder::names(const std::string& kind) const {
+    std::vector<std::string> result;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(root_ / kind, error))
+        if (entry.path().extension() == ".json") result.push_back(entry.path().stem().string());
+    if (error) throw UserError((root_ / kind).string() + ": cannot be read: " + error.message());
+    std::sort(result.begin(), result.end());
+    return result;
+}
+
+std::vector<std::string> ConfigFolder::published_systems() const {
+    std::vector<std::string> systems;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(experiments(), error))
+        if (entry.is_directory()) systems.push_back(entry.path().filename().string());
+    if (error) throw UserError(experiments().string() + ": cannot be read: " + error.message());
+    std::sort(systems.begin(), systems.end());
+    return systems;
+}
+
+Topology ConfigFolder::topology(const std::string& name) const {
+    return read_topology(
+        read_machine_files(find("topologies", name), root_ / "devices", root_ / "calibrations"));
+}
+
+Machine ConfigFolder::machine(const std::string& name, const WhatIf& what_if) const {
+    const MachineFiles files =
+        read_machine_files(find("topologies", name), root_ / "devices", root_ / "calibrations", what_if);
+    Topology topology = read_topology(files);
+    ResourceTable resources(topology);
+    const std::string device = topology.device().name;
+    const ConfigFile calibrated =
+        files.calibration ? *files.calibration : read_config_file(find("calibrations", device));
+    // Of a GPU that multiplies in another way nothing has been measured.
+    Calibration calibration{device, read_gemm_calibration(calibrated),
+                            what_if.changes_below("device.gemm") ? GemmTimes() : read_gemm_times(calibrated)};
+    return {std::move(topology), std::move(resources), std::move(calibration), Seconds()};
+}
+
+DeviceSpec ConfigFolder::device(const std::string& name) const {
+    const fs::path path = find("devices", name), calibration = root_ / "calibrations" / path.filename();
+    if (!fs::exists(calibration)) return read_device(path);
+    const Json calibrated = read_json_file(calibration);
+    return read_device(path, {calibrated, calibration.string()});
+}
+
+Calibration ConfigFolder::calibration(const std::string& device) const {
+    const fs::path path = find("calibrations", device);
+    return {device, read_gemm_calibration(path), read_gemm_times(path)};
+}
+
+}  // namespace overlap

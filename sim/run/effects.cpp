@@ -1,0 +1,137 @@
+#include "sim/run/effects.hpp"
+
+#include <algorithm>
+
+#include "models/contention.hpp"
+#include "models/gpu_spread.hpp"
+#include "sim/core/shown.hpp"
+#include "sim/engine/engine.hpp"
+
+namespace overlap {
+namespace {
+
+void scale(Cost& cost, double share) {
+    cost.body = cost.body * share;
+    for (Demand& demand : cost.demands) demand.amount *= share;
+}
+
+void remove_latencies(Cost& cost) {
+    cost.launch = cost.queued_launch = cost.setup = cost.switch_over = cost.event = Seconds();
+    cost.completion = cost.completions_apart = Seconds();
+    cost.polling.reset();
+    cost.handoff = cost.remote_handoff = cost.flag = Seconds();
+}
+
+/// Schedules wait for the slowest GPU: its GEMMs are everybody's, so many times as long as the mean GPU's.
+double slowest_gpu(const Machine& machine) {
+    return slowest_of(machine.topology.gpus(), machine.topology.device().variation.gpu_speed);
+}
+
+Cost cost_alone(const Task& task, const Machine& machine, const CostModels& models, double slowest) {
+    Cost cost = models.cost(task, machine);
+    if (task.kind() == TaskKind::gemm && slowest != 1) scale(cost, slowest);
+    return cost;
+}
+
+Task whole_gemm(const Pair& pair, int gpu) {
+    return {pair.gemm, gpu, compute_stream};
+}
+
+/// What a part of the pair's GEMM takes that loses nothing: its share of the whole, or its own cost `alone`
+/// where that is faster.
+Cost without_loss(const Cost& alone, Cost whole, const Pair& pair, const Task& part,
+                  const ResourceTable& resources) {
+    scale(whole, std::get<GemmShape>(part.work).flops() / pair.gemm.flops());
+    return isolated_body(alone, resources) < isolated_body(whole, resources) ? alone : whole;
+}
+
+bool has_library_kernel(const TaskGraph& graph) {
+    for (TaskId id = 0; id < graph.size(); ++id)
+        if (graph[id].kind() == TaskKind::collective) return true;
+    return false;
+}
+
+/// `alone` gives the cost of a task without interference.
+template <class CostAlone>
+std::vector<Cost> price_all(const TaskGraph& graph, const Machine& machine, const Effects& effects,
+                            const CostAlone& alone) {
+    const bool library_runs = has_library_kernel(graph);
+    std::vector<Cost> costs;
+    costs.reserve(graph.size());
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        const TaskKind kind = graph[id].kind();
+        const bool free = (!effects.computation && is_computation(kind)) ||
+                          (!effects.packing && kind == TaskKind::local_copy);
+        if (free) {
+            costs.emplace_back();
+            continue;
+        }
+        Cost& cost = costs.emplace_back(alone(id));
+        if (effects.contention)
+            add_interference(graph[id], machine, cost, library_runs);
+        else
+            remove_contention(machine, cost);
+        if (!effects.launch) remove_latencies(cost);
+    }
+    return costs;
+}
+
+}  // namespace
+
+bool is_computation(TaskKind kind) {
+    return kind == TaskKind::gemm || kind == TaskKind::memory_bound || kind == TaskKind::local_copy;
+}
+
+Effects without(std::span<const std::string> names) {
+    Effects effects;
+    const std::array<bool*, 4> switches{&effects.contention, &effects.launch, &effects.packing,
+                                        &effects.decomposition};
+    for (const std::string& name : names) {
+        const auto found = std::find(effect_names.begin(), effect_names.end(), name);
+        if (found == effect_names.end())
+            throw UserError("without: " + in_quotes(name) + " is no effect" + suggestion(name, effect_names));
+        *switches[static_cast<std::size_t>(found - effect_names.begin())] = false;
+    }
+    return effects;
+}
+
+Pricer::Pricer(const TaskGraph& graph, const Workload& workload, const Machine& machine,
+               const CostModels& models)
+    : graph_(graph), workload_(workload), machine_(machine) {
+    const double slowest = slowest_gpu(machine);
+    alone_.reserve(graph.size());
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        alone_.push_back(cost_alone(graph[id], machine, models, slowest));
+        has_packing_ = has_packing_ || graph[id].kind() == TaskKind::local_copy;
+    }
+    require_simulable(graph, alone_, machine.resources);
+    const Pair* pair = workload.pair();
+    if (pair == nullptr) return;
+    for (int gpu = 0; gpu < machine.topology.gpus(); ++gpu)
+        wholes_.push_back(cost_alone(whole_gemm(*pair, gpu), machine, models, slowest));
+}
+
+std::vector<Cost> Pricer::price(const Effects& effects) const {
+    const Pair* pair = workload_.pair();
+    return price_all(graph_, machine_, effects, [&](TaskId id) {
+        const Task& task = graph_[id];
+        if (effects.decomposition || pair == nullptr || task.kind() != TaskKind::gemm) return alone_[id];
+        return without_loss(alone_[id], wholes_[static_cast<std::size_t>(task.gpu)], *pair, task,
+                            machine_.resources);
+    });
+}
+
+std::vector<Cost> price(const TaskGraph& graph, const Workload& workload, const Machine& machine,
+                        const CostModels& models, const Effects& effects) {
+    const double slowest = slowest_gpu(machine);
+    const Pair* pair = workload.pair();
+    return price_all(graph, machine, effects, [&](TaskId id) {
+        const Task& task = graph[id];
+        Cost alone = cost_alone(task, machine, models, slowest);
+        if (effects.decomposition || pair == nullptr || task.kind() != TaskKind::gemm) return alone;
+        return without_loss(alone, cost_alone(whole_gemm(*pair, task.gpu), machine, models, slowest), *pair,
+                            task, machine.resources);
+    });
+}
+
+}  // namespace overlap

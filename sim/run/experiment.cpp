@@ -1,0 +1,119 @@
+#include "sim/run/experiment.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace overlap {
+
+const Makespans::value_type& quantile(const Makespans& sorted, double share) {
+    const auto rank = std::ceil(share * static_cast<double>(sorted.size()));
+    return sorted[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];
+}
+
+Experiment::Experiment(const Scenario& scenario, const TaskGraph& graph)
+    : scenario_(scenario),
+      graph_(graph),
+      engine_(make_engine(scenario.engine)),
+      pricer_(graph, scenario.workload, *scenario.machine, CostModels(scenario.cost_models)) {}
+
+bool Experiment::several_orders(std::span<const Cost> costs) const {
+    const ResourceTable& resources = scenario_.machine->resources;
+    return std::any_of(costs.begin(), costs.end(), [&](const Cost& cost) {
+        return cost.claim && !cost.claim->as_enqueued &&
+               resources[cost.claim->resource].order == QueueOrder::unspecified;
+    });
+}
+
+EngineResult Experiment::run(std::span<const Cost> costs, std::uint64_t seed) const {
+    EngineResult result = engine_->run(graph_, costs, scenario_.machine->resources, seed);
+    if (scenario_.simulated) scenario_.simulated();
+    return result;
+}
+
+template <class Visit>
+void Experiment::for_each_seed(std::span<const Cost> costs, Visit&& visit) const {
+    const int seeds = several_orders(costs) ? scenario_.seeds : 1;
+    for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(seeds); ++seed)
+        visit(run(costs, seed), seed);
+}
+
+std::pair<Makespans, EngineResult> Experiment::median_run(std::span<const Cost> costs) const {
+    Makespans all;
+    EngineResult last;
+    for_each_seed(costs, [&](EngineResult result, std::uint64_t seed) {
+        all.emplace_back(result.makespan, seed);
+        last = std::move(result);
+    });
+    if (all.size() == 1) return {std::move(all), std::move(last)};
+    std::sort(all.begin(), all.end());
+    const std::uint64_t median = quantile(all, 0.5).second;
+    return {std::move(all), run(costs, median)};
+}
+
+Ends Experiment::ends(const Effects& effects) const {
+    Makespans all, communication;
+    for_each_seed(price(effects), [&](const EngineResult& result, std::uint64_t seed) {
+        all.emplace_back(result.makespan, seed);
+        communication.emplace_back(end_of_communication(result), seed);
+    });
+    std::sort(all.begin(), all.end());
+    std::sort(communication.begin(), communication.end());
+    return {quantile(all, 0.5).first, quantile(communication, 0.5).first};
+}
+
+Seconds Experiment::end_of_communication(const EngineResult& result) const {
+    Seconds end;
+    for (TaskId id = 0; id < graph_.size(); ++id)
+        if (!is_computation(graph_[id].kind())) end = std::max(end, result.tasks[id].end);
+    return end;
+}
+
+bool Experiment::communication_is_free() const {
+    std::vector<bool> waits(graph_.size());  // for computation, itself included
+    for (TaskId id = 0; id < graph_.size(); ++id) {
+        bool any = waits[graph_.stream_predecessor(id)];
+        graph_.for_each_edge_into(id, [&](const Edge& edge) { any = any || waits[edge.predecessor]; });
+        if (any && !is_computation(graph_[id].kind())) return false;
+        waits[id] = any || is_computation(graph_[id].kind());
+    }
+    return true;
+}
+
+Seconds Experiment::communication(Effects effects) const {
+    effects.computation = false;
+    return makespan(effects);
+}
+
+Seconds Experiment::computation(const Effects& effects) const {
+    std::vector<Seconds> sums(static_cast<std::size_t>(scenario_.machine->topology.gpus()));
+    const std::vector<Cost> costs = price(effects);
+    for (TaskId id = 0; id < graph_.size(); ++id) {
+        const TaskKind kind = graph_[id].kind();
+        if (kind == TaskKind::gemm || kind == TaskKind::memory_bound)
+            sums[static_cast<std::size_t>(graph_[id].gpu)] +=
+                isolated_time(costs[id], scenario_.machine->resources);
+    }
+    return *std::max_element(sums.begin(), sums.end());
+}
+
+LeastTimes Experiment::least_times() const {
+    const ResourceTable& resources = scenario_.machine->resources;
+    const std::vector<Cost> costs = price(without(effect_names));
+    const auto least = [&](bool of_computation) {
+        std::vector<Seconds> bodies(graph_.size());
+        std::vector<double> used(resources.size());
+        for (TaskId id = 0; id < graph_.size(); ++id) {
+            if (is_computation(graph_[id].kind()) != of_computation) continue;
+            bodies[id] = isolated_body(costs[id], resources);
+            for (const Demand& demand : costs[id].demands) used[demand.resource] += demand.amount;
+        }
+        Seconds longest = graph_.critical_path(bodies);
+        for (ResourceId id = 0; id < resources.size(); ++id)
+            if (!resources[id].limits_each)
+                longest = std::max(longest, Seconds(used[id] / resources[id].capacity));
+        return longest;
+    };
+    return {least(true), least(false)};
+}
+
+}  // namespace overlap

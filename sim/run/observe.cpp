@@ -1,0 +1,180 @@
+#include "sim/run/observe.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "models/work_energy.hpp"
+
+namespace overlap {
+namespace {
+
+/// The body of a task on the clock.
+struct Body {
+    Seconds start, length;
+};
+
+Body body_of(const TaskTimes& times) {
+    return {times.body, times.done - times.body};
+}
+
+Utilisation utilisation_of(std::span<const Cost> costs, const EngineResult& simulated,
+                           const ResourceTable& resources) {
+    std::vector<double> used(resources.size());
+    for (TaskId id = 0; id < costs.size(); ++id) {
+        for (const Demand& demand : costs[id].demands) used[demand.resource] += demand.amount;
+        const double length = body_of(simulated.tasks[id]).length.si();
+        for (const Hold& hold : costs[id].holds) used[hold.resource] += hold.units * length;
+        if (const auto& claim = costs[id].claim; claim && claim->blocks > 0)
+            used[claim->resource] += simulated.tasks[id].unit_seconds;
+    }
+    const auto mean_share = [&](ResourceKind kind) {
+        double sum = 0;
+        std::size_t count = 0;
+        for (ResourceId id = 0; id < resources.size(); ++id) {
+            if (resources[id].kind != kind) continue;
+            sum += used[id] / (resources[id].capacity * simulated.makespan.si());
+            ++count;
+        }
+        return count == 0 || simulated.makespan.si() == 0 ? 0.0 : sum / static_cast<double>(count);
+    };
+    return {mean_share(ResourceKind::compute_units), mean_share(ResourceKind::hbm),
+            mean_share(ResourceKind::link), mean_share(ResourceKind::dma)};
+}
+
+std::vector<Counter> counters_of(std::span<const Cost> costs, const EngineResult& simulated,
+                                 const ResourceTable& resources) {
+    std::map<ResourceId, std::map<Seconds, double>> changes;
+    for (TaskId id = 0; id < costs.size(); ++id) {
+        const auto [start, length] = body_of(simulated.tasks[id]);
+        for (const Demand& demand : costs[id].demands) {
+            const ResourceKind kind = resources[demand.resource].kind;
+            if ((kind != ResourceKind::hbm && kind != ResourceKind::link) || length.si() <= 0) continue;
+            const double rate = demand.amount / length.si();
+            changes[demand.resource][start] += rate;
+            changes[demand.resource][start + length] -= rate;
+        }
+    }
+    std::vector<Counter> counters;
+    for (const auto& [id, steps] : changes) {
+        const Resource& resource = resources[id];
+        Counter counter{resource.kind, resource.gpu, resource.name, resource.capacity, {{Seconds(), 0.0}}};
+        double value = 0;
+        for (const auto& [time, change] : steps) {
+            value += change;
+            if (value < 1e-9 * resource.capacity) value = 0;  // rounding left over from sums that cancel
+            if (time == counter.samples.back().time)
+                counter.samples.back().value = value;
+            else
+                counter.samples.push_back({time, value});
+        }
+        counters.push_back(std::move(counter));
+    }
+    return counters;
+}
+
+/// Compute units of its GPU that a task of communication has while its body runs.
+double units_of(const Task& task, const Cost& cost, Seconds length, ResourceId compute_units) {
+    double units = 0;
+    if (task.kind() == TaskKind::copy || task.kind() == TaskKind::collective) {
+        for (const Hold& hold : cost.holds)
+            if (hold.resource == compute_units) units += hold.units;
+        if (units == 0 && cost.claim && cost.claim->resource == compute_units) units = cost.claim->most;
+    } else if (task.kind() == TaskKind::reduce && task.stream == local_stream && length > Seconds()) {
+        for (const Demand& demand : cost.demands)
+            if (demand.resource == compute_units) units += demand.amount / length.si();
+    }
+    return units;
+}
+
+}  // namespace
+
+Timeline timeline_of(const TaskGraph& graph, const EngineResult& simulated) {
+    std::vector<Span> spans;
+    spans.reserve(graph.size());
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        const Task& task = graph[id];
+        const TaskTimes& times = simulated.tasks[id];
+        spans.push_back(
+            {task.name(), task.kind(), task.gpu, stream_name(task.stream), times.start, times.end});
+    }
+    return Timeline(std::move(spans));
+}
+
+double communication_units(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
+                           const ResourceTable& resources) {
+    struct Change {
+        int gpu;
+        Seconds time;
+        double units;
+        bool operator<(const Change& other) const {
+            if (gpu != other.gpu) return gpu < other.gpu;
+            if (time != other.time) return time < other.time;
+            return units < other.units;  // at one instant, what ends goes before what begins
+        }
+    };
+    std::vector<Change> changes;
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        const Task& task = graph[id];
+        const auto [start, length] = body_of(simulated.tasks[id]);
+        const double units = units_of(task, costs[id], length, resources.compute_units(task.gpu));
+        if (units <= 0) continue;
+        changes.push_back({task.gpu, start, units});
+        changes.push_back({task.gpu, start + length, -units});
+    }
+    std::sort(changes.begin(), changes.end());
+    double most = 0, now = 0;
+    int gpu = -1;
+    for (const Change& change : changes) {
+        if (change.gpu != gpu) now = 0;
+        gpu = change.gpu;
+        now += change.units;
+        most = std::max(most, std::min(now, resources[resources.compute_units(gpu)].capacity));
+    }
+    return most;
+}
+
+std::optional<Energy> energy_of(const TaskGraph& graph, std::span<const Cost> costs,
+                                const EngineResult& simulated, const Machine& machine) {
+    const DeviceSpec& device = machine.topology.device();
+    if (!device.energy) return std::nullopt;
+    Energy energy;
+    std::vector<std::vector<Interval>> busy(static_cast<std::size_t>(machine.topology.gpus()));
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        const std::optional<Energy> work = work_energy(graph[id], costs[id], machine);
+        if (!work) return std::nullopt;
+        energy += *work;
+        const Interval body{simulated.tasks[id].body, simulated.tasks[id].done};
+        const auto run_on = [&](int gpu) { busy[static_cast<std::size_t>(gpu)].push_back(body); };
+        run_on(graph[id].gpu);
+        if (const auto* copy = std::get_if<CopyWork>(&graph[id].work))
+            for_each_way(*copy, [&](int src, int dst) { run_on(src), run_on(dst); });
+    }
+    const Seconds all = static_cast<double>(busy.size()) * simulated.makespan;
+    energy.idle = device.energy->idle * all;
+    for (std::vector<Interval>& bodies : busy)
+        energy.active += device.energy->active * covered(std::move(bodies));
+    const Joules beyond = energy.total() - device.board_power * all;
+    if (beyond > Joules()) energy.power_limit = -power_limited_share(graph, machine) * beyond;
+    return energy;
+}
+
+void observe(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
+             const Machine& machine, RunResult& result) {
+    std::vector<Activity> activities;
+    activities.reserve(graph.size());
+    for (TaskId id = 0; id < graph.size(); ++id)
+        activities.push_back(
+            {graph[id].kind(), graph[id].gpu, simulated.tasks[id].start, simulated.tasks[id].end});
+    result.exposed_comm = exposed_communication(activities);
+    result.utilisation = utilisation_of(costs, simulated, machine.resources);
+    result.comm_cus = communication_units(graph, costs, simulated, machine.resources);
+    result.energy = energy_of(graph, costs, simulated, machine);
+}
+
+void record(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
+            const ResourceTable& resources, RunResult& result) {
+    result.timeline = timeline_of(graph, simulated);
+    result.counters = counters_of(costs, simulated, resources);
+}
+
+}  // namespace overlap

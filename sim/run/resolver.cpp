@@ -1,0 +1,124 @@
+#include "sim/run/resolver.hpp"
+
+#include <bit>
+#include <cmath>
+
+#include "models/gemm_model.hpp"
+#include "sim/core/available_memory.hpp"
+#include "sim/core/file_kind.hpp"
+#include "sim/engine/engine.hpp"
+#include "sim/run/budget.hpp"
+#include "sim/run/dma_choice.hpp"
+#include "sim/run/effects.hpp"
+
+namespace overlap {
+namespace {
+
+/// How long the GEMMs of a workload keep a GPU busy, whole and one after another: parts of them run at the
+/// clock of the whole, not at that of a short kernel.
+Seconds multiplying_time(const Workload& workload, const Calibration& calibration) {
+    Seconds sum;
+    const auto add = [&](const GemmShape& shape) {
+        sum += estimate_gemm(shape, calibration.gemm_for(shape.dtype)).body;
+    };
+    if (const Pair* pair = workload.pair()) {
+        add(pair->gemm);
+    } else {
+        for (const Operator& op : std::get<std::vector<Operator>>(workload.content))
+            if (const auto* shape = std::get_if<GemmShape>(&op.work)) add(*shape);
+    }
+    return sum;
+}
+
+/// Refuses a pair whose operands could never be in the memory of one GPU.
+void require_memory(const Workload& workload, const DeviceSpec& device, const std::string& origin) {
+    const Pair* pair = workload.pair();
+    if (pair == nullptr) return;
+    const GemmShape& gemm = pair->gemm;
+    const Bytes needed = matrix_size(gemm.m, gemm.k, gemm.dtype) + matrix_size(gemm.k, gemm.n, gemm.dtype) +
+                         matrix_size(gemm.m, gemm.n, output_type(gemm.dtype));
+    if (needed <= device.hbm_capacity) return;
+    throw UserError(origin + ": /workload/gemm: the operands of " + std::to_string(gemm.m) + "x" +
+                    std::to_string(gemm.n) + "x" + std::to_string(gemm.k) + " take " +
+                    std::to_string(std::llround(needed.si() * 1e-9)) + " GB, but " + device.name + " has " +
+                    std::to_string(std::llround(device.hbm_capacity.si() * 1e-9)) + " GB of HBM");
+}
+
+/// Throws UserError where a config lacks what only its user can say.
+void require_named(const RunConfig& config) {
+    const auto required = [&](const std::string& value, const std::string& key, const std::string& example) {
+        if (value.empty())
+            throw UserError(config.origin + ": /" + key + ": is missing (for instance " + example +
+                            "; see sim list)");
+    };
+    required(config.topology, "topology", "mi300x_8.json");
+    required(config.schedule, "schedule", "ring_chunked");
+}
+
+}  // namespace
+
+Workload Resolver::workload(const RunConfig& config) {
+    if (config.workload.is_object()) return read_workload({config.workload, config.origin, "/workload"});
+    const auto name = config.workload.get<std::string>();
+    return *workloads_.get(name, [&] {
+        const ConfigFile file = read_config_file(folder_.find("workloads", name));
+        require_kind(file.json, file.name, FileKind::workload);
+        return std::make_shared<const Workload>(read_workload(file.view()));
+    });
+}
+
+Scenario Resolver::resolve(const RunConfig& config) {
+    require_named(config);
+    const ScheduleEntry& schedule = find_schedule(config.schedule);
+    Workload workload = this->workload(config);
+    require_handled(schedule, workload);
+
+    std::string key = config.topology;
+    if (config.what_if != Json::object()) key += '\n' + config.what_if.dump();
+    MachinePtr machine = machines_.get(key, [&] {
+        const WhatIf what_if(config.what_if, config.origin);
+        return std::make_shared<const Machine>(folder_.machine(config.topology, what_if));
+    });
+    const Topology& topology = machine->topology;
+    const Pair* pair = workload.pair();
+    const bool collective_first = pair == nullptr || pair->order != Order::gemm_first;
+    const Json given = with_defaults(schedule, config.params);
+    ScheduleParams params = read_parameters({given, config.origin, "/params"}, schedule.parameters,
+                                            collective_first, schedule.single_stream, topology);
+    require_memory(workload, topology.device(), config.origin);
+    make_engine(config.engine);
+    CostModels{config.cost_models};
+    without(config.without);
+    const bool one_order = topology.device().dma.order != QueueOrder::unspecified;
+    const int seeds = config.seeds.value_or(one_order ? 1 : default_seeds);
+    Scenario scenario{sustaining(machine, key, workload),
+                      std::move(workload),
+                      &schedule,
+                      std::move(params),
+                      config.engine,
+                      seeds,
+                      config.cost_models,
+                      config.without,
+                      config.what_if};
+    if (!config.allow_large) require_affordable(budget_of(scenario), available_memory() / at_once_);
+    if (scenario.params.transfers.commands == DmaCommands::best)
+        scenario.params.transfers = fastest_commands(scenario);
+    return scenario;
+}
+
+Resolver::MachinePtr Resolver::sustaining(const MachinePtr& machine, const std::string& key,
+                                          const Workload& workload) {
+    const Seconds sustained = multiplying_time(workload, machine->calibration);
+    const std::string longer_key = key + '\n' + std::to_string(std::bit_cast<std::uint64_t>(sustained.si()));
+    return sustained_.get(longer_key, [&] {
+        auto copy = std::make_shared<Machine>(*machine);
+        copy->sustained = sustained;
+        return MachinePtr(std::move(copy));
+    });
+}
+
+Scenario resolve(const RunConfig& config, const ConfigFolder& folder) {
+    return Resolver(folder).resolve(config);
+}
+
+}  // namespace overlap

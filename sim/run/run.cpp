@@ -1,0 +1,162 @@
+#include "sim/run/run.hpp"
+
+#include <algorithm>
+#include <array>
+#include <future>
+#include <semaphore>
+#include <thread>
+
+#include "sim/run/baseline.hpp"
+#include "sim/run/experiment.hpp"
+#include "sim/run/observe.hpp"
+#include "sim/run/run_config.hpp"
+#include "sim/schedules/staging.hpp"
+
+namespace overlap {
+namespace {
+
+/// The simulations of one run, which need nothing of each other: side by side on the cores where they are
+/// large.
+class Jobs {
+public:
+    Jobs(const Scenario& scenario, const TaskGraph& graph)
+        : policy_(graph.size() >= worth_a_thread && scenario.engine == default_engine
+                      ? std::launch::async
+                      : std::launch::deferred),
+          cores_(std::max(1U, std::thread::hardware_concurrency())) {}
+
+    template <class Work>
+    auto start(Work work) -> std::future<decltype(work())> {
+        return std::async(policy_, [this, work] {
+            const Core core(cores_);
+            return work();
+        });
+    }
+
+private:
+    /// One of the cores, so that there is memory in use for no more simulations than that.
+    struct Core {
+        explicit Core(std::counting_semaphore<>& cores) : cores(cores) { cores.acquire(); }
+        ~Core() { cores.release(); }
+        Core(const Core&) = delete;
+        Core& operator=(const Core&) = delete;
+        std::counting_semaphore<>& cores;
+    };
+    static constexpr std::size_t worth_a_thread = 20'000;
+    std::launch policy_;
+    std::counting_semaphore<> cores_;
+};
+
+// Effects are switched off one after another, so the differences add up whatever the order of magnitude of
+// each. What is left without any of them is the pipeline itself: idle links, fill and drain.
+class Attribution {
+public:
+    Attribution(Jobs& jobs, const Experiment& own, Effects effects) {
+        const auto without = [&](bool& effect, bool matters) {
+            const bool had = std::exchange(effect, false);
+            steps_.push_back(had && matters ? jobs.start([&own, effects] { return own.ends(effects); })
+                                            : std::future<Ends>());
+        };
+        without(effects.contention, true);
+        without(effects.launch, true);
+        without(effects.packing, own.pricer().has_packing());
+        without(effects.decomposition, own.pricer().has_decomposition());
+        const bool in_last_step = steps_.back().valid() && own.communication_is_free();
+        if (!in_last_step)
+            communication_ = jobs.start([&own, effects] { return own.communication(effects); });
+    }
+
+    Losses losses(Seconds makespan, Seconds least_computation, Seconds ideal) {
+        Losses losses;
+        Seconds before = makespan;
+        Ends last;
+        const std::array parts{&losses.contention, &losses.launch, &losses.packing, &losses.decomposition};
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            if (!steps_[i].valid()) continue;
+            last = steps_[i].get();
+            *parts[i] = before - last.all;
+            before = last.all;
+        }
+        const Seconds communication = communication_.valid() ? communication_.get() : last.communication;
+        // Transfers that wait for their pieces may get in each other's way less than all of them at once.
+        const Seconds steady = std::min(before, std::max(least_computation, communication));
+        losses.fill_drain = before - steady;
+        losses.pattern = steady - ideal;
+        return losses;
+    }
+
+private:
+    std::vector<std::future<Ends>> steps_;  ///< invalid where it would be the same run
+    std::future<Seconds> communication_;    ///< invalid where it is seen in the last step
+};
+
+std::string scenario_line(const Scenario& scenario) {
+    const Topology& topology = scenario.machine->topology;
+    std::string line = scenario.workload.name + ": ";
+    if (const Pair* pair = scenario.workload.pair())
+        line += scenario.workload.form() + ", GEMM " + std::to_string(pair->gemm.m) + "x" +
+                std::to_string(pair->gemm.n) + "x" + std::to_string(pair->gemm.k) + " " +
+                name_of(pair->gemm.dtype);
+    else
+        line +=
+            std::to_string(std::get<std::vector<Operator>>(scenario.workload.content).size()) + " operators";
+    return line + " a GPU, " + std::to_string(topology.gpus()) + " x " + topology.device().name;
+}
+
+}  // namespace
+
+Prediction predict(const Scenario& scenario) {
+    const TaskGraph graph = scenario.graph();
+    const Experiment own(scenario, graph);
+    const auto [makespans, simulated] = own.median_run(own.price(without(scenario.without)));
+    return {simulated.makespan, quantile(makespans, 0.1).first, quantile(makespans, 0.9).first,
+            makespans.size(), timeline_of(graph, simulated)};
+}
+
+RunResult run(const Scenario& scenario, const RunOptions& options) {
+    const Effects effects = without(scenario.without);
+    const TaskGraph graph = scenario.graph();
+    const Experiment own(scenario, graph);
+
+    Jobs jobs(scenario, graph);
+    auto baseline_job = jobs.start([&] {
+        return options.baselines != nullptr ? options.baselines->get(scenario) : baseline_of(scenario);
+    });
+    auto own_communication = jobs.start([&] { return own.communication(effects); });
+    Attribution attribution(jobs, own, effects);
+
+    const std::vector<Cost> costs = own.price(effects);
+    auto [makespans, simulated] = own.median_run(costs);
+    const Baseline baseline = baseline_job.get();
+    RunResult result;
+    result.config = scenario.config();
+    result.scenario = scenario_line(scenario);
+    result.makespan = simulated.makespan;
+    result.makespan_p10 = quantile(makespans, 0.1).first;
+    result.makespan_p90 = quantile(makespans, 0.9).first;
+    result.seeds = makespans.size();
+    result.serial = baseline.makespan;
+    result.gemm = baseline.computation;
+    result.comm = own_communication.get();
+    const LeastTimes least = own.least_times();
+    const Seconds least_communication = std::min(least.communication, baseline.least_communication);
+    result.ideal = std::max(least.computation, least_communication);
+    // Nothing to do takes no time with or without overlap.
+    result.speedup = result.makespan.si() > 0 ? result.serial / result.makespan : 1.0;
+    // Without anything to overlap (one GPU, one side empty) or to gain, the share of the gain has no meaning.
+    const bool two_sides = std::min(least.computation, least_communication) > Seconds();
+    const double ideal_speedup = two_sides ? result.serial / result.ideal : 1.0;
+    if (ideal_speedup > 1.0 + 1e-9)
+        result.overlap_efficiency = (result.speedup - 1.0) / (ideal_speedup - 1.0);
+    result.losses = attribution.losses(result.makespan, least.computation, result.ideal);
+    result.tasks = graph.size();
+    result.engine = scenario.engine;
+    result.wall_ms = simulated.wall_ms;
+    result.staging = staging_bytes(graph, *scenario.schedule, scenario.workload, scenario.machine->topology,
+                                   scenario.params);
+    observe(graph, costs, simulated, *scenario.machine, result);
+    if (options.record) record(graph, costs, simulated, scenario.machine->resources, result);
+    return result;
+}
+
+}  // namespace overlap

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "sim/engine/engine.hpp"
+#include "sim/report/run/result.hpp"
+#include "sim/run/baseline.hpp"
+#include "sim/run/effects.hpp"
+#include "sim/run/scenario.hpp"
+
+namespace overlap {
+
+/// What a run takes, without baseline and losses.
+struct Prediction {
+    Seconds makespan, p10, p90;  ///< median and quantiles over the seeds
+    std::size_t seeds = 1;
+    Timeline timeline;  ///< of a median run
+};
+Prediction predict(const Scenario& scenario);
+
+struct RunOptions {
+    bool record = true;  ///< with timeline and counters, for whoever looks at them; numbers are the same
+    Baselines* baselines = nullptr;  ///< shared by the runs of a sweep
+};
+
+/// Runs the schedule and, for the baseline and the losses, `serial` and the counterfactuals. Every time is
+/// the median over the seeds; the timeline is that of a median run.
+RunResult run(const Scenario& scenario, const RunOptions& options = {});
+
+}  // namespace overlap
