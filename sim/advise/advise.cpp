@@ -101,7 +101,7 @@ std::optional<HeuristicAdvice> judged(const std::optional<Candidate>& said, bool
     if (!said) return std::nullopt;
     if (const RankedCandidate* one = find(candidates, *said)) {
         const auto best = std::find_if(candidates.begin(), candidates.end(), [&](const auto& other) {
-            return own_kernels || other.candidate.schedule != "flag_gated";
+            return own_kernels || !find_schedule(other.candidate.schedule).uses_flags;
         });
         return HeuristicAdvice{*one, one->makespan / best->makespan - 1};
     }

@@ -6,15 +6,6 @@
 namespace overlap {
 namespace {
 
-bool takes(const ScheduleEntry& schedule, const std::string& parameter) {
-    return std::find(schedule.parameters.begin(), schedule.parameters.end(), parameter) !=
-           schedule.parameters.end();
-}
-
-bool same_as_another(const ScheduleEntry& schedule, const Topology& topology) {
-    return schedule.name == "ficco" || (schedule.name == "hierarchical_chunked" && topology.nodes() == 1);
-}
-
 const std::string& by_kernels = agent_names[static_cast<std::size_t>(Agent::cu)];
 
 std::vector<std::string> directions(const std::string& agent) {
@@ -49,6 +40,10 @@ std::string Candidate::label() const {
            (gemm.empty() ? "" : "/" + gemm);
 }
 
+bool uses_flags(const std::string& label) {
+    return find_schedule(label.substr(0, label.find('/'))).uses_flags;
+}
+
 Candidate parse_candidate(const std::string& label, const std::string& where) {
     const std::vector<std::string> parts = split(label, '/');
     Candidate candidate;
@@ -76,8 +71,11 @@ std::vector<Candidate> candidates_for(const Workload& workload, const Topology& 
     if (agents.empty()) agents = all_agents;
     std::vector<Candidate> result;
     for (const ScheduleEntry& schedule : schedules()) {
-        if (!schedule.handles(workload) || !schedule.advised || same_as_another(schedule, topology)) continue;
-        const bool cuts = takes(schedule, "chunks"), columns = schedule.name.ends_with("_2d");
+        if (!schedule.handles(workload) || !schedule.advised ||
+            (schedule.between_nodes && topology.nodes() == 1))
+            continue;
+        const bool cuts = schedule.takes("chunks");
+        const bool columns = schedule.make()->point({}).shape == CommShape::two_d;
         for (const std::string& agent : agents)
             for (const std::string& transfer : directions(agent)) {
                 if (!cuts) {
@@ -88,7 +86,7 @@ std::vector<Candidate> candidates_for(const Workload& workload, const Topology& 
                     if (columns && chunks == 1) continue;
                     const Candidate cut{schedule.name, chunks, agent, transfer, ""};
                     result.push_back(cut);
-                    if (!takes(schedule, "gemm") || chunks == 1) continue;
+                    if (!schedule.takes("gemm") || chunks == 1) continue;
                     result.push_back(cut);
                     result.back().gemm = "chunk";
                 }
@@ -101,7 +99,7 @@ std::vector<Candidate> library_candidates(const Workload& workload, const Topolo
     std::vector<Candidate> result;
     if (topology.nodes() > 1 || topology.device().collective_library.collectives.empty()) return result;
     for (const ScheduleEntry& schedule : schedules())
-        if (schedule.handles(workload) && schedule.advised && takes(schedule, "algorithm"))
+        if (schedule.handles(workload) && schedule.advised && schedule.takes("algorithm"))
             result.push_back({schedule.name, 0, by_kernels, "push", "", true});
     return result;
 }
@@ -111,7 +109,7 @@ Scenario with_candidate(const Scenario& scenario, const Candidate& candidate) {
     const ScheduleEntry& schedule = find_schedule(candidate.schedule);
     require_handled(schedule, scenario.workload);
     const Pair* pair = scenario.workload.pair();
-    result.schedule = &schedule;
+    result.schedule = {SchedulePtr(), &schedule};
     result.params = read_parameters({candidate.params(), candidate.label()}, schedule.parameters,
                                     pair == nullptr || pair->order != Order::gemm_first,
                                     schedule.single_stream, scenario.machine->topology);

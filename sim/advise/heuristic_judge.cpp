@@ -16,7 +16,7 @@ struct Regrets {
 RegretSummary one_choice(std::span<const SimulatedScenario* const> rows, bool own_kernels) {
     std::optional<RegretSummary> best;
     for (const auto& [label, time] : rows.front()->makespan_us) {
-        if (!own_kernels && label.starts_with("flag_gated/")) continue;
+        if (!own_kernels && uses_flags(label)) continue;
         std::vector<double> regrets;
         for (const SimulatedScenario* row : rows)
             if (row->makespan_us.contains(label))

@@ -27,17 +27,20 @@ std::string description_of(const std::filesystem::path& path) {
 
 std::vector<Item> all_items(const ConfigFolder& folder) {
     std::vector<Item> items;
+    const auto add_files = [&](const std::string& kind, const std::string& heading) {
+        for (const std::string& name : folder.names(kind))
+            items.push_back({heading, name, description_of(folder.find(kind, name))});
+    };
     for (const ScheduleEntry& entry : schedules()) items.push_back({"schedules", entry.name, entry.summary});
-    for (const ScheduleEntry& entry : schedules_in_use())
-        items.push_back({"schedules in use", entry.name, entry.summary});
+    add_files("schedules", "schedules in use");
     for (const CollectiveEntry& entry : collective_algorithms())
         items.push_back({"collective algorithms", entry.name, entry.summary});
     for (const CostModelEntry& entry : cost_models())
         items.push_back({"cost models", entry.name, entry.summary});
     for (const EngineEntry& entry : engines()) items.push_back({"engines", entry.name, entry.summary});
-    for (const std::string kind : {"topologies", "devices", "workloads"})
-        for (const std::string& name : folder.names(kind))
-            items.push_back({kind, name, description_of(folder.find(kind, name))});
+    add_files("topologies", "topologies");
+    add_files("devices", "devices");
+    add_files("workloads", "workloads");
     return items;
 }
 
@@ -67,8 +70,7 @@ void list(const std::string& only) {
 void explain_schedule(std::ostream& out, const ScheduleEntry& entry) {
     out << "\nparameters (--set NAME=VALUE):\n";
     for (const ParameterInfo& info : schedule_parameters()) {
-        if (std::find(entry.parameters.begin(), entry.parameters.end(), info.name) == entry.parameters.end())
-            continue;
+        if (!entry.takes(info.name)) continue;
         out << "  " << info.name << ": " << info.meaning << "\n      allowed: " << info.allowed
             << "; default: "
             << (entry.defaults.contains(info.name) ? entry.defaults[info.name].dump() : info.by_default)
@@ -130,7 +132,7 @@ void explain(const std::string& name) {
         if (item.name != stem) continue;
         out << (out.str().empty() ? "" : "\n") << item.name << " (" << item.kind << ")\n"
             << item.summary << '\n';
-        if (item.kind.starts_with("schedules")) explain_schedule(out, find_schedule(stem));
+        if (item.kind.starts_with("schedules")) explain_schedule(out, *folder.schedule(stem));
         if (item.kind == "topologies" || item.kind == "devices" || item.kind == "workloads")
             explain_file(out, folder.find(item.kind, stem));
         const std::vector<std::string> calibrated = folder.names("calibrations");

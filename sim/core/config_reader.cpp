@@ -44,11 +44,13 @@ ConfigObject::ConfigObject(const Json& json, std::string file, std::string point
 }
 
 bool ConfigObject::has(std::string_view key) const {
+    if (std::find(allowed_.begin(), allowed_.end(), key) == allowed_.end()) allowed_.emplace_back(key);
     return json_->contains(key) || overlaid(key);
 }
 
 const Json& ConfigObject::at(const std::string& key) {
     asked_.push_back(key);
+    has(key);
     const auto found = json_->find(key);
     if (found == json_->end()) {
         const std::vector<std::string> present = keys();
@@ -134,6 +136,7 @@ void ConfigObject::require_source(ConfigObject& parameter) const {
 ConfigObject ConfigObject::object(const std::string& key) {
     if (!overlaid(key)) return {at(key), file_, pointer_ + "/" + key};
     asked_.push_back(key);
+    has(key);
     ConfigObject over = over_.front().object(key);
     if (!json_->contains(key)) return over;
     ConfigObject both(at(key), file_, pointer_ + "/" + key);
@@ -142,7 +145,7 @@ ConfigObject ConfigObject::object(const std::string& key) {
 }
 
 void ConfigObject::overlay(ConfigObject other) {
-    if (has("value") && other.has("value"))
+    if (json_->contains("value") && other.json_->contains("value"))
         other.fail("", "is in " + file_ + ", too, expected in one of them");
     over_.assign(1, std::move(other));
 }
@@ -217,7 +220,7 @@ void ConfigObject::finish() const {
             others += (i == 1 ? "; so is '" : ", '") + unknown[i] + "'";
         if (unknown.size() > most_shown)
             others += " and " + std::to_string(unknown.size() - most_shown) + " more";
-        object.fail(unknown.front(), "is an unknown key" + suggestion(unknown.front(), asked_) + others);
+        object.fail(unknown.front(), "is an unknown key" + suggestion(unknown.front(), allowed_) + others);
     };
     refuse_unknown(*this);
     if (!over_.empty()) refuse_unknown(over_.front());

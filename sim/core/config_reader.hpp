@@ -62,8 +62,9 @@ private:
     const Json* json_;
     std::string file_;
     std::string pointer_;
-    std::vector<std::string> asked_;
-    std::vector<ConfigObject> over_;  ///< none or one
+    std::vector<std::string> asked_;            ///< keys that were read
+    mutable std::vector<std::string> allowed_;  ///< and those that might have been, each once
+    std::vector<ConfigObject> over_;            ///< none or one
 };
 
 /// Reads and parses a JSON file; a missing file, a directory, a duplicate key or broken JSON is a UserError.

@@ -14,9 +14,9 @@ struct Known {
 };
 
 // The first that fits counts.
-const std::array<Known, 12>& known_kinds() {
+const std::array<Known, 13>& known_kinds() {
     using enum FileKind;
-    static const std::array<Known, 12> kinds{{
+    static const std::array<Known, 13> kinds{{
         {chrome_trace,
          "a Chrome trace, as torch.profiler writes",
          "sim import FILE --scenario CONFIG --out CASE.json makes a measured case of it",
@@ -42,6 +42,7 @@ const std::array<Known, 12>& known_kinds() {
          "--topology FILE takes it",
          {{"device", "fabric"}, {"device", "gpus_per_node"}}},
         {device, "a device", "a topology file names it", {{"compute_units", "hbm_GBps"}}},
+        {schedule, "a preset of a schedule", "--schedule FILE takes it", {{"schedule", "workloads"}}},
         {run_config, "a run config", "sim --config FILE runs it", {{"schedule"}, {"topology"}}},
         {workload, "a workload", "--workload FILE takes it", {{"gemm", "collective"}, {"operators"}}},
     }};

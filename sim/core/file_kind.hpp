@@ -18,6 +18,7 @@ enum class FileKind {
     sweep,
     topology,
     device,
+    schedule,
     run_config,
     workload
 };

@@ -1,7 +1,5 @@
 #include "sim/run/baseline.hpp"
 
-#include <algorithm>
-
 #include "sim/run/experiment.hpp"
 
 namespace overlap {
@@ -18,8 +16,7 @@ ScheduleParams baseline_params(const Scenario& scenario) {
     params.transfers = scenario.params.transfers;
     params.transfers.single_stream = false;
     // Parts of a fused kernel are kernels of their own where nothing is fused.
-    const std::vector<std::string>& taken = scenario.schedule->parameters;
-    if (std::find(taken.begin(), taken.end(), "algorithm") == taken.end()) params.transfers.prelaunch = false;
+    if (!scenario.schedule->takes("algorithm")) params.transfers.prelaunch = false;
     params.algorithm = scenario.params.algorithm;
     return params;
 }

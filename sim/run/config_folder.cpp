@@ -5,6 +5,7 @@
 
 #include "models/gemm_libraries.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/schedules/preset.hpp"
 
 namespace overlap {
 
@@ -45,6 +46,18 @@ std::vector<std::string> ConfigFolder::published_systems() const {
     if (error) throw UserError(experiments().string() + ": cannot be read: " + error.message());
     std::sort(systems.begin(), systems.end());
     return systems;
+}
+
+SchedulePtr ConfigFolder::schedule(const std::string& name) const {
+    for (const ScheduleEntry& entry : schedules())
+        if (entry.name == name) return {SchedulePtr(), &entry};  // it outlives everything
+    std::error_code ignored;
+    const std::vector<std::string> presets = names("schedules");
+    const std::string stem = name.ends_with(".json") ? name.substr(0, name.size() - 5) : name;
+    if (name.find('/') == std::string::npos && !fs::exists(name, ignored) &&
+        std::find(presets.begin(), presets.end(), stem) == presets.end())
+        find_schedule(name, presets);  // throws
+    return std::make_shared<const ScheduleEntry>(read_preset(read_config_file(find("schedules", name))));
 }
 
 Topology ConfigFolder::topology(const std::string& name) const {

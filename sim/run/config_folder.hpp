@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/cost_model.hpp"
+#include "sim/schedules/schedule.hpp"
 #include "sim/topology/topology.hpp"
 
 namespace overlap {
@@ -17,7 +18,7 @@ public:
     static ConfigFolder standard();
 
     /// `name` as a path if there is such a file, else `<root>/<kind>/<name>` with or without ".json".
-    /// `kind` is topologies, devices, calibrations or workloads. Throws UserError with the nearest name.
+    /// `kind` is topologies, devices, calibrations, workloads or schedules. Throws UserError with the nearest name.
     std::filesystem::path find(const std::string& kind, const std::string& name) const;
     /// Names of the files of a kind, sorted, without ".json".
     std::vector<std::string> names(const std::string& kind) const;
@@ -29,6 +30,8 @@ public:
     /// The folder of measurements: traces/, beside the configs.
     std::filesystem::path traces() const { return std::filesystem::absolute(root_).parent_path() / "traces"; }
 
+    /// One of schedules(), or a preset of `schedules` (see read_preset): by name, or a file.
+    SchedulePtr schedule(const std::string& name) const;
     Topology topology(const std::string& name) const;
     /// The machine of a topology, for single kernels (`sustained` 0).
     Machine machine(const std::string& topology, const WhatIf& what_if = {}) const;

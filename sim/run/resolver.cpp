@@ -69,7 +69,9 @@ Workload Resolver::workload(const RunConfig& config) {
 
 Scenario Resolver::resolve(const RunConfig& config) {
     require_named(config);
-    const ScheduleEntry& schedule = find_schedule(config.schedule);
+    const SchedulePtr kept =
+        schedules_.get(config.schedule, [&] { return folder_.schedule(config.schedule); });
+    const ScheduleEntry& schedule = *kept;
     Workload workload = this->workload(config);
     require_handled(schedule, workload);
 
@@ -93,7 +95,7 @@ Scenario Resolver::resolve(const RunConfig& config) {
     const int seeds = config.seeds.value_or(one_order ? 1 : default_seeds);
     Scenario scenario{sustaining(machine, key, workload),
                       std::move(workload),
-                      &schedule,
+                      kept,
                       std::move(params),
                       config.engine,
                       seeds,

@@ -14,7 +14,7 @@ namespace overlap {
 struct Scenario {
     std::shared_ptr<const Machine> machine;  ///< never null; scenarios share it
     Workload workload;
-    const ScheduleEntry* schedule = nullptr;
+    SchedulePtr schedule;  ///< never null
     ScheduleParams params;
     std::string engine;
     int seeds = 1;  ///< simulations of what the machine leaves unspecified, with seeds 0 … seeds − 1

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/core/graph_size.hpp"
@@ -29,23 +31,25 @@ public:
 
 struct ScheduleEntry {
     std::string name;
-    std::string summary;                         ///< transfers and GEMMs in one sentence
-    std::vector<std::string> parameters;         ///< accepted names, a subset of schedule_parameters()
-    bool single_stream = false;                  ///< one transfer stream a GPU, not one per peer
-    bool (*handles)(const Workload&) = nullptr;  ///< forms of workload it makes sense for
+    std::string summary;                           ///< transfers and GEMMs in one sentence
+    std::vector<std::string> parameters;           ///< accepted names, a subset of schedule_parameters()
+    std::function<bool(const Workload&)> handles;  ///< forms of workload it makes sense for
     std::unique_ptr<Schedule> (*make)() = nullptr;
-    Json defaults = Json::object();  ///< parameters with another default than schedule_parameters() says
+    bool single_stream = false;      ///< one transfer stream a GPU, not one per peer
+    bool uses_flags = false;         ///< its GEMMs poll or set flags as they run: no library has such kernels
+    bool between_nodes = false;      ///< on one node the same as another
     bool advised = true;             ///< a candidate of `sim advise`
+    Json defaults = Json::object();  ///< parameters with another default than schedule_parameters() says
+
+    bool takes(std::string_view parameter) const;
 };
+using SchedulePtr = std::shared_ptr<const ScheduleEntry>;
 
 std::span<const ScheduleEntry> schedules();
-/// What libraries and papers run, each as one of schedules() with parameters of its own; they may be
-/// overridden.
-std::span<const ScheduleEntry> schedules_in_use();
 /// `given` over the defaults of the entry.
 Json with_defaults(const ScheduleEntry& entry, const Json& given);
-/// Of either list. Throws UserError with the nearest name.
-const ScheduleEntry& find_schedule(const std::string& name);
+/// Of schedules(). Throws UserError with the nearest name, `more` names considered.
+const ScheduleEntry& find_schedule(const std::string& name, const std::vector<std::string>& more = {});
 /// Throws UserError that says which schedules do where `entry` does not handle the workload's form.
 void require_handled(const ScheduleEntry& entry, const Workload& workload);
 

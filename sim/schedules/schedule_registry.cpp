@@ -76,66 +76,126 @@ const std::vector<std::string> space{"comm_shape", "uniformity", "granularity", 
 
 std::span<const ScheduleEntry> schedules() {
     static const std::vector<ScheduleEntry> entries{
-        {"serial", "Each operator after the one before it has ended on its GPU; nothing overlaps.", whole,
-         false, any, make_serial},
-        {"concurrent",
-         "Each operator as soon as the data it needs are there; collectives beside computation.", whole,
-         false, unordered, make_concurrent},
-        {"shard_p2p", "Whole shards, one peer at a time on one stream; a GEMM for each shard.", shards, true,
-         computes_several_shards, make_shard_p2p},
-        {"ring_chunked",
-         "Neighbour ring, P-1 steps, each shard in C pipelined chunks; a GEMM for each shard or chunk.", ring,
-         true, forwards, make_ring_chunked},
-        {"hierarchical_chunked",
-         "Chunk c over NICs to the own rail, then on inside the node; own shard, then one GEMM a step.",
-         pieces, false, forwards, make_hierarchical_chunked},
-        {"shard_direct", "Whole shards, all peers at once; a GEMM for each shard.", shards, false,
-         computes_several_shards, make_shard_direct},
-        {"uniform_fused_1d",
-         "Chunk c of every shard at step c; one GEMM of M/C rows a step, own chunk included.", pieces, false,
-         computes_several_shards, make_ficco_point<one_d, uniform, fused>},
-        {"hetero_fused_1d", "Own shard whole; chunk c of the P-1 others at step c, one GEMM a step.", pieces,
-         false, computes_several_shards, make_ficco_point<one_d, hetero, fused>},
-        {"uniform_unfused_1d", "Chunk c of every shard at step c; one GEMM a chunk, own chunks too.", pieces,
-         false, dependent_pair, make_ficco_point<one_d, uniform, unfused>},
-        {"hetero_unfused_1d", "Own shard whole; chunk c of the P-1 others at step c, one GEMM a chunk.",
-         pieces, false, computes_several_shards, make_ficco_point<one_d, hetero, unfused>},
-        {"uniform_fused_2d", "Column block c of every shard at step c, strided; one GEMM a step.", pieces,
-         false, computes_several_shards, make_ficco_point<two_d, uniform, fused>},
-        {"hetero_fused_2d", "Own shard whole; column block c of the P-1 others at step c, one GEMM a step.",
-         pieces, false, computes_several_shards, make_ficco_point<two_d, hetero, fused>},
-        {"uniform_unfused_2d", "Column block c of every shard at step c; one GEMM a block, own blocks too.",
-         pieces, false, dependent_pair, make_ficco_point<two_d, uniform, unfused>},
-        {"hetero_unfused_2d",
-         "Own shard whole; column block c of the P-1 others at step c, one GEMM a block.", pieces, false,
-         computes_several_shards, make_ficco_point<two_d, hetero, unfused>},
-        {"ficco", "Any point of the space {1d, 2d} x {uniform, hetero} x {fused, unfused}, by parameters.",
-         space, false, computes_several_shards, make_ficco},
-        {"flag_gated",
-         "One GEMM a GPU, whose thread blocks poll a flag for each piece, or set one (fused kernels).", gated,
-         false, gateable, make_flag_gated},
-        {"t3",
-         "T3 (arXiv 2401.16677): one GEMM a GPU whose stores trigger a ring reduce-scatter chunk by chunk; "
-         "the "
-         "memory at the destination adds what comes (where device/near_memory can, else kernels add).",
-         triggered, true, sums_results, make_t3, Json::object(), false},
-        {"work_group_fused",
-         "Fused computation and collective (arXiv 2305.06942): one kernel a GPU whose work-groups store "
-         "results "
-         "at the peer they are for as they end, remote ones first; also a memory-bound operator's, and in "
-         "lists.",
-         stores, false, produces, make_work_group_fused, Json::object(), false},
+        {.name = "serial",
+         .summary = "Each operator after the one before it has ended on its GPU; nothing overlaps.",
+         .parameters = whole,
+         .handles = any,
+         .make = make_serial},
+        {.name = "concurrent",
+         .summary = "Each operator as soon as the data it needs are there; collectives beside computation.",
+         .parameters = whole,
+         .handles = unordered,
+         .make = make_concurrent},
+        {.name = "shard_p2p",
+         .summary = "Whole shards, one peer at a time on one stream; a GEMM for each shard.",
+         .parameters = shards,
+         .handles = computes_several_shards,
+         .make = make_shard_p2p,
+         .single_stream = true},
+        {.name = "ring_chunked",
+         .summary =
+             "Neighbour ring, P-1 steps, each shard in C pipelined chunks; a GEMM for each shard or chunk.",
+         .parameters = ring,
+         .handles = forwards,
+         .make = make_ring_chunked,
+         .single_stream = true},
+        {.name = "hierarchical_chunked",
+         .summary =
+             "Chunk c over NICs to the own rail, then on inside the node; own shard, then one GEMM a step.",
+         .parameters = pieces,
+         .handles = forwards,
+         .make = make_hierarchical_chunked,
+         .between_nodes = true},
+        {.name = "shard_direct",
+         .summary = "Whole shards, all peers at once; a GEMM for each shard.",
+         .parameters = shards,
+         .handles = computes_several_shards,
+         .make = make_shard_direct},
+        {.name = "uniform_fused_1d",
+         .summary = "Chunk c of every shard at step c; one GEMM of M/C rows a step, own chunk included.",
+         .parameters = pieces,
+         .handles = computes_several_shards,
+         .make = make_ficco_point<one_d, uniform, fused>},
+        {.name = "hetero_fused_1d",
+         .summary = "Own shard whole; chunk c of the P-1 others at step c, one GEMM a step.",
+         .parameters = pieces,
+         .handles = computes_several_shards,
+         .make = make_ficco_point<one_d, hetero, fused>},
+        {.name = "uniform_unfused_1d",
+         .summary = "Chunk c of every shard at step c; one GEMM a chunk, own chunks too.",
+         .parameters = pieces,
+         .handles = dependent_pair,
+         .make = make_ficco_point<one_d, uniform, unfused>},
+        {.name = "hetero_unfused_1d",
+         .summary = "Own shard whole; chunk c of the P-1 others at step c, one GEMM a chunk.",
+         .parameters = pieces,
+         .handles = computes_several_shards,
+         .make = make_ficco_point<one_d, hetero, unfused>},
+        {.name = "uniform_fused_2d",
+         .summary = "Column block c of every shard at step c, strided; one GEMM a step.",
+         .parameters = pieces,
+         .handles = computes_several_shards,
+         .make = make_ficco_point<two_d, uniform, fused>},
+        {.name = "hetero_fused_2d",
+         .summary = "Own shard whole; column block c of the P-1 others at step c, one GEMM a step.",
+         .parameters = pieces,
+         .handles = computes_several_shards,
+         .make = make_ficco_point<two_d, hetero, fused>},
+        {.name = "uniform_unfused_2d",
+         .summary = "Column block c of every shard at step c; one GEMM a block, own blocks too.",
+         .parameters = pieces,
+         .handles = dependent_pair,
+         .make = make_ficco_point<two_d, uniform, unfused>},
+        {.name = "hetero_unfused_2d",
+         .summary = "Own shard whole; column block c of the P-1 others at step c, one GEMM a block.",
+         .parameters = pieces,
+         .handles = computes_several_shards,
+         .make = make_ficco_point<two_d, hetero, unfused>},
+        {.name = "ficco",
+         .summary = "Any point of the space {1d, 2d} x {uniform, hetero} x {fused, unfused}, by parameters.",
+         .parameters = space,
+         .handles = computes_several_shards,
+         .make = make_ficco,
+         .advised = false},
+        {.name = "flag_gated",
+         .summary =
+             "One GEMM a GPU, whose thread blocks poll a flag for each piece, or set one (fused kernels).",
+         .parameters = gated,
+         .handles = gateable,
+         .make = make_flag_gated,
+         .uses_flags = true},
+        {.name = "t3",
+         .summary =
+             "T3 (arXiv 2401.16677): one GEMM a GPU whose stores trigger a ring reduce-scatter chunk by chunk; the memory at the destination adds what comes (where device/near_memory can, else kernels add).",
+         .parameters = triggered,
+         .handles = sums_results,
+         .make = make_t3,
+         .single_stream = true,
+         .uses_flags = true,
+         .advised = false},
+        {.name = "work_group_fused",
+         .summary =
+             "Fused computation and collective (arXiv 2305.06942): one kernel a GPU whose work-groups store results at the peer they are for as they end, remote ones first; also a memory-bound operator's, and in lists.",
+         .parameters = stores,
+         .handles = produces,
+         .make = make_work_group_fused,
+         .uses_flags = true,
+         .advised = false},
     };
     return entries;
 }
 
-const ScheduleEntry& find_schedule(const std::string& name) {
+bool ScheduleEntry::takes(std::string_view parameter) const {
+    return std::find(parameters.begin(), parameters.end(), parameter) != parameters.end();
+}
+
+const ScheduleEntry& find_schedule(const std::string& name, const std::vector<std::string>& more) {
     std::vector<std::string> names;
-    for (const auto& entries : {schedules(), schedules_in_use()})
-        for (const ScheduleEntry& entry : entries) {
-            if (entry.name == name) return entry;
-            names.push_back(entry.name);
-        }
+    for (const ScheduleEntry& entry : schedules()) {
+        if (entry.name == name) return entry;
+        names.push_back(entry.name);
+    }
+    names.insert(names.end(), more.begin(), more.end());
     throw UserError("schedule " + in_quotes(name) + " is not known" + suggestion(name, names));
 }
 

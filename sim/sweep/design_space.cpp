@@ -16,7 +16,8 @@ std::string stem_of(const std::string& name) {
 }
 
 /// Of the swept fields, those that a run with these values takes no notice of.
-bool ignored(const std::string& field, const Json& values, const Json& base) {
+bool ignored(const std::string& field, const Json& values, const Json& base,
+             const std::map<std::string, SchedulePtr>& schedules) {
     if (!field.starts_with("params.")) return false;
     const std::string parameter = field.substr(std::string("params.").size());
     // A value of another type is refused when the run config is read.
@@ -25,9 +26,8 @@ bool ignored(const std::string& field, const Json& values, const Json& base) {
     };
     const Json schedule = one_of(values, "schedule", one_of(base, "schedule", Json()));
     if (!schedule.is_string()) return false;
-    const ScheduleEntry& entry = find_schedule(schedule.get<std::string>());
-    const std::vector<std::string>& accepted = entry.parameters;
-    if (std::find(accepted.begin(), accepted.end(), parameter) == accepted.end()) return true;
+    const ScheduleEntry& entry = *schedules.at(schedule.get<std::string>());
+    if (!entry.takes(parameter)) return true;
     const Json params = with_defaults(entry, base.value("params", Json::object()));
     const auto chosen = [&](const std::string& name, const std::string& by_default) {
         return one_of(values, "params." + name, one_of(params, name, by_default));
@@ -92,7 +92,7 @@ void DesignSpace::learn_names(const ConfigFolder& folder) {
         if (!value.is_string()) return;
         const std::string name = value.get<std::string>();
         try {
-            if (field == "schedule") find_schedule(name);
+            if (field == "schedule") schedules_[name] = folder.schedule(name);
             if (field == "topology")
                 topologies_[name] = std::make_shared<const Topology>(folder.topology(name));
             if (field == "workload") {
@@ -132,7 +132,7 @@ Json DesignSpace::assigned(const Places& places) const {
             if (const Json& value = axes_[axis].values[places[axis]][i]; !value.is_null())
                 values[axes_[axis].fields[i]] = value;
     for (auto field = values.begin(); field != values.end();)
-        field = ignored(field.key(), values, base_) ? values.erase(field) : std::next(field);
+        field = ignored(field.key(), values, base_, schedules_) ? values.erase(field) : std::next(field);
     return values;
 }
 
@@ -184,7 +184,9 @@ Json DesignSpace::variables(const RunConfig& config) const {
                 {"gemm.k", pair == nullptr ? 0 : pair->gemm.k}};
     std::vector<std::string> names;
     for (const ParameterInfo& parameter : schedule_parameters()) names.push_back(parameter.name);
-    const ScheduleEntry& schedule = find_schedule(config.schedule);
+    const auto known = schedules_.find(config.schedule);
+    const ScheduleEntry& schedule =
+        known == schedules_.end() ? find_schedule(config.schedule) : *known->second;
     const bool collective_first = pair == nullptr || pair->order != Order::gemm_first;
     const auto parameters = [&](const Json& params) {
         const Json given = with_defaults(schedule, params);

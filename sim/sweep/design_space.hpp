@@ -64,6 +64,7 @@ private:
     std::vector<Axis> axes_;
     std::vector<std::string> fields_, where_;
     std::uint64_t size_ = 1;
+    std::map<std::string, SchedulePtr> schedules_;
     std::map<std::string, std::shared_ptr<const Topology>> topologies_;  ///< by the name in configs
     std::map<std::string, Json> workloads_;
 };

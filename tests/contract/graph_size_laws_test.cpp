@@ -29,10 +29,8 @@ const std::vector<Json>& variants() {
 }
 
 bool takes_all(const ScheduleEntry& entry, const Json& params) {
-    return std::all_of(params.items().begin(), params.items().end(), [&](const auto& item) {
-        return std::find(entry.parameters.begin(), entry.parameters.end(), item.key()) !=
-               entry.parameters.end();
-    });
+    return std::all_of(params.items().begin(), params.items().end(),
+                       [&](const auto& item) { return entry.takes(item.key()); });
 }
 
 ScheduleParams params_of(const ScheduleEntry& entry, const Workload& workload, const Topology& topology,
@@ -86,11 +84,13 @@ TEST_CASE("sizes of graphs are counted without building them, for every schedule
     for (const char* name : {"t3_ring_8", "h200_2"}) topologies.push_back(shipped.topology(name));
     topologies.push_back(topology_of(1, group("rails"), 5));  // a GPU a node
     topologies.push_back(topology_of(2, group("full_mesh") + "," + group("rails"), 7));
+    std::vector<SchedulePtr> entries;
+    for (const ScheduleEntry& entry : schedules()) entries.push_back(shipped.schedule(entry.name));
+    for (const std::string& preset : shipped.names("schedules")) entries.push_back(shipped.schedule(preset));
     for (const Topology& topology : topologies)
-        for (const auto& entries : {schedules(), schedules_in_use()})
-            for (const ScheduleEntry& entry : entries)
-                for (const Workload& workload : forms)
-                    if (entry.handles(workload)) compared += check_sizes(entry, workload, topology);
+        for (const SchedulePtr& entry : entries)
+            for (const Workload& workload : forms)
+                if (entry->handles(workload)) compared += check_sizes(*entry, workload, topology);
     CHECK(compared >= 4700);
 }
 

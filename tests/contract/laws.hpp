@@ -50,18 +50,12 @@ inline const std::map<std::string, Machine>& law_machines() {
 /// `given`.
 inline TaskGraph build(const ScheduleEntry& entry, const Workload& workload, const Topology& topology,
                        Json given = Json::object()) {
-    const bool chunked =
-        std::find(entry.parameters.begin(), entry.parameters.end(), "chunks") != entry.parameters.end();
+    const bool chunked = entry.takes("chunks");
     if (chunked && !given.contains("chunks")) given["chunks"] = 3;
     const bool collective_first = workload.pair() == nullptr || workload.pair()->order != Order::gemm_first;
     const ScheduleParams params = read_parameters(ConfigObject(given, "params"), entry.parameters,
                                                   collective_first, entry.single_stream, topology);
     return entry.make()->build(workload, topology, params);
-}
-
-/// Its GEMMs poll or set flags on the way, so that there is no placement to execute it by.
-inline bool uses_flags(const ScheduleEntry& entry) {
-    return entry.name == "flag_gated" || entry.name == "t3" || entry.name == "work_group_fused";
 }
 
 /// Calls `law(entry, workload)` for every schedule and every form of workload that it handles; returns how

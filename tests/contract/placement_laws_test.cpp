@@ -167,8 +167,7 @@ struct Outcome {
 
 Outcome outcome(const ScheduleEntry& entry, const Workload& workload, const Topology& topology,
                 const Json& given, unsigned seed) {
-    const bool chunked =
-        std::find(entry.parameters.begin(), entry.parameters.end(), "chunks") != entry.parameters.end();
+    const bool chunked = entry.takes("chunks");
     Json with_chunks = given;
     if (chunked && !given.contains("chunks")) with_chunks["chunks"] = 3;
     const bool gathers = workload.pair()->order == Order::collective_first;
@@ -192,8 +191,7 @@ Workload gathered_results(GemmShape gemm) {
 
 bool accepts(const ScheduleEntry& entry, const Json& params) {
     for (const auto& [key, value] : params.items())
-        if (std::find(entry.parameters.begin(), entry.parameters.end(), key) == entry.parameters.end())
-            return false;
+        if (!entry.takes(key)) return false;
     return true;
 }
 
@@ -222,7 +220,7 @@ TEST_CASE("a placed graph gives the result of serial in any order that it allows
                   static_cast<std::ptrdiff_t>(expected.size() / 2));
             for (const ScheduleEntry& entry : schedules())
                 for (const Json& given : variants) {
-                    if (uses_flags(entry) || !entry.handles(workload) || !accepts(entry, given)) continue;
+                    if (entry.uses_flags || !entry.handles(workload) || !accepts(entry, given)) continue;
                     INFO(machine << " " << name_of(kind) << " " << entry.name << " " << given.dump());
                     for (unsigned seed = 1; seed <= 2; ++seed) {
                         const Outcome found = outcome(entry, workload, topology, given, seed);
@@ -269,8 +267,7 @@ TEST_CASE("where results are gathered every GPU ends with the C of all, and is b
         for (const ScheduleEntry& entry : schedules())
             for (const Json& given : {Json::object(), Json{{"transfer", "pull"}}, Json{{"gemm", "chunk"}},
                                       Json{{"algorithm", "ring"}}, Json{{"chunks", 4}}}) {
-                if (entry.name == "flag_gated" || !entry.handles(workload) || !accepts(entry, given))
-                    continue;
+                if (entry.uses_flags || !entry.handles(workload) || !accepts(entry, given)) continue;
                 INFO(machine << " " << entry.name << " " << given.dump());
                 const Outcome found = outcome(entry, workload, topology, given, 1);
                 REQUIRE(found.results.size() == ranks * expected.size());

@@ -52,8 +52,7 @@ double gemm_flops(const Workload& workload) {
 /// How many times over a schedule moves the bytes of its collective: whole collectives between nodes are
 /// hierarchical by default, and that forwards pieces of an all_to_all: 2P − N − L of them instead of P − 1.
 double forwarding(const ScheduleEntry& entry, const Workload& workload, const Topology& topology) {
-    const bool whole =
-        std::find(entry.parameters.begin(), entry.parameters.end(), "algorithm") != entry.parameters.end();
+    const bool whole = entry.takes("algorithm");
     const Pair* pair = workload.pair();
     if (topology.nodes() == 1 || !whole || pair == nullptr || pair->collective != CollectiveKind::all_to_all)
         return 1;
@@ -153,8 +152,7 @@ TEST_CASE("every accepted parameter keeps the bytes and the FLOPs") {
     for (const Json& variant : variants) {
         const std::string key = variant.begin().key();
         for_every_schedule([&](const ScheduleEntry& entry, const Workload& workload) {
-            if (std::find(entry.parameters.begin(), entry.parameters.end(), key) == entry.parameters.end())
-                return;
+            if (!entry.takes(key)) return;
             const Pair* pair = workload.pair();
             if (variant.value(key, Json()) == "ring" && pair != nullptr &&
                 pair->collective == CollectiveKind::all_to_all)
@@ -178,10 +176,7 @@ TEST_CASE("on one GPU every schedule is the GEMM alone, whatever the parameters"
     int cases = 0;
     for (const Json& given : {Json::object(), Json{{"gemm", "chunk"}}, Json{{"uniformity", "uniform"}}}) {
         for_every_schedule([&](const ScheduleEntry& entry, const Workload& workload) {
-            const auto accepted = [&](const std::string& key) {
-                return std::find(entry.parameters.begin(), entry.parameters.end(), key) !=
-                       entry.parameters.end();
-            };
+            const auto accepted = [&](const std::string& key) { return entry.takes(key); };
             if (workload.pair() == nullptr || (!given.empty() && !accepted(given.begin().key()))) return;
             INFO(label(entry, workload, given.dump()));
             const TaskGraph graph = build(entry, workload, machine.topology, given);

@@ -53,8 +53,7 @@ Case build_case(const ScheduleEntry& entry, const Workload& workload, const Topo
 
 bool accepts(const ScheduleEntry& entry, const Json& params) {
     for (const auto& [key, value] : params.items())
-        if (std::find(entry.parameters.begin(), entry.parameters.end(), key) == entry.parameters.end())
-            return false;
+        if (!entry.takes(key)) return false;
     return true;
 }
 
@@ -93,7 +92,7 @@ TEST_CASE("staging is what a placement writes beyond operands and results, for e
                 const Workload workload = pair_workload(kind, {rows, 9, 10});
                 for (const ScheduleEntry& entry : schedules())
                     for (const Json& given : variants) {
-                        if (uses_flags(entry) || !entry.handles(workload) || !accepts(entry, given)) continue;
+                        if (entry.uses_flags || !entry.handles(workload) || !accepts(entry, given)) continue;
                         INFO(machine << " " << name_of(kind) << " " << rows << " " << entry.name << " "
                                      << given.dump());
                         const Case one = build_case(entry, workload, topology, given);

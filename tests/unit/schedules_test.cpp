@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "sim/schedules/schedule.hpp"
+#include "sim/schedules/preset.hpp"
 #include "tests/test_support.hpp"
 
 using namespace overlap;
@@ -241,20 +241,20 @@ TEST_CASE("a flag-gated GEMM whose results are gathered sends each piece when it
     CHECK(sent == std::vector<double>{0.25, 0.25, 0.5, 0.5, 0.75, 0.75, 1, 1});  // by turns of the GPUs
 }
 
-TEST_CASE("a schedule in use is the one it names, with its own defaults, and those can be overridden") {
+TEST_CASE("a preset is the schedule it names, with its own defaults, and those can be overridden") {
     const Topology topology = topology_of(4, group("full_mesh"));
-    REQUIRE(schedules_in_use().size() >= 12);
-    for (const ScheduleEntry& entry : schedules_in_use()) {
+    const std::vector<std::string> presets = test::shipped.names("schedules");
+    REQUIRE(presets.size() >= 12);
+    for (const std::string& name : presets) {
+        const SchedulePtr preset = test::shipped.schedule(name);
+        const ScheduleEntry& entry = *preset;
         INFO(entry.name);
-        CHECK(&find_schedule(entry.name) == &entry);
+        CHECK(entry.name == name);
         const auto base = std::find_if(schedules().begin(), schedules().end(),
                                        [&](const ScheduleEntry& other) { return other.make == entry.make; });
         REQUIRE(base != schedules().end());
         CHECK(base->name != entry.name);
-        for (const auto& [name, value] : entry.defaults.items()) {
-            INFO(name);
-            CHECK(std::count(entry.parameters.begin(), entry.parameters.end(), name) == 1);
-        }
+        for (const auto& [parameter, value] : entry.defaults.items()) CHECK(entry.takes(parameter));
         std::size_t served = 0;
         for (const Order order : {Order::collective_first, Order::gemm_first, Order::independent})
             for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
@@ -272,7 +272,41 @@ TEST_CASE("a schedule in use is the one it names, with its own defaults, and tho
             }
         CHECK(served >= 1);
     }
-    const ScheduleEntry& entry = find_schedule("primus_turbo_ag_gemm");
-    CHECK(with_defaults(entry, Json{{"chunks", 4}}) ==
+    CHECK(with_defaults(*test::shipped.schedule("primus_turbo_ag_gemm"), Json{{"chunks", 4}}) ==
           Json{{"chunks", 4}, {"agent", "dma"}, {"transfer", "push"}});
+}
+
+TEST_CASE("a preset of one's own says what is wrong with it") {
+    const Json good{{"schema", 1},
+                    {"name", "mine"},
+                    {"description", "Ours."},
+                    {"schedule", "hetero_fused_1d"},
+                    {"params", {{"chunks", 2}}},
+                    {"workloads", {{{"collective", "all_gather"}, {"order", "collective_first"}}}}};
+    const auto with = [&](const Json& patch) {
+        Json changed = good;
+        changed.merge_patch(patch);
+        return error_of([&] { read_preset({changed, "mine.json"}); });
+    };
+    CHECK(with(Json::object()) == "");
+    CHECK(with({{"schedule", "hetero_fused"}}) ==
+          "mine.json: /schedule: is 'hetero_fused' (did you mean 'hetero_fused_1d'?)");
+    CHECK(with({{"params", {{"chunk", 2}}}}) ==
+          "mine.json: /params/chunk: is no parameter of this schedule (did you mean 'chunks'?)");
+    CHECK_THAT(with({{"workloads", {{{"collective", "all_gather"}}}}}),
+               Catch::Contains("/workloads/0/order: is missing"));
+    CHECK_THAT(with({{"chunks", 2}}), Catch::Contains("/chunks"));
+    // What its schedule does not serve, it does not, whatever its file says.
+    Json everything = good;
+    everything["workloads"] = {{{"order", "collective_first"}}, {{"order", "independent"}}};
+    const ScheduleEntry entry = read_preset({everything, "mine.json"});
+    Workload workload;
+    const auto served = [&](CollectiveKind kind, Order order) {
+        workload.content = Pair{kind, {80, 30, 60, DType::bf16}, order, ShardDim::k};
+        return entry.handles(workload);
+    };
+    CHECK(served(CollectiveKind::all_gather, Order::collective_first));
+    CHECK(served(CollectiveKind::all_to_all, Order::collective_first));
+    CHECK_FALSE(served(CollectiveKind::all_gather, Order::gemm_first));
+    CHECK_FALSE(served(CollectiveKind::all_gather, Order::independent));
 }

@@ -45,7 +45,7 @@ TEST_CASE("the run schema accepts every resolved config: every schedule, topolog
     };
     std::vector<std::string> names;
     for (const ScheduleEntry& schedule : schedules()) names.push_back(schedule.name);
-    for (const ScheduleEntry& schedule : schedules_in_use()) names.push_back(schedule.name);
+    for (const std::string& preset : shipped.names("schedules")) names.push_back(preset);
     for (const std::string& workload : shipped.names("workloads"))
         for (const std::string& schedule : names)
             check({{"topology", "mi300x_8"}, {"schedule", schedule}, {"workload", workload}});

@@ -47,11 +47,10 @@ struct Kind {
     std::string folder, schema, name_key;
 };
 
-const std::vector<Kind> kKinds = {{"devices", "device", "name"},
-                                  {"topologies", "topology", "name"},
-                                  {"workloads", "workload", "name"},
-                                  {"calibrations", "calibration", "device"},
-                                  {"sweeps", "sweep", "name"}};
+const std::vector<Kind> kKinds = {
+    {"devices", "device", "name"},     {"topologies", "topology", "name"},
+    {"workloads", "workload", "name"}, {"calibrations", "calibration", "device"},
+    {"sweeps", "sweep", "name"},       {"schedules", "schedule", "name"}};
 
 void require_rejected(const Schema& schema, const json& sample, const std::string& where) {
     const std::string errors = schema.errors(sample, "sample");
