@@ -74,8 +74,7 @@ void add_verify_command(CLI::App& app, int& status) {
     command->add_option("config", flags->config, "Run config (JSON file)")->required();
     command
         ->add_option("--tolerance", flags->tolerance,
-                     "Largest difference of an end, in shares of the makespan; "
-                     "exit 3 above it")
+                     "Largest difference of an end, in shares of the makespan; exit 3 above it")
         ->check(CLI::Range(0.0, 1.0));
     command->callback([flags, &status] { status = execute(*flags); });
 }

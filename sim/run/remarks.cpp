@@ -25,8 +25,7 @@ const std::array<Informational, 8>& informational_values() {
     static const std::array<Informational, 8> values{{
         {"device.peak_clock_GHz", "rates of GEMMs are device.gemm.TYPE.peak_TFLOPS"},
         {"device.peak_TFLOPS",
-         "rates of GEMMs are device.gemm.TYPE.peak_TFLOPS, but by cost model "
-         "gemm_roofline"},
+         "rates of GEMMs are device.gemm.TYPE.peak_TFLOPS, but by cost model gemm_roofline"},
         {"device.hbm_peak_GBps", "achieved rates are device.hbm_GBps and device.gemm.TYPE.hbm_GBps"},
         {"device.board_power_W",
          "it only splits off the energy above the limit; long GEMMs slow down by "

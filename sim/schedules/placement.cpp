@@ -15,8 +15,8 @@ const Pair& placeable_pair(const Workload& workload) {
         (gathers && pair->order != Order::independent) || (reduces && pair->order == Order::gemm_first);
     if (!ordered || pair->shard_dim != ShardDim::m)
         throw UserError("no placement for a workload '" + workload.form() +
-                        "' (allowed: all_gather > gemm, gemm > all_gather and gemm > reduce_scatter, "
-                        "sharded along m)");
+                        "' (allowed: all_gather > gemm, gemm > all_gather and gemm > reduce_scatter, sharded "
+                        "along m)");
     return *pair;
 }
 

@@ -127,8 +127,8 @@ TEST_CASE("everything that is wrong with a device file is said at once, in one l
     // A file says its name once; every required key of an empty one is named.
     CHECK(error.find("gpu.json") == error.rfind("gpu.json"));
     CHECK_THAT(reading(Json::object()),
-               Contains("/schema: is missing; /name: is missing; /description: is missing; "
-                        "/compute_units: is missing") &&
+               Contains("/schema: is missing; /name: is missing; /description: is missing; /compute_units: "
+                        "is missing") &&
                    Contains("/copy_kernel: is missing; /interference: is missing"));
 }
 

@@ -51,8 +51,7 @@ std::vector<DeviceParameter> parameters() {
              "estimate: GEMMs take 2.5 % longer while a peer's kernels pull, and leave 3 % of units idle"},
             {"interference", "gemm_slowed_beside_copy_kernels", 0.03, 2, share,
              "estimate: GEMMs of 8 to 14 waves take 1 to 5 % longer beside copies of 64 MiB by kernels of "
-             "their GPU than "
-             "the units that these hold explain"}};
+             "their GPU than the units that these hold explain"}};
 }
 
 /// Of a side of a case.

@@ -7,14 +7,11 @@ namespace overlap {
 namespace {
 
 const std::string aiter =
-    "github.com/ROCm/aiter commit e4048607a535 (2026-08-22), tuner output, kernel time, "
-    "rotated buffers";
+    "github.com/ROCm/aiter commit e4048607a535 (2026-08-22), tuner output, kernel time, rotated buffers";
 const std::string aiconfigurator =
-    "github.com/ai-dynamo/aiconfigurator commit 095f58a51 (2026-08-21), "
-    "TensorRT-LLM 1.3.0rc20 torch linear";
+    "github.com/ai-dynamo/aiconfigurator commit 095f58a51 (2026-08-21), TensorRT-LLM 1.3.0rc20 torch linear";
 const std::string hipblaslt =
-    "github.com/ROCm/hipBLASLt commit 7d9fb68 (2024-10-25), Tensile logic, speed at tuning "
-    "time";
+    "github.com/ROCm/hipBLASLt commit 7d9fb68 (2024-10-25), Tensile logic, speed at tuning time";
 
 const std::string composable_kernel = "Composable Kernel, block-scaled (aiter)";
 const std::string tensile = "hipBLASLt (Tensile logic)";
@@ -126,10 +123,9 @@ std::vector<GemmRecipe> make_recipes() {
     recipes.back().filter.campaigns = {"model_configs/a8w8_blockscale_tuned_gemm_glm5_1.csv"};
     recipes.back().library = composable_kernel;
     recipes.back().note =
-        "block-scaled fp8 (1x128 by 128x128); per-tensor hipBLASLt fp8 is up to 1.4 times as fast. The "
-        "table does not say whether it is MI300X or MI325X; rows of the campaign with a rate of its own may "
-        "be "
-        "of the other";
+        "block-scaled fp8 (1x128 by 128x128); per-tensor hipBLASLt fp8 is up to 1.4 times as fast. The table "
+        "does not say whether it is MI300X or MI325X; rows of the campaign with a rate of its own may be of "
+        "the other";
 
     recipes.push_back(tensile_recipe("mi300x", DType::bf16, {{"arch", "aquavanjaram"}, {"dtype_code", "BBS"}},
                                      {304, 740, 1.05, 4200, 256, 64, tensile_tiles}));
@@ -169,16 +165,15 @@ std::vector<GemmRecipe> make_recipes() {
         recipes.back().deployed_units = 110;
         recipes.back().library = tensile;
         recipes.back().note =
-            "one GCD. Fitted to an MI250 (104 CUs), rate per CU kept for 110 CUs. Old library, "
-            "few rows";
+            "one GCD. Fitted to an MI250 (104 CUs), rate per CU kept for 110 CUs. Old library, few rows";
         // A GEMM of 0.07 GFLOP takes 39 (fp16 31) us there, 5.6 us the shortest of the 110 CUs in this file,
         // whose 17 unbatched ones of 20 us and more come out 42 % too long with the fitted 27 us, and 13 %
         // with 4.
         recipes.back().deployed_launch_us = 4;
         recipes.back().launch_source =
-            "estimate, the prior of models/calibration/recipes/gemm_recipes.cpp: the fitted rows hold a gap between "
-            "launches (bf16 30.4, fp16 27.3 us fitted, but kernels of 5.6 us in rows of 110 CUs of the same "
-            "table)";
+            "estimate, the prior of models/calibration/recipes/gemm_recipes.cpp: the fitted rows hold a gap "
+            "between launches (bf16 30.4, fp16 27.3 us fitted, but kernels of 5.6 us in rows of 110 CUs of "
+            "the same table)";
     }
     recipes.push_back(nvidia_recipe("h100", 2950));
     recipes.back().library = "torch linear of TensorRT-LLM 1.3.0rc20";

@@ -174,8 +174,8 @@ std::string best_section(const SweepPoints& points) {
     std::vector<std::vector<std::string>> rows;
     for (const ScenarioBest& one : best_by_scenario(points)) rows.push_back(best_row(points, one));
     return "<h2>Best schedule by scenario</h2>\n<p class=\"note\">Of ideal: the ideal time over the "
-           "makespan. Runner-up: the best of another schedule; it is slower by the share beside it, "
-           "most of all for what decides.</p>\n<div class=\"scroll\" id=\"best\">" +
+           "makespan. Runner-up: the best of another schedule; it is slower by the share beside it, most of "
+           "all for what decides.</p>\n<div class=\"scroll\" id=\"best\">" +
            html_table({"scenario", "points", "best", "makespan us", "speed-up", "of ideal", "largest loss",
                        "runner-up", "slower by", "what decides"},
                       rows) +
