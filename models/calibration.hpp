@@ -14,7 +14,7 @@ struct Calibration {
     std::map<DType, GemmParameters> gemm;
     GemmTimes gemm_times;  ///< measured; empty for most devices
 
-    /// Throws UserError that lists the data types there are.
+    /// Throws UserError, which lists the calibrated data types.
     const GemmParameters& gemm_for(DType dtype) const {
         const auto found = gemm.find(dtype);
         if (found != gemm.end()) return found->second;

@@ -57,22 +57,22 @@ void disturb_copies(int gpu, const Machine& machine, Cost& cost) {
     }
 }
 
-/// What GEMMs are to kernels of this kind that are launched beside them, and to each other.
+/// How GEMMs keep their compute units from kernels of this kind, and from each other.
 Residency residency_beside_gemms(TaskKind kind, const DeviceSpec& device, bool library_runs) {
     const bool with_library = library_runs && (kind == TaskKind::gemm || kind == TaskKind::collective);
     return with_library && device.launch.residency == Residency::shared ? device.collective_library.residency
                                                                         : device.launch.residency;
 }
 
-/// A kernel of larger tiles has fewer stages of operands in its shared memory, and leaves more of the unit's
-/// first-level cache.
+/// A kernel with larger tiles keeps fewer stages of operands in shared memory, so it leaves more first-level
+/// cache.
 Bytes cache_left_by(const GemmShape& gemm, int tiles, const DeviceSpec& device) {
     const double elements = static_cast<double>(gemm.m * gemm.n * gemm.batch) / tiles;
     const DeviceSpec::CopyKernel& kernel = device.copy_kernel;
     return elements > kernel.large_tile ? kernel.cache_beside_large_tiles : kernel.cache_beside_gemms;
 }
 
-/// Thread blocks of a copy kernel, which are placed as units come free.
+/// Claim of a copy kernel: its thread blocks are placed as compute units come free.
 void claim_for_blocks(ResourceId units, int blocks, Cost& cost) {
     cost.claim = {units, 1, blocks};
     cost.claim->blocks = blocks;
@@ -80,8 +80,8 @@ void claim_for_blocks(ResourceId units, int blocks, Cost& cost) {
     cost.holds.erase(std::remove_if(cost.holds.begin(), cost.holds.end(), of_units), cost.holds.end());
 }
 
-/// A kernel that holds units needs just these; one that shares them starts with any. A tiled GEMM takes no
-/// more than it has tiles for, and one whose thread blocks persist works through them with what it gets.
+/// A kernel that holds units needs exactly these; one that shares units starts with any number. A tiled GEMM
+/// takes no more units than it has tiles. A persistent GEMM works through its tiles on the units it gets.
 void claim_compute_units(const Task& task, const Machine& machine, bool library_runs, Cost& cost) {
     const Residency residency = residency_beside_gemms(task.kind(), machine.topology.device(), library_runs);
     const ResourceId units = machine.resources.compute_units(task.gpu);
@@ -93,7 +93,7 @@ void claim_compute_units(const Task& task, const Machine& machine, bool library_
         return claim_for_blocks(units, std::max(copy->cus, 1), cost);
     if (of_tiles && residency == Residency::persistent) {
         cost.claim = of_tiles;
-        cost.claim->tail = 1;  // its tiles say so
+        cost.claim->tail = 1;  // TileWaves computes the last wave from the tiles
         if (const auto* gemm = std::get_if<GemmShape>(&task.work))
             cost.claim->cache_left = cache_left_by(*gemm, of_tiles->tiles, machine.topology.device());
         return;
@@ -135,7 +135,7 @@ void add_interference(const Task& task, const Machine& machine, Cost& cost, bool
 
 void remove_contention(const Machine& machine, Cost& cost) {
     cost.body = isolated_body(cost, machine.resources);
-    // Kernels beside a pull make its end seen at once; without contention it is, kernels or not.
+    // Without contention a kernel beside a pull must not make its completion visible earlier.
     cost.polling.reset();
     cost.crowding.reset();
     const auto shared_by_both = [&](const Demand& demand) {

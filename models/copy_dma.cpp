@@ -6,22 +6,25 @@
 namespace overlap {
 namespace {
 
-// A copy by a DMA engine: command and schedule (the queue is told), start (the engine fetches the command and
-// the first bytes cross the route, up to `ramp` at half the rate), bytes at the rate of the engine or of the
-// narrowest link, completion signal. Evidence: the phase table of AMD-DMA-Latte PERFORMANCE.md, reproduced
-// within 3 points (tests/validation). H200: its engine takes longer to turn to another stream, and ends of
-// pulls are polled for: they are seen 11 us after the stream began to wait, and every 9.2 us from then, but
-// at once while a kernel runs beside (traces/h200_4/microbench: 1 MiB takes 20.5 us alone, 13.2 us beside
-// GEMMs); pulls of a stream whose ends nobody awaits are launched 13 us apart at least; an awaited end is an
-// event, after which the stream goes on when it has been seen, and a GPU looks for eight at a time
-// (at_once.jsonl: four 16 MiB pulls end at 57, 115, 172, 229 us with events). MI300X: the host thread of a
-// GPU issues copies one at a time and sees their ends one after another. Back to back: command of all and one
-// schedule before the first, starts of the others hidden behind the bytes before, one completion.
-// Prelaunched: all of that was done before, and only the release is left. Broadcast and swap: one engine
-// moves the bytes of both ways. Accuracy on 8 MI300X: speed-ups over plain copies within 15 % up to 16 KiB
-// and from 32 MiB; between, the published copies are up to a third slower than these, which in turn are
-// within 10 % of another library's (configs/experiments/dma_latte). Ignored: engines that share a port to the
-// fabric.
+// A copy by a DMA engine, in phases: command and schedule (the queue is told), start (the engine fetches the
+// command, the first bytes cross the route, and up to `ramp` bytes move at half the rate), bytes at the rate
+// of the engine or of the narrowest link, completion signal. These phases reproduce the phase table of
+// AMD-DMA-Latte PERFORMANCE.md within 3 points (tests/validation).
+// - H200: an engine takes longer after it served another stream. The driver polls for the ends of pulls:
+//   first 11 us after the stream starts waiting, then every 9.2 us, but at once while a kernel runs
+//   (traces/h200_4/microbench: 1 MiB takes 20.5 us alone, 13.2 us beside GEMMs). Pulls of a stream whose ends
+//   nobody awaits are launched at least 13 us apart. An awaited end is an event: the stream continues after
+//   the event has been seen. A GPU polls for eight events at a time (at_once.jsonl: four 16 MiB pulls with
+//   events end at 57, 115, 172, 229 us).
+// - MI300X: the host thread of a GPU issues copies one at a time and sees their ends one after another.
+// - Back to back: all commands and one schedule come before the first copy, the starts of the others are
+//   hidden behind the copies before, and there is one completion.
+// - Prelaunched: command and schedule are done before; only the release is left.
+// - Broadcast and swap: one engine moves the bytes of both routes.
+//
+// Accuracy on 8 MI300X: speed-ups over plain copies within 15 % up to 16 KiB and from 32 MiB. In between, the
+// published copies are up to a third slower than predicted, while the predictions are within 10 % of another
+// library (configs/experiments/dma_latte). Ignored: engines that share a port to the fabric.
 class DmaCopy final : public CostModel {
 public:
     bool handles(const Task& task) const override {
@@ -36,10 +39,10 @@ public:
         const Route route = machine.topology.route(copy.src, copy.dst);
 
         Cost cost;
-        // Data that the memory adds are written and not waited for: the engine goes on while the last of them
-        // are under way.
+        // For data that the memory adds, the engine does not wait for the last writes: it continues
+        // while they are under way.
         if (!copy.added) cost.setup = route.latency;
-        // Between nodes the NIC's own engine moves the data, and the route's latency is that of a whole RDMA
+        // Between nodes the NIC's own engine moves the data; the route's latency is that of a whole RDMA
         // write.
         if (!route.through_nic) {
             tell(copy, dma, cost);
@@ -64,12 +67,13 @@ public:
     }
 
 private:
-    /// The sender's engine does what the receiver issues.
+    /// Whether the sender's engine executes a pull that the receiver issues.
     static bool by_sender(const CopyWork& copy, const DeviceSpec::Dma& dma) {
         return copy.direction == Direction::pull && dma.pulls == PullServer::sender;
     }
 
-    /// The rate of the narrowest of them. Two ways may have links in common.
+    /// Adds the demands on the route's links and returns the narrowest link's rate. Two routes may share
+    /// links.
     static BytesPerSecond use_links(const CopyWork& copy, const Route& route, const Machine& machine,
                                     Cost& cost) {
         BytesPerSecond narrowest(std::numeric_limits<double>::max());
@@ -87,8 +91,8 @@ private:
     }
 
     static void tell(const CopyWork& copy, const DeviceSpec::Dma& dma, Cost& cost) {
-        // The sender's engine is told when the receiver's stream has come to the copy, not before, and the
-        // receiver sees the end when it looks.
+        // The sender's engine gets the command when the receiver's stream reaches the copy, not earlier; the
+        // receiver polls for the end.
         const bool sender = by_sender(copy, dma);
         cost.launch_ahead = !sender;
         const bool first = copy.place == 0, last = copy.place + 1 == copy.batch;
@@ -113,7 +117,7 @@ private:
 
     static void occupy_engine(const Task& task, const CopyWork& copy, const DeviceSpec::Dma& dma,
                               const ResourceTable& resources, Cost& cost) {
-        // A strided copy pays a fixed number of bytes' worth of time for each run.
+        // A strided copy loses, for each run, the time of a fixed number of bytes.
         const double stretch = copy.run < copy.bytes ? (copy.run + dma.strided_run) / copy.run : 1.0;
         double moved = copy.bytes.si() * stretch;
         if (copy.command == DmaCommand::swap) moved *= 2;
@@ -129,7 +133,7 @@ private:
 
     static void use_memory(const CopyWork& copy, const ResourceTable& resources, Cost& cost) {
         const double bytes = copy.bytes.si();
-        const bool swap = copy.command == DmaCommand::swap;  // each end is read and written
+        const bool swap = copy.command == DmaCommand::swap;  // both ends are read and written
         cost.demands.push_back({resources.hbm(copy.src), swap ? 2 * bytes : bytes});
         cost.demands.push_back({resources.hbm(copy.dst), swap ? 2 * bytes : bytes});
         if (copy.command == DmaCommand::broadcast)

@@ -7,20 +7,21 @@
 namespace overlap {
 namespace {
 
-/// What users of rate `wanted` get of a link of rate `link`.
+/// Rate of users that want `wanted` on a link of rate `link`.
 BytesPerSecond saturating(BytesPerSecond wanted, BytesPerSecond link, double sharpness) {
     const double x = std::pow(wanted / link, sharpness);
     return link * std::pow(-std::expm1(-x), 1 / sharpness);
 }
 
-// A copy by a kernel on n compute units: launch (none where a kernel that runs already sees a flag), bytes at
-// a rate that saturates with n, completion flag. The units are held for the whole body, also while the link
-// stalls. Requests and acknowledgements share the links of the other direction. Reads of remote memory share
-// a cap of their own on devices that have one (MI300X: 149 GB/s from seven peers, against 323 GB/s of
-// writes). Ignored: what a kernel's loop leaves over where blocks have few bytes (256 KiB by 8 blocks
-// takes 1.7 us longer than by 4 or 16 on H200), the rate lost where several pushes of few blocks meet on
-// one link (up to a quarter; 4 blocks, 256 MiB, all to all: some GPUs are done after 2.4 ms, others
-// after 3.1), and 5 to 10 us that all to all at once takes longer than one with all (H200, 1 MiB and more).
+// A copy by a kernel on n compute units: launch (none if a running kernel waits for a flag), bytes at a rate
+// that saturates with n, completion flag. The units are held for the whole body, even while the link stalls.
+// Requests and acknowledgements use the links of the other direction. Remote reads share a cap on devices
+// that have one (MI300X: 149 GB/s from seven peers, against 323 GB/s of writes). Ignored:
+// - loop remainders where thread blocks have few bytes (H200: 256 KiB by 8 blocks takes 1.7 us
+//   longer than by 4 or 16);
+// - the rate lost where several pushes of few blocks meet on one link (up to a quarter; 4 blocks, 256 MiB,
+//   all to all: some GPUs end after 2.4 ms, others after 3.1 ms);
+// - 5 to 10 us that an all-to-all takes longer than copies from one GPU to all (H200, 1 MiB and more).
 class KernelCopy final : public CostModel {
 public:
     bool handles(const Task& task) const override {

@@ -13,11 +13,12 @@ Seconds isolated_body(const Cost& cost, const ResourceTable& resources) {
 }
 
 Seconds seen_after(const Polling& polling, Seconds elapsed) {
-    constexpr double blur =
-        1e-6;  // seconds; estimate: a ninth of the H200's period, so that fits see a slope
+    // s; an estimate: a ninth of the H200's polling period, so that fits see a slope
+    constexpr double blur = 1e-6;
     const double period = polling.period.si(), since = elapsed.si() - polling.first.si();
     const double nearest = std::round(since / period), late = since - nearest * period;
-    const double passed = std::clamp((late + blur) / (2 * blur), 0.0, 1.0);  // share of ends it misses
+    // Fraction of ends that the poll misses
+    const double passed = std::clamp((late + blur) / (2 * blur), 0.0, 1.0);
     return polling.first + Seconds(std::max(nearest + passed, 0.0) * period);
 }
 

@@ -19,8 +19,8 @@ struct CostModelEntry {
 
 std::span<const CostModelEntry> cost_models();
 
-/// The default cost model of every kind of task, with those named in `chosen` instead where they handle the
-/// same kind. Throws UserError for a name that is not registered.
+/// The default cost model of each kind of task, replaced by the models in `chosen` for the kinds they handle.
+/// Throws UserError for an unknown name.
 class CostModels {
 public:
     explicit CostModels(std::span<const std::string> chosen = {});

@@ -50,7 +50,7 @@ std::map<DType, GemmParameters> read_gemm_calibration(const ConfigFile& file) {
     ConfigObject config = file.view();
     config.integer("schema", 1, 1);
     config.text("device");
-    for (const std::string& group : calibrated_groups)  // of the device, read with its file
+    for (const std::string& group : calibrated_groups)  // read together with the device file
         if (config.has(group)) config.raw(group);
     if (config.has("measured_gemms")) config.raw("measured_gemms");   // read_gemm_times reads it
     for (const std::string key : {"gemm_library", "gemm_libraries"})  // choose_gemm_library reads them

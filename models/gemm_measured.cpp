@@ -9,12 +9,11 @@ std::unique_ptr<CostModel> make_gemm_tiled();
 
 namespace {
 
-// A library GEMM whose shape was measured takes the measured time: a heuristic of the library may pick a
-// kernel that is far from the fastest (512x2304x16384 on H200: 53 % slower than tiles and waves allow), which
-// no smooth model knows. Where the library said how many tiles that kernel makes, they are what waits for
-// compute units and what a last wave leaves. What else the GEMM asks of the GPU, and what a hot chip adds, is
-// from gemm_tiled, as is all of a shape that was not measured. So a slightly larger GEMM may be predicted to
-// be faster, as it was seen to be.
+// A library GEMM with a measured shape takes the measured time. A library's heuristic may pick a kernel that
+// is far from the fastest (512x2304x16384 on H200: 53 % slower than tiles and waves allow), which no smooth
+// model predicts. If the library reported the kernel's tile count, these tiles wait for compute units and
+// form the last wave. Other demands, and the slowdown of a hot chip, come from gemm_tiled, as do shapes that
+// were not measured. A slightly larger GEMM may therefore be predicted to be faster, as measured.
 class GemmMeasured final : public CostModel {
 public:
     bool handles(const Task& task) const override { return tiled_->handles(task); }
@@ -46,7 +45,7 @@ public:
     }
 
 private:
-    // Waves of a tile a unit, all as long.
+    // Waves of one tile per unit, all of the same length.
     static void claim_tiles(Claim& claim, int tiles, int units) {
         const int waves = (tiles + units - 1) / units;
         const int last = tiles - (waves - 1) * units;

@@ -5,9 +5,9 @@
 namespace overlap {
 namespace {
 
-// The textbook bound: FLOPs at the datasheet rate, each operand once through HBM. It knows no tiles, waves or
-// cache, so cutting a GEMM costs nothing but launches: a lower bound to compare the tiled model with, not a
-// prediction.
+// The textbook bound: FLOPs at the datasheet rate, each operand through HBM once. It has no tiles,
+// waves or cache, so cutting a GEMM costs nothing but launches. A lower bound to compare
+// gemm_tiled with, not a prediction.
 class GemmRoofline final : public CostModel {
 public:
     bool handles(const Task& task) const override { return task.kind() == TaskKind::gemm; }

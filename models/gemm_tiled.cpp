@@ -26,10 +26,11 @@ public:
         cost.remote_handoff = device.launch.remote_dependency;
         cost.flag = device.launch.flag;
         const ResourceTable& resources = machine.resources;
-        // A what-if may give a GEMM's parameters more units than its device has: they hold no more than that.
+        // A what-if may give the GEMM parameters more units than the device has.
         const double busy = std::min(estimate.compute_units_busy, device.compute_units);
         cost.demands.push_back({resources.compute_units(task.gpu), busy * estimate.body.si()});
-        // The fitted time decides how fast the GEMM is alone; its traffic says what it leaves to others.
+        // The fitted time already includes memory; the demands only describe what the GEMM leaves to other
+        // tasks.
         cost.demands.push_back(
             {resources.hbm(task.gpu), std::min(estimate.hbm_traffic, device.hbm * cost.body).si()});
         cost.claim = claim_of(estimate, resources.compute_units(task.gpu),
@@ -44,10 +45,10 @@ private:
         friend bool operator==(const Masked&, const Masked&) = default;
     };
 
-    // A unit for each tile, and those that a last wave leaves are given back as it begins.
+    // One unit per tile. Units without a tile in the last wave come free when that wave begins.
     static Claim claim_of(const GemmEstimate& estimate, ResourceId resource, int units) {
         Claim claim{resource, 1, units};
-        constexpr double most_tiles = 1e9;  // more take longer than simulated time lasts
+        constexpr double most_tiles = 1e9;  // with more tiles the GEMM exceeds the simulated time range
         claim.tiles = static_cast<int>(std::clamp(std::ceil(estimate.waves * units - 1e-6), 1.0, most_tiles));
         claim.waves = (claim.tiles + units - 1) / units;
         if (estimate.waves < 1) claim.most = std::max(static_cast<int>(std::ceil(estimate.waves * units)), 1);
@@ -58,7 +59,7 @@ private:
         return claim;
     }
 
-    // A schedule has few shapes and many GEMMs of each; an estimate tries every tile.
+    // Cached: a schedule has many GEMMs of few shapes, and each estimate tries every tile.
     const GemmEstimate& remembered(const Masked& gemm, const GemmParameters& parameters, Seconds busy) const {
         if (busy != busy_ || parameters != parameters_) {
             estimates_.clear();

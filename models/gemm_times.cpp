@@ -10,8 +10,7 @@ std::string kind_of(DType dtype, bool accumulate) {
     return name_of(dtype) + (accumulate ? "_accumulated" : "");
 }
 
-/// The table `key` of GEMMs of a kind, if the group has it: `take` is given its rows, with the name and the
-/// shape of each.
+/// Reads the table `key` if the group has it: calls `take` with name, shape and value of each row.
 template <class Take>
 void read_table(ConfigObject& group, const std::string& key, DType dtype, bool accumulate, Take&& take) {
     if (!group.has(key)) return;

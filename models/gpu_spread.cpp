@@ -5,9 +5,9 @@
 
 namespace overlap {
 
-// E[max] = integral over x > 0 of 1 − F(x)^n − F(−x)^n, F the distribution function, by the midpoint rule.
-// The integrand is even and analytic, so the error falls exponentially with the step: 2e-14 for 1,024 GPUs
-// (against a step of 1/256).
+// E[max] = integral over x > 0 of 1 − F(x)^n − F(−x)^n, with F the distribution function, by the midpoint
+// rule. The integrand is even and analytic, so the error falls exponentially with the step: 2e-14 for 1,024
+// GPUs (compared with a step of 1/256).
 double expected_largest(int count) {
     assert(count >= 1);
     constexpr double end = 8, step = 1.0 / 16;  // beyond 8, 1 − F is below 1e-15

@@ -6,10 +6,11 @@
 namespace overlap {
 namespace {
 
-// What a kernel stores straight into another GPU's memory instead of its own: bytes over the links as it
-// makes them (a progress edge says when), the last of them a route's latency later. Its compute units and its
-// traffic are the kernel's own: what it does not write at home it writes there, and where all ranks do alike,
-// each is written to as much as it spares. Ignored: a kernel that stalls while the link is full.
+// A kernel that stores its results straight into another GPU's memory. Bytes cross the links as the
+// kernel makes them (a progress edge says when); the last bytes arrive after the route's latency. Compute
+// units and memory traffic are those of the kernel itself: it writes to the peer instead of to its own
+// memory, and where all ranks do the same, each receives as many bytes as it saves. Ignored: a kernel
+// that stalls while the link is full.
 class KernelStore final : public CostModel {
 public:
     bool handles(const Task& task) const override {

@@ -9,11 +9,11 @@ namespace overlap {
 namespace {
 
 // A collective by the vendor's library: measured latency and bus rate (DeviceSpec::Library), which depends on
-// the channels that it is given; these are held as compute units, its bytes spread evenly over the routes to
-// all peers, each read and written once in HBM at either end. A library that has another protocol for small
-// operands takes the faster one (with all channels: nothing is known of fewer). Good for the sizes the lines
-// were fitted to, which their sources say. A simulated library that goes round a ring (arXiv 2401.16677) has
-// its lines from bandwidths, and in addition the latency of each step and the last sum, which nothing hides.
+// the number of channels. Channels are held as compute units. The bytes are spread evenly over the routes to
+// all peers and use HBM once at either end. A library with a second protocol for small operands takes the
+// faster one (measured with all channels only). Valid for the operand sizes of the fits, which their sources
+// state. A simulated library that goes round a ring (arXiv 2401.16677) takes its rate from bandwidths, plus
+// the latency of each step and the exposed last sum.
 class LibraryKernel final : public CostModel {
 public:
     bool handles(const Task& task) const override { return task.kind() == TaskKind::collective; }
@@ -71,9 +71,9 @@ private:
         }
     }
 
-    // Of P pieces of an operand, each rank sends and gets P−1: read once and written once. To reduce, it
-    // reads its own part of every piece beside that (the partial sum that it sends on, and its own one last),
-    // and writes the last sum: 3P−1 in all, 2P−1 of them read.
+    // Of the P pieces of an operand, each rank sends and receives P−1: each is read once and written once. A
+    // reduction also reads the rank's own part of every piece (the partial sums it sends on, and its own last
+    // one) and writes the last sum: 3P−1 accesses in all, 2P−1 of them reads.
     static void go_round(const CollectiveKernelWork& work, int gpu, const Machine& machine, Bytes on_bus,
                          Cost& cost) {
         const std::vector<int>& ring = machine.topology.ring();
@@ -91,8 +91,8 @@ private:
         cost.demands.push_back({machine.resources.hbm(gpu), (2.0 * on_bus + summed).si()});
     }
 
-    // Between measured numbers of channels the rate is a power of the number; below the least it is
-    // proportional to it.
+    // Between measured numbers of channels the rate follows a power law; below the smallest number
+    // it is proportional to it.
     static BytesPerSecond bus_rate(const DeviceSpec::Library::Fit& fit, double channels, CollectiveKind kind,
                                    const DeviceSpec& device) {
         const double all = device.collective_library.channels;

@@ -1,5 +1,5 @@
-// Time and demands of one GEMM by a tile and wave model, in plain doubles: what models/gemm_model.cpp wraps
-// in units, and what the static heuristic prices GEMMs by. Needs nothing but the standard library (C++11).
+// Time and demands of one GEMM by a tile and wave model, in plain doubles. models/gemm_model.cpp wraps it in
+// units; the static heuristic uses it directly. Needs only the standard library (C++11).
 #ifndef OVERLAP_GEMM_HPP
 #define OVERLAP_GEMM_HPP
 
@@ -12,13 +12,13 @@ namespace overlap_advice {
 
 struct GemmTile {
     double rows, columns;
-    double efficiency;  ///< its main-loop rate, in shares of `peak_rate`
+    double efficiency;  ///< main-loop rate as a fraction of `peak_rate`
 };
 
 constexpr std::size_t most_gemm_tiles = 32;
 
-/// What a device's GEMM library needs to be predicted, for one type: the `gemm` group of a calibration in SI
-/// units (models/gemm_parameters.hpp says what each is).
+/// Parameters of a device's GEMM library for one type, in SI units: the `gemm` group of a calibration
+/// (meanings: models/gemm_parameters.hpp).
 struct GemmConstants {
     double compute_units, k_step, launch, tile_fixed, tile_epilogue, peak_rate, stride_loss, tail_floor,
         partial_floor, hbm, unit_bandwidth, overlap_exponent, reuse_cache, split_k_fixed, split_k_rate,
@@ -34,7 +34,7 @@ struct GemmWork {
     bool accumulate;  ///< C is read as well
 };
 
-/// models/gemm_model.hpp says what each is; SI units.
+/// Meanings: models/gemm_model.hpp; SI units.
 struct GemmCost {
     double launch, body, traffic, units_busy;
     double tile_rows, tile_columns, split, waves, last_wave, last_tiles;
@@ -42,14 +42,14 @@ struct GemmCost {
 
 namespace gemm_detail {
 
-constexpr double shortest_split = 256;  // K a split keeps at least; less is never faster in the tables
-constexpr double reference_tile_area = 128 * 128;  // `tile_epilogue` is of this many elements of C
+constexpr double shortest_split = 256;             // least K of a split; less is never faster in the tables
+constexpr double reference_tile_area = 128 * 128;  // elements of C that `tile_epilogue` is given for
 constexpr double conflicting_row = 512;            // bytes; see stride_slowdown
-constexpr double longest_strided_row =
-    16384;                                  // bytes: no table has longer ones, so the loss grows no further
+// bytes; no table has longer rows, so the loss grows no further
+constexpr double longest_strided_row = 16384;
 constexpr double partial_result_bytes = 4;  // split-K partials are fp32
 
-/// What does not depend on the tile.
+/// The problem's sizes, which do not depend on the tile.
 struct Problem {
     double batch, m, n, k;
     double operand_element;            // bytes
@@ -70,7 +70,8 @@ inline Problem describe(const GemmWork& work) {
             1};
 }
 
-/// Full waves that `waves` cost. The tail is soft: with few units busy the clock rises and memory is free.
+/// Cost of `waves` in full waves. A partial wave is cheaper: with few units busy the clock
+/// rises and memory is free.
 inline double effective_waves(double waves, const GemmConstants& p) {
     const double full = std::floor(waves);
     const double filled = waves - full;
@@ -78,7 +79,7 @@ inline double effective_waves(double waves, const GemmConstants& p) {
     return filled > 0 ? full + floor + (1 - floor) * filled : full;
 }
 
-/// How one tile and split-K cover the problem.
+/// One choice of tile and split-K for the problem.
 struct Cover {
     GemmTile tile;
     double rows, columns;  // of tiles, of one GEMM of the batch
@@ -101,13 +102,13 @@ inline Cover cover(const Problem& problem, const GemmConstants& p, const GemmTil
             std::min(tiles, p.compute_units)};
 }
 
-/// Bytes that go to and from HBM. One wave covers a block of tiles, as square as it can be in elements of C,
-/// and reads that block's rows of A and columns of B. A library sweeps along the larger matrix, so what is
-/// read again comes back after the smaller one and a wave: with that working set, re-reads miss the
-/// last-level cache smoothly.
+/// Bytes to and from HBM. A wave covers a block of tiles that is as square as possible in elements of C, and
+/// reads that block's rows of A and columns of B. A library sweeps along the larger matrix, so the re-read
+/// working set is the smaller matrix and one wave. The fraction of re-reads that misses the last-level cache
+/// grows smoothly with this working set.
 inline double hbm_bytes(const Problem& problem, const GemmConstants& p, const Cover& cover) {
     const double tm = cover.tile.rows, tn = cover.tile.columns;
-    const double one = cover.rows * cover.columns;  // tiles of one GEMM of the batch, and so many at a time:
+    const double one = cover.rows * cover.columns;  // tiles of one GEMM of the batch
     const double together = std::max(1.0, cover.active / cover.split / one);
     const double wave_tiles = cover.active / cover.split / together;
     double wave_rows = std::min(std::max(std::sqrt(wave_tiles * tn / tm), 1.0), cover.rows);
@@ -120,7 +121,8 @@ inline double hbm_bytes(const Problem& problem, const GemmConstants& p, const Co
     return problem.a + problem.b + problem.c * problem.c_passes + reread * overflow * overflow;
 }
 
-/// Rate with `active` units drawing: linear in them at first, then HBM's; the corner is rounded (4-norm).
+/// Memory rate with `active` units reading: linear at first, then that of HBM; the corner is rounded
+/// (4-norm).
 inline double memory_rate(const GemmConstants& p, double active) {
     const double ratio = p.hbm / (active * p.unit_bandwidth);
     const double fourth = ratio * ratio * ratio * ratio;
@@ -133,10 +135,10 @@ inline double smooth_max(double a, double b, double exponent) {
     return high * std::pow(1 + std::pow(low / high, exponent), 1 / exponent);
 }
 
-/// Rows of A and B whose length is a multiple of 512 B lie on few of the memory channels, and the tiles that
-/// run side by side lose step and so each other's cache lines, the more the deeper they go. MI300X fp8
-/// (public table, N = 5120, M >= 8192): 830 to 905 TFLOPS at K = 2176, 4352, 6400, but 840, 800, 750 at 4096,
-/// 5120, 12800.
+/// If the row length of A and B is a multiple of 512 B, the rows lie on few memory channels. Tiles that
+/// run side by side then drift apart and lose each other's cache lines, more so with larger K. MI300X
+/// fp8 (public table, N = 5120, M >= 8192): 830 to 905 TFLOPS at K = 2176, 4352, 6400, but 840, 800,
+/// 750 at 4096, 5120, 12800.
 inline double stride_slowdown(const Problem& problem, const GemmConstants& p, double depth) {
     if (std::fmod(problem.k * problem.operand_element, conflicting_row) != 0) return 1;
     return 1 + p.stride_loss * std::min(depth * problem.operand_element, longest_strided_row) / 1e3;
@@ -159,10 +161,10 @@ inline double reduction_time(const Problem& problem, const GemmConstants& p, con
     return cover.split > 1 ? p.split_k_fixed + partial_results(problem, cover) / p.split_k_rate : 0;
 }
 
-/// The fastest cover, as a library's heuristic would pick it.
+/// The fastest cover, as a library's heuristic would choose it.
 inline Cover choose(const Problem& problem, const GemmConstants& p) {
     static const double splits[] = {16, 8, 6, 4, 3, 2, 1};
-    // A power mean is at least the arithmetic mean: a bound on smooth_max that saves most calls of pow.
+    // A power mean is at least the arithmetic mean: this bound on smooth_max saves most calls of pow.
     const double least_share = std::pow(2.0, 1 / p.overlap_exponent - 1);
     const auto at_least = [least_share](double a, double b) {
         return std::max(std::max(a, b), (a + b) * least_share);
@@ -174,7 +176,7 @@ inline Cover choose(const Problem& problem, const GemmConstants& p) {
         const GemmTile& tile = p.tiles[i];
         const double rows = std::ceil(problem.m / tile.rows), columns = std::ceil(problem.n / tile.columns);
         for (const double split : splits) {
-            // Splitting is for GEMMs that leave units idle.
+            // Only GEMMs that leave units idle gain from a split.
             if (split > 1 &&
                 (problem.batch * rows * columns > p.compute_units || problem.k < split * shortest_split))
                 continue;
@@ -196,13 +198,13 @@ inline Cover choose(const Problem& problem, const GemmConstants& p) {
 
 }  // namespace gemm_detail
 
-/// Formulas, accuracy and what is ignored: models/gemm_model.hpp. `busy`: s that the GPU multiplies without a
-/// pause around this GEMM; `units`: compute units that it may use, 0 for all.
+/// Formulas, accuracy and limits: models/gemm_model.hpp. `busy`: s that the GPU multiplies without a pause
+/// around this GEMM. `units`: compute units that it may use, 0 for all.
 inline GemmCost gemm_cost(const GemmWork& work, const GemmConstants& constants, double busy = 0,
                           double units = 0) {
     namespace detail = gemm_detail;
     detail::Problem problem = detail::describe(work);
-    // By shape alone: libraries do not look at beta, nor at a mask of their stream.
+    // Chosen by shape alone: libraries look neither at beta nor at the CU mask of their stream.
     detail::Cover chosen = detail::choose(problem, constants);
     GemmConstants p = constants;
     if (units > 0 && units < constants.compute_units) {

@@ -8,14 +8,14 @@
 namespace overlap {
 namespace {
 
-/// Bytes read and written, the time lost to short runs as extra bytes, and what one unit streams.
+/// Bytes read and written, extra bytes that stand for the time lost to short runs, and the rate of one unit.
 struct Traffic {
     Bytes read, written, paid;
     BytesPerSecond unit;
     Bytes moved() const { return read + written; }
 };
 
-constexpr double share_for_loads = 0.5;  // of the cache; see streamed()
+constexpr double share_for_loads = 0.5;  // fraction of the cache; see streamed()
 
 BytesPerSecond unit_rate(Bytes read, Bytes written, const DeviceSpec::Stream& stream) {
     if (stream.read == BytesPerSecond()) return stream.cu;
@@ -42,8 +42,8 @@ Traffic traffic(const Work& work, const DeviceSpec& device) {
             unit_rate(stretch.read, stretch.written, stream)};
 }
 
-// Packs, scatters, reductions and element-wise operators. They share compute units with a GEMM as any kernel
-// does.
+// Packs, scatters, reductions and element-wise operators. They share compute units with a GEMM like any
+// kernel.
 class Streaming final : public CostModel {
 public:
     bool handles(const Task& task) const override {

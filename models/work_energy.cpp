@@ -5,7 +5,7 @@
 namespace overlap {
 namespace {
 
-/// Bytes that come from one GPU to another, and whether a kernel moves them.
+/// Bytes that cross from one GPU to another, and whether a kernel moves them.
 struct Moved {
     Bytes bytes;
     bool by_kernel = false;
@@ -48,7 +48,7 @@ double power_limited_share(const TaskGraph& graph, const Machine& machine) {
     double most = 0;
     const Seconds busy = machine.sustained;
     if (busy == Seconds()) return most;
-    const GemmShape* last = nullptr;  // graphs have many GEMMs of few types
+    const GemmShape* last = nullptr;  // cached: graphs have many GEMMs of few types
     for (TaskId id = 0; id < graph.size(); ++id) {
         const auto* gemm = std::get_if<GemmShape>(&graph[id].work);
         if (gemm == nullptr || (last != nullptr && last->dtype == gemm->dtype)) continue;
