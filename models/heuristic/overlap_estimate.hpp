@@ -1,5 +1,5 @@
-// Estimates of overlap schedules by going through their steps on one GPU, for choices of the static
-// heuristic. Needs nothing but the standard library (C++11); see overlap_advice.hpp.
+// Estimates the time of overlap schedules by stepping through a plan on one GPU; the static heuristic chooses
+// by them. Needs only the standard library (C++11); see overlap_advice.hpp.
 #ifndef OVERLAP_ESTIMATE_HPP
 #define OVERLAP_ESTIMATE_HPP
 
@@ -11,7 +11,7 @@
 
 namespace overlap_advice {
 
-/// A plan as steps. All GPUs are taken to do the same at the same time.
+/// A plan as steps. All GPUs are assumed to do the same at the same time.
 class Unrolled {
 public:
     Unrolled(const GemmPrices& prices, const Plan& plan, int chunks, bool push)
@@ -53,18 +53,18 @@ public:
     double seconds() { return steps_.run(); }
 
 private:
-    /// Of copies to all peers, or to one: s of an empty one, s that one more adds, and s between two that are
-    /// issued.
+    /// Times in s of copies to all peers, or to one: of an empty copy, of each further copy, and
+    /// between two issues by the host.
     struct Transfer {
         double latency, step, issue;
-        /// s from the end of its bytes until they are seen.
+        /// s from the end of the bytes until the end is seen.
         double seen() const { return latency - step; }
     };
 
     double time_on_links(bool push) const {
         const double on_links = bytes_ / rate_of(machine_, op_, plan_, push);
         if (plan_.by_kernels) return on_links;
-        // Column blocks cut rows, which DMA engines copy one by one: it occupies the engine, not the links.
+        // Column blocks cut rows, which DMA engines copy one by one. This occupies the engine, not the links.
         double run = 0;
         if (plan_.style == pieces && plan_.columns)
             run = (op_.gemm_first    ? op_.output_size * op_.n
@@ -74,8 +74,8 @@ private:
         const double stretch = run > 0 ? 1 + machine_.strided_run / run : 1;
         return std::max(on_links, bytes_ * stretch / machine_.dma_engines);
     }
-    /// Compute units that kernels hold while their bytes move, not while they are launched, on average; those
-    /// of one peer where a transfer is to one.
+    /// Compute units held by copy kernels, averaged over moving and launching; for a transfer to one peer,
+    /// those of that peer's kernel.
     double held() const {
         if (!plan_.by_kernels) return 0;
         const bool one = to_one_peer(plan_) || sent_apart();
@@ -84,7 +84,7 @@ private:
         const double moving = bytes / rate;
         return machine_.copy_units / (one ? peers_ : 1) * moving / (moving + machine_.kernel_step);
     }
-    /// Whether a GEMM's results go to each peer as they are finished.
+    /// Whether a GEMM's results are sent to each peer as soon as they are finished.
     bool sent_apart() const { return op_.gemm_first && (gemm_a_piece(plan_) || plan_.style == flag_gated); }
 
     Step gemm(double m, double n, double k, bool accumulate = false) const {
@@ -94,12 +94,13 @@ private:
                 cost.units_busy,
                 cost.traffic / time,
                 machine_.dependency,
-                cost.waves <= 4,  // between 2, whose tiles are all dealt beforehand, and 8, whose are not
+                // Between 2 waves, whose tiles are all dealt beforehand, and 8, whose tiles are not
+                cost.waves <= 4,
                 0,
                 0,
                 {-1, -1, -1}};
     }
-    /// GEMM of a share of the tokens, which are rows, or a slab of K.
+    /// GEMM over a fraction of the tokens: rows, or a slab of K.
     Step part(double share, bool accumulate) const {
         if (gated_) {
             Step step = whole_;
@@ -110,7 +111,7 @@ private:
         return op_.tokens_in_k ? gemm(op_.m, op_.n, op_.k * share, accumulate)
                                : gemm(op_.m * share, op_.n, op_.k);
     }
-    /// A local kernel that reads and writes so many bytes.
+    /// A local kernel that reads and writes `bytes` in total.
     Step local(double bytes) const {
         const double time = bytes / machine_.hbm_rate + machine_.launch + machine_.stream_start;
         return {time, machine_.stream_units, bytes / time, machine_.dependency, false, 0, 0, {-1, -1, -1}};
@@ -135,16 +136,16 @@ private:
         if (reduces()) steps_.add(streaming, sum);
     }
 
-    // Transfers first, GEMMs as they come.
+    // Transfers first; GEMMs run as their data arrive.
     void gather() {
         const int rounds = to_one_peer(plan_) ? peers_ : plan_.style == shard_direct ? 1 : chunks_;
-        const int cuts = around_ring(plan_) ? chunks_ : 1;  // of a round's transfer
+        const int cuts = around_ring(plan_) ? chunks_ : 1;  // parts of a round's transfer
         const bool one_issued = in_turn_ || (to_one_.issue > 0 && !plan_.by_kernels && !to_one_peer(plan_));
-        int gemms = 1;  // of a round
+        int gemms = 1;  // per round
         if (plan_.style == ring_chunk) gemms = chunks_;
         if (gemm_a_piece(plan_)) gemms = own_first_ ? peers_ : peers_ + 1;
         if (gated_ && one_issued) gemms = peers_;
-        const bool apart = one_issued && gemms >= peers_;  // a transfer for each peer
+        const bool apart = one_issued && gemms >= peers_;  // one transfer for each peer
         const double own_share = own_first_ ? 1 / machine_.gpus : 0;
         const double share = (1 - own_share) / rounds / gemms;
         const bool columns = plan_.style == pieces && plan_.columns;
@@ -195,7 +196,8 @@ private:
         steps_.add(streaming, step);
     }
 
-    /// One cut of a round's transfers, `body` s on the links; their places into `come`.
+    /// Adds one cut of a round's transfers, which takes `body` s on the links; appends their step numbers to
+    /// `come`.
     void add_transfers(int round, double body, bool apart, int cuts, const Step& own, int first_of_round,
                        std::vector<int>& come) {
         const bool first = steps_.count(moving) == 0;
@@ -218,12 +220,12 @@ private:
         const double work = first ? body + each_.step : period;
         Step step = transfer(work, each_.seen());
         if (around_ring(plan_) && round > 0) step.after[moving] = steps_.count(moving) - cuts;
-        if (waits_ && first && own_first_) {  // launched beside the own part's GEMM, which has the units
+        if (waits_ && first && own_first_) {  // launched beside the own part's GEMM, which holds the units
             step.after[multiplying] = 0;
             step.seen = std::max(to_one_.seen(), step.seen - own.work);
         }
         if (waits_ && !first && !to_one_peer(plan_)) {
-            // Kernels for the peers that were served first get in before the GEMM of the round before begins.
+            // Kernels for the peers that are served first start before the GEMM of the round before begins.
             step.work = work / 2;
             steps_.add(moving, step);
             step.after[multiplying] = first_of_round;
@@ -231,7 +233,7 @@ private:
         come.push_back(steps_.add(moving, step));
     }
 
-    // GEMMs first, their results as they are done.
+    // GEMMs first; results are sent as they are finished.
     void send() {
         const int rounds = to_one_peer(plan_) || plan_.style == shard_direct ? peers_ : chunks_;
         const bool by_piece = gated_ || (plan_.style == pieces && !plan_.fused);
@@ -269,21 +271,21 @@ private:
             sum_up(summed() / sums, i * (transfers / sums) - 1, steps_.count(multiplying) - 1);
     }
 
-    /// What one GEMM, or one part of a gated one, made for one peer.
+    /// Sends to one peer what one GEMM, or one part of a gated GEMM, made for it.
     int send_piece(int made, int gemms) {
         const double alone = bytes_ / peers_ / one_peer_rate(machine_, plan_) / chunks_;
-        // What starts a copy to one peer is hidden behind those to others, unless one engine serves all.
+        // Copies to other peers hide the start of a copy to one peer, unless one engine serves all peers.
         const double work =
             std::max(on_links_ / chunks_ / peers_ + (in_turn_ ? to_one_.step : 0), to_one_.issue);
         Step piece = transfer(work, to_one_.latency + shared_ * std::max(0.0, alone - work));
         piece.to_its_peer = alone;
         piece.behind = to_one_.step;
-        piece.after[multiplying] =
-            waits_ && gated_ ? gemms : made;  // a gated GEMM leaves no units before its end
+        // A gated GEMM frees no units before its end
+        piece.after[multiplying] = waits_ && gated_ ? gemms : made;
         return steps_.add(moving, piece);
     }
 
-    /// A round's shard to one peer, or its pieces to all.
+    /// Sends a round's shard to one peer, or its pieces to all peers.
     int send_shard(int rounds, int made) {
         const bool direct = plan_.style == shard_direct;
         const double alone = on_links_ / rounds + each_.step;
@@ -298,7 +300,8 @@ private:
         return steps_.add(moving, step);
     }
 
-    /// A chunk around the ring, added there to what the next round's GEMM (at last the own part's) makes.
+    /// Sends a chunk around the ring. The receiver adds it to the result of the next round's GEMM (in the
+    /// last round: of the own part).
     void forward(int round, int made) {
         Step step =
             transfer(std::max(on_links_ / peers_ / chunks_ + to_one_.step, to_one_.issue), to_one_.latency);
@@ -325,42 +328,42 @@ private:
     Steps steps_;
     Step whole_;
     Transfer to_one_, each_;
-    /// How much copies to several peers share links: 0 where every peer has its own, near 1 on rings. The
-    /// last piece then comes that much later than links that are busy to the end would bring it.
+    /// How much copies to several peers share links: 0 if every peer has its own links, near 1 on rings. With
+    /// shared links the last piece arrives later than links that are busy until the end would deliver it.
     double shared_;
     bool own_first_, gated_;
-    bool in_turn_;    ///< copies to all peers come one after another
-    bool waits_;      ///< kernels that move wait for GEMMs
-    bool unordered_;  ///< no step's pieces are complete before almost all are
+    bool in_turn_;    ///< copies to all peers run one after another
+    bool waits_;      ///< copy kernels wait for GEMMs
+    bool unordered_;  ///< a step's pieces are complete only when almost all pieces have arrived
 };
 
-/// Estimates of one operator's plans on one machine, each made once. Keeps references to both.
+/// Cached estimates of one operator's plans on one machine. Keeps references to both.
 class Estimator {
 public:
     Estimator(const Machine& machine, const Operator& op)
         : gemms(machine, op), known_(styles * 16 * 5 * 2, -1) {}
 
-    /// Seconds that a plan takes, transfers pushed or pulled. Ignores: cache, GPUs that are not in step, the
-    /// order in which copies of several GPUs meet at one, polls.
+    /// Time of a plan in s, with transfers pushed or pulled. Ignored: caches, GPUs out of step, the order in
+    /// which copies of several GPUs arrive at one GPU, polls.
     double operator()(const Plan& plan, int chunks, bool push) const {
         double other = -1;
         double& time = place_of(plan, chunks, push, other);
         if (time < 0) time = Unrolled(gemms, plan, chunks, push).seconds();
         return time;
     }
-    /// In the faster direction.
+    /// In the faster of the two directions.
     double operator()(const Plan& plan, int chunks) const {
         const double push = (*this)(plan, chunks, true);
         return only_pushes(plan) ? push : std::min(push, (*this)(plan, chunks, false));
     }
-    /// Whether DMA copies are pushed: where that is faster; where both are, pulled before a GEMM and pushed
-    /// after it. Kernels push.
+    /// Whether DMA copies are pushed: the faster direction; on a tie they are pulled before a GEMM and
+    /// pushed after it. Kernels push.
     bool pushes(const Plan& plan, int chunks) const {
         if (only_pushes(plan)) return true;
         const double push = (*this)(plan, chunks, true), pull = (*this)(plan, chunks, false);
         return gemms.op().gemm_first && plan.style != serial ? push <= pull : push < pull;
     }
-    /// The chunk count of 1, 2, 4, 8, 16 with the least estimate, from `least` on.
+    /// The chunk count among 1, 2, 4, 8, 16, from `least` up, with the smallest estimate.
     int chunks(const Plan& plan, int least) const {
         int best = least;
         for (int count = 2 * least; count <= 16; count *= 2)
@@ -373,7 +376,7 @@ public:
 private:
     static constexpr std::size_t styles = flag_gated + 1;
 
-    /// Where the estimate is kept; `other` for chunk counts that are no power of two up to 16.
+    /// The cache entry of an estimate; `other` for a chunk count that is no power of two up to 16.
     double& place_of(const Plan& plan, int chunks, bool push, double& other) const {
         std::size_t power = 0;
         while (power < 5 && 1 << power != chunks) ++power;

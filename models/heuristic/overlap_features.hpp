@@ -1,5 +1,5 @@
-// What the static heuristic of overlap_advice.hpp looks at. Needs nothing but the standard library (C++11),
-// so that these two files can be copied into any framework.
+// Features that the static heuristic of overlap_advice.hpp decides by. Needs only the standard library
+// (C++11), so a framework can copy the headers.
 #ifndef OVERLAP_FEATURES_HPP
 #define OVERLAP_FEATURES_HPP
 
@@ -13,34 +13,34 @@
 namespace overlap_advice {
 
 enum Feature {
-    comm_over_gemm_dma,    ///< time of the transfers by DMA over that of the GEMM, each alone
-    comm_over_gemm_cu,     ///< the same by kernels
+    comm_over_gemm_dma,    ///< time of the transfers by DMA over the GEMM's time, each alone
+    comm_over_gemm_cu,     ///< the same with copies by kernels
     dma_over_cu,           ///< rate of DMA over that of kernels
     push_over_pull,        ///< rate of pushes over that of pulls, by DMA
     ring_over_direct,      ///< rate around the ring over that of all peers at once
-    one_peer_over_direct,  ///< rate with one peer at a time over that of all at once
-    comm_over_latency,     ///< the faster transfers over their own fixed time
-    gemm_over_latency,     ///< the GEMM over the fixed time of those transfers
-    shard_over_launch,     ///< a shard's part of the GEMM over a kernel launch
+    one_peer_over_direct,  ///< rate with one peer at a time over that of all peers at once
+    comm_over_latency,     ///< time of the faster transfers over their own fixed time
+    gemm_over_latency,     ///< time of the GEMM over the fixed time of those transfers
+    shard_over_launch,     ///< time of a shard's part of the GEMM over a kernel launch
     waves,                 ///< 256x256 tiles of C over compute units
-    shard_waves,           ///< the same of one shard's part (rows, or slabs of K)
+    shard_waves,           ///< the same for one shard's part (rows, or slabs of K)
     m_over_k,
     m_over_n,
     n_over_k,
-    intensity,          ///< time of the arithmetic over that of operands and result through HBM
+    intensity,          ///< time of the FLOPs over that of operands and result through HBM
     output_over_gemm,   ///< C written once through HBM over the time of the GEMM
     operand_over_gemm,  ///< A copied once through HBM over the time of the GEMM
-    copy_share,         ///< units held by copy kernels, of all units
+    copy_share,         ///< fraction of all compute units that copy kernels hold
     gemm_first,
     tokens_in_k,
     all_to_all,
     all_reduce,
     gpus,
-    serial_over_best,   ///< estimate of serial over the least of all estimates
-    fused_over_best,    ///< the same of hetero_fused_1d, by DMA or kernels
-    columns_over_best,  ///< of uniform_fused_2d or hetero_fused_2d
-    p2p_over_best,      ///< of shard_p2p
-    dma_over_kernels,   ///< least estimate by DMA over least by kernels
+    serial_over_best,   ///< estimate of serial over the smallest of all estimates
+    fused_over_best,    ///< the same for hetero_fused_1d, by DMA or kernels
+    columns_over_best,  ///< for uniform_fused_2d or hetero_fused_2d
+    p2p_over_best,      ///< for shard_p2p
+    dma_over_kernels,   ///< smallest estimate by DMA over the smallest by kernels
     kernels_wait,
     feature_count
 };
@@ -80,16 +80,16 @@ inline const char* name_of(std::size_t feature) {
     return names[feature];
 }
 
-/// A schedule with who moves its transfers; DMA copies go in the direction that is faster for it.
+/// A schedule and the agent of its transfers. DMA copies go in their faster direction.
 struct NamedPlan {
     const char* schedule;
-    const char* gemm;  ///< ring_chunked: grain of its GEMMs; else empty
+    const char* gemm;  ///< ring_chunked: one GEMM a shard or a chunk; else empty
     Plan plan;
 };
 
 constexpr std::size_t plan_count = 28;
 
-/// All of them, each by DMA and by kernels; flag_gated, which needs kernels of one's own, comes last.
+/// All plans, each by DMA and by kernels. flag_gated, which needs kernels that poll flags, comes last.
 inline const std::array<NamedPlan, plan_count>& plans() {
     static const std::array<NamedPlan, plan_count> table = {{
         {"serial", "", {serial, false, false, false, false}},
@@ -124,9 +124,9 @@ inline const std::array<NamedPlan, plan_count>& plans() {
     return table;
 }
 
-/// Whether a schedule serves an operator (as `sim` has it: rings can't forward an all-to-all, and with the
-/// tokens in K every tile of a gated GEMM would wait for every piece). Where copy kernels wait for a GEMM
-/// that waits for them, neither ends.
+/// Whether a schedule can run an operator, as in `sim`: rings can't forward an all-to-all; with the tokens in
+/// K every tile of a gated GEMM would wait for every piece; and copy kernels that wait for a GEMM deadlock if
+/// that GEMM waits for them.
 inline bool serves(const Machine& machine, const Plan& plan, const Operator& op) {
     if (plan.style == ring_shard || plan.style == ring_chunk) return !op.all_to_all;
     if (plan.style != flag_gated) return true;
@@ -142,7 +142,7 @@ inline int least_chunks(const Plan& plan) {
     return plan.columns ? 2 : 1;
 }
 
-/// The least estimates, over all plans and of some kinds of them.
+/// The smallest estimates, over all plans and over some kinds of plans.
 struct Estimates {
     Estimator time;
     double best, serial_time, fused, columns, one_peer, dma, kernels;
@@ -221,18 +221,19 @@ inline Features features(const Estimates& least) {
     return f;
 }
 
-/// How a leaf of the heuristic chooses the chunks of a shard: always `x` of them, or a power of two from 1 to
-/// 16 that follows from the operator.
+/// How a leaf of the heuristic chooses the chunks of a shard: always `x`, or a power of two from 1 to 16 that
+/// depends on the operator.
 enum ChunkRule {
     uncut,      ///< the schedule does not cut shards
-    fixed,      ///< x
-    estimated,  ///< those with the least estimate
-    balanced,   ///< near sqrt(shorter / (x * fixed time of the transfers)): fill and drain against overheads
-    by_waves,   ///< the most whose GEMM steps are x waves of tiles or more
-    by_size     ///< the most whose transfers take x times their fixed time or more
+    fixed,      ///< x chunks
+    estimated,  ///< the number with the smallest estimate
+    /// Near sqrt(shorter / (x * fixed time of the transfers)): balances fill and drain with overheads
+    balanced,
+    by_waves,  ///< the largest number whose GEMM steps have x waves of tiles or more
+    by_size    ///< the largest number whose transfers take x times their fixed time or more
 };
 
-/// Largest power of two from `least` to 16 that is at most `limit`, or `least`.
+/// The largest power of two from `least` to 16 that does not exceed `limit`; at least `least`.
 inline int power_of_two_within(double limit, int least) {
     int chunks = least;
     while (chunks < 16 && 2 * chunks <= limit) chunks *= 2;
@@ -256,22 +257,22 @@ inline int chunks_by(ChunkRule rule, double x, const Estimator& time, const Plan
     return power_of_two_within(std::sqrt(2 * shorter / (x * latency)), least);
 }
 
-/// What to run. Strings are names of `sim list`.
+/// The advice. Strings are names in `sim list`.
 struct Advice {
     const char* schedule;
-    int chunks;            ///< of a shard; 0: the schedule does not cut shards
+    int chunks;            ///< chunks of a shard; 0: the schedule does not cut shards
     const char* agent;     ///< "dma" or "cu": DMA engines, or kernels on compute units
     const char* transfer;  ///< "pull" or "push"
-    const char* gemm;      ///< ring_chunked: "shard" or "chunk", a GEMM for each; else ""
+    const char* gemm;      ///< ring_chunked: "shard" or "chunk", one GEMM for each; else ""
 };
 
-/// A plan whose estimate is worse than the least by more is not run, whatever its leaf says of other
-/// operators. A judgement, not fitted: well above the usual error of an estimate, well below that of a plan
-/// out of place.
+/// Largest ratio of a plan's estimate to the smallest estimate at which a leaf's plan is still
+/// used. A judgement, not fitted: well above the usual error of an estimate, well below the
+/// error of an unsuitable plan.
 constexpr double credible = 1.02;
 
-/// What a leaf's plan and rule mean for an operator: that plan, or, where it does not serve the operator or
-/// is not credible, and for `plan` == plan_count, the one with the least estimate.
+/// Applies a leaf's plan and chunk rule to an operator. If the plan does not fit the operator, is not
+/// credible, or `plan` == plan_count, the plan with the smallest estimate is used.
 inline Advice advice_of(std::size_t plan, ChunkRule rule, double x, const Estimates& estimates) {
     const Estimator& time = estimates.time;
     bool least = plan == plan_count || !serves(time.gemms.machine(), plans()[plan].plan, time.gemms.op());
@@ -288,7 +289,7 @@ inline Advice advice_of(std::size_t plan, ChunkRule rule, double x, const Estima
             time.pushes(named.plan, std::max(chunks, 1)) ? "push" : "pull", gemm};
 }
 
-/// The plan with the least estimate, without the tree: for machines unlike any that it was fitted to.
+/// The plan with the smallest estimate, without the tree: for machines unlike those the tree is fitted to.
 inline Advice least_estimate(const Machine& machine, const Operator& op, bool own_kernels) {
     return advice_of(plan_count, estimated, 0, Estimates(machine, op, own_kernels));
 }

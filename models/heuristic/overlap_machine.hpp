@@ -1,5 +1,5 @@
-// What the static heuristic knows: a machine's constants, an operator, and the plans there are. Needs nothing
-// but the standard library (C++11).
+// What the static heuristic knows: a machine's constants, an operator, and the plans. Needs only the
+// standard library (C++11).
 #ifndef OVERLAP_MACHINE_HPP
 #define OVERLAP_MACHINE_HPP
 
@@ -11,63 +11,63 @@
 
 namespace overlap_advice {
 
-/// Constants of a machine, each from a data sheet or from a short benchmark. SI units. `sim advise
-/// --constants` prints them for a topology.
+/// Constants of a machine in SI units, each from a data sheet or a short benchmark. `sim advise --constants`
+/// prints them for a topology.
 struct Machine {
     double gpus;           ///< ranks that take part
-    double compute_units;  ///< of a GPU: CUs, SMs
-    double copy_units;     ///< units that kernels copying to all peers at once hold
+    double compute_units;  ///< CUs or SMs of a GPU
+    double copy_units;     ///< units held by kernels that copy to all peers at once
     double stream_units;   ///< units that a local copy at full rate keeps busy
     double hbm_rate;       ///< bytes/s read and written by a streaming copy
     double launch;         ///< s between two kernels of a stream
-    double stream_start;   ///< s of a local copy beyond its bytes
-    double dependency;     ///< s more where a kernel waits for another stream
-    double event;        ///< s more between two kernels of a stream where another stream waits for the first
-    double flag;         ///< s until a kernel that polls has seen a flag
-    double slowest;      ///< time of a GEMM on the slowest GPU over the mean, less 1
-    GemmConstants gemm;  ///< of the operator's type
+    double stream_start;   ///< s of a local copy in addition to its bytes
+    double dependency;     ///< extra s if a kernel waits for another stream
+    double event;          ///< extra s between two kernels of a stream if another stream waits for the first
+    double flag;           ///< s until a polling kernel sees a flag
+    double slowest;        ///< GEMM time on the slowest GPU over the mean, minus 1
+    GemmConstants gemm;    ///< for the operator's type
 
-    /// An all-gather of large operands, all peers at once: bytes/s that a GPU receives, by its DMA engines
-    /// pulling or pushing, and by kernels.
+    /// All-gather of large operands from all peers at once: bytes/s that a GPU receives, with DMA engines
+    /// pulling or pushing, and with kernels.
     double dma_pull_rate, dma_push_rate, kernel_rate;
-    /// The same by DMA where a GEMM comes first: engines serve copies in another order when each step's
-    /// pieces are ready at once, and in yet another when each piece is sent as it is finished.
+    /// The same by DMA after a GEMM. Engines serve copies in one order if all pieces of a step are ready at
+    /// once (sent), and in another if each piece is sent as it is finished (pieces).
     double dma_pull_sent_rate, dma_push_sent_rate;
     double dma_pull_pieces_rate, dma_push_pieces_rate;
-    /// Around a ring of neighbours, and with one peer at a time (r+1, r+2, ...); pushed.
+    /// Pushed around a ring of neighbours, and to one peer at a time (r+1, r+2, ...).
     double dma_ring_rate, kernel_ring_rate, dma_one_peer_rate, kernel_one_peer_rate;
-    double dma_engines;  ///< bytes/s of the DMA engines that serve a GPU's peers, together
-    double strided_run;  ///< bytes of a run at which a strided DMA copy reaches half its rate
+    double dma_engines;  ///< bytes/s of all DMA engines that serve a GPU's peers
+    double strided_run;  ///< bytes of a contiguous run at which a strided DMA copy reaches half its rate
 
-    /// s of an empty all-gather of all peers at once, and of one empty copy to one peer.
+    /// s of an empty all-gather from all peers at once, and of one empty copy to one peer.
     double dma_pull_latency, dma_push_latency, kernel_latency;
     double dma_copy, kernel_copy;
-    /// s that one more copy to every peer adds where copies queue up, and one more to one peer (by kernels:
-    /// the same).
+    /// s that one more copy to every peer adds to a queue of copies, and one more copy to one
+    /// peer (equal for kernels).
     double dma_step, dma_start, kernel_step;
-    /// s between two copies that the host of a GPU issues, where they are issued one at a time; else 0.
+    /// s between two copies of a GPU if the host issues them one at a time; else 0.
     double dma_issue, kernel_issue;
 
-    /// Shares of a GPU's compute units that copies at the full rate of its links cost beside units they hold;
-    /// of a GEMM's rate beside any copy, beside any kernel copy if it has few waves; of the DMA engines'
-    /// rate.
+    /// Fractions lost while copies run at the full rate of the GPU's links: of its compute units, beyond the
+    /// units that copies hold; of a GEMM's rate beside any copy, and beside a kernel copy if the GEMM has few
+    /// waves; of the DMA engines' rate.
     double units_lost_to_dma, units_lost_to_kernels, slowed_beside_dma, slowed_beside_kernels;
     double few_waves_lost, dma_lost;
 
-    bool engines_shared;  ///< fewer DMA engines than peers: copies to all peers come one after another
+    bool engines_shared;  ///< fewer DMA engines than peers: copies to all peers run one after another
     bool unordered;       ///< such engines serve pushes in any order
-    bool kernels_wait;    ///< a copy kernel waits for the end of a GEMM that has all units
+    bool kernels_wait;    ///< a copy kernel waits for the end of a GEMM that holds all units
 };
 
-/// A GEMM C[m,n] = A[m,k]*B[k,n], in the dimensions of one GPU after a gather, with a collective.
+/// A GEMM C[m,n] = A[m,k]*B[k,n] with a collective; dimensions of one GPU after a gather.
 struct Operator {
     double m, n, k;
     double operand_size;  ///< bytes of an element of A and B
     double output_size;   ///< bytes of an element of C
-    bool gemm_first;      ///< C is sent (reduce-scatter, all-reduce, all-to-all), else A is received
+    bool gemm_first;      ///< C is sent (reduce-scatter, all-reduce, all-to-all); else A is received
     bool all_to_all;
     bool all_reduce;
-    bool tokens_in_k;  ///< A arrives in slabs of K: every part of it accumulates into all of C
+    bool tokens_in_k;  ///< A arrives in slabs of K, and each part accumulates into all of C
 };
 
 /// How a schedule is made; the names of schedules are those of `sim list`.
@@ -81,11 +81,11 @@ struct Plan {
 inline bool around_ring(const Plan& plan) {
     return plan.style == ring_shard || plan.style == ring_chunk;
 }
-/// Whether transfers go to one peer at a time; they are pushed.
+/// Whether transfers go to one peer at a time; such transfers are pushed.
 inline bool to_one_peer(const Plan& plan) {
     return plan.style == shard_p2p || around_ring(plan);
 }
-/// Whether a GEMM is run for each piece that comes or goes.
+/// Whether each piece that arrives or leaves has its own GEMM.
 inline bool gemm_a_piece(const Plan& plan) {
     return plan.style == shard_direct || (plan.style == pieces && !plan.fused);
 }
@@ -93,7 +93,7 @@ inline bool only_pushes(const Plan& plan) {
     return plan.by_kernels || to_one_peer(plan);
 }
 
-/// GEMMs of an operator's type, each priced once. Keeps references to both.
+/// Cached prices of GEMMs of the operator's type. Keeps references to machine and operator.
 class GemmPrices {
 public:
     GemmPrices(const Machine& machine, const Operator& op)
@@ -101,7 +101,8 @@ public:
           op_(op),
           whole_(gemm_cost({op.m, op.n, op.k, 1, op.operand_size, op.output_size, false}, machine.gemm)) {}
 
-    /// One of m x n x k alone, as fast as the power limit lets it that the whole operator heats the GPU.
+    /// One m x n x k GEMM alone, at the clock that the power limit allows when the GPU runs the whole
+    /// operator.
     GemmCost operator()(double m, double n, double k, bool accumulate) const {
         for (const Known& known : known_)
             if (known.m == m && known.n == n && known.k == k && known.accumulate == accumulate)
@@ -111,7 +112,7 @@ public:
         known_.push_back({m, n, k, accumulate, gemm_cost(work, machine_.gemm, whole_.body)});
         return known_.back().cost;
     }
-    /// s of the whole operator's.
+    /// Time of the whole operator's GEMM in s.
     double whole() const { return whole_.launch + whole_.body; }
 
     const Machine& machine() const { return machine_; }
@@ -135,7 +136,7 @@ inline double received(const Machine& machine, const Operator& op) {
     return whole * (machine.gpus - 1) / machine.gpus * (op.all_reduce ? 2 : 1);
 }
 
-/// Bytes/s of a transfer to one peer by itself.
+/// Bytes/s of a transfer to one peer alone.
 inline double one_peer_rate(const Machine& machine, const Plan& plan) {
     return plan.by_kernels ? machine.kernel_one_peer_rate : machine.dma_one_peer_rate;
 }
@@ -150,7 +151,7 @@ inline double rate_of(const Machine& machine, const Operator& op, const Plan& pl
         return push ? machine.dma_push_pieces_rate : machine.dma_pull_pieces_rate;
     return push ? machine.dma_push_sent_rate : machine.dma_pull_sent_rate;
 }
-/// In the faster direction.
+/// In the faster of the two directions.
 inline double rate_of(const Machine& machine, const Operator& op, const Plan& plan) {
     return std::max(rate_of(machine, op, plan, true), rate_of(machine, op, plan, false));
 }

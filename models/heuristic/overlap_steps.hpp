@@ -1,5 +1,5 @@
-// Steps of a plan on one GPU that stands for all: GEMMs, transfers and local kernels, each in their order,
-// waiting for each other and slowing each other down. Needs nothing but the standard library (C++11).
+// Steps of a plan on one GPU that stands for all: GEMMs, transfers and local kernels. Each kind runs in
+// order; steps wait for each other and slow each other down. Needs only the standard library (C++11).
 #ifndef OVERLAP_STEPS_HPP
 #define OVERLAP_STEPS_HPP
 
@@ -12,37 +12,38 @@
 namespace overlap_advice {
 
 constexpr double forever = 1e200, instant = 1e-12;  // s
-constexpr double least_rate = 0.05;                 // of a step's own, so that every step ends
+constexpr double least_rate = 0.05;                 // lowest relative rate of a step, so that every step ends
 
 enum Lane { multiplying, moving, streaming, lane_count };
 
 struct Step {
-    double work;          ///< s alone
-    double units, bytes;  ///< compute units and bytes/s of HBM that it keeps busy while it runs alone
-    double seen;          ///< s after its end until steps of other lanes may start
-    bool few_waves;       ///< of a GEMM
-    /// s that a transfer takes at least, whatever goes to other peers, and s between it and the one before to
-    /// its own (so many steps before as there are peers); 0: it is to all peers, or alone.
+    double work;          ///< s when the step runs alone
+    double units, bytes;  ///< compute units and bytes/s of HBM that the step uses when it runs alone
+    double seen;          ///< s after the end until steps of other lanes may start
+    bool few_waves;       ///< for a GEMM
+    /// For a transfer to one of several peers: its least time in s, whatever goes to other peers, and the gap
+    /// in s after the previous transfer to the same peer (as many steps earlier as there are peers). 0: a
+    /// transfer to all peers, or a lone one.
     double to_its_peer, behind;
-    int after[lane_count];  ///< the step of each lane that it waits for; -1: none
+    int after[lane_count];  ///< the step of each lane that this step waits for; -1: none
 };
 
 class Steps {
 public:
-    /// `held`: compute units that the kernels of a transfer hold, each where `in_flight` counts them, else
-    /// all; `moved`: bytes/s of HBM that transfers take.
+    /// `held`: compute units that a transfer's kernels hold (with `in_flight`: of each transfer; else of all
+    /// together); `moved`: bytes/s of HBM that transfers use.
     Steps(const Machine& machine, bool by_kernels, double held, double moved)
         : machine_(machine), by_kernels_(by_kernels), in_flight_(false), held_(held), moved_(moved) {}
 
     void count_in_flight() { in_flight_ = true; }
-    /// Returns its place in its lane.
+    /// Returns the step's number in its lane.
     int add(Lane lane, const Step& step) {
         steps_[lane].push_back(step);
         return count(lane) - 1;
     }
     int count(Lane lane) const { return static_cast<int>(steps_[lane].size()); }
 
-    /// s until all of them are over.
+    /// Runs all steps; returns the time in s until the last one ends.
     double run() {
         for (int lane = 0; lane < lane_count; ++lane) {
             end_[lane].assign(steps_[lane].size(), forever);
@@ -77,7 +78,7 @@ public:
     }
 
 private:
-    /// Kernels that steps of other lanes wait for: an event is recorded behind them.
+    /// Marks kernels that steps of other lanes wait for: an event is recorded after them.
     void find_waited_for() {
         for (int lane = 0; lane < lane_count; ++lane) waited_for_[lane].assign(steps_[lane].size(), false);
         for (int lane = 0; lane < lane_count; ++lane)
@@ -87,20 +88,20 @@ private:
                         waited_for_[other][static_cast<std::size_t>(step.after[other])] = true;
     }
 
-    /// When what a step waits for is there.
+    /// When the steps that `step` waits for are done and seen.
     double waits_until(int lane, const Step& step) const {
         double ready = 0;
         for (int other = 0; other < lane_count; ++other) {
             if (step.after[other] < 0) continue;
             const std::size_t place = static_cast<std::size_t>(step.after[other]);
-            // A transfer that forwards another waits until that has come; a stream just goes on.
+            // A transfer that forwards another waits until it has arrived; a stream just continues.
             const bool waits = other != lane || lane == moving;
             ready = std::max(ready, end_[other][place] + (waits ? steps_[other][place].seen : 0));
         }
         return ready;
     }
 
-    /// When the bytes of a transfer have come whose turn is over now.
+    /// When the bytes of the transfer that ends its turn now have arrived.
     double come_at(std::size_t place) const {
         const Step& step = steps_[moving][place];
         if (step.to_its_peer == 0) return now_;
@@ -109,8 +110,8 @@ private:
         return std::max(now_, std::max(before, waits_until(moving, step)) + step.to_its_peer);
     }
 
-    /// Starts what can start; returns when the next step is ready. Where kernels wait for a GEMM's units,
-    /// they are there before the next GEMM.
+    /// Starts all steps that can start; returns when the next step is ready. Kernels that wait for a GEMM's
+    /// units start before the next GEMM.
     double start_ready() {
         static const Lane order[] = {moving, streaming, multiplying};
         double soon = forever;
@@ -128,7 +129,7 @@ private:
         return soon;
     }
 
-    /// Transfers that are ready or on their way, at most one a peer.
+    /// Transfers that are ready or under way, at most one a peer.
     double transfers_in_flight() const {
         const double peers = machine_.gpus - 1;
         double count = 0;
