@@ -6,7 +6,7 @@
 namespace overlap {
 namespace {
 
-/// A share as a cell of `width` and " %".
+/// Writes a fraction as a cell of `width` in per cent.
 std::ostream& put_percent(std::ostream& out, int width, double share) {
     return out << std::setw(width) << 100 * share << " %";
 }

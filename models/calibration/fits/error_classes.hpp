@@ -8,14 +8,14 @@
 
 namespace overlap {
 
-/// Measurements of one kind: errors of a fit to all of them, and of fits that have not seen them.
+/// Measurements of one kind: errors of the fit to all rows, and of fits that have not seen the row's family.
 struct ErrorClass {
     std::string name;
     std::size_t count = 0;
     ErrorSummary fitted, held_out;
 };
 
-/// With a heading, a line a class; empty classes are left out.
+/// A heading and one line for each class; empty classes are left out.
 std::string error_table(std::span<const ErrorClass> classes);
 
 }  // namespace overlap

@@ -10,8 +10,8 @@
 namespace overlap {
 namespace {
 
-constexpr double furthest = 5;     // spreads from the start
-constexpr double log_step = 1e-2;  // across the steps that polling makes
+constexpr double furthest = 5;     // spreads that a value may be away from the start
+constexpr double log_step = 1e-2;  // large enough to cross the steps that polling causes
 
 DeviceValues values_at(const DeviceProblem& problem, const std::vector<double>& logs) {
     DeviceValues values;
@@ -33,7 +33,7 @@ std::vector<FittedValue> fit(const DeviceProblem& problem, const std::vector<con
                                  : start - furthest * spread);
         robust.high.push_back(std::min(start + furthest * spread, std::log(parameter.range.high)));
     }
-    double most = 0;  // of the weights, which are in the residuals
+    double most = 0;  // largest weight, which scales the residuals
     for (const DeviceRow* row : rows)
         robust.weights.push_back(row->weight), most = std::max(most, row->weight);
     robust.errors = [&](const std::vector<double>& logs, double* errors) {
@@ -64,7 +64,7 @@ std::map<std::string, int> deal(const std::vector<DeviceRow>& rows) {
     return folds;
 }
 
-/// The object that a key is in, and its last part.
+/// The JSON object that holds a key, and the last part of the key.
 std::pair<Json*, std::string> place_of(Json& groups, const std::string& name) {
     Json* place = &groups;
     std::size_t begin = 0;
@@ -114,7 +114,7 @@ DeviceCalibration calibrate(DeviceProblem problem, const MachinesWith& machines)
             if (row.weight > 0 && folds.at(row.family) != fold) seen.push_back(&row);
         return fit(result.problem, seen, machines);
     };
-    std::vector<std::future<std::vector<FittedValue>>> fits;  // the last leaves nothing out
+    std::vector<std::future<std::vector<FittedValue>>> fits;  // the last fit leaves nothing out
     for (int fold = 0; fold <= device_folds; ++fold)
         fits.push_back(std::async(std::launch::async, fit_without, fold));
     std::vector<Machines> unseen;

@@ -10,70 +10,72 @@
 
 namespace overlap {
 
-/// A key of a device file that is fitted, and what is believed of it before the rows speak: log-normal around
-/// `start`, within a factor of `spread` two times in three.
+/// A fitted key of a device file with its prior: log-normal around `start`, within a factor of
+/// `spread` two times in three.
 struct DeviceParameter {
     std::string group;  ///< one of calibrated_groups
-    std::string key;    ///< in the unit of its ending; in deeper objects as "weights/hbm/gemm"
+    std::string key;    ///< with the unit as suffix; nested keys as "weights/hbm/gemm"
     double start = 0;
     double spread = 2;
     Range range;
-    std::string reason;            ///< for the belief
-    bool of_several_gpus = false;  ///< not there while others are fitted: GPUs are alike
+    std::string reason;  ///< of the prior
+    /// Left out while other parameters are fitted, because GPUs count as alike there
+    bool of_several_gpus = false;
     std::string name() const { return group + "/" + key; }
 };
 
 /// Machines by the name of their topology file.
 using Machines = std::map<std::string, Machine>;
 
-/// Something measured, and the prediction of it: both in the same unit, and positive.
+/// A measurement and its prediction; both positive and in the same unit.
 struct DeviceRow {
-    std::string name;                  ///< for people: which case it is
+    std::string name;                  ///< of the case, for reports
     std::string family;                ///< rows of one family are in the same fold
-    std::vector<std::string> classes;  ///< in which it is judged
+    std::vector<std::string> classes;  ///< error classes that count this row
     double measured = 0;
-    double weight = 1;                               ///< in the fit; 0: judged only
+    double weight = 1;                               ///< in the fit; 0: only judged
     std::function<double(const Machines&)> predict;  ///< pure; may be called from several threads
 };
 
-/// A part of a device's parameters, and what they are fitted to.
+/// A group of a device's parameters, and the rows that they are fitted to.
 struct DeviceProblem {
     std::string name;  ///< "DMA copies"
     std::vector<DeviceParameter> parameters;
     std::vector<DeviceRow> rows;
-    std::vector<std::string> classes;            ///< in the order of the report
-    std::string families;                        ///< what a family is
+    std::vector<std::string> classes;            ///< in report order
+    std::string families;                        ///< description of a family
     std::string file, date;                      ///< of the measurements
-    std::string quantity = "time", unit = "us";  ///< of what the rows measure
+    std::string quantity = "time", unit = "us";  ///< that the rows measure
 };
 
 /// Values by DeviceParameter::name().
 using DeviceValues = std::map<std::string, double>;
-/// The machines of a device that has these values; those of parameters that are not in it are the caller's.
+/// Makes the machines of a device with these values. The caller sets parameters that are not listed.
 using MachinesWith = std::function<Machines(const DeviceValues&)>;
 
 /// A problem solved with all its rows, and once without each fold of families.
 struct DeviceCalibration {
     DeviceProblem problem;
-    std::vector<FittedValue> fitted;         ///< by parameter, rounded as the calibration file has it
-    std::vector<double> predicted;           ///< by row: with `fitted`
-    std::vector<double> predicted_held_out;  ///< by row: by the fit that has not seen its family
+    std::vector<FittedValue> fitted;         ///< by parameter, rounded as in the calibration file
+    std::vector<double> predicted;           ///< by row, with `fitted`
+    std::vector<double> predicted_held_out;  ///< by row, by the fit that has not seen the row's family
 
     DeviceValues values() const;
     std::vector<ErrorClass> classes() const;
     std::vector<std::string> undetermined() const;
 };
 
-/// As many folds as `families`, at most this many; families are dealt to them in order of their names.
+/// At most this many folds, and at most one a family. Families are dealt to the folds in order of their
+/// names.
 inline constexpr int device_folds = 5;
 
-/// Fits as robust_fit does, of log(predicted / measured). Deterministic, also in how many threads run.
+/// Fits log(predicted / measured) by robust_fit. Deterministic, also in the number of threads.
 DeviceCalibration calibrate(DeviceProblem problem, const MachinesWith& machines);
 
-/// A calibration file with these values and no measurements, as read_device takes it.
+/// A calibration file with these values and no measurements, in the form that read_device takes.
 Json trial_calibration(const std::string& device, const DeviceValues& values);
-/// Adds what was fitted to the groups of a calibration file: every value with unit, standard error, residual,
-/// file, date and source, and the errors in the provenance of each group.
+/// Adds the fitted values to the groups of a calibration file: each with unit, standard error, residual,
+/// file, date and source; the errors go to the provenance of each group.
 void add_to_groups(const DeviceCalibration& calibration, Json& groups);
 
 }  // namespace overlap

@@ -16,14 +16,14 @@ Family family_of(const GemmShape& shape) {
     return {shape.n, shape.k};
 }
 
-constexpr double rows_per_family = 60;  // more rows of a family say little that is new
-constexpr double most_rows = 1600;      // in one fit, spread evenly over the families: for speed
+constexpr double rows_per_family = 60;  // further rows of a family add little information
+constexpr double most_rows = 1600;      // per fit, spread evenly over the families; limits the run time
 constexpr Seconds short_kernel = microseconds(20);
-constexpr double short_weight = 0.35;  // of rows below `short_kernel`
+constexpr double short_weight = 0.35;  // weight of rows below `short_kernel`
 constexpr double campaign_spread = 1.2;
 
-/// The parameters as Ceres sees them: logarithms of the fields, the efficiencies, the rates of campaigns. Of
-/// a field that is 0 there is no logarithm: nothing depends on its place, so the prior holds it.
+/// The parameters as Ceres sees them: logarithms of the fields, the efficiencies, the rates of campaigns. A
+/// field that is 0 has no logarithm: nothing depends on its entry, so the prior fixes it.
 std::vector<double> to_logs(const GemmParameters& parameters, std::size_t campaigns) {
     std::vector<double> logs;
     for (const GemmField& field : gemm_fields()) {
@@ -62,14 +62,14 @@ std::vector<double> log_spreads(const GemmPrior& prior, std::size_t campaigns) {
     for (const double spread : prior.field_spread) spreads.push_back(std::log(spread));
     std::int64_t largest = 0;
     for (const GemmTile& tile : prior.start.tiles) largest = std::max(largest, tile.m * tile.n);
-    // Rate and efficiencies only count as products: holding the largest tile near 1 settles which is which.
+    // Only products of rate and efficiency are determined: the largest tile stays near 1 to separate them.
     for (const GemmTile& tile : prior.start.tiles)
         spreads.push_back(std::log(tile.m * tile.n == largest ? 1.05 : prior.tile_spread));
     spreads.resize(spreads.size() + campaigns, std::log(campaign_spread));
     return spreads;
 }
 
-/// At most `most_rows`, as many of every family as its fair share, evenly spaced in M.
+/// At most `most_rows` rows, an equal share from every family, evenly spaced in M.
 std::vector<GemmMeasurement> thinned(std::span<const GemmMeasurement> rows) {
     std::map<Family, std::vector<GemmMeasurement>> families;
     for (const GemmMeasurement& row : rows) families[family_of(row.shape)].push_back(row);
@@ -95,7 +95,7 @@ std::vector<double> weights_of(std::span<const GemmMeasurement> rows) {
     return weights;
 }
 
-/// Same predictions, but the best efficiency is 1 and the peak is that tile's.
+/// Makes the best efficiency 1 and the peak rate that tile's rate; predictions stay the same.
 void normalise(GemmParameters& parameters) {
     double best = 0;
     for (const GemmTile& tile : parameters.tiles) best = std::max(best, tile.efficiency);

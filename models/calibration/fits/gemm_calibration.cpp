@@ -45,7 +45,7 @@ Json provenance(const GemmRecipe& recipe, const GemmValidation& validation, cons
     return result;
 }
 
-/// The group of kernel library `index` of the recipe.
+/// The group of the recipe's kernel library `index`.
 Json library_json(const GemmRecipe& recipe, const GemmValidation& validation, std::size_t index,
                   const std::string& date) {
     const std::string table = "shared/data/gemm/" + recipe.file,
@@ -70,7 +70,8 @@ Json library_json(const GemmRecipe& recipe, const GemmValidation& validation, st
                        .date = ""});
 }
 
-/// The fit as the device has it, where the table is of a sibling with another number of compute units.
+/// Converts the fit to the device's number of compute units if the table is from a sibling with another
+/// number.
 GemmFit deployed(const GemmRecipe& recipe, GemmFit fit) {
     GemmParameters& parameters = fit.parameters;
     if (recipe.deployed_units > 0) {
@@ -141,7 +142,7 @@ std::vector<GemmCalibrationResult> write_gemm_calibrations(const std::filesystem
         if (!known.contains(device))
             throw UserError("no GEMM recipe for device '" + device + "'" + suggestion(device, names));
 
-    // What is derived from another device needs that one fitted too.
+    // A dtype that is derived from another device needs the other device's fit too.
     std::set<std::string> wanted(devices.begin(), devices.end()), needed;
     if (wanted.empty()) wanted = known;
     needed = wanted;

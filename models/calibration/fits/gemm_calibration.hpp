@@ -11,7 +11,7 @@
 
 namespace overlap {
 
-/// Rows that a recipe is fitted to and judged on, anchors not included.
+/// Rows that a recipe is fitted to and judged on, without anchors.
 std::vector<GemmMeasurement> gemm_rows(const GemmRecipe& recipe, const std::filesystem::path& data);
 
 /// One fitted device and dtype, for a report.
@@ -21,16 +21,16 @@ struct GemmCalibrationResult {
     GemmValidation validation;
 };
 
-/// Fits every recipe (or those of `devices`, if any are named) to the tables in `data`/gemm, derives the
-/// dtypes without a table, and writes the `gemm` group of `folder`/<device>.json, and `gemm_libraries` where
-/// a table tells kernel libraries apart; other groups of an existing file stay. `date` (ISO) goes into the
-/// provenance. Takes minutes for all. Throws UserError for unreadable tables and for an unknown device.
+/// Fits every recipe (or those of `devices`, if given) to the tables in `data`/gemm and derives the dtypes
+/// without a table. Writes the groups `gemm`, and `gemm_libraries` where a table distinguishes kernel
+/// libraries, of `folder`/<device>.json; other groups of an existing file stay. `date` (ISO) goes into the
+/// provenance. Takes minutes for all devices. Throws UserError for unreadable tables and unknown devices.
 std::vector<GemmCalibrationResult> write_gemm_calibrations(const std::filesystem::path& data,
                                                            const std::filesystem::path& folder,
                                                            const std::string& date,
                                                            const std::vector<std::string>& devices = {});
 
-/// A public table of a device that is fitted to our own measurements: the errors of `parameters` on it.
+/// Errors of `parameters` on a public table of a device that is fitted to our own measurements.
 struct GemmTableCheck {
     DType dtype = DType::bf16;
     std::string table, note;
@@ -40,7 +40,7 @@ std::vector<GemmTableCheck> check_public_tables(const std::string& device,
                                                 const std::map<DType, GemmParameters>& parameters,
                                                 const std::filesystem::path& data);
 
-/// Puts groups into `folder`/<device>.json; other groups of an existing file stay.
+/// Writes groups to `folder`/<device>.json; other groups of an existing file stay.
 void write_groups(const std::filesystem::path& folder, const std::string& device, const Json& groups);
 
 }  // namespace overlap

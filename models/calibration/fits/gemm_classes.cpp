@@ -28,8 +28,8 @@ Pair error_of(const JudgedGemm& gemm) {
     return {gemm.fitted / gemm.measured.time - 1, gemm.held_out / gemm.measured.time - 1};
 }
 
-/// A way to cut a GEMM: `count` parts of `numerator`/`denominator` of its rows, or of its depth with beta =
-/// 1; `own` of them is another size: a shard of M/P first.
+/// A way to cut a GEMM: `count` parts, each with `numerator`/`denominator` of its rows, or of its K with beta
+/// = 1. `own`: the number of parts of another size, a shard of M/P first.
 struct Cut {
     std::string part;  ///< name of a part
     std::string sum;   ///< name of all parts together
@@ -52,7 +52,7 @@ const std::vector<Cut>& cuts() {
     return all;
 }
 
-/// The part of `whole`, where it was measured.
+/// The measured part of `whole`, if there is one.
 const JudgedGemm* part_of(const Shapes& shapes, const Key& whole, const Cut& cut) {
     const auto& [m, n, k, accumulate] = whole;
     const std::int64_t cut_side = cut.of_depth ? k : m;
@@ -62,7 +62,7 @@ const JudgedGemm* part_of(const Shapes& shapes, const Key& whole, const Cut& cut
     return found == shapes.end() ? nullptr : found->second;
 }
 
-/// Loss predicted / loss measured − 1.
+/// Relative error of the decomposition loss: predicted / measured − 1.
 Pair loss_error(const JudgedGemm& whole, const JudgedGemm& part, const Cut& cut, const JudgedGemm* own) {
     const auto loss = [&](auto time) {
         const double parts = static_cast<double>(cut.count) * time(part).si();

@@ -7,11 +7,11 @@
 
 namespace overlap {
 
-/// Names of the parameters of which the rows say less than the prior does ("tiles/64x64").
+/// Names of the parameters that the prior determines more than the rows do ("tiles/64x64").
 std::vector<std::string> undetermined_parameters(const GemmFit& fit);
 
-/// The `gemm` group of one dtype, in the form that read_gemm_parameters reads. `library`: whose kernels were
-/// timed.
+/// The `gemm` group of one dtype in the form that read_gemm_parameters reads. `library`: the
+/// kernel library of the rows.
 Json gemm_group(const Json& provenance, const std::string& library, const GemmFit& fit,
                 const FitOrigin& origin);
 

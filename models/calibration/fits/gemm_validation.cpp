@@ -71,7 +71,7 @@ std::vector<GemmMeasurement> rows_of_fold(std::span<const GemmMeasurement> rows,
 GemmValidation fit_and_validate(std::span<const GemmMeasurement> rows, const GemmPrior& prior,
                                 std::span<const GemmMeasurement> anchors,
                                 const std::optional<GemmPrior>& start_of_libraries) {
-    // One thread a fold: the folds know nothing of each other, so the result does not depend on timing.
+    // One thread for each fold. Folds are independent, so the result does not depend on timing.
     std::vector<std::future<GemmValidation>> folds;
     for (int fold = 0; fold < gemm_folds; ++fold)
         folds.push_back(std::async(std::launch::async, [rows, &prior, anchors, &start_of_libraries, fold] {

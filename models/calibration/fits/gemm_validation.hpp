@@ -23,15 +23,15 @@ GemmErrors gemm_errors(std::span<const GemmMeasurement> rows,
 GemmErrors gemm_errors(std::span<const GemmMeasurement> rows, const GemmParameters& parameters,
                        std::span<const double> campaign_rates = {}, Seconds shortest = shortest_judged);
 
-/// A family is one (N,K); it lies in one of four folds by a hash, so rows of one family are never on both
-/// sides. Fold 0 is held out of every committed calibration.
+/// A family is one (N,K). A hash puts each family into one of four folds, so no family is on both sides.
+/// Every committed calibration is fitted without fold 0.
 inline constexpr int gemm_folds = 4;
 int gemm_fold(const GemmShape& shape);
 std::vector<GemmMeasurement> rows_of_fold(std::span<const GemmMeasurement> rows, int fold, bool inside);
 
-/// Fits of the table's kernel libraries, without fold 0, and the errors of those who know which library runs.
+/// Fits of the table's kernel libraries without fold 0, and the errors when the library of each row is known.
 struct GemmLibraryValidation {
-    std::vector<GemmFit> fits;  ///< none where the table does not tell libraries apart
+    std::vector<GemmFit> fits;  ///< empty if the table does not distinguish libraries
     GemmErrors fitted;
     GemmErrors held_out;
     std::vector<GemmErrors> held_out_of_each;
@@ -39,18 +39,18 @@ struct GemmLibraryValidation {
     double cross_validated_p90 = 0;
 };
 
-/// Fit without fold 0, its errors on both sides, and the mean over all four folds each held out in turn.
+/// The fit without fold 0, its errors on both sides, and the mean error with each of the four folds held out.
 struct GemmValidation {
     GemmFit fit;
     GemmErrors fitted;
     GemmErrors held_out;
     double cross_validated_mean = 0;
     double cross_validated_p90 = 0;
-    std::vector<GemmMeasurement> held_out_rows;  ///< those of `held_out`
+    std::vector<GemmMeasurement> held_out_rows;  ///< rows of `held_out`
     GemmLibraryValidation libraries;
 };
-/// `anchors` join every fit and are never judged. With `start_of_libraries`, the prior of a second fit to all
-/// rows, kernel libraries are fitted from that one.
+/// `anchors` are in every fit and are never judged. `start_of_libraries`: prior of a second fit to all rows,
+/// from which the fits of the kernel libraries start.
 GemmValidation fit_and_validate(std::span<const GemmMeasurement> rows, const GemmPrior& prior,
                                 std::span<const GemmMeasurement> anchors = {},
                                 const std::optional<GemmPrior>& start_of_libraries = {});

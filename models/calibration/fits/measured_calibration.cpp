@@ -14,7 +14,7 @@ namespace {
 const std::string gemm_file = "gemm.jsonl";
 const std::string local_file = "local.jsonl";
 
-/// The prior of a dtype with few rows: what is known of another.
+/// The prior of a dtype with few rows: the fit of another dtype.
 GemmPrior prior_from(const GemmFit& other, const MeasuredGemmRecipe& recipe) {
     GemmPrior prior{.start = other.parameters, .field_spread = {}, .tile_spread = recipe.spread};
     prior.start.k_step = recipe.k_step;
@@ -100,7 +100,7 @@ std::vector<MeasuredCalibration> calibrate_measured(const std::string& device,
                                         .fold_fits = {},
                                         .judged = {}};
         calibration.families = count_families(calibration.data.rows);
-        // Families of a later dtype that the first lacks would have no fold: deal them all anew, with it.
+        // A later dtype may have families that the first lacks; deal all families to folds together.
         std::vector<GemmMeasurement> all = calibration.data.rows;
         for (const MeasuredCalibration& other : calibrations)
             all.insert(all.end(), other.data.rows.begin(), other.data.rows.end());
@@ -125,7 +125,7 @@ std::vector<MeasuredCalibration> calibrate_measured(const std::string& device,
                 rows, prior_from(all_rows ? base->fit : base->fold_fits.at(static_cast<std::size_t>(fold)),
                                  recipe));
         };
-        std::vector<std::future<GemmFit>> fits;  // one leaves nothing out; they know nothing of each other
+        std::vector<std::future<GemmFit>> fits;  // the last fit leaves nothing out; all fits are independent
         for (int fold = 0; fold <= measured_folds; ++fold)
             fits.push_back(std::async(std::launch::async, fit_without, fold));
         for (int fold = 0; fold < measured_folds; ++fold)

@@ -14,7 +14,7 @@ namespace overlap {
 
 inline constexpr int measured_folds = 5;
 
-/// The rows of one dtype that are fitted to.
+/// The rows of one dtype that its fit uses.
 struct MeasuredRows {
     std::vector<GemmMeasurement> rows;  ///< GEMMs alone, then long runs
     std::string file;                   ///< name of the file in its folder
@@ -27,28 +27,28 @@ struct MeasuredCalibration {
     MeasuredGemmRecipe recipe;
     MeasuredRows data;
     std::size_t families = 0;
-    GemmFit fit;                     ///< to all rows: what is shipped
+    GemmFit fit;                     ///< to all rows: the shipped values
     std::vector<GemmFit> fold_fits;  ///< without the families of each fold
     std::vector<JudgedGemm> judged;  ///< each row by `fit`, and by the fit that has not seen its family
 };
 
-/// `folder`/gemm.jsonl, and long runs of `folder`/local.jsonl if there is one. Throws UserError where they
-/// are not of `machine` or have no such rows.
+/// Reads `folder`/gemm.jsonl, and long runs of `folder`/local.jsonl if the file exists. Throws UserError if
+/// the files are not of `machine` or have no such rows.
 MeasuredRows read_measured_rows(const std::filesystem::path& folder, const MeasuredGemmRecipe& recipe);
 
-/// Fits every measured recipe of `device`, in order, each once to all rows and once without each fold.
-/// A dtype that starts from another starts, in each fold, from that fold's fit: no fold sees its families in
-/// any dtype. Deterministic. 10 s on two cores for the H200.
+/// Fits every measured recipe of `device`, in order: once to all rows, and once without each fold. A dtype
+/// whose prior is another dtype starts, in each fold, from that fold's fit, so no fold sees its families in
+/// any dtype. Deterministic. Takes 10 s on two cores for the H200.
 std::vector<MeasuredCalibration> calibrate_measured(const std::string& device,
                                                     const std::filesystem::path& folder);
 
-/// The device's `gemm` group. `shown_folder` is the folder as the file names it ("traces/…").
+/// The device's `gemm` group. `shown_folder`: the folder's name in the file ("traces/…").
 Json measured_gemm_json(const std::vector<MeasuredCalibration>& calibrations,
                         const std::string& shown_folder);
 
-/// Folders with measurements of devices that have a recipe: `traces`/*/microbench by device.
+/// Measurement folders of devices that have a recipe: `traces`/*/microbench, by device.
 std::map<std::string, std::filesystem::path> find_measurements(const std::filesystem::path& traces);
-/// The device that a folder's gemm.jsonl was measured on. Throws UserError where no recipe has it.
+/// The device that a folder's gemm.jsonl was measured on. Throws UserError if no recipe has that device.
 std::string measured_device(const std::filesystem::path& folder);
 
 }  // namespace overlap

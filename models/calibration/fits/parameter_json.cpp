@@ -5,7 +5,7 @@
 namespace overlap {
 namespace {
 
-/// As the key ends: "launch_us" is in us, "link_GBps_per_cu" in GBps.
+/// The unit is the suffix of the key: "launch_us" is in us, "link_GBps_per_cu" in GBps.
 std::string unit_of(const std::string& key) {
     for (const std::string unit :
          {"us", "TFLOPS", "GBps", "MB", "per_kB", "bytes", "W", "pJ_per_flop", "pJ_per_byte"})

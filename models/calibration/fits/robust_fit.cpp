@@ -8,11 +8,11 @@
 namespace overlap {
 namespace {
 
-constexpr double loss_scale = 0.06;    // relative error from which rows count linearly, not squared
+constexpr double loss_scale = 0.06;    // relative error above which rows count linearly instead of squared
 constexpr double prior_weight = 0.15;  // a prior as strong as about (0.15 / 0.06)² = 6 rows
 
-/// Residuals of all rows, then of the prior. The robust loss is inside, because Ceres applies a loss to a
-/// block.
+/// Residuals of all rows, then of the prior. The robust loss is applied here, because Ceres applies
+/// a loss to a whole block.
 class FitCost : public ceres::CostFunction {
 public:
     explicit FitCost(const RobustProblem& problem) : problem_(problem) {
@@ -60,7 +60,7 @@ double residual_near(const Eigen::VectorXd& residuals, const Eigen::VectorXd& co
     return all > 0 ? residuals.cwiseAbs().dot(column.cwiseAbs()) / all : 0;
 }
 
-/// From the curvature at the solution; the variance of the residuals is taken from the data.
+/// Standard errors from the curvature at the solution, with the variance of the residuals.
 void add_certainty(const RobustProblem& problem, const FitCost& cost, RobustFit& fit) {
     const std::size_t rows = problem.weights.size();
     const auto columns = static_cast<Eigen::Index>(fit.at.size()), data = static_cast<Eigen::Index>(rows);
@@ -101,7 +101,7 @@ RobustFit robust_fit(const RobustProblem& problem) {
     options.max_num_iterations = 80;
     options.function_tolerance = 1e-5;
     if (!problem.smooth) options.line_search_interpolation_type = ceres::BISECTION;
-    options.use_nonmonotonic_steps = true;  // a choice inside the model makes small kinks
+    options.use_nonmonotonic_steps = true;  // choices inside the model make small kinks
     ceres::Solver::Summary summary;
     ceres::Solve(options, &least_squares, &summary);
     add_certainty(problem, cost, fit);

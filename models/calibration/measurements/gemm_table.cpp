@@ -25,7 +25,7 @@ std::vector<std::string> split(const std::string& line) {
     return cells;
 }
 
-/// A table being read; knows where it is, for errors.
+/// A table that is being read; knows the current line for error messages.
 struct Table {
     std::string file;
     std::vector<std::string> columns;
@@ -58,7 +58,7 @@ struct Table {
     }
 };
 
-/// Which of `texts` stands in a column: 1, 2, …; 0 where none of them does, or none is asked for.
+/// Number (1, 2, …) of the text in a column; 0 if no text matches or no column is given.
 class Marks {
 public:
     Marks(const Table& table, const std::string& column, const std::vector<std::string>& texts)

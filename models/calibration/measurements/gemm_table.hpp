@@ -14,28 +14,28 @@ struct GemmMeasurement {
     GemmShape shape;
     Seconds time;        ///< kernel time
     double weight = 1;   ///< in the fit; 1 for a row of a table
-    Seconds busy;        ///< how long the GPU has multiplied without a pause; 0: as long as the kernel lasts
-    int campaign = 0;    ///< 0 is the table's main one; others have a compute rate of their own
-    int by_library = 0;  ///< of the filter's kernel libraries: 1, 2, …; 0: none of them, or not told apart
+    Seconds busy;        ///< how long the GPU has multiplied without a pause; 0: the length of the kernel
+    int campaign = 0;    ///< 0: the table's main campaign; other campaigns have their own compute rate
+    int by_library = 0;  ///< kernel library 1, 2, … of the filter; 0: none of them, or not distinguished
 };
 
-/// Which rows of a CSV table are taken.
+/// Selects rows of a CSV table.
 struct GemmTableFilter {
     DType dtype = DType::bf16;                 ///< given to every row
-    std::string time_column = "us";            ///< microseconds
-    std::map<std::string, std::string> where;  ///< column → the only text accepted
-    double shortest_us = 8;                    ///< shorter kernels are launch and little else
-    std::int64_t alignment = 1;        ///< N and K must be multiples: misaligned ones use other kernels
-    std::string campaign_column = "";  ///< of the texts below; all other rows are campaign 0
+    std::string time_column = "us";            ///< column of the time in microseconds
+    std::map<std::string, std::string> where;  ///< column → the only accepted text
+    double shortest_us = 8;                    ///< shorter kernels are mostly launch
+    std::int64_t alignment = 1;  ///< N and K must be multiples of it; misaligned sizes use other kernels
+    std::string campaign_column = "";         ///< column of the texts below; all other rows are campaign 0
     std::vector<std::string> campaigns = {};  ///< texts that mark campaigns 1, 2, …
     std::string column_of_libraries = "";
     std::vector<std::string> libraries = {};  ///< texts that mark kernel libraries 1, 2, …
 };
 
-/// Rows of a CSV file with a header line and columns M, N, K and the time, sorted by (N, K, M); of equal
-/// shapes the fastest, as a tuned library would run it. Quotes are not supported (the tables have none).
-/// Throws UserError "file:line: …" for a missing column, a short row, or a number that is none or not
-/// positive.
+/// Rows of a CSV file with a header line and the columns M, N, K and time, sorted by (N, K, M). Of
+/// equal shapes the fastest row is kept, as a tuned library would run it. Quotes are not supported (the
+/// tables have none). Throws UserError "file:line: …" for a missing column, a short row, or a value
+/// that is no positive number.
 std::vector<GemmMeasurement> read_gemm_table(const std::filesystem::path& path,
                                              const GemmTableFilter& filter);
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t longest_side = 1 << 24;
 constexpr std::int64_t most_units = 1024;
-constexpr int most_waves = 900'000;  // by 1024 units: as many tiles as a calibration may have
+constexpr int most_waves = 900'000;  // times 1024 units: the most tiles that a calibration may have
 const std::array<std::string, 2> betas{"0", "1"};
 const std::array<std::string, 2> weights{"warm", "cold"};
 
@@ -25,7 +25,7 @@ struct Sum {
     int tiles = 0;  ///< 0: not known
 };
 
-/// Into how many parts the library split K, as it said; 1 where it did not say.
+/// The number of parts into which the library split K; 1 if the library does not report it.
 int parts_of(const std::string& algorithm) {
     const std::string word = "splitk ";
     const auto at = algorithm.find(word);
@@ -35,8 +35,8 @@ int parts_of(const std::string& algorithm) {
     return std::clamp(parts, 1, 1024);
 }
 
-/// Tiles of the kernel that the library chose, from what it said (gemm_cublaslt.cpp: "… splitk 3 … waves
-/// 0.272727", of a tile a unit for each part of K). 0 where the library doesn't say, as rocBLAS.
+/// Tiles of the kernel that the library chose, from its report (gemm_cublaslt.cpp: "… splitk 3 … waves
+/// 0.272727"; one tile per unit for each part of K). 0 if the library does not report it, like rocBLAS.
 int tiles_of(ConfigObject& line, const MeasurementFile& file) {
     if (!line.has("algorithm")) return 0;
     const std::string algorithm = line.text("algorithm"), word = "waves ";
@@ -65,7 +65,8 @@ void add_to(std::map<GemmShape, Sum, ByShape>& sums, const MeasurementFile& file
         Sum& sum = sums[shape];
         sum.us += line.number("chain_us", positive);
         ++sum.count;
-        // Another GPU or pass might be given another kernel (of no shape so far): the first's tiles are kept.
+        // Another GPU or pass might use another kernel (not observed for any shape): the first report is
+        // kept.
         if (const int tiles = tiles_of(line, file); sum.tiles == 0) sum.tiles = tiles;
     }
 }

@@ -11,22 +11,22 @@
 
 namespace overlap {
 
-/// The `gemm` cases of a microbenchmark file in one dtype: whole GPU 0, weights as a run before left them.
-/// Time is `chain_us`, of GEMMs back to back with no event between, which is how schedules run parts (an
-/// event adds 1–2.5 µs to `median`); passes and repeated shapes are averaged. Sorted by (N, K, M, beta).
-/// Throws UserError with file and line for a missing or impossible field.
+/// The `gemm` cases of a microbenchmark file in one dtype: all of GPU 0, weights left in cache by the run
+/// before. Time is `chain_us`: GEMMs back to back without events, as schedules run parts (an event adds 1–2.5
+/// µs to `median`). Passes and repeated shapes are averaged. Sorted by (N, K, M, beta). Throws UserError with
+/// file and line for a missing or impossible field.
 std::vector<GemmMeasurement> measured_gemms(const MeasurementFile& file, DType dtype);
 
-/// The `sustained` cases of one GPU without pauses: mean time of a GEMM in the first 20, 50, … ms, with
-/// `busy` that long. Passes are averaged.
+/// The `sustained` cases of one GPU without pauses: mean time of a GEMM in the first 20, 50, … ms; `busy` is
+/// set to that time. Passes are averaged.
 std::vector<GemmMeasurement> sustained_gemms(const MeasurementFile& file, DType dtype);
 
-/// Operators whose parts could be each other's: parts of M share (N,K), K-slabs of K/2ⁿ share N and the odd
-/// factor of K.
+/// Operators whose GEMMs can be parts of each other: parts of M share (N,K); K-slabs of K/2ⁿ share N
+/// and the odd factor of K.
 using GemmFamily = std::pair<std::int64_t, std::int64_t>;
 GemmFamily operator_family(const GemmShape& shape);
 
-/// Fold of each family when the families, in order, are dealt to `folds` folds in turn.
+/// Fold of each family: families are dealt, in order, to `folds` folds in turn.
 std::map<GemmFamily, int> deal_families(std::span<const GemmMeasurement> rows, int folds);
 
 }  // namespace overlap

@@ -23,7 +23,7 @@ std::string at_line(const std::filesystem::path& path, std::size_t line) {
     return path.string() + ":" + std::to_string(line);
 }
 
-/// The place of the quote that ends the string which begins at `begin`, or the text's end.
+/// Position of the quote that ends the string starting at `begin`, or the end of the text.
 std::size_t end_of_string(std::string_view text, std::size_t begin) {
     std::size_t at = begin + 1;
     while (at < text.size() && text[at] != '"') at += text[at] == '\\' ? 2 : 1;
@@ -36,10 +36,10 @@ bool is_no_number(std::string word) {
     return word == "nan" || word == "inf" || word == "infinity";
 }
 
-/// JSON has no words for NaN and infinity; programs write them all the same.
+/// JSON has no NaN and infinity, but programs write them.
 void refuse_no_numbers(const std::string& text, const std::string& place) {
     constexpr const char* letters = "+-.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    std::string last, key;  // string, and the last that a colon followed
+    std::string last, key;  // the last string, and the last string before a colon
     for (std::size_t at = 0; at < text.size(); ++at) {
         if (text[at] == '"') {
             const std::size_t end = end_of_string(text, at);
@@ -69,7 +69,7 @@ Json parse_line(const std::string& text, const std::string& place) {
     }
 }
 
-/// Every number of the line, in arrays and objects too.
+/// Checks every number of the line, also in arrays and objects.
 void require_not_negative(const Json& value, const std::string& pointer, const std::string& place) {
     if (value.is_structured()) {
         for (const auto& [key, member] : value.items())
@@ -79,7 +79,7 @@ void require_not_negative(const Json& value, const std::string& pointer, const s
     }
 }
 
-/// What makes a case that case: all that stands before its results.
+/// The fields that identify a case: all fields before its results.
 std::string identity(const Json& fields) {
     std::string result;
     for (const auto& [key, value] : fields.items()) {

@@ -18,22 +18,21 @@ const std::array<std::string, 2> priorities{"normal", "high"}, works{"gemm", "lo
 constexpr std::int64_t most = 1 << 24;
 const Bytes local_work(256.0 * (1 << 20));
 const Seconds head_start = microseconds(100);
-constexpr double window_us = 2000;  // the microbenchmark takes 5000; more of the same
+constexpr double window_us = 2000;  // the microbenchmark takes 5000, with the same pattern
 constexpr double long_window_us = 5000;
 constexpr int event_streams = 1000;
 constexpr int least_runs = 3, most_runs = 150, trial_runs = 4, work_runs = 4, long_work_runs = 8,
               late_gemms = 6;
-/// Orders that a machine leaves open: of many copies at once there are more.
+/// Seeds: orders of copies that a machine leaves open. With many copies at once there are more orders.
 constexpr std::uint64_t few_seeds = 2, many_seeds = 7;
-/// Times of GEMMs on a GPU of which nothing is known, within their standard deviation over GPUs (1.2 %, "GPU
-/// speeds" of the H200's calibration): on less than that chains of GEMMs and kernels that wait lock to each
-/// other.
+/// GEMM times relative to the mean GPU, within their standard deviation over GPUs (1.2 %, "GPU speeds" of the
+/// H200's calibration). With a smaller spread, chains of GEMMs and waiting kernels lock to each other.
 constexpr std::array gemm_times{0.988, 1.0, 1.012};
 
 /// Tasks in order on one stream.
 using Lane = std::vector<TaskId>;
 
-/// A graph with a price for every task.
+/// A graph with a cost for every task.
 class Run {
 public:
     Run(const Beside& beside, const Machine& machine) : beside_(beside), machine_(machine) {
@@ -51,7 +50,7 @@ public:
         for (int i = 0; i < count; ++i) lane.push_back(add({beside_.work, gpu, compute_stream}));
         return lane;
     }
-    /// Those of one GPU: a lane a peer.
+    /// Adds the copies of one GPU: one lane for each peer.
     std::vector<Lane> add_copies(int gpu, int count, Seconds delay = {}) {
         std::vector<Lane> lanes;
         for (int step = beside_.local() ? 0 : 1; step <= (beside_.local() ? 0 : beside_.peers); ++step) {
@@ -70,9 +69,9 @@ public:
         }
         return lanes;
     }
-    /// GEMMs take `gemm_time` times as long as on the mean GPU.
+    /// GEMMs take `gemm_time` times their time on the mean GPU.
     void simulate(std::uint64_t seed, double gemm_time = 1) {
-        // They remember GEMMs, and rows are predicted in several threads.
+        // Cost models cache GEMMs, and rows are predicted in several threads.
         thread_local const CostModels models;
         if (costs_.empty()) {
             costs_ = price(graph_, Workload(), machine_, models, Effects());
@@ -90,8 +89,8 @@ private:
         waits_.emplace_back();
         return graph_.add(task, std::move(after));
     }
-    // The benchmark records an event after every operation. After a pull it holds the stream until the end of
-    // the pull is seen.
+    // The benchmark records an event after every operation. After a pull the event holds the stream
+    // until the pull's end is seen.
     TaskId add_event(Task copy, TaskId after) {
         copy.stream += event_streams;
         const TaskId event = add(copy, {after});
@@ -122,19 +121,19 @@ private:
         cost.demands.erase(std::remove_if(cost.demands.begin(), cost.demands.end(), of_kind),
                            cost.demands.end());
     }
-    // What tasks of schedules don't have: a delay, fewer units, a number of blocks.
+    // Sets what tasks of schedules lack: a delay, fewer units, a number of blocks.
     void adapt(TaskId task) {
         Cost& cost = costs_[task];
         const Task& is = graph_[task];
         const ResourceId units = machine_.resources.compute_units(is.gpu);
-        cost.awaited = cost.claim && cost.claim->resource == units;  // by an event behind every kernel
+        cost.awaited = cost.claim && cost.claim->resource == units;  // by the event after every kernel
         if (task < is_event_.size() && is_event_[task]) {
             cost = Cost{};
         } else if (waits_[task] > Seconds()) {
             cost = Cost{};
             cost.body = waits_[task];
         } else if (is.kind() == TaskKind::gemm && beside_.work_units > 0 && cost.claim) {
-            // Kernels find units beside it, and take none of its own.
+            // The GEMM leaves units to kernels beside it, which take none of its own.
             cost.claim->most = std::min(cost.claim->most, beside_.work_units);
             cost.claim->waves = (cost.claim->tiles + beside_.work_units - 1) / beside_.work_units;
         } else if (is.stream != compute_stream && is.kind() == TaskKind::local_copy && beside_.blocks > 0) {
@@ -149,8 +148,8 @@ private:
         }
         if (std::holds_alternative<LocalCopyWork>(beside_.work) && beside_.own_kernels()) run_together(task);
     }
-    // Kernels that copy within a GPU by one block a unit leave room there for blocks of others. The memory
-    // serves the loads of all blocks alike.
+    // Kernels that copy within a GPU with one block per unit leave room for blocks of other kernels on the
+    // unit. Memory serves the loads of all blocks equally.
     void run_together(TaskId task) {
         Cost& cost = costs_[task];
         const Task& is = graph_[task];
@@ -158,7 +157,7 @@ private:
         const double blocks = copy != nullptr ? beside_.blocks : machine_.topology.device().compute_units;
         for (Demand& demand : cost.demands)
             if (machine_.resources[demand.resource].kind == ResourceKind::hbm)
-                demand.weight = blocks * (copy != nullptr ? 1 : 2);  // a load, a load and a store
+                demand.weight = blocks * (copy != nullptr ? 1 : 2);  // one load; one load and one store
         cost.claim.reset();
         cost.crowding.reset();
     }
@@ -185,7 +184,7 @@ double mean(const std::vector<double>& values) {
                : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-/// Durations of tasks of a lane that ran between `from` and `to` and were not its first.
+/// Durations of the lane's tasks that ran between `from` and `to`, without the lane's first task.
 void add_whole(const Run& run, const Lane& lane, double from, double to, std::vector<double>& durations) {
     for (std::size_t i = 1; i < lane.size(); ++i)
         if (run.end(lane[i - 1]) >= from && run.end(lane[i]) <= to)
@@ -200,7 +199,7 @@ std::uint64_t seeds_of(const Beside& beside) {
     return beside.everywhere && beside.by_dma() ? many_seeds : few_seeds;
 }
 
-/// Median time between ends of GPU 0's lanes when these run alone.
+/// Median time between ends of GPU 0's lanes when they run alone.
 double alone(const Beside& beside, const Machine& machine, bool copies, int count) {
     Run run(beside, machine);
     std::vector<Lane> first;

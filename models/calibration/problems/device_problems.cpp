@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Makes the machines of a device from its files in `configs`, with values of its parameters.
+/// Makes the machines of a device from its files in `configs` with given parameter values.
 class MachineMaker {
 public:
     MachineMaker(const Calibration& gemms, const ConfigFolder& configs)
@@ -58,7 +58,7 @@ std::vector<DeviceProblem> device_problems(const std::string& device, const fs::
         problems.push_back(
             energy_of_work(energy, (fs::path(shown) / from_folder).lexically_normal().generic_string()));
     }
-    // Last: whatever the other rows are of, their times are those of one GPU.
+    // Last: all other rows hold times of one GPU.
     if (has("parts_1.jsonl")) problems.push_back(gpu_speeds(folder, shown));
     return problems;
 }

@@ -9,17 +9,17 @@
 
 namespace overlap {
 
-/// What of a device is fitted to the microbenchmark's files in `folder`, in order: each fit sees the values
-/// of those before it. `shown` is the folder as the calibration file names it.
+/// The fits of a device to the microbenchmark files in `folder`, in order: each fit uses the values of the
+/// fits before. `shown`: the folder's name in the calibration file.
 std::vector<DeviceProblem> device_problems(const std::string& device, const std::filesystem::path& folder,
                                            const std::string& shown);
 
-/// Fits all of them, beside GEMMs as `gemms` has them. Problems whose files are not there are left out.
-/// Nothing of an earlier calibration of these groups is used.
+/// Runs all fits, with GEMM parameters `gemms`. Problems whose files are missing are left out. No value of an
+/// earlier calibration of these groups is used.
 std::vector<DeviceCalibration> calibrate_device(const Calibration& gemms, const std::filesystem::path& folder,
                                                 const std::string& shown, const ConfigFolder& configs);
 
-/// The groups of calibrated_groups as a calibration file has them.
+/// The groups of calibrated_groups in the form of a calibration file.
 Json device_groups(const std::vector<DeviceCalibration>& calibrations);
 
 }  // namespace overlap

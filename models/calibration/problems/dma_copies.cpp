@@ -8,8 +8,8 @@ namespace overlap {
 namespace {
 
 constexpr double mebi = 1 << 20;
-constexpr double strided_weight = 0.5;      // a third of the rows, and all alike
-constexpr double open_order_weight = 0.25;  // medians differ by up to 75 % from run to run
+constexpr double strided_weight = 0.5;      // a third of the rows, all of the same kind
+constexpr double open_order_weight = 0.25;  // medians differ by up to 75 % between runs
 const std::string at_least_1_mib = "DMA copy >= 1 MiB", below_1_mib = "DMA copy < 1 MiB";
 const std::vector<std::string> parts{"  one copy >= 16 MiB", "  one copy 1-4 MiB", "  chained chunks",
                                      "  strided"};
@@ -24,7 +24,7 @@ double weight_of(const PeerCopies& copies) {
     return open ? open_order_weight : 1.0;
 }
 
-/// By size, by kind, by pattern.
+/// Classes by size, kind and pattern.
 std::vector<std::string> classes_of(const PeerCopies& copies) {
     const bool large = copies.size.si() >= mebi, chained = copies.chunks > 1, strided = copies.row.si() > 0;
     std::vector<std::string> classes{large ? at_least_1_mib : below_1_mib};
@@ -66,7 +66,7 @@ DeviceProblem dma_copies(const std::filesystem::path& folder, const std::string&
                           .date = {}};
     problem.classes.insert(problem.classes.end(), parts.begin(), parts.end());
     for (const std::string name : {"two_gpus.jsonl", "four_gpus.jsonl", "at_once.jsonl"}) {
-        // Without chains that have events, what these cost stays at its prior, and the output says so.
+        // Without chains with events the cost of an event stays at its prior, and the output says so.
         if (name == "at_once.jsonl" && !std::filesystem::exists(folder / name)) continue;
         const MeasurementFile file = read_measurements(folder / name);
         problem.date = file.date();

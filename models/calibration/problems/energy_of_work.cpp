@@ -23,7 +23,7 @@ const std::array<std::string, 4> works{"idle", "gemm", "local", "peer"};
 const std::array<std::string, 2> agents{"dma", "cu"}, transfers{"pull", "push"};
 constexpr std::int64_t most = 1 << 30;
 
-/// Passes of a case agree within 0.5 %, ten times better than the fit's usual rows.
+/// Passes of a case agree within 0.5 %, ten times better than the fit's other rows.
 constexpr double weight = 10;
 
 std::vector<DeviceParameter> parameters() {
@@ -39,14 +39,15 @@ std::vector<DeviceParameter> parameters() {
             {group, "copy_kernel_pJ_per_byte", 60, 3, picojoules, "estimate: copies by kernels, less DMA"}};
 }
 
-/// One thing that GPUs do again and again; without `task`, nothing.
+/// One operation that GPUs repeat; without `task`, idle.
 struct Case {
     std::string name, family;
     std::vector<std::string> classes;
     std::optional<Task> task;
     int gpus = 1;
     bool fitted = true;
-    /// Means of the passes: of a GPU that works; of one operation; the share of time in which there is one.
+    /// Means over the passes: power of a working GPU, time of one operation, fraction of time with an
+    /// operation.
     double power_W = 0, seconds = 0, busy = 0;
 };
 
@@ -85,7 +86,7 @@ Case copy(ConfigObject& line, bool to_peer) {
     const std::string moved_by = dma ? "DMA" : std::to_string(blocks) + " blocks";
     Case one;
     if (to_peer) {
-        // Every GPU sends one such copy and receives one, so takes what both ends of one do.
+        // Every GPU sends one such copy and receives one, so it uses what both ends of one copy use.
         one.task = Task{.work = CopyWork{0, 1, size, size, agent, direction, blocks},
                         .gpu = direction == Direction::pull ? 1 : 0,
                         .stream = transfer_stream(direction == Direction::pull ? 0 : 1)};
@@ -95,7 +96,7 @@ Case copy(ConfigObject& line, bool to_peer) {
         one.classes = {peer, direction == Direction::pull ? pull : push, dma ? by_dma : by_kernels};
         one.gpus = static_cast<int>(line.integer("gpus", 2, 1024));
     } else {
-        // The simulator has no such copies by DMA: they are judged as if kernels did them.
+        // The simulator has no such copies by DMA: they are judged as copies by kernels.
         one.task = Task{.work = LocalCopyWork{size, size}};
         one.name = "local copy by " + moved_by;
         one.family = "local copy";
@@ -133,7 +134,7 @@ Case read_case(ConfigObject& line, double peak_MHz) {
     return one;
 }
 
-/// Mean power of a GPU, W, that does the case's work at the measured rate.
+/// Mean power in W of a GPU that does the case's work at the measured rate.
 double predicted_W(const Case& one, const Machine& machine) {
     const DeviceSpec& device = machine.topology.device();
     Watts power = device.energy.value().idle;
@@ -173,7 +174,7 @@ DeviceProblem energy_of_work(const std::vector<fs::path>& files, const std::stri
                           .quantity = "power",
                           .unit = "W"};
     std::vector<Case> cases;
-    std::map<std::string, std::pair<std::size_t, int>> known;  // by name: its place, passes so far
+    std::map<std::string, std::pair<std::size_t, int>> known;  // by name: position, passes so far
     for (const fs::path& path : files) {
         const MeasurementFile file = read_measurements(path);
         problem.date = std::max(problem.date, file.date());

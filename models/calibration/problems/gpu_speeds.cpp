@@ -10,7 +10,7 @@
 namespace overlap {
 namespace {
 
-/// Below, the noise of a median is not small against what GPUs differ by.
+/// In shorter GEMMs the noise of a median is not small compared with the differences between GPUs.
 constexpr double shortest_us = 200;
 
 std::string class_of(std::size_t gpus) {
@@ -33,7 +33,7 @@ std::map<std::string, Times> times_by_shape(const MeasurementFile& file) {
     return result;
 }
 
-/// The slowest GPU's time less the fastest's over the mean, of each shape that is long enough; sorted.
+/// (slowest − fastest) / mean of each shape that is long enough; sorted.
 std::vector<double> ranges(const MeasurementFile& file, std::size_t gpus) {
     std::vector<double> result;
     for (const auto& [shape, times] : times_by_shape(file)) {

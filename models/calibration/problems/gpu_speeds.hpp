@@ -7,9 +7,9 @@
 
 namespace overlap {
 
-/// How far GPUs of one kind are apart in the same GEMM: the same shapes on every GPU of several nodes
-/// (`folder`/parts_*.jsonl). A row a node, since a GPU is as much slower in one GEMM as in another: the
-/// slowest GPU's time less the fastest's over the mean, median over shapes.
+/// Spread of GEMM times between GPUs of one kind: the same shapes on every GPU of several nodes
+/// (`folder`/parts_*.jsonl). One row for each node, because a GPU is slower by the same factor in every GEMM:
+/// (slowest − fastest) / mean, median over shapes.
 DeviceProblem gpu_speeds(const std::filesystem::path& folder, const std::string& shown);
 
 }  // namespace overlap

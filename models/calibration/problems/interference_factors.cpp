@@ -13,15 +13,15 @@ const std::string work_side = "work beside copies", copy_side = "copies beside w
                   late = "late copies, wait and copy";
 const std::array<std::string, 4> groups{"  DMA", "  kernels of peers", "  own kernels, units left to them",
                                         "  own kernels, GEMM on all units"};
-/// Files of other shapes, which are only judged.
+/// Files of further shapes, which are judged but not fitted.
 const std::map<std::string, std::string> judged{{"more_shapes", ", seven more shapes"},
                                                 {"unseen", ", six more shapes"},
                                                 {"drawn", ", drawn shapes"},
                                                 {"redrawn", ", shapes drawn later"}};
-/// Of these, those with copies of all groups.
+/// The judged lists with copies of all groups.
 const std::set<std::string> every_kind{"drawn", "redrawn"};
 
-/// Which of `groups`.
+/// The group among `groups` that a case belongs to.
 const std::string& group_of(const Beside& beside) {
     if (beside.by_dma()) return groups[0];
     if (!beside.own_kernels()) return groups[1];
@@ -54,7 +54,7 @@ std::vector<DeviceParameter> parameters() {
              "their GPU than the units that these hold explain"}};
 }
 
-/// Of a side of a case.
+/// Classes of one side (GEMM or copies) of a case.
 std::vector<std::string> classes_of(const Case& one, const std::string& side, const std::string& suffix) {
     if (one.judged.empty()) return {side, group_of(one.beside) + suffix};
     const std::string& shapes = judged.at(one.judged);
@@ -63,7 +63,7 @@ std::vector<std::string> classes_of(const Case& one, const std::string& side, co
     return classes;
 }
 
-/// Both sides of a case. The fit has GEMMs beside copies of 64 MiB.
+/// Both sides of a case. The fit uses GEMMs beside copies of 64 MiB.
 void add_rows(const Case& one, DeviceProblem& problem) {
     const Beside& beside = one.beside;
     const bool fitted = one.judged.empty() && std::holds_alternative<GemmShape>(beside.work) &&
@@ -87,7 +87,7 @@ void add_rows(const Case& one, DeviceProblem& problem) {
     add(one.copy, copy_side, false);
 }
 
-/// Samples by turns wait `wait_us` and half a GEMM more.
+/// Samples alternate between waits of `wait_us` and of half a GEMM more.
 void add_late(ConfigObject line, DeviceProblem& problem) {
     const Beside beside = read_beside(line);
     const Seconds wait = microseconds(line.number("wait_us", positive));
@@ -136,13 +136,14 @@ DeviceProblem interference_factors(const std::filesystem::path& folder, const st
     }
     problem.classes.push_back(late);
     std::map<std::string, Case> cases;
-    // Those of kernels that wait for units of a GEMM have been measured anew, with means (Beside::waits).
+    // Kernels that wait for units of a GEMM are in files of their own, measured with means (Beside::waits).
     for (const std::string name : {"local", "two_gpus", "four_gpus", "beside", "beside_2", "more_shapes",
                                    "more_shapes_2", "unseen", "unseen_2", "drawn", "redrawn", "redrawn_2"}) {
-        const std::string list = name.substr(0, name.find("_2"));  // … of another machine
+        // The second machine's file belongs to the same list
+        const std::string list = name.substr(0, name.find("_2"));
         const bool anew = list == "beside", seen = !judged.contains(list);
         const std::filesystem::path path = folder / (name + ".jsonl");
-        if ((!seen || name != list) && !std::filesystem::exists(path)) continue;  // not everybody has it
+        if ((!seen || name != list) && !std::filesystem::exists(path)) continue;  // optional files
         const MeasurementFile file = read_measurements(path);
         if (seen) problem.date = file.date();
         for (const Measurement& measurement : file.measurements) {

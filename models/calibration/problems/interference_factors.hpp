@@ -7,10 +7,10 @@
 
 namespace overlap {
 
-/// How much GEMMs and copies that run beside each other slow each other (`interference` cases), and when a
-/// copy gets in that becomes ready in the middle of a GEMM (`late_copy`): the `interference` group of the
-/// H200. Predicted by simulating the case, GEMM chain and copy chains, and taking times from it as the
-/// microbenchmark does.
+/// The `interference` group of the H200: how much GEMMs and copies beside each other slow each other
+/// (`interference` cases), and when a copy starts that becomes ready in the middle of a GEMM
+/// (`late_copy`). Each case is simulated as chains of GEMMs and copies, and times are taken as the
+/// microbenchmark takes them.
 DeviceProblem interference_factors(const std::filesystem::path& folder, const std::string& shown);
 
 }  // namespace overlap

@@ -22,7 +22,7 @@ struct LocalKernel {
     std::string operation;
     Work work;
     int blocks = 0;
-    Bytes size;  ///< of one array
+    Bytes size;  ///< size of one array
     std::string group;
 };
 
@@ -68,7 +68,7 @@ LocalKernel memory(ConfigObject& line) {
     return kernel;
 }
 
-/// A kernel between two events, which cost what a dependency costs.
+/// A kernel between two events, which cost as much as a dependency.
 double predicted_us(const LocalKernel& kernel, const DeviceSpec& device) {
     return to_microseconds(device.launch.kernel + device.stream.start +
                            streamed(kernel.work, device, kernel.blocks).body + device.launch.dependency);

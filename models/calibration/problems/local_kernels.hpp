@@ -7,8 +7,8 @@
 
 namespace overlap {
 
-/// Kernels that stream a GPU's own memory, on a given number of compute units: copies, packs, scatters,
-/// reads, writes, triads, reductions of local.jsonl; the rest of the `copy_kernel` group.
+/// Kernels that stream a GPU's own memory on a given number of compute units: copies, packs, scatters, reads,
+/// writes, triads and reductions of local.jsonl. Fits the rest of the `copy_kernel` group.
 DeviceProblem local_kernels(const std::filesystem::path& folder, const std::string& shown);
 
 }  // namespace overlap

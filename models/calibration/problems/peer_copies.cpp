@@ -18,7 +18,7 @@ const std::array<std::string, 2> agents{"dma", "cu"}, transfers{"pull", "push"};
 constexpr std::int64_t most = 1'000'000;
 constexpr int seeds = 31, few_seeds = 4;
 
-/// Peers of `own`, on one stream each or in order on one.
+/// Peers of `own`: one stream for each peer, or one stream in order.
 struct Lane {
     int own;
     std::vector<int> peers;
@@ -147,7 +147,7 @@ double predicted_us(const PeerCopies& copies, const TaskGraph& graph, const Mach
         makespans.push_back(to_microseconds(engine->run(graph, costs, machine.resources, seed).makespan));
         if (seed + 1 == few_seeds && *std::max_element(makespans.begin(), makespans.end()) ==
                                          *std::min_element(makespans.begin(), makespans.end()))
-            break;  // no order is left open
+            break;  // the order is fixed, one seed is enough
     }
     return median(makespans);
 }

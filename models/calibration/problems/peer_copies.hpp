@@ -18,8 +18,8 @@ struct PeerCopies {
     int blocks = 0;
     int chunks = 1;
     Bytes size, row;          ///< row 0: contiguous
-    bool strided_to = false;  ///< into rows of the source's pitch, not packed
-    bool by_turns = false;    ///< the host enqueued a copy of each lane by turns; else lane after lane
+    bool strided_to = false;  ///< the destination's rows have the source's pitch; else packed
+    bool by_turns = false;    ///< the host enqueued one copy for each lane in turn; else lane after lane
     std::string call;
     bool beside_gemms = false;
     bool marked = false;   ///< an event after every copy
@@ -30,15 +30,15 @@ struct PeerCopies {
     std::string topology() const;
 };
 
-/// Passes of a case are one; those enqueued by several threads are left out, their order is not known.
-/// Throws UserError with file and line for a missing or impossible field.
+/// Reads the cases; passes of a case are merged. Cases enqueued by several threads are left out because their
+/// order is unknown. Throws UserError with file and line for a missing or impossible field.
 std::vector<PeerCopies> measured_peer_copies(const MeasurementFile& file);
 
-/// The copies in the order in which the host enqueued them, those of a lane on a stream of their own.
+/// The copies in the order in which the host enqueued them; each lane has its own stream.
 TaskGraph copy_graph(const PeerCopies& copies);
 
-/// Makespan in µs of `copies`, of which `graph` is the graph, when nothing else runs; the median over seeds
-/// where the machine leaves the order open.
+/// Makespan in µs of the copies in `graph` when nothing else runs; the median over seeds if the
+/// machine leaves the order open.
 double predicted_us(const PeerCopies& copies, const TaskGraph& graph, const Machine& machine);
 
 /// "64 KiB"

@@ -20,13 +20,13 @@ struct Hardware {
     double units, peak_TFLOPS, peak_spread, hbm_GBps, cache_MB;
     std::int64_t k_step;
     std::vector<std::pair<std::int64_t, std::int64_t>> tiles;
-    double stride_loss_per_kB =
-        0;  ///< 0 where the table shows no such loss: held-out errors are the same without
+    /// 0 if the table shows no such loss: held-out errors are the same without it
+    double stride_loss_per_kB = 0;
 };
 
-/// One prior for all devices; only what differs in hardware is given. Values are estimates of the right size:
-/// kernel floor 2.5–7 µs and achieved HBM rates as published, 60 units to saturate HBM as in AMD's Origami
-/// model, tile efficiency falling with area^0.15, a power cap that costs 10 % in the long run.
+/// One prior for all devices; only hardware properties differ. Values are rough estimates: kernel floor of
+/// 2.5–7 µs and achieved HBM rates as published, 60 units to saturate HBM as in AMD's Origami model, tile
+/// efficiency falling with area^0.15, a power cap that costs 10 % in the long run.
 GemmPrior prior_for(const Hardware& hardware) {
     struct Belief {
         double value, spread;
@@ -66,9 +66,10 @@ GemmPrior prior_for(const Hardware& hardware) {
 const std::vector<std::pair<std::int64_t, std::int64_t>> amd_tiles{
     {256, 256}, {256, 128}, {128, 256}, {128, 128}, {128, 64},
     {64, 128},  {64, 64},   {32, 128},  {32, 64},   {16, 128}};
-/// Those and the sizes between, in steps of 32 and 64 rows: times of the MI355X bf16 table step where such
-/// tiles fill the compute units (6144x2048 and 12288x1024 as 256 tiles of 192x256, 10240x1024 as 256 of
-/// 160x256; flydsl in steps of 64x64, 96x64 and 128x64), and are 20 % shorter there than the ten above allow.
+/// The ten tiles above and sizes between them, in steps of 32 and 64 rows. Times of the MI355X bf16 table
+/// have steps where such tiles fill the compute units (6144x2048 and 12288x1024 as 256 tiles of 192x256,
+/// 10240x1024 as 256 tiles of 160x256; flydsl in steps of 64x64, 96x64 and 128x64), and are 20 % shorter
+/// there than with the ten tiles.
 const std::vector<std::pair<std::int64_t, std::int64_t>> fine_amd_tiles{
     {256, 256}, {256, 128}, {128, 256}, {128, 128}, {128, 64},  {64, 128},  {64, 64},   {32, 128}, {32, 64},
     {16, 128},  {192, 256}, {256, 192}, {160, 256}, {256, 160}, {224, 256}, {256, 224}, {96, 128}, {128, 96},
@@ -117,8 +118,8 @@ std::vector<GemmRecipe> make_recipes() {
     std::vector<GemmRecipe> recipes;
     recipes.push_back(aiter_recipe("mi300x", DType::fp8, "fp8_blockscale",
                                    {304, 950, 1.3, 4200, 256, 128, amd_tiles, 0.015}));
-    // In the family N = 4096, K = 2048 the time goes from 305 to 356 us where M goes from 16384 to 16640 and
-    // the source from this file to another: 17 %, as much as MI325X is faster than MI300X.
+    // In the family N = 4096, K = 2048 the time rises from 305 to 356 us between M = 16384 and 16640, where
+    // the source changes from this file to another: 17 %, the ratio of MI325X to MI300X.
     recipes.back().filter.campaign_column = "src_file";
     recipes.back().filter.campaigns = {"model_configs/a8w8_blockscale_tuned_gemm_glm5_1.csv"};
     recipes.back().library = composable_kernel;
@@ -139,7 +140,7 @@ std::vector<GemmRecipe> make_recipes() {
 
     recipes.push_back(
         aiter_recipe("mi355x", DType::bf16, "bf16", {256, 1600, 1.3, 6000, 256, 128, amd_tiles}));
-    // The tuner kept the fastest of those that it had; a few `skinny` rows stay in the mixed fit alone.
+    // The tuner kept the fastest of its libraries; a few `skinny` rows stay in the mixed fit only.
     recipes.back().start_of_libraries = prior_for({256, 1600, 1.3, 6000, 256, 128, fine_amd_tiles});
     recipes.back().filter.column_of_libraries = "lib";
     recipes.back().filter.libraries = {"torch", "asm", "flydsl", "triton", "opus"};
@@ -151,7 +152,7 @@ std::vector<GemmRecipe> make_recipes() {
         "not know which one runs; gemm_libraries has each alone (torch is hipBLASLt)";
     recipes.push_back(
         aiter_recipe("mi355x", DType::fp8, "fp8_blockscale", {256, 2200, 1.3, 6000, 256, 128, amd_tiles}));
-    // The table mixes kernel libraries of different age; one of them, the largest, is one population.
+    // The table mixes kernel libraries of different age; the largest of them is one population.
     recipes.back().filter.where["lib"] = "ck";
     recipes.back().library = composable_kernel;
     recipes.back().note =
@@ -166,9 +167,9 @@ std::vector<GemmRecipe> make_recipes() {
         recipes.back().library = tensile;
         recipes.back().note =
             "one GCD. Fitted to an MI250 (104 CUs), rate per CU kept for 110 CUs. Old library, few rows";
-        // A GEMM of 0.07 GFLOP takes 39 (fp16 31) us there, 5.6 us the shortest of the 110 CUs in this file,
-        // whose 17 unbatched ones of 20 us and more come out 42 % too long with the fitted 27 us, and 13 %
-        // with 4.
+        // There a GEMM of 0.07 GFLOP takes 39 (fp16 31) us; the shortest kernel of 110 CUs in this file
+        // takes 5.6 us. Its 17 unbatched kernels of 20 us and more are predicted 42 % too long with the
+        // fitted 27 us, and 13 % with 4 us.
         recipes.back().deployed_launch_us = 4;
         recipes.back().launch_source =
             "estimate, the prior of models/calibration/recipes/gemm_recipes.cpp: the fitted rows hold a gap "
@@ -183,14 +184,14 @@ std::vector<GemmRecipe> make_recipes() {
     return recipes;
 }
 
-/// The tile counts in `algorithm` of gemm.jsonl say what cuBLASLt 13.1 chose: 128x256, 192x192, 128x320 and
-/// 192x128 in 77 % of the rows, then 128x128, 64x64, 64x128, 128x192, 64x96, 128x96, 160x128 and others.
-/// Here: the frequent ones, the other orientation of some, and a few thin ones for small M (estimates).
+/// The tile counts in `algorithm` of gemm.jsonl show what cuBLASLt 13.1 chose: 128x256, 192x192, 128x320 and
+/// 192x128 in 77 % of the rows, then 128x128, 64x64, 64x128, 128x192, 64x96, 128x96, 160x128 and others. This
+/// list has the frequent ones, the other orientation of some, and a few thin ones for small M (estimates).
 const std::vector<std::pair<std::int64_t, std::int64_t>> cublaslt_tiles{
     {128, 256}, {256, 128}, {192, 192}, {128, 320}, {192, 128}, {128, 192}, {128, 160},
     {128, 128}, {128, 64},  {64, 128},  {64, 64},   {192, 64},  {64, 256},  {64, 192}};
 
-/// The clock falls after 40 to 100 ms of GEMMs without a pause, by 12 to 18 % (local.jsonl, `sustained`).
+/// The clock falls by 12 to 18 % after 40 to 100 ms of GEMMs without a pause (local.jsonl, `sustained`).
 GemmPrior h200_prior() {
     GemmPrior prior = prior_for({132, 800, 1.3, 4150, 50, 64, cublaslt_tiles});
     const auto fields = gemm_fields();
@@ -216,7 +217,7 @@ std::vector<MeasuredGemmRecipe> make_measured_recipes() {
          .prior_dtype = DType::bf16,
          .prior = {},
          .note = "few rows: the prior is the fit of bf16"},
-        // Datasheet: fp8 has twice the rate; tiles are as many bytes deep, so twice as deep in K.
+        // Datasheet: fp8 has twice the rate. Tiles have the same depth in bytes, so twice the depth in K.
         {.device = "h200",
          .machine = machine,
          .dtype = DType::fp8,

@@ -8,13 +8,13 @@
 
 namespace overlap {
 
-/// A published single measurement that no table has, with more weight than a row.
+/// A published single measurement that is in no table; it weighs more than a row.
 struct GemmAnchor {
     GemmMeasurement measurement;
     std::string source;
 };
 
-/// How one device and dtype is fitted: which rows of which public table, and what is believed beforehand.
+/// How one device and dtype is fitted: rows of a public table, and the prior.
 struct GemmRecipe {
     std::string device;
     DType dtype = DType::bf16;
@@ -24,36 +24,36 @@ struct GemmRecipe {
     GemmTableFilter filter;
     GemmPrior prior;
     std::vector<GemmAnchor> anchors;
-    double deployed_units =
-        0;  ///< compute units of the device, where the table is of a sibling with another count
+    /// Compute units of the device, if the table is from a sibling with another number
+    double deployed_units = 0;
     std::string note;
-    bool check_only = false;  ///< never fitted: another library than what the device's file is fitted to
-    /// Kernel start and end, where the table's times hold gaps between launches: those are fitted as launch,
-    /// and are no part of what is shipped. 0: the fitted one is.
+    bool check_only = false;  ///< never fitted: the device's file is fitted to another kernel library
+    /// Launch time of the device, if the table's times include gaps between launches: the fit puts these gaps
+    /// into the launch, and they are not shipped. 0: the fitted launch is shipped.
     double deployed_launch_us = 0;
     std::string launch_source = "";
-    /// Where the filter names kernel libraries: prior of the fit to all rows that theirs start from. Its
-    /// tiles may be finer than the mix tells apart.
+    /// If the filter names kernel libraries: prior of the fit to all rows from which the fits of the
+    /// libraries start. It may have finer tiles than the mix can determine.
     std::optional<GemmPrior> start_of_libraries = {};
-    std::string library = "";                     ///< whose kernels the rows are, for readers of a price
-    std::vector<std::string> library_names = {};  ///< the same of each of the filter's kernel libraries
+    std::string library = "";                     ///< kernel library of the rows, shown with prices
+    std::vector<std::string> library_names = {};  ///< the same for each of the filter's kernel libraries
 };
 
-/// A dtype of a device that is fitted to our own microbenchmark's results.
+/// A dtype of a device that is fitted to our own microbenchmark results.
 struct MeasuredGemmRecipe {
     std::string device;
-    std::string machine;  ///< `device` of the first line of its files
+    std::string machine;  ///< `device` in the first line of the files
     DType dtype = DType::bf16;
-    /// Where too few rows were measured to start from nothing: the fit of another dtype is the prior, its
-    /// rate times `rate_ratio`, everything within `spread`.
+    /// With too few rows to start from scratch, the fit of another dtype is the prior: its rate times
+    /// `rate_ratio`, everything else within `spread`.
     DType prior_dtype = DType::bf16;
     double rate_ratio = 1, rate_spread = 1.1, spread = 1.1;
     std::int64_t k_step = 64;
-    GemmPrior prior;  ///< where prior_dtype is the dtype itself
+    GemmPrior prior;  ///< if prior_dtype is the dtype itself
     std::string note;
 };
 
-/// A dtype without a usable table: another's parameters with the rates scaled.
+/// A dtype without a usable table: the parameters of another dtype with scaled rates.
 struct GemmDerivation {
     std::string device;
     DType dtype = DType::bf16;
@@ -61,13 +61,13 @@ struct GemmDerivation {
     DType from_dtype = DType::bf16;
     double rate_ratio = 1;  ///< of the compute rate
     double hbm_ratio = 1;   ///< of the memory rates
-    std::string reason;     ///< where the ratios are from
+    std::string reason;     ///< source of the ratios
 };
 
 const std::vector<GemmRecipe>& gemm_recipes();
-/// In an order in which a prior comes before what starts from it.
+/// Ordered so that a prior comes before the recipes that start from it.
 const std::vector<MeasuredGemmRecipe>& measured_gemm_recipes();
-/// In an order in which what is derived from comes first.
+/// Ordered so that a source comes before what is derived from it.
 const std::vector<GemmDerivation>& gemm_derivations();
 
 }  // namespace overlap
