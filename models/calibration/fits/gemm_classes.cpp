@@ -28,8 +28,8 @@ Pair error_of(const JudgedGemm& gemm) {
     return {gemm.fitted / gemm.measured.time - 1, gemm.held_out / gemm.measured.time - 1};
 }
 
-/// A way to cut a GEMM: `count` parts, each with `numerator`/`denominator` of its rows, or of its K with beta
-/// = 1. `own`: the number of parts of another size, a shard of M/P first.
+/// A way to cut a GEMM into `count` parts, each with `numerator`/`denominator` of its rows, or of its K with
+/// beta = 1. `own_shard_first`: one GEMM of M/P rows comes before these parts.
 struct Cut {
     std::string part;  ///< name of a part
     std::string sum;   ///< name of all parts together

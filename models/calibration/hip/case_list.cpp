@@ -57,7 +57,7 @@ bool is_allowed(const Key& key, const std::string& value) {
     return std::find(key.words.begin(), key.words.end(), value) != key.words.end();
 }
 
-constexpr std::size_t most_cases = 100'000;  // a list that long runs for hours
+constexpr std::size_t most_cases = 100'000;  // a longer list would run for hours
 
 class LineReader {
 public:

@@ -8,7 +8,7 @@
 
 namespace overlap::hip {
 
-/// The user's mistake: one line, exit 2.
+/// A mistake of the user: one line, exit 2.
 struct UserError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -20,7 +20,7 @@ struct Key {
     std::string name;
     Type type = Type::count;
     std::string fallback = "";            ///< empty: must be given
-    std::vector<std::string> words = {};  ///< for `word`: what is allowed
+    std::vector<std::string> words = {};  ///< allowed values of a `word`
 };
 
 struct Kind {
@@ -40,9 +40,10 @@ struct Case {
     std::string text() const;
 };
 
-/// Reads a list of cases. A line is `kind key=value key=value …`; a value `a,b,c` makes a case for each,
-/// several of them their product, the last key fastest. `#` starts a comment. Sizes take KiB, MiB, GiB. The
-/// keys of `kinds` must outlive the cases. Throws UserError "file:line: …" saying what is allowed.
+/// Reads a list of cases. A line is `kind key=value key=value …`; a value `a,b,c` makes one case for
+/// each; several such values make all combinations, with the last key fastest. `#` starts a comment.
+/// Sizes take KiB, MiB, GiB. The keys of `kinds` must outlive the cases. Throws UserError "file:line: …"
+/// with the allowed values.
 std::vector<Case> read_cases(const std::string& path, const std::vector<Kind>& kinds);
 
 }  // namespace overlap::hip

@@ -1,4 +1,4 @@
-// The clock that compute units really run at. Built with the rest: see microbench.cpp.
+// Measures the clock of compute units. Built with the rest: see microbench.cpp.
 
 #include "models/calibration/hip/clock.hpp"
 
@@ -9,7 +9,7 @@ namespace overlap::hip {
 namespace {
 
 __global__ void count(double* MHz) {
-    const auto tick = [] {  // the moment at which the slow clock moves
+    const auto tick = [] {  // waits for the next tick of the slow clock
         const long long last = nanoseconds();
         long long now = last;
         while (now == last) now = nanoseconds();

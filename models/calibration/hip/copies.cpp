@@ -16,7 +16,8 @@ __global__ void __launch_bounds__(copy_threads)
     copy_words(source, destination, count);
 }
 
-/// `width` threads a row; a block works on 512 / width rows at a time, eight such groups in flight.
+/// `width` threads copy a row. A thread block works on 512 / width rows at a time, with
+/// eight such groups in flight.
 __global__ void __launch_bounds__(threads)
     copy_rows(const char* source, char* destination, Rows from, Rows to, int width) {
     const std::size_t group = threads / width, stride = group * gridDim.x;

@@ -5,7 +5,7 @@
 
 namespace overlap::hip {
 
-/// Who moves the bytes: a DMA engine, or a kernel of so many blocks.
+/// Who moves the bytes: a DMA engine, or a kernel of `blocks` thread blocks.
 struct Agent {
     bool dma = true;
     int blocks = 0;
@@ -27,9 +27,9 @@ inline Rows contiguous(std::size_t bytes) {
     return {1, bytes, bytes};
 }
 
-/// Strided copies by DMA are hipMemcpy2DAsync. Which GPU's engine serves a copy is the driver's choice.
-/// Kernels move 16 bytes a load, eight loads in flight a thread, 512 threads a block: about what 16 blocks
-/// need to fill a link of 400 GB/s over 1.5 µs of latency.
+/// Strided DMA copies use hipMemcpy2DAsync. The driver chooses which GPU's engine serves a copy. Kernels move
+/// 16 bytes a load with eight loads in flight a thread and 512 threads a block, so that about 16 blocks fill
+/// a link of 400 GB/s at 1.5 µs of latency.
 Operation copy_operation(const Copy& copy, Agent agent);
 
 }  // namespace overlap::hip

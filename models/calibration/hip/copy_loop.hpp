@@ -8,8 +8,8 @@ namespace overlap::hip {
 
 inline constexpr int copy_threads = 512, copy_unroll = 8;
 
-/// A block's part of a contiguous copy: `copy_threads` threads, 16 bytes a load, eight loads in flight a
-/// thread.
+/// A thread block's part of a contiguous copy: `copy_threads` threads, 16 bytes a load, eight
+/// loads in flight a thread.
 __device__ inline void copy_words(const uint4* source, uint4* destination, std::size_t count) {
     const std::size_t stride = static_cast<std::size_t>(gridDim.x) * copy_threads;
     std::size_t i = static_cast<std::size_t>(blockIdx.x) * copy_threads + threadIdx.x;

@@ -1,5 +1,4 @@
-// Random inputs, poisoned outputs, and the check of what copies brought. Built with the rest: see
-// microbench.cpp.
+// Random inputs, poisoned outputs, and the check of copied data. Built with the rest: see microbench.cpp.
 
 #include "models/calibration/hip/data.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Device side of the matrix element types, and a counter for checks.
+// Device code for matrix element types, and a counter for checks.
 
 #include <cmath>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace overlap::hip {
 
-/// splitmix64: the same word for the same seed and place, on every machine.
+/// splitmix64: the same word for the same seed and position on every machine.
 __device__ inline std::uint64_t hashed(std::uint64_t seed, std::uint64_t place) {
     std::uint64_t x = seed + (place + 1) * 0x9e3779b97f4a7c15ULL;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -21,7 +21,7 @@ __device__ inline std::uint64_t hashed(std::uint64_t seed, std::uint64_t place) 
 __device__ inline float bf16_to_float(std::uint16_t bits) {
     return __uint_as_float(static_cast<unsigned>(bits) << 16);
 }
-__device__ inline std::uint16_t float_to_bf16(float value) {  // to nearest even; no NaN comes here
+__device__ inline std::uint16_t float_to_bf16(float value) {  // to nearest even; NaN does not occur
     const unsigned bits = __float_as_uint(value);
     return static_cast<std::uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
@@ -56,7 +56,7 @@ __device__ inline void store_element(void* memory, std::size_t place, DType type
         static_cast<std::uint16_t*>(memory)[place] = float_to_bf16(value);
 }
 
-/// Uniform in [-1, 1) before rounding: what `fill_elements` writes.
+/// Uniform in [-1, 1) before rounding, as `fill_elements` writes.
 __device__ inline float random_value(std::uint64_t seed, std::uint64_t place) {
     return static_cast<float>(hashed(seed, place) >> 40) / float(1 << 23) - 1.0f;
 }

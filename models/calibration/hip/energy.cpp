@@ -1,15 +1,15 @@
-// What does work cost in energy? GEMMs or copies without a pause, and the energy counters of all GPUs.
+// Measures the energy of work: GEMMs or copies without a pause, and the energy counters of all GPUs.
 //
-// work=idle    nothing, after half a second of GEMMs so that clocks are up
+// work=idle    nothing, after half a second of GEMMs that raise the clocks
 //      gemm    GEMM after GEMM on every GPU
 //      local   copies of `size` within every GPU
 //      peer    copies of `size` from every GPU r to r+1: transfer=pull by r+1, push by r
-// agent and blocks as in peer_copy. Groups of about 5 ms, the host one group ahead; the counters are read
-// when a group has ended, `warm_ms` after the start and again `duration_ms` later. pause_ms > 0: each group
-// alone, and so long nothing after it: bursts, whose power no limit holds down. Samples: time of one
-// operation, µs. More fields: seconds between the readings, busy_seconds of GPU 0 in between (without
-// pauses), operations of each GPU, energy_J by GPU, and power_W, clock_MHz, temperature_C of GPU 0 at the
-// second reading.
+// agent and blocks as in peer_copy. Work runs in groups of about 5 ms; the host enqueues one group ahead.
+// The counters are read at the end of a group, `warm_ms` after the start and again `duration_ms` later.
+// pause_ms > 0: a pause of that length after each group, which makes bursts that stay below the power limit.
+// Samples: time of one operation, µs. More fields: seconds between the readings; busy_seconds of GPU 0
+// between them (without pauses); operations of each GPU; energy_J by GPU; power_W, clock_MHz, temperature_C
+// of GPU 0 at the second reading.
 //
 // Build, from the top of the repository:
 //   nvcc -std=c++20 -O2 -arch=sm_90 -I. -x cu models/calibration/hip/*.cpp -lcublasLt -o microbench
@@ -32,7 +32,7 @@ using namespace std::chrono_literals;
 
 constexpr double group_us = 5000;
 
-/// What every GPU does again and again, each on its own stream.
+/// The operation that every GPU repeats, each on its own stream.
 class Work {
 public:
     Work(Machine& machine, const Case& c, int gpus) : machine_(machine), gpus_(gpus) {
@@ -52,7 +52,7 @@ public:
     }
 
     int operations_a_group() const { return count_; }
-    /// Returns when the group before this one has ended.
+    /// Enqueues a group and returns when the group before has ended.
     void group() {
         for (int gpu = 0; gpu < gpus_; ++gpu) {
             check(hipSetDevice(gpu));
@@ -62,7 +62,7 @@ public:
         if (groups_++ == 0) return;
         for (int gpu = 0; gpu < gpus_; ++gpu) check(hipEventSynchronize(machine_.event(gpu, groups_ % 2)));
     }
-    /// A group, and a pause when it has ended.
+    /// Runs a group and pauses after its end.
     void burst(std::chrono::milliseconds pause) {
         const auto record = [&](int gpu, std::size_t event) {
             check(hipEventRecord(machine_.event(gpu, event), machine_.stream(gpu, 0)));
@@ -79,7 +79,7 @@ public:
         busy_seconds_ += milliseconds * 1e-3;
         std::this_thread::sleep_for(pause);
     }
-    double busy_seconds() const { return busy_seconds_; }  ///< of bursts
+    double busy_seconds() const { return busy_seconds_; }  ///< in bursts
     void expect() const {
         for (const Copied& copied : copied_) {
             check(hipSetDevice(copied.gpu));
@@ -128,7 +128,7 @@ private:
             copies.push_back({source, from, rows, destination, to, rows});
             copied_.push_back({to, destination, size, seed});
         }
-        // A stream of GPU g carries what g sends, or what it receives.
+        // The stream of GPU g carries what g sends (push) or receives (pull).
         const int first = to_peer && c.word("transfer") == "pull" ? gpus_ - 1 : 0;
         for (int gpu = 0; gpu < gpus_; ++gpu)
             operations_.push_back(copy_operation(copies[(gpu + first) % gpus_], agent));
@@ -144,7 +144,7 @@ private:
     std::vector<Copied> copied_;
 };
 
-/// The counters of all GPUs, as near to each other as calls allow.
+/// The counters of all GPUs, read as close together as calls allow.
 struct Counters {
     Clock::time_point time;
     std::vector<double> energy_J;

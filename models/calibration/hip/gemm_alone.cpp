@@ -1,11 +1,11 @@
-// How long does a library GEMM take alone?
+// Measures the time of a library GEMM alone.
 //
-// Samples: from the end of the one before (or the release) to its own end, by events, µs; runs released
-// together fill about a millisecond, and before each release the GPU rests until it runs at its peak clock: a
-// GEMM in a short step, not in a long run (that is `sustained`). A and C come from other memory each time; B
-// is the same, as for the parts of one operator, unless weights=cold. More fields: chain_us, time a GEMM of
-// runs with no event between; clock_MHz just after the runs; algorithm, as the library names it. Before: one
-// run into poisoned memory, its entries compared with a plain kernel's.
+// Samples: from the end of the previous run (or the release) to the run's own end, by events, µs. Runs that
+// are released together fill about a millisecond. Before each release the GPU rests until it runs at its peak
+// clock, so this is a GEMM in a short step (for long runs see `sustained`). A and C come from other memory in
+// each run; B is the same, as for the parts of one operator, unless weights=cold. More fields: chain_us, time
+// a GEMM in a chain of runs without events; clock_MHz just after the runs; algorithm, as the library names
+// it. Before the samples one run into poisoned memory is compared with a plain kernel.
 //
 // Build, from the top of the repository:
 //   nvcc -std=c++20 -O2 -arch=sm_90 -I. -x cu models/calibration/hip/*.cpp -lcublasLt -o microbench
@@ -47,7 +47,7 @@ Result run(Machine& machine, const Case& c) {
     std::vector<double> clocks;
     while (static_cast<std::int64_t>(result.samples.size()) < c.count("n_samples")) {
         const LaneTimes times = release(per_release + (per_release > 1), true);
-        // The first of several also waits for the machinery that the gate has let go.
+        // The first run of several also contains the start after the gate.
         for (std::size_t i = per_release > 1; i + 1 < times.ends.size(); ++i)
             result.samples.push_back(times.duration(i));
         clocks.emplace_back();

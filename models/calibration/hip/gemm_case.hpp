@@ -5,7 +5,7 @@
 
 namespace overlap::hip {
 
-/// The keys m, n, k, dtype, beta, units that every question about GEMMs has.
+/// The keys m, n, k, dtype, beta, units, which all questions about GEMMs share.
 inline std::vector<Key> gemm_keys(std::vector<Key> more) {
     std::vector<Key> keys = {{"m"},
                              {"n"},

@@ -21,7 +21,7 @@ cudaDataType_t library_type(DType type) {
     return type == DType::fp8 ? CUDA_R_8F_E4M3 : type == DType::fp16 ? CUDA_R_16F : CUDA_R_16BF;
 }
 
-/// One a GPU, kept: making one takes a millisecond.
+/// One handle for each GPU, cached: creating one takes a millisecond.
 cublasLtHandle_t handle_of_current_gpu() {
     static std::map<int, cublasLtHandle_t> handles;
     int gpu = 0;

@@ -10,7 +10,7 @@
 namespace overlap::hip {
 namespace {
 
-constexpr int sampled = 256;  // entries of C that are computed again, each by one block
+constexpr int sampled = 256;  // entries of C that are computed again, one thread block for each
 constexpr float start_of_c = 0.5f;
 
 __global__ void fill_constant(void* c, std::size_t count, DType type, float value) {
@@ -35,8 +35,8 @@ __global__ void compare_entries(const void* a, const void* b, const void* c, Gem
     for (const float part : partial) expected += part;
     const DType type = shape.dtype == DType::fp8 ? DType::bf16 : shape.dtype;
     const float found = load_element(c, place, type);
-    // Rounding of the result (2^-8) and of sums over k in another order; products have a standard deviation
-    // of 1/3.
+    // Tolerance: rounding of the result (2^-8), and sums over k in another order; a product has a
+    // standard deviation of 1/3.
     size = fabsf(expected) * 0.008f + 0.002f * sqrtf(static_cast<float>(shape.k)) / 3;
     if (!(fabsf(found - expected) <= size)) atomicAdd(wrong, 1ULL);
 }
@@ -48,7 +48,7 @@ __global__ void count_not_written(const void* c, std::size_t count, DType type, 
     if (mine) atomicAdd(wrong, mine);
 }
 
-/// Sets enough to push one another out of a last-level cache of up to 256 MiB.
+/// Enough sets to evict one another from a last-level cache of up to 256 MiB.
 std::int64_t sets_of(std::int64_t bytes) {
     return std::clamp<std::int64_t>((std::int64_t{320} << 20) / bytes, 1, 64);
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// HIP, and the same HIP source on NVIDIA: the names used here, mapped one to one onto CUDA when nvcc
-// compiles. Our own because Debian's HIP 5.2 headers for NVIDIA do not compile with CUDA 13.
+// HIP on both platforms: when nvcc compiles, the HIP names used here map one to one onto CUDA. We have our
+// own map because Debian's HIP 5.2 headers for NVIDIA do not compile with CUDA 13.
 
 #include <source_location>
 #include <stdexcept>
@@ -64,7 +64,7 @@
 
 namespace overlap::hip {
 
-/// A call of the runtime or of a GPU library failed: ours (exit 1), not the user's.
+/// A failed call of the runtime or of a GPU library: a fault of the program (exit 1), not of the user.
 struct GpuError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -75,7 +75,7 @@ inline void check(hipError_t status, std::source_location where = std::source_lo
                        hipGetErrorString(status));
 }
 
-/// After every kernel launch.
+/// Call it after every kernel launch.
 inline void check_launch(std::source_location where = std::source_location::current()) {
     check(hipGetLastError(), where);
 }
@@ -83,7 +83,7 @@ inline void check_launch(std::source_location where = std::source_location::curr
 #if defined(__CUDACC__)
 inline constexpr bool on_nvidia = true;
 
-/// Loads and stores that other GPUs and the host take part in.
+/// Loads and stores of flags that other GPUs and the host also access.
 __device__ inline int load_system(const int* flag) {
     int value;
     asm volatile("ld.acquire.sys.global.s32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
@@ -92,23 +92,23 @@ __device__ inline int load_system(const int* flag) {
 __device__ inline void store_system(int* flag, int value) {
     asm volatile("st.release.sys.global.s32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
 }
-/// A clock that runs at the same rate whatever the core clock does.
+/// A clock whose rate does not depend on the core clock.
 __device__ inline long long nanoseconds() {
     long long now;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
     return now;
 }
-/// The streaming multiprocessor, or compute unit, that the caller runs on.
+/// The SM or compute unit that the caller runs on.
 __device__ inline unsigned compute_unit() {
     unsigned unit;
     asm volatile("mov.u32 %0, %%smid;" : "=r"(unit));
     return unit;
 }
-/// Device memory in which a kernel of another GPU may set a flag while a kernel here polls it.
+/// Device memory in which a kernel of another GPU may set a flag while a kernel on this GPU polls it.
 inline hipError_t malloc_flag(void** memory, std::size_t bytes) {
     return hipMalloc(memory, bytes);
 }
-/// Shared memory that keeps a second block off the compute unit.
+/// Shared memory that keeps a second thread block off the compute unit.
 inline constexpr int whole_unit_shared_bytes = 160 * 1024;
 template <class Kernel>
 void allow_shared(Kernel kernel, int bytes) {
@@ -126,7 +126,7 @@ __device__ inline void store_system(int* flag, int value) {
 __device__ inline long long nanoseconds() {
     return static_cast<long long>(__builtin_amdgcn_s_memrealtime()) * 10;  // 100 MHz on gfx90a and gfx942
 }
-/// Of the accelerator complex die (XCD): those of different dies have the same numbers.
+/// Number within the accelerator complex die (XCD): units of different dies have the same numbers.
 __device__ inline unsigned compute_unit() {
     return __smid();
 }

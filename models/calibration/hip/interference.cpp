@@ -1,20 +1,20 @@
-// How much do a GPU's work and copies slow each other when both run all the time?
+// Measures how much a GPU's work and copies slow each other when both run all the time.
 //
 // Work on GPU 0, or with everywhere=1 on each of the peers + 1 GPUs: GEMM after GEMM (work=gemm), or kernel
-// copies of 256 MiB within the GPU by one block a compute unit (work=local_copy; m, n, k do not matter).
-// Beside it: streams of copies of `size` (beside.hpp), for about as long. Both for window_us or eight GEMMs,
-// the longer, from a GPU at its peak clock (clock.hpp). first=copy or gemm starts that one 100 µs before the
-// other. What follows is about GPU 0:
+// copies of 256 MiB within the GPU with one thread block a compute unit (work=local_copy; m, n, k do not
+// matter). Beside it: streams of copies of `size` (beside.hpp) for about as long. Both run for window_us or
+// eight GEMMs, whichever is longer, from a GPU at its peak clock (clock.hpp). first=copy or gemm starts that
+// side 100 µs before the other. The fields describe GPU 0.
 //
-// Of each repeat, the window in which both sides were busy counts, and in it whole operations alone:
-//   samples            mean time of a GEMM (or local copy) beside, one a repeat, µs
-//   deciles_us         least, 1st to 9th decile, and largest of all of them
-//   alone_us           median of the same lane without copies, measured by turns
-//   copy_us            mean interval between ends of copies of one stream beside; copy_deciles_us;
+// Of each repeat, only whole operations in the window in which both sides are busy count:
+//   samples            mean time of a GEMM (or local copy) beside copies, one a repeat, µs
+//   deciles_us         smallest, 1st to 9th decile, and largest of all of them
+//   alone_us           median of the same lane without copies, measured alternately
+//   copy_us            mean interval between ends of copies of one stream beside work; copy_deciles_us;
 //                      copy_alone_us: the same without work
 //   copy_spread_us     standard deviation of copy_us over repeats
-//   copies_in_window   copies that ended while the work ran, of copies_sent; 0: they starved until then
-//   work_total_us, copies_total_us, both_total_us   medians from release to last end: alone, and both
+//   copies_in_window   copies that ended while the work ran, of copies_sent; 0: they starved
+//   work_total_us, copies_total_us, both_total_us   medians from release to last end: each alone, and both
 // Copies' destinations are poisoned before and compared after.
 //
 // Build, from the top of the repository:
@@ -34,10 +34,10 @@ namespace overlap::hip {
 namespace {
 
 constexpr std::size_t local_bytes = std::size_t{256} << 20;
-constexpr int most_operations = 150;  // a lane; the launch queue must not fill up behind the gate
+constexpr int most_operations = 150;  // per lane; the launch queue must not fill up behind the gate
 constexpr double head_start_us = 100;
 
-/// The work on GPU 0, one run of it at a time.
+/// Launches the work on GPU 0, one run at a time.
 class Work {
 public:
     Work(Machine& machine, const Case& c, int gpu) : gpu_(gpu) {
@@ -81,7 +81,7 @@ int operations_for(double window, double each) {
     return std::clamp(static_cast<int>(std::ceil(window / each)), 3, most_operations);
 }
 
-/// Durations of operations that began and ended in the window and were not the first of their lane.
+/// Durations of operations that lie within the window, without the first of the lane.
 void whole_ones(const LaneTimes& lane, double from, double to, std::vector<double>& durations) {
     for (std::size_t i = 1; i < lane.ends.size(); ++i)
         if (lane.ends[i - 1] >= from && lane.ends[i] <= to) durations.push_back(lane.duration(i));
@@ -111,14 +111,14 @@ std::vector<double> deciles(std::vector<double> values) {
     return at;
 }
 
-/// Means of what a repeat adds to `all`, if it adds anything.
+/// Adds a repeat's durations to `all`, and their mean to `means` if there are any.
 void add_repeat(const std::vector<double>& repeat, std::vector<double>& all, std::vector<double>& means) {
     if (repeat.empty()) return;
     all.insert(all.end(), repeat.begin(), repeat.end());
     means.push_back(mean(repeat));
 }
 
-/// `streams` lanes of copies follow the work of GPU 0.
+/// Lanes of `times`: the work of GPU 0 first, then `streams` lanes of copies.
 void add_beside(const std::vector<LaneTimes>& times, std::size_t streams, Collected& all) {
     const LaneTimes& work = times[0];
     double from = work.start, to = work.end();
@@ -141,7 +141,7 @@ void add_beside(const std::vector<LaneTimes>& times, std::size_t streams, Collec
     all.both_total.push_back(makespan(times));
 }
 
-/// The first `lanes` are GPU 0's.
+/// The first `lanes` lanes are GPU 0's.
 void add_alone(const std::vector<LaneTimes>& times, std::size_t lanes, std::vector<double>& durations,
                std::vector<double>& totals) {
     for (std::size_t i = 0; i < lanes; ++i) whole_ones(times[i], times[i].start, times[i].end(), durations);

@@ -26,7 +26,7 @@ std::string quoted(std::string_view text) {
 std::string written(double number) {
     if (!std::isfinite(number)) return "null";
     char text[32];
-    std::snprintf(text, sizeof text, "%.6g", number);  // clocks of the GPUs give no more
+    std::snprintf(text, sizeof text, "%.6g", number);  // more digits than the GPU clocks resolve
     return text;
 }
 

@@ -18,7 +18,7 @@ public:
     JsonLine& add(std::string_view key, const std::vector<double>& numbers);
     JsonLine& add(std::string_view key, const std::vector<std::string>& texts);
     JsonLine& add(std::string_view key, const std::vector<std::vector<double>>& rows);
-    /// A value that is JSON already.
+    /// Adds a value that is already JSON.
     JsonLine& add_json(std::string_view key, std::string_view json);
     JsonLine& append(const JsonLine& more);
     std::string text() const { return "{" + members_ + "}"; }

@@ -9,8 +9,8 @@
 namespace overlap::hip {
 namespace {
 
-/// Delays are part of the gate: a kernel launched later might find no room beside a GEMM and delay for too
-/// long.
+/// The gate includes the delay: a delay kernel launched later might find no free unit beside a
+/// GEMM and delay too long.
 __global__ void spin_until(const int* word, int round, long long delay) {
     while (load_system(word) < round) {
     }
@@ -30,7 +30,7 @@ struct Marked {
     const Lane* lane;
     hipStream_t stream;
     hipEvent_t start;
-    std::vector<hipEvent_t> ends;  ///< one an operation, or the last only
+    std::vector<hipEvent_t> ends;  ///< one for each operation, or only the last
 
     void begin() const {
         check(hipSetDevice(lane->gpu));
@@ -119,7 +119,8 @@ std::vector<LaneTimes> run_lanes(Machine& machine, const std::vector<Lane>& lane
     gate().open();
     machine.synchronize();
 
-    // Times on one GPU are all taken from one event there, then shifted to the first lane that was let go.
+    // Times on one GPU are relative to one event on that GPU, then shifted to the first lane that was
+    // released.
     std::map<int, hipEvent_t> origin;
     std::map<int, double> release;
     std::vector<LaneTimes> times(lanes.size());

@@ -9,42 +9,41 @@ namespace overlap::hip {
 
 using Operation = std::function<void(hipStream_t)>;
 
-/// What one stream of one GPU does, in order, from the moment that all GPUs are released.
+/// The operations of one stream of one GPU, in order, from the common release of all GPUs.
 struct Lane {
     int gpu = 0;
     std::vector<Operation> operations;
     bool high_priority = false;
-    bool mark_each = true;  ///< an event after every operation; else after the last only
-    double delay_us = 0;    ///< starts so long after the release
+    bool mark_each = true;  ///< an event after every operation; else only after the last
+    double delay_us = 0;    ///< start after the release
 };
 
 struct LaneTimes {
     double start = 0;          ///< µs from the release of the lane's GPU
     std::vector<double> ends;  ///< of each operation, or of the last
     double end() const { return ends.back(); }
-    /// From the end of the one before (the start of the lane for the first) to its own end.
+    /// From the end of the previous operation (for the first: the start of the lane) to its own end.
     double duration(std::size_t operation) const;
 };
 
-/// In which order the host enqueues: lane after lane; one operation of every lane by turns; or each GPU's
-/// lanes by a host thread of its own, lane after lane, all threads at once. DMA engines may serve commands in
-/// that order.
+/// Order in which the host enqueues: lane after lane; one operation of every lane in turn; or one host thread
+/// for each GPU, all at once, each lane after lane. DMA engines may serve commands in that order.
 enum class Enqueue { lanes, steps, threads };
 
-/// Enqueues every lane behind a kernel that spins on a word in pinned host memory, then sets that word: host
-/// launch time is kept out, and all GPUs start together. The release of a GPU is when the first of its lanes
-/// is let go. At most a few hundred operations a lane: a full launch queue would wait for the gate for ever.
+/// Enqueues every lane behind a kernel that spins on a word in pinned host memory, then sets that word. This
+/// keeps host launch time out and starts all GPUs together. The release of a GPU is the start of its first
+/// lane. At most a few hundred operations a lane: a full launch queue would wait for the gate for ever.
 std::vector<LaneTimes> run_lanes(Machine& machine, const std::vector<Lane>& lanes,
                                  Enqueue order = Enqueue::lanes);
 
 /// The longest of the GPUs' times from release to last end, µs.
 double makespan(const std::vector<LaneTimes>& times);
 
-/// Holds streams for operations that lanes can't express; `open` releases them.
+/// Holds streams for operations that lanes can't express; `open` releases the streams.
 class Gate {
 public:
     Gate();
-    /// On the current GPU; the stream goes on `delay_us` after `open`.
+    /// Holds a stream of the current GPU; it continues `delay_us` after `open`.
     void hold(hipStream_t stream, double delay_us = 0);
     void open();
 

@@ -1,9 +1,9 @@
-// When does a copy that becomes ready in the middle of a GEMM get in?
+// Measures when a copy starts that becomes ready in the middle of a GEMM.
 //
-// GEMM after GEMM on one stream of GPU 0; after wait_us a single copy of `size` (beside.hpp) on another.
-// Samples: from the end of the wait to the copy's end, µs, so: time until it starts, and the copy.
-// More fields: alone_us, the same without the GEMMs; gemm_alone_us. Half the samples wait half a GEMM longer:
-// the copy becomes ready at another point of a GEMM.
+// GEMM after GEMM on one stream of GPU 0; after wait_us a single copy of `size` (beside.hpp) on another
+// stream. Samples: from the end of the wait to the copy's end, µs; this includes the time until the copy
+// starts. More fields: alone_us, the same without the GEMMs; gemm_alone_us. Half the samples wait half a GEMM
+// longer, so that the copy becomes ready at another point of a GEMM.
 //
 // Build, from the top of the repository:
 //   nvcc -std=c++20 -O2 -arch=sm_90 -I. -x cu models/calibration/hip/*.cpp -lcublasLt -o microbench

@@ -1,15 +1,15 @@
-// What do launches, dependencies, flags and DMA commands cost?
+// Measures the cost of launches, dependencies, flags and DMA commands.
 //
-// Per step of a chain of `count` steps, released by the gate unless said otherwise; µs:
+// Time per step of a chain of `count` steps, released by the gate unless stated otherwise; µs:
 //   events            event after event on one stream
 //   kernels           empty kernel after empty kernel on one stream
-//   kernels_marked    the same with an event after each
-//   stream_hop        empty kernels on two streams of a GPU by turns, each waiting for the other's event
+//   kernels_marked    the same with an event after each kernel
+//   stream_hop        empty kernels alternate between two streams of a GPU; each waits for the other's event
 //   gpu_hop           the same on GPU 0 and 1
 //   dma               DMA pulls of 4 KiB from GPU 1, one after the other on one stream
-//   dma_kernel_hop    DMA pull of 4 KiB and empty kernel by turns on two streams: a step is both
+//   dma_kernel_hop    DMA pull of 4 KiB and empty kernel alternate between two streams: a step is both
 //   kernel_dma_stream the same on one stream: a step is both
-//   flag_hop          kernels on GPU 0 and 1 by turns set a word in the other's memory, poll their own
+//   flag_hop          kernels on GPU 0 and 1 in turn set a flag in the other's memory and poll their own
 //   host_launch       host time of a kernel launch call, not gated
 //   host_dma          host time of a hipMemcpyPeerAsync call of 4 KiB, not gated
 //
@@ -56,7 +56,7 @@ double chain(Machine& machine, const std::vector<Operation>& step, int count, bo
     return (times.end() - times.start) / count;
 }
 
-/// `first` on stream 0 of GPU 0, `second` on another stream, of GPU `second_gpu`, by turns.
+/// Alternates `first` on stream 0 of GPU 0 with `second` on another stream, of GPU `second_gpu`.
 double hops(Machine& machine, const Operation& first, const Operation& second, int second_gpu, int count) {
     const int gpus[] = {0, second_gpu};
     const hipStream_t streams[] = {machine.stream(0, 0), machine.stream(second_gpu, 1)};

@@ -1,7 +1,8 @@
-// How long do copies within one GPU take: whole, packing strided rows, scattering packed rows?
+// Measures copies within one GPU: contiguous, packing strided rows, scattering packed rows.
 //
-// operation=copy: contiguous; pack: rows of `row` bytes, `pitch` apart, into packed rows; scatter: the
-// reverse. Samples: from release to end, µs. Destination poisoned before, every word compared after.
+// operation=copy: contiguous; pack: rows of `row` bytes, `pitch` apart, into packed rows;
+// scatter: the reverse. Samples: from release to end, µs. The destination is poisoned before, and
+// every word is compared after.
 //
 // Build, from the top of the repository:
 //   nvcc -std=c++20 -O2 -arch=sm_90 -I. -x cu models/calibration/hip/*.cpp -lcublasLt -o microbench

@@ -23,7 +23,7 @@ Machine::Machine(std::size_t arena_bytes) : arena_bytes_(arena_bytes) {
     if (status != hipSuccess) throw NoGpu(std::string("no GPU: ") + hipGetErrorString(status));
     if (count == 0) throw NoGpu("no GPU: the driver lists none");
     devices_.resize(count);
-    // Peers first: memory allocated afterwards is mapped for them at once.
+    // Peers first: memory allocated later is then mapped for them at once.
     for (int gpu = 0; gpu < count; ++gpu) {
         check(hipSetDevice(gpu));
         for (int peer = 0; peer < count; ++peer) {

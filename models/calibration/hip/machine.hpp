@@ -8,29 +8,29 @@
 
 namespace overlap::hip {
 
-/// No GPU, or fewer than asked for: the user's matter, exit 2.
+/// No GPU, or fewer than the case needs: the user's matter, exit 2.
 struct NoGpu : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// The GPUs, each with one block of memory that cases take from, streams and events. Allocating memory and
-/// creating streams stop the device for up to milliseconds, so it is done once.
+/// The GPUs, each with streams, events and one block of memory that cases take from. Allocating memory and
+/// creating streams stop the device for up to milliseconds, so both are done once.
 class Machine {
 public:
-    /// Throws NoGpu where there is none.
+    /// Throws NoGpu if there is no GPU.
     explicit Machine(std::size_t arena_bytes);
 
     int gpus() const { return static_cast<int>(devices_.size()); }
     int compute_units(int gpu) const { return devices_[gpu].compute_units; }
-    bool peers() const { return peers_; }  ///< every GPU reaches every other one's memory
+    bool peers() const { return peers_; }  ///< every GPU can access every other GPU's memory
 
-    /// Memory until the next `reset`, aligned to 4 KiB, contents left over from earlier cases.
+    /// Memory until the next `reset`, aligned to 4 KiB, with contents of earlier cases.
     void* take(int gpu, std::size_t bytes);
     void reset();
 
     hipStream_t stream(int gpu, int index, bool high_priority = false);
     hipEvent_t event(int gpu, std::size_t index);
-    /// An event that only orders streams, without a time.
+    /// An event that only orders streams and records no time.
     hipEvent_t mark(int gpu, std::size_t index);
     /// Zeroed words that a kernel of another GPU may set.
     int* flags(int gpu);

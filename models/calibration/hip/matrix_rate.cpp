@@ -1,9 +1,9 @@
-// How fast are the matrix units alone, on so many compute units? MFMA on AMD, mma.sync on NVIDIA (Hopper's
-// wgmma, which libraries use, is about half as fast again).
+// Measures the matrix units alone on a given number of compute units: MFMA on AMD, mma.sync on NVIDIA
+// (Hopper's wgmma, which libraries use, is about half as fast again).
 //
-// One block of 256 threads a compute unit multiplies bf16 registers, `loops` times eight independent products
-// a wave. Samples: from release to end, µs. More fields: flop, what that took. The operands are ones, so
-// every sum is known and checked.
+// One thread block of 256 threads a compute unit multiplies bf16 registers: `loops` times eight independent
+// products a wave. Samples: from release to end, µs. More fields: flop, the work in that time. All operands
+// are ones, so every sum is known and checked.
 //
 // Build, from the top of the repository:
 //   nvcc -std=c++20 -O2 -arch=sm_90 -I. -x cu models/calibration/hip/*.cpp -lcublasLt -o microbench
@@ -82,7 +82,7 @@ Result run(Machine& machine, const Case& c) {
     for (std::int64_t sample = 0; sample < c.count("n_samples"); ++sample)
         result.samples.push_back(makespan(run_lanes(machine, lanes)));
     const DeviceCounter wrong;
-    // Whole numbers below 2^24: exact whatever the order.
+    // Whole numbers below 2^24: exact in any order.
     check_sums<<<blocks, threads>>>(sums, blocks * threads, static_cast<float>(chains) * values * k * loops,
                                     wrong.word);
     check_launch();

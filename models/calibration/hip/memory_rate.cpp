@@ -1,11 +1,11 @@
-// How fast do so many compute units read, write and combine local memory?
+// Measures how fast a given number of compute units read, write and combine local memory.
 //
-// One block of 1024 threads a compute unit: its shared memory keeps a second block off. `size` is that of one
-// array.
+// One thread block of 1024 threads a compute unit; its shared memory keeps a second block
+// off. `size`: of one array.
 //   read     1 array read           write    1 array written
 //   triad    a = b + s·c: 2 read, 1 written, fp32
 //   reduce   sum of `parts` bf16 arrays into one, added in fp32: parts read, 1 written
-// Samples: from release to end, µs. Results are checked: sums against a second, plain pass.
+// Samples: from release to end, µs. Results are checked; sums are compared with a second, plain pass.
 //
 // Build, from the top of the repository:
 //   nvcc -std=c++20 -O2 -arch=sm_90 -I. -x cu models/calibration/hip/*.cpp -lcublasLt -o microbench
@@ -25,7 +25,7 @@ struct Parts {
     int count;
 };
 
-/// Calls `body(i)` for every i below count, `unroll` independent ones at a time.
+/// Calls `body(i)` for every i below count, with `unroll` independent calls at a time.
 template <class Body>
 __device__ void each(std::size_t count, Body body) {
     const std::size_t stride = static_cast<std::size_t>(gridDim.x) * threads;
@@ -71,14 +71,14 @@ __global__ void __launch_bounds__(threads)
     each(count, [&](std::size_t i) {
         float sum[8] = {};
         for (int part = 0; part < parts.count; ++part) {
-            const uint4 v = __ldg(parts.array[part] + i);  // nothing here writes it: loads may run ahead
+            const uint4 v = __ldg(parts.array[part] + i);  // read-only here, so loads may run ahead
             add_pair(sum, v.x), add_pair(sum + 2, v.y), add_pair(sum + 4, v.z), add_pair(sum + 6, v.w);
         }
         result[i] = {rounded_pair(sum), rounded_pair(sum + 2), rounded_pair(sum + 4), rounded_pair(sum + 6)};
     });
 }
 
-/// One element a thread, the plainest way to the same digits.
+/// One element a thread: a plain kernel that gives the same digits.
 __global__ void check_sum(Parts parts, const std::uint16_t* result, std::size_t count,
                           unsigned long long* wrong) {
     const std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -102,7 +102,7 @@ __global__ void check_written(const uint4* a, std::size_t count, unsigned long l
     if (i < count && (a[i].x != static_cast<unsigned>(i) || a[i].w != 3)) atomicAdd(wrong, 1ULL);
 }
 
-/// The exclusive or of all words, by one thread a vector.
+/// XOR of all words; one thread for each vector.
 __global__ void check_read(const uint4* a, std::size_t count, unsigned* found) {
     const std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i < count) atomicXor(found, a[i].x ^ a[i].y ^ a[i].z ^ a[i].w);
@@ -188,7 +188,7 @@ Result run(Machine& machine, const Case& c) {
     Result result;
     for (std::int64_t sample = 0; sample < c.count("n_samples"); ++sample) {
         poison(arrays.result, size);
-        check(hipMemset(arrays.found, 0, 4));  // two runs would cancel each other's exclusive or
+        check(hipMemset(arrays.found, 0, 4));  // two runs would cancel each other's XOR
         check(hipMemset(arrays.expected, 0, 4));
         check(hipDeviceSynchronize());
         result.samples.push_back(once());

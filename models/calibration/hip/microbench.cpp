@@ -1,13 +1,13 @@
-// Runs a list of cases on the GPUs of this machine and writes JSON Lines: facts of the machine, then a line a
-// case (README.md says what is in them).
+// Runs a list of cases on the GPUs of this machine and writes JSON Lines: facts of the machine, then one line
+// for each case (README.md describes the fields).
 //
 // Usage: microbench CASES [--out FILE] [--passes N] [--arena-GiB N] [--only KIND]
 //   --out FILE      instead of standard output; FILE.part until all is done
-//   --passes N      the list N times over, to see noise (1)
+//   --passes N      run the list N times, which shows the noise (1)
 //   --arena-GiB N   memory a GPU for the cases (24)
 //   --only KIND     only cases of that kind
-// Exit: 0 done, 1 ours (a GPU call failed or a result is wrong: that case has an `error`), 2 yours (no GPU,
-// bad list, bad argument).
+// Exit code: 0 done; 1 fault of the program (a GPU call failed or a result is wrong: that case has an
+// `error`); 2 fault of the user (no GPU, bad list, bad argument).
 //
 // Build, from the top of the repository:
 //   nvcc -std=c++20 -O2 -arch=sm_90 -I. -x cu models/calibration/hip/*.cpp -lcublasLt -o microbench
@@ -94,7 +94,7 @@ std::string answer(Machine& machine, int pass, const Case& c, int& failed) {
         std::cerr << "microbench: " << c.text() << ": " << error.what() << std::endl;
         line.add("error", error.what());
         ++failed;
-        machine.synchronize();  // throws where the GPU itself is lost: then there is no point in going on
+        machine.synchronize();  // throws if the GPU itself is lost, which ends the program
     }
     return line.text();
 }

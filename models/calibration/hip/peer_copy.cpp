@@ -1,8 +1,8 @@
-// How long do copies between GPUs take, alone and against each other?
+// Measures copies between GPUs, alone and against each other.
 //
-// transfer=pull: on a stream of the receiver; push: of the sender. A kernel runs there; which GPU's DMA
-// engine works is the driver's choice (CUDA 13: the sender's, either way). Below, GPU r has the stream and q
-// is its peer.
+// transfer=pull: on a stream of the receiver; push: on a stream of the sender. A kernel copy runs there; for
+// DMA the driver chooses the GPU whose engine works (CUDA 13: always the sender's). Below, GPU r has the
+// stream and q is its peer.
 //   pair          0 with 1
 //   both_ways     0 with 1 and 1 with 0
 //   one_with_all  0 with every peer, each on a stream of its own
@@ -10,17 +10,17 @@
 //   ring          every r with r+1
 //   all_at_once   every r with every q, each on a stream of its own, enqueued in the order r+1, r+2, …
 //   rotation      every r with r+1, then r+2, …, one after the other on one stream
-// size is that of one copy; chunks copies follow each other on a stream for each peer. row > 0: strided, rows
-// of that many bytes from a source with `pitch` bytes a row into packed rows (to=packed) or into the same
-// pitch (to=strided).
+// `size`: of one copy; each peer's stream has `chunks` copies one after the other. row > 0: strided,
+// rows of that many bytes from a source with `pitch` bytes a row into packed rows (to=packed) or into
+// the same pitch (to=strided).
 //
-// call=peer: hipMemcpyPeerAsync; memcpy: hipMemcpyAsync, of the same addresses. enqueue: lanes.hpp.
-// gemms > 0: every GPU also runs so many GEMMs 4096x2560x8192 bf16 on a stream of its own, released with the
-// copies; the times are those of the copies.
+// call=peer: hipMemcpyPeerAsync; memcpy: hipMemcpyAsync with the same addresses. enqueue: see lanes.hpp.
+// gemms > 0: every GPU also runs that many GEMMs 4096x2560x8192 bf16 on a stream of its own, released with
+// the copies; the times are those of the copies.
 //
-// Samples: from the release of a GPU to its last copy's end, the longest over the GPUs, µs.
-// With detail=1 also lanes ([r, q, …] a stream) and ends_us (a row a sample: the end of every copy, lane
-// after lane). Before: destinations poisoned; after: every word compared.
+// Samples: from the release of a GPU to the end of its last copy, largest over the GPUs, µs. detail=1 adds
+// lanes ([r, q, …] for each stream) and ends_us (for each sample the end of every copy, lane after lane).
+// Destinations are poisoned before, and every word is compared after.
 //
 // Build, from the top of the repository:
 //   nvcc -std=c++20 -O2 -arch=sm_90 -I. -x cu models/calibration/hip/*.cpp -lcublasLt -o microbench
@@ -33,7 +33,7 @@
 namespace overlap::hip {
 namespace {
 
-/// A stream of one GPU and the peers that it serves in order.
+/// A stream of one GPU and the peers that it serves, in order.
 struct Queue {
     int gpu;
     std::vector<int> peers;
@@ -66,7 +66,7 @@ std::uint64_t seed_of(int gpu) {
     return 1000 + gpu;
 }
 
-/// A source on every GPU and, on every GPU, a destination for each peer's bytes.
+/// On every GPU one source, and one destination for each peer's bytes.
 class Buffers {
 public:
     Buffers(Machine& machine, const Case& c, int gpus) : gpus_(gpus) {
@@ -114,7 +114,7 @@ private:
     std::vector<char*> sources_, destinations_;
 };
 
-/// A lane of GEMMs on every GPU.
+/// Adds a lane of GEMMs on every GPU.
 class Gemms {
 public:
     Gemms(Machine& machine, int gpus) {

@@ -1,4 +1,4 @@
-// Facts of the machine, a watch, and what is around `main`. Built with the rest: see microbench.cpp.
+// Facts of the machine, a watchdog, and the code around `main`. Built with the rest: see microbench.cpp.
 
 #include "models/calibration/hip/program.hpp"
 
@@ -118,9 +118,9 @@ Watch::~Watch() {
 
 int run_program(const std::string& name, int count, char** values,
                 const std::function<int(const std::vector<std::string>&, const std::string&)>& run) {
-    // CUDA loads kernels when they are first launched, which waits for the GPU: for ever, behind a closed
-    // gate. And streams must not share a hardware queue, or one would wait for another's gate. Both before
-    // the first CUDA call.
+    // Set both before the first CUDA call. CUDA loads a kernel at its first launch and then waits for
+    // the GPU: behind a closed gate, for ever. Streams must not share a hardware queue, or one would
+    // wait for another's gate.
     setenv("CUDA_MODULE_LOADING", "EAGER", 1);
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
     std::string command;

@@ -1,18 +1,17 @@
-// Which compute units does a kernel get beside GEMMs, when, and what do the GEMMs lose?
+// Measures which compute units a kernel gets beside GEMMs, and when, and how much the GEMMs lose.
 //
-// GEMM after GEMM on one stream of GPU 0, `wait_us` after the release; beside it, `late_us` after the
-// release, `count` kernels one after the other, whose blocks note when they began and ended and on which
-// unit:
-//   beside=hold        blocks that keep a compute unit each for hold_us, and do nothing
-//   beside=local_cu    copies of `size` within the GPU, as beside.hpp's
+// GEMM after GEMM on one stream of GPU 0, `wait_us` after the release. Beside them, `late_us` after the
+// release, `count` kernels one after the other, whose thread blocks record begin, end and compute unit:
+//   beside=hold        blocks that hold one compute unit each for hold_us and do nothing
+//   beside=local_cu    copies of `size` within the GPU, as in beside.hpp
 //   beside=cu_in       copies of `size` that read GPU 1's memory
 //   beside=cu_push     copies of `size` that write GPU 1's memory
 // Samples: time of the first GEMM, µs. More fields:
-//   gemm_alone_us      the same without kernels beside
+//   gemm_alone_us      the same without other kernels
 //   gemm_ends_us       [sample][GEMM], µs from the start of the first GEMM, by events
 //   begins_us, ends_us [sample × kernel][block], µs from the same time, in the order of the blocks
 //   ran_on             [sample × kernel][block], the compute unit
-// A kernel of one thread before the first GEMM notes the time that all are counted from.
+// A kernel of one thread before the first GEMM records the zero of all times.
 //
 // Build, from the top of the repository:
 //   nvcc -std=c++20 -O2 -arch=sm_90 -I. -x cu models/calibration/hip/*.cpp -lcublasLt -o microbench
@@ -50,7 +49,7 @@ __global__ void __launch_bounds__(copy_threads)
     if (threadIdx.x == 0) stays[blockIdx.x] = {begin, nanoseconds(), static_cast<long long>(compute_unit())};
 }
 
-/// The kernels beside, and what their blocks noted.
+/// The kernels beside the GEMMs, and what their thread blocks recorded.
 class Beside {
 public:
     Beside(Machine& machine, const Case& c)
@@ -126,7 +125,7 @@ public:
 private:
     static constexpr std::uint64_t seed = 77;
     std::string word_;
-    int to_;  ///< the GPU that copies go to
+    int to_;  ///< destination GPU of the copies
     std::int64_t blocks_, count_;
     std::size_t size_;
     long long hold_;

@@ -1,11 +1,11 @@
-// What do long runs do to the clock? A GEMM repeated for milliseconds, with power, clock and temperature
-// sampled.
+// Measures the clock in long runs: a GEMM repeated for milliseconds, with samples of power, clock and
+// temperature.
 //
-// GEMM after GEMM on GPUs 0 … gpus-1, in groups of about 5 ms, for duration_ms; idle_ms > 0: a pause after
-// every group, so bursts on a cool GPU. The host keeps one group enqueued ahead. Samples: time a GEMM on GPU
-// 0, a group a sample, in order, µs. The first tells of a GPU that was idle for half a second. More fields:
-// group_start_ms (host clock, from the start); clock_MHz, counted by a kernel of 20 µs after each group
-// (clock.hpp); telemetry, a row a reading of GPU 0 about every 5 ms:
+// GEMM after GEMM on GPUs 0 … gpus-1, in groups of about 5 ms, for duration_ms. idle_ms > 0: a pause after
+// every group, which makes bursts on a cool GPU. The host keeps one group enqueued ahead. Samples: time a
+// GEMM on GPU 0, one for each group, in order, µs; the first is from a GPU that was idle for half a second.
+// More fields: group_start_ms (host clock, from the start); clock_MHz, counted by a kernel of 20 µs after
+// each group (clock.hpp); telemetry, one row for each reading of GPU 0, about every 5 ms:
 // [ms from the start, W, SM clock in MHz, °C, NVML's bits of limits in force].
 //
 // Build, from the top of the repository:
@@ -31,7 +31,7 @@ using namespace std::chrono_literals;
 
 constexpr double group_us = 5000;
 
-/// Reads GPU 0 in a thread of its own for as long as it lives.
+/// Samples GPU 0 in a thread of its own during its lifetime.
 class Sampler {
 public:
     explicit Sampler(Clock::time_point start) : thread_([this, start] { sample(start); }) {}
@@ -61,12 +61,12 @@ private:
 
 constexpr int most_groups = 2000;
 
-/// One GPU's GEMM, and events around groups of it.
+/// One GPU's GEMM, with events around groups.
 struct Runner {
     int gpu;
     std::unique_ptr<Gemm> gemm;
     std::unique_ptr<GemmOperands> operands;
-    double* clocks;  ///< a word a group
+    double* clocks;  ///< one word for each group
     std::size_t next_event = 0;
     std::int64_t next = 0;
 
@@ -112,13 +112,13 @@ Result run(Machine& machine, const Case& c) {
             machine.synchronize();
             std::this_thread::sleep_for(idle);
         } else if (starts.size() > 1) {
-            // The group before has ended: one is running, none is missing.
+            // Waits until the group before has ended; the group just enqueued keeps the GPU busy.
             for (Runner& runner : runners) {
                 float milliseconds = 0;
                 while (hipEventElapsedTime(&milliseconds, machine.event(runner.gpu, runner.next_event - 4),
                                            machine.event(runner.gpu, runner.next_event - 3)) != hipSuccess)
                     std::this_thread::sleep_for(100us);
-                static_cast<void>(hipGetLastError());  // "not ready" is no error here
+                static_cast<void>(hipGetLastError());  // clears the status "not ready"
             }
         }
     }

@@ -1,5 +1,5 @@
-// Power and clocks on NVIDIA. NVML comes with the driver, so it is loaded at run time and declared here,
-// after its documented C API. Built with the rest: see microbench.cpp.
+// Power and clocks on NVIDIA. NVML comes with the driver, so it is loaded at run time and declared here after
+// its documented C API. Built with the rest: see microbench.cpp.
 #if defined(__CUDACC__)
 
 #include <dlfcn.h>
@@ -15,7 +15,7 @@ namespace {
 using Handle = void*;
 constexpr unsigned clock_sm = 1, sensor_gpu = 0, field_power_instant = 186;
 
-/// nvmlFieldValue_t. On Hopper the plain power query is a mean over a second; this field is not.
+/// nvmlFieldValue_t. On Hopper the plain power query is a mean over a second; this field is instantaneous.
 struct FieldValue {
     unsigned field, scope;
     long long timestamp, latency;

@@ -168,8 +168,8 @@ std::vector<GemmRecipe> make_recipes() {
         recipes.back().note =
             "one GCD. Fitted to an MI250 (104 CUs), rate per CU kept for 110 CUs. Old library, few rows";
         // There a GEMM of 0.07 GFLOP takes 39 (fp16 31) us; the shortest kernel of 110 CUs in this file
-        // takes 5.6 us. Its 17 unbatched kernels of 20 us and more are predicted 42 % too long with the
-        // fitted 27 us, and 13 % with 4 us.
+        // takes 5.6 us. The 17 unbatched kernels of 110 CUs and 20 us or more are predicted 42 % too long
+        // with the fitted 27 us, and 13 % too long with 4 us.
         recipes.back().deployed_launch_us = 4;
         recipes.back().launch_source =
             "estimate, the prior of models/calibration/recipes/gemm_recipes.cpp: the fitted rows hold a gap "

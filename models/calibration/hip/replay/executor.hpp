@@ -30,24 +30,24 @@ private:
     std::map<int, void*> workspaces_;
 };
 
-/// Of one task, µs from the release of its GPU.
+/// Times of one task, µs from the release of its GPU.
 struct Span {
     double start = 0, end = 0;
 };
 
 struct Execution {
-    double makespan = 0;      ///< µs from a GPU's release to the last end on it, largest over the GPUs
-    std::vector<Span> spans;  ///< by task; empty unless asked for
+    double makespan = 0;      ///< µs from a GPU's release to its last end, largest over the GPUs
+    std::vector<Span> spans;  ///< by task; empty unless requested
 };
 
-/// Executes a plan again and again. The host enqueues its tasks in their order behind a closed gate, each on
-/// its stream, after marks of the tasks of other streams that it needs; then all GPUs are released together.
+/// Executes a plan repeatedly. The host enqueues its tasks in order behind a closed gate, each on its stream,
+/// after the marks of the tasks on other streams that it needs; then all GPUs are released together.
 class Executor {
 public:
     Executor(Machine& machine, GemmPlans& gemms, const PlacedPlan& placed);
     Execution run(bool with_spans = false);
-    /// Without a gate, and without times: libraries load kernels when they are first launched, which waits
-    /// for the GPU: for ever, behind a closed gate.
+    /// Runs without gate and without times: libraries load a kernel at its first launch and then wait for the
+    /// GPU, which would block for ever behind a closed gate.
     void run_first();
 
 private:
@@ -65,7 +65,7 @@ private:
     std::vector<Step> steps_;
     std::vector<hipStream_t> streams_;
     std::vector<hipEvent_t> starts_, ends_;                  ///< by stream
-    std::vector<hipEvent_t> marks_;                          ///< by task; null where nobody waits
+    std::vector<hipEvent_t> marks_;                          ///< by task; null if no task waits for it
     std::vector<std::pair<hipEvent_t, hipEvent_t>> around_;  ///< by task
 };
 

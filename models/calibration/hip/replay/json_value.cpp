@@ -77,7 +77,8 @@ private:
             at_ = end - text_.c_str();
         }
         --depth_;
-        if (depth_ < 3) value.source_ = text_.substr(begin, at_ - begin);  // deeper ones are never asked for
+        // Deeper values are never requested
+        if (depth_ < 3) value.source_ = text_.substr(begin, at_ - begin);
         return value;
     }
 

@@ -8,20 +8,20 @@
 
 namespace overlap::hip {
 
-/// A JSON value that was read. `where` in errors is its path in the text, such as "/tasks/3/from".
+/// A JSON value. `where` in errors is its path in the text, such as "/tasks/3/from".
 class JsonValue {
 public:
-    /// Throws UserError where `text` is no JSON.
+    /// Throws UserError if `text` is no JSON.
     static JsonValue read(const std::string& text);
 
-    /// All of these throw UserError where the value is of another kind or the key is missing.
+    /// All of these throw UserError if the value is of another kind or the key is missing.
     const JsonValue& at(std::string_view key) const;
-    const JsonValue* find(std::string_view key) const;  ///< null where there is none
+    const JsonValue* find(std::string_view key) const;  ///< null if the key is missing
     const std::vector<JsonValue>& items() const;
     std::int64_t whole() const;  ///< of a number without a fraction
     const std::string& text() const;
     bool boolean() const;
-    /// The JSON that it was read from.
+    /// The JSON text of this value.
     const std::string& source() const { return source_; }
     const std::string& where() const { return where_; }
 

@@ -12,12 +12,12 @@ struct Place {
     Rows rows;
 };
 
-/// Packs and scatters: every block of `from` to that of `to`, in one kernel of two blocks of 512 threads a
-/// compute unit. At most 16.
+/// Packs and scatters: copies every block of `from` to the same block of `to`, in one kernel of two thread
+/// blocks of 512 threads a compute unit. At most 16.
 Operation move_operation(const std::vector<Place>& from, const std::vector<Place>& to, int compute_units);
 
 /// Sum of the parts, added in fp32 in their order and rounded once, into `to`, which may be one of them. A
-/// kernel of two blocks of 512 threads a compute unit. At most 16.
+/// kernel of two thread blocks of 512 threads a compute unit. At most 16 parts.
 Operation sum_operation(const std::vector<Place>& parts, const Place& to, int compute_units);
 
 }  // namespace overlap::hip

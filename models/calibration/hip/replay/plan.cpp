@@ -11,8 +11,8 @@
 namespace overlap::hip {
 namespace {
 
-constexpr std::size_t most_tasks_a_stream = 300;  // with their waits and marks less than a launch queue holds
-constexpr std::size_t most_blocks = 16;           // a local copy or a sum, one kernel each
+constexpr std::size_t most_tasks_a_stream = 300;  // with waits and marks fewer than a launch queue holds
+constexpr std::size_t most_blocks = 16;           // per local copy or sum, which is one kernel
 
 [[noreturn]] void refuse(const JsonValue& value, const std::string& what) {
     throw UserError((value.where().empty() ? "/" : value.where()) + ": " + what);

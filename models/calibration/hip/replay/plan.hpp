@@ -40,14 +40,14 @@ struct PlanStream {
     bool high_priority = false;
 };
 
-/// What `sim … --graph FILE` wrote, checked: indices in range, blocks inside their buffers, sizes that fit,
-/// at most as many tasks a stream as can be enqueued behind a closed gate.
+/// A checked file of `sim … --graph FILE`: indices in range, blocks inside their buffers, supported sizes,
+/// and no more tasks a stream than can be enqueued behind a closed gate.
 struct Plan {
     std::string config;   ///< the run config, JSON
     std::string system;   ///< name of the topology
-    std::string name;     ///< for people
+    std::string name;     ///< for reports
     bool gathers = true;  ///< all_gather > gemm; else gemm > reduce_scatter
-    bool spans = false;   ///< the list asks for times of each task
+    bool spans = false;   ///< record times of each task
     int gpus = 0, chunks = 1;
     std::int64_t m = 0, n = 0, k = 0;
     std::vector<PlanBuffer> buffers;
@@ -56,7 +56,7 @@ struct Plan {
     std::vector<PlanBlock> inputs, results;
 };
 
-/// Throws UserError where `text` is no plan or one that replay can't run.
+/// Throws UserError if `text` is no plan, or a plan that replay can't run.
 Plan read_plan(const std::string& text);
 
 }  // namespace overlap::hip

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int sampled = 2048, threads = 256;
 
-/// Of matrix A or B of a GPU; an A that is gathered is one matrix for all.
+/// Seed of matrix A or B of a GPU; a gathered A is one matrix for all GPUs.
 __host__ __device__ std::uint64_t seed_of_a(bool gathers, int gpu) {
     return gathers ? 1 : 100 + gpu;
 }
@@ -21,7 +21,7 @@ __device__ float random_bf16(std::uint64_t seed, std::uint64_t place) {
     return bf16_to_float(float_to_bf16(random_value(seed, place)));
 }
 
-/// Rows row … row + rows − 1 of a whole matrix with so many columns.
+/// Rows row … row + rows − 1 of a whole matrix of `columns` columns.
 __global__ void fill_rows(std::uint16_t* matrix, std::size_t begin, std::size_t end, std::uint64_t seed) {
     for (std::size_t i = begin + blockIdx.x * blockDim.x + threadIdx.x; i < end; i += gridDim.x * blockDim.x)
         matrix[i] = float_to_bf16(random_value(seed, i));
@@ -34,7 +34,7 @@ struct Product {
     float roundings;
 };
 
-/// One entry a block: of A·B of this GPU, or of the sum of all GPUs' A·B.
+/// One entry of C for each thread block: of this GPU's A·B, or of the sum of all GPUs' A·B.
 __global__ void __launch_bounds__(threads)
     compare_entries(const std::uint16_t* c, std::int64_t first_row, std::int64_t rows, Product product,
                     unsigned long long* wrong) {

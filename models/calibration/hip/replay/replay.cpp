@@ -1,19 +1,19 @@
 // Executes task graphs of the simulator on the GPUs of this machine and writes JSON Lines: facts of the
-// machine, then a measured trace a plan (README.md says what is in them).
+// machine, then one measured trace for each plan (README.md describes the fields).
 //
 // Usage: replay PLANS [--out FILE] [--repeats N] [--spans] [--no-rest] [--arena-GiB N]
-//   PLANS           a plan a line, as `sim … --graph FILE` writes them
+//   PLANS           one plan a line, as `sim … --graph FILE` writes it
 //   --out FILE      instead of standard output; FILE.part until all is done
 //   --repeats N     timed executions of each plan (9)
 //   --spans         times of each task for every plan, not only for those with "spans": true
 //   --no-rest       do not wait for peak clocks before each execution
 //   --arena-GiB N   memory a GPU for the plans (24)
-// Each plan: inputs are filled, one execution is checked against what `serial` computes, two warm up, N are
-// timed, one more records the times of each task where asked for, and the result is checked again. Before
-// each execution the GPUs rest until they run at their peak clocks and their caches are written over. A plan
-// that can't be run ends the program where it is the only one; in a list it is noted in its place. Exit: 0
-// done, 1 ours (a GPU call failed or a result is wrong: that plan has an `error`), 2 yours (no GPU, a plan
-// that can't be run, bad argument).
+// For each plan: inputs are filled; one execution is checked against the result of `serial`; two warm up; N
+// are timed; one more records the times of each task if requested; the result is checked again. Before each
+// execution the GPUs rest until they run at their peak clocks, and their caches are overwritten. A plan that
+// can't be run ends the program if it is the only plan; in a list it is noted in its place. Exit code: 0
+// done; 1 fault of the program (a GPU call failed or a result is wrong: that plan has an `error`); 2 fault of
+// the user (no GPU, a plan that can't be run, bad argument).
 //
 // Build, from the top of the repository:
 //   files=$(ls models/calibration/hip/*.cpp models/calibration/hip/replay/*.cpp | grep -v microbench.cpp)
@@ -137,8 +137,8 @@ private:
             check(hipSetDevice(gpu));
             check(hipMemsetAsync(caches_[gpu], 0, more_than_a_cache, machine_.stream(gpu, 0)));
         }
-        machine_
-            .synchronize();  // a short plan is enqueued in less time: its first stream would be let go late
+        // A short plan is enqueued faster than this, and its first stream would be released late.
+        machine_.synchronize();
         return executor.run(with_spans);
     }
 
@@ -166,7 +166,7 @@ private:
     std::vector<void*> caches_;
 };
 
-/// What the only plan of a file does wrong ends the program before a GPU is asked for.
+/// A mistake in the only plan of a file ends the program before it uses a GPU.
 void refuse_single(const std::string& path, const std::vector<std::string>& lines) {
     if (lines.size() > 1) return;
     try {
@@ -208,7 +208,7 @@ int run(const Arguments& arguments, const std::string& command) {
             std::cerr << "replay: plan " << i + 1 << ": " << error.what() << std::endl;
             line.add("error", error.what());
             ++failed;
-            machine.synchronize();  // throws where the GPU itself is lost: then there is no point in going on
+            machine.synchronize();  // throws if the GPU itself is lost, which ends the program
         }
         results.write(line.text());
     }
