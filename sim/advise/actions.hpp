@@ -8,9 +8,11 @@
 
 namespace overlap {
 
-/// What a leaf of the heuristic says: a plan and a rule for its chunks, or the plan with the least estimate.
+/// Action of a leaf of the heuristic: a plan with a rule for its chunks, or the plan with the smallest
+/// estimate.
 struct Action {
-    std::size_t plan = 0;  ///< of overlap_advice::plans(); plan_count: the one with the least estimate
+    /// Index in overlap_advice::plans(); plan_count: the plan with the smallest estimate
+    std::size_t plan = 0;
     overlap_advice::ChunkRule rule = overlap_advice::uncut;
     double x = 0;
 
@@ -18,8 +20,8 @@ struct Action {
     std::string text() const;
 };
 
-/// Every plan with every rule, in a fixed order. `own_kernels`: flag_gated, too; the others are made of
-/// library GEMMs and copies.
+/// Every plan with every rule, in a fixed order. `own_kernels`: includes flag_gated, which needs kernels that
+/// poll flags; all other plans use library GEMMs and copies.
 std::vector<Action> all_actions(bool own_kernels);
 
 /// The candidate that a heuristic's advice names.

@@ -8,7 +8,8 @@
 namespace overlap {
 namespace {
 
-/// The fastest first; without those that can't run, of which `refusal` gets the first reason.
+/// Simulates the candidates and sorts them, fastest first. Leaves out candidates that can't run;
+/// `refusal` gets the first reason.
 std::vector<RankedCandidate> ranked(const Scenario& scenario, const std::vector<Candidate>& candidates,
                                     const std::function<void()>& simulated, std::string* refusal = nullptr) {
     std::vector<std::optional<Seconds>> times(candidates.size());
@@ -17,7 +18,7 @@ std::vector<RankedCandidate> ranked(const Scenario& scenario, const std::vector<
         try {
             times[i] = predict(with_candidate(scenario, candidates[i])).makespan;
         } catch (const UserError& error) {
-            refusals[i] = error.what();  // more chunks than rows, say
+            refusals[i] = error.what();  // for example more chunks than rows
         }
         simulated();
     });
@@ -64,7 +65,7 @@ void explain(const Scenario& scenario, SimulatedAdvice& advice) {
     advice.decided_by = most->second;
 }
 
-/// What the static heuristic says with library kernels, and with any; none where it has nothing to say.
+/// The static heuristic's advice with library kernels and with any kernels; none if it has no advice.
 std::array<std::optional<Candidate>, 2> ask_heuristic(const Scenario& scenario, const ConfigFolder& folder) {
     const Pair* pair = scenario.workload.pair();
     if (pair == nullptr || pair->order == Order::independent || pair->gathers_results() ||
@@ -75,7 +76,7 @@ std::array<std::optional<Candidate>, 2> ask_heuristic(const Scenario& scenario, 
     return {shipped_advice(machine, op, false), shipped_advice(machine, op, true)};
 }
 
-/// Those candidates, of `all`, that copy by one of the agents.
+/// The candidates in `all` that copy by one of the agents.
 std::vector<Candidate> by_agents(const std::vector<Candidate>& all, std::span<const std::string> agents) {
     std::vector<Candidate> result;
     for (const Candidate& one : all)
@@ -84,7 +85,7 @@ std::vector<Candidate> by_agents(const std::vector<Candidate>& all, std::span<co
     return result;
 }
 
-/// Speed-up and efficiency of a run over the baseline instead of its own `serial`.
+/// Replaces a run's baseline, its own `serial`, by the advice's baseline.
 RunResult against(RunResult run, const AdviceBaseline& baseline) {
     run.serial = baseline.serial.makespan;
     run.speedup = baseline.speedup(run.makespan);
@@ -94,7 +95,7 @@ RunResult against(RunResult run, const AdviceBaseline& baseline) {
     return run;
 }
 
-/// What the heuristic said, among the candidates or beside them.
+/// The heuristic's advice with its regret, whether it is among the candidates or not.
 std::optional<HeuristicAdvice> judged(const std::optional<Candidate>& said, bool own_kernels,
                                       const std::vector<RankedCandidate>& candidates,
                                       const std::vector<RankedCandidate>& beside) {
@@ -106,11 +107,11 @@ std::optional<HeuristicAdvice> judged(const std::optional<Candidate>& said, bool
         return HeuristicAdvice{*one, one->makespan / best->makespan - 1};
     }
     const RankedCandidate* not_allowed = find(beside, *said);
-    if (not_allowed == nullptr) return std::nullopt;  // more chunks than rows, say
+    if (not_allowed == nullptr) return std::nullopt;  // for example more chunks than rows
     return HeuristicAdvice{*not_allowed, std::nullopt};
 }
 
-/// The fastest `serial` of both lists, of which the first are candidates.
+/// The fastest `serial` of both lists; only the first list holds allowed candidates.
 AdviceBaseline baseline_among(const std::vector<RankedCandidate>& candidates,
                               const std::vector<RankedCandidate>& beside) {
     const std::array<std::string, 1> serial{"serial"};
@@ -153,9 +154,9 @@ SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std
     if (advice.ranked.empty()) throw UserError("no schedule serves this scenario: " + refusal);
     const bool nothing_cut = std::all_of(advice.ranked.begin(), advice.ranked.end(),
                                          [](const auto& one) { return one.candidate.schedule == "serial"; });
-    if (nothing_cut && !refusal.empty()) throw UserError(refusal);  // fewer rows than GPUs, say
+    if (nothing_cut && !refusal.empty()) throw UserError(refusal);  // for example fewer rows than GPUs
 
-    // Candidates that were not asked for, but are compared with.
+    // Removes candidates that were not asked for and only serve comparisons.
     std::erase_if(all, [&](const Candidate& one) {
         return std::find(allowed.begin(), allowed.end(), one) != allowed.end() ||
                (one.schedule != "serial" && one != of_library && one != of_any);

@@ -9,7 +9,7 @@ namespace {
 
 using namespace overlap_advice;
 
-/// Infinite where a machine does not run what an action says.
+/// Regret of each action; infinite if the machine can't run the action's candidate.
 std::vector<double> regrets_of_actions(const SimulatedScenario& row, const std::vector<Action>& actions,
                                        const Estimates& estimates, bool own_kernels) {
     std::vector<double> regrets;

@@ -12,7 +12,7 @@ struct Regrets {
     std::vector<double> heuristic, least_estimate;
 };
 
-/// The candidate that every scenario has and that costs least on average.
+/// Regrets of the single candidate, among those that every scenario has, with the lowest mean cost.
 RegretSummary one_choice(std::span<const SimulatedScenario* const> rows, bool own_kernels) {
     std::optional<RegretSummary> best;
     for (const auto& [label, time] : rows.front()->makespan_us) {

@@ -6,7 +6,7 @@
 namespace overlap {
 namespace {
 
-/// Shortest digits that read back to the same value.
+/// The fewest digits that read back to the same value.
 std::string digits(double value) {
     std::array<char, 32> text{};
     const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
@@ -15,7 +15,7 @@ std::string digits(double value) {
 
 const std::array<std::string, 6> rule_names{"uncut", "fixed", "estimated", "balanced", "by_waves", "by_size"};
 
-/// The code of an action: plan, rule, x.
+/// C++ arguments of an action: plan, rule, x.
 std::string code_of(const Action& action) {
     const std::string plan =
         action.plan == overlap_advice::plan_count ? "plan_count" : std::to_string(action.plan);

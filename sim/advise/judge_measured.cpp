@@ -14,7 +14,7 @@ struct MeasuredScenario {
     std::map<std::string, double> measured_us;  ///< by label of the candidate
 };
 
-/// The candidate that a measured case ran; parameters beyond it keep what was measured.
+/// The candidate of a measured case; its other parameters keep their measured values.
 Candidate measured_candidate(const Scenario& scenario) {
     const Json params = to_json(scenario.params, scenario.schedule->parameters);
     Candidate candidate{scenario.schedule->name, 0, params.value("agent", "dma"),
@@ -63,8 +63,8 @@ MeasuredJudgement judge_measured(std::span<const std::string> traces, const Conf
         const SimulatedScenario row{{}, entry.measured_us};
         const auto machine = constants(entry.scenario->machine->topology.name(), pair->gemm.dtype);
         const Candidate said = shipped_advice(machine, heuristic_operator(*pair), false);
-        // Not every chunk count was measured: the nearest that was, of the same schedule, agent and
-        // direction.
+        // If the advised chunk count was not measured, the nearest measured one of the same
+        // schedule, agent and direction.
         std::optional<Candidate> nearest;
         for (const auto& [label, time] : entry.measured_us) {
             Candidate measured = parse_candidate(label, "measured case");

@@ -12,7 +12,7 @@
 namespace overlap {
 namespace {
 
-// Large enough for rates and for full compute units on every device there is; 1 GiB of bf16.
+// 1 GiB of bf16: large enough for full rates and full compute units on every device.
 constexpr std::int64_t large_rows = 65'536, large_columns = 8'192;
 
 class Benchmarks {
@@ -23,13 +23,13 @@ public:
         gpus_ = any.machine->topology.gpus();
     }
 
-    /// An all-gather of the large operand, alone: bytes/s that a GPU receives.
+    /// All-gather of the large operand alone: bytes/s that a GPU receives.
     double rate(const Json& params) const {
         return received() / time("serial", params, gathered(large_bytes));
     }
-    /// One of an operand of `gpus` cache lines.
+    /// Time of an all-gather of `gpus` cache lines.
     double latency(const Json& params) const { return time("serial", params, gathered(128.0 * gpus_)); }
-    /// Rate of a schedule whose GEMM has one column, so that its time is that of the transfers.
+    /// Rate of a schedule's transfers, from a run whose GEMM has one column and so takes almost no time.
     double rate_of_schedule(const std::string& schedule, const Json& params) const {
         const Json gemm{{"m", large_rows}, {"n", 1}, {"k", large_columns}, {"dtype", "bf16"}};
         return received() / time(schedule, params, {{"collective", "all_gather"}, {"gemm", gemm}});
@@ -123,7 +123,7 @@ MachineConstants::MachineConstants(const std::string& topology, const ConfigFold
     common_.units_lost_to_kernels = lost.compute_lost_to_copy_kernels;
     common_.slowed_beside_dma = lost.gemm_slowed_beside_dma;
     common_.slowed_beside_kernels = lost.gemm_slowed_beside_copy_kernels;
-    // Tiles are kept for the units that copies hold: a GEMM of two waves takes up to twice its time
+    // A GEMM keeps tiles for units that copies hold, so a GEMM of two waves takes up to twice its time
     // (sim/engine/tile_waves.hpp; traces/h200_4/microbench/residency.jsonl: 1.88 times).
     common_.few_waves_lost = device.launch.residency == Residency::persistent ? 0.5 : 0;
     common_.dma_lost = lost.dma_lost_to_compute;

@@ -6,14 +6,13 @@
 
 namespace overlap {
 
-/// What the static heuristic needs to know of a machine, for one type of operands. GEMM, memory and launch
-/// are the device's constants; rates and fixed times of collectives come from six simulations of one
-/// collective alone, as a framework would time them once on the machine itself. The same machine, the same
-/// constants.
+/// Constants of a machine for the static heuristic, for one type of operands. GEMM, memory and launch
+/// constants are those of the device. Rates and fixed times of collectives come from six simulations of one
+/// collective alone, as a framework would measure them once on its machine. Deterministic.
 class MachineConstants {
 public:
     MachineConstants(const std::string& topology, const ConfigFolder& folder);
-    /// Throws UserError where the device has no GEMM parameters for the type.
+    /// Throws UserError if the device has no GEMM parameters for the type.
     overlap_advice::Machine of(DType dtype) const;
 
 private:
@@ -21,7 +20,7 @@ private:
     Calibration calibration_;
 };
 
-/// {"gpus": …, "compute_units": …}: every member in the order of the struct, as a C++ initialiser wants them.
+/// {"gpus": …, "compute_units": …}: the members in the order of the struct, as a C++ initialiser needs them.
 std::string to_json_text(const overlap_advice::Machine& machine);
 
 /// The operator of a pair that is not independent (asserted).

@@ -24,10 +24,10 @@ struct Leaf {
     double cost = 0;  ///< sum over its scenarios of weight · cost
 };
 
-/// Thresholds tried for the upper of two levels; the lower one tries all.
+/// Number of thresholds tried for the upper of two levels; the lower level tries all.
 constexpr std::size_t coarse_thresholds = 12;
 
-/// Midway, with as few digits as keep the two apart: a table that a person reads.
+/// A value between the two with as few digits as possible, for a readable table.
 double between(double low, double high) {
     const double middle = 0.5 * (low + high);
     if (middle == 0) return middle;
@@ -72,10 +72,10 @@ private:
         std::size_t node = 0;
         Rows rows;
         std::optional<Split> split;
-        double gain = 0;  ///< a level of the two-level gain
+        double gain = 0;  ///< per level of the two-level split
     };
 
-    /// Leaves only the columns of `costs_` that are worth having.
+    /// Keeps only the useful columns of `costs_`.
     void choose_actions() {
         std::vector<double> best(costs_.size(), std::numeric_limits<double>::infinity());
         while (actions_.size() < std::min(options_.most_actions, samples_.actions)) {
@@ -152,8 +152,8 @@ private:
         return between(samples_.known[sorted[at - 1]][feature], samples_.known[sorted[at]][feature]);
     }
 
-    /// The single split with the least cost; costs grow as rows change sides, so each feature is one pass up
-    /// and one down.
+    /// The single split with the lowest cost. Costs change monotonically as rows change sides, so each
+    /// feature takes one pass up and one down.
     Split best_split(const Rows& rows) const {
         Split best;
         std::vector<double> sums(actions_.size()), upper;
@@ -181,12 +181,12 @@ private:
         return best;
     }
 
-    /// Cost of a side after its own best split, if that helps.
+    /// Cost of a side after its own best split, if that split helps.
     double cost_when_split(const Rows& rows) const {
         return std::min(best_leaf(rows).cost, best_split(rows).cost);
     }
 
-    /// Candidates for the upper level: quantiles of every feature, and the best single split.
+    /// Splits tried at the upper level: quantiles of every feature, and the best single split.
     std::vector<Split> coarse_splits(const Rows& rows) const {
         std::vector<Split> result;
         for (std::size_t feature = 0; feature < samples_.features; ++feature) {
@@ -216,18 +216,18 @@ private:
         });
         entry.split = *std::min_element(splits.begin(), splits.end(),
                                         [](const Split& a, const Split& b) { return a.cost < b.cost; });
-        // The two-level split takes three leaves more for what it gains.
+        // The two-level split adds three leaves, so its gain counts per leaf.
         entry.gain = std::max(leaf_cost - single.cost, (leaf_cost - entry.split->cost) / 3);
         if (leaf_cost - single.cost > (leaf_cost - entry.split->cost) * single_is_enough)
             entry.split = single;
     }
 
-    /// Share of the two-level gain from which the best single split is taken.
+    /// Fraction of the two-level gain from which the best single split is preferred.
     static constexpr double single_is_enough = 0.9;
 
     const RegretSamples& samples_;
     const TreeOptions& options_;
-    std::vector<std::size_t> actions_;        ///< those that leaves may take
+    std::vector<std::size_t> actions_;        ///< actions that leaves may use
     std::vector<std::vector<double>> costs_;  ///< [scenario][one of actions_]
     double total_weight_ = 0;
     RegretTree tree_;

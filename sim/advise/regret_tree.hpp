@@ -6,7 +6,7 @@
 
 namespace overlap {
 
-/// Scenarios to learn from: what is known of each beforehand, and what every action would cost there.
+/// Scenarios to learn from: the features of each, and the regret of every action.
 struct RegretSamples {
     std::size_t features = 0, actions = 0;
     std::vector<std::vector<double>> known;   ///< [scenario][feature], finite
@@ -18,17 +18,17 @@ struct TreeOptions {
     std::size_t most_leaves = 16;
     std::size_t least_scenarios = 12;  ///< in a leaf
     double hit = 0.02;                 ///< largest regret that counts as a hit
-    double miss_cost = 0.05;           ///< what a miss costs beyond its regret
-    double worst_regret = 1;           ///< regret counts up to this much
-    /// Leaves choose among so many actions: those that, each scenario taking its best one, cost least
-    /// together (found greedily). Fewer learn less by heart.
+    double miss_cost = 0.05;           ///< cost of a miss in addition to its regret
+    double worst_regret = 1;           ///< cap of a regret
+    /// Number of actions that leaves choose from: those with the lowest total cost when each scenario takes
+    /// its best one (found greedily). A smaller number reduces overfitting.
     std::size_t most_actions = 24;
-    /// A split must lower the mean cost by so much: one that gains less is noise.
+    /// Least reduction of the mean cost by a split; smaller gains are noise.
     double least_gain = 2e-4;
 };
 
-/// Node 0 is the root. An inner node sends a scenario with known[feature] < threshold to `below`, others to
-/// `above`; a leaf has `below` = 0 and takes `action`.
+/// Node 0 is the root. An inner node sends a scenario with known[feature] < threshold to `below`, all others
+/// to `above`. A leaf has `below` = 0 and an `action`.
 struct TreeNode {
     std::size_t feature = 0;
     double threshold = 0;
@@ -38,11 +38,11 @@ struct TreeNode {
 };
 using RegretTree = std::vector<TreeNode>;
 
-/// A tree whose leaves' actions cost least on the samples: mean regret plus miss_cost for each miss. Grown a
-/// split at a time, always the one that gains most; each is looked for two levels deep, since a single split
-/// sees no exclusive or. Thresholds are midway between neighbouring values, with as few digits, from three
-/// on, as separate them. Deterministic. Needs one scenario and one action at least (asserted). Not optimal: a
-/// greedy tree can be beaten by a search over all trees, which is exponential.
+/// Fits a tree that minimises mean regret plus miss_cost for each miss. It grows by one split at a time,
+/// the one with the largest gain, found two levels deep because a single split can't see an exclusive or.
+/// A threshold lies between neighbouring values and has the fewest digits (three or more) that separate
+/// them. Deterministic. Needs at least one scenario and one action (asserted). Greedy, so not optimal; an
+/// optimal search is exponential.
 RegretTree fit_tree(const RegretSamples& samples, const TreeOptions& options);
 
 /// The leaf's action for a scenario.

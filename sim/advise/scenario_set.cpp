@@ -6,8 +6,8 @@
 namespace overlap {
 namespace {
 
-/// Dimensions of a transformer's layers, all over the whole model. `experts` is 0 where the feed-forward part
-/// is dense; else ffn is one expert's, and each token goes to `routes` experts.
+/// Dimensions of a transformer's layers over the whole model. `experts`: 0 if the feed-forward part is dense;
+/// otherwise `ffn` is the width of one expert, and each token goes to `routes` experts.
 struct Family {
     std::string name;
     ScenarioSet set;
@@ -16,10 +16,9 @@ struct Family {
     std::int64_t experts, routes;
 };
 
-// From the models' own config.json (hidden_size, heads · head_dim, 2 · key-value heads · head_dim,
-// intermediate_size or moe_intermediate_size, num_experts, experts per token) and, of GPT-3, from
-// arXiv 2005.14165 table 2.1. DeepSeek's attention is latent; its projections are taken as those of its
-// 128 heads of 128.
+// Source: the models' config.json (hidden_size, heads · head_dim, 2 · key-value heads · head_dim,
+// intermediate_size or moe_intermediate_size, num_experts, experts per token); GPT-3: arXiv 2005.14165 table
+// 2.1. DeepSeek's attention is latent; its projections count as those of its 128 heads of 128.
 const std::vector<Family>& families() {
     static const std::vector<Family> table{
         {"llama2_7b", ScenarioSet::fit, 4096, 4096, 8192, 11008, true, 0, 0},
@@ -44,7 +43,7 @@ const std::vector<Family>& families() {
     return table;
 }
 
-/// The operators of one family at one number of tokens, for P GPUs, into `pairs`.
+/// Adds the operators of one family at one number of tokens, for P GPUs, to `pairs`.
 class Operators {
 public:
     Operators(const Family& family, std::int64_t tokens, DType dtype, int gpus, std::vector<Pair>& pairs)
@@ -60,7 +59,7 @@ public:
             return;
         }
         if (family_.experts % gpus_ != 0) return;
-        // Balanced routing: every GPU gets routes · tokens / P rows for its experts, taken as one GEMM.
+        // Balanced routing: every GPU gets routes · tokens / P rows for its experts, priced as one GEMM.
         const std::int64_t rows = family_.routes * tokens_ / gpus_;
         add(CollectiveKind::all_to_all, Order::collective_first, ShardDim::m, rows, up, family_.hidden);
         add(CollectiveKind::all_to_all, Order::gemm_first, ShardDim::m, rows, family_.hidden, family_.ffn);
@@ -68,8 +67,8 @@ public:
 
 private:
     // With sequence parallelism (arXiv 2205.05198) the forward pass of a column-parallel layer gathers its
-    // tokens; its data gradients are reduced and scattered; the weight gradients gather the tokens, which are
-    // then in K. A row-parallel layer is the mirror image.
+    // tokens, its data gradients are reduced and scattered, and its weight gradients gather the tokens, which
+    // are then in K. A row-parallel layer is the mirror image.
     void column_parallel(std::int64_t out) {
         if (out % gpus_ != 0) return;
         gathers(out / gpus_, family_.hidden);
@@ -109,10 +108,10 @@ private:
 
 constexpr std::int64_t fewest_tokens = 512, most_tokens = 131'072;
 
-/// Fisher-Yates with mt19937, whose numbers the standard fixes (those of its distributions it does not).
+/// Fisher-Yates with mt19937: the standard fixes its numbers, but not those of the distributions.
 template <class Value>
 void shuffle_the_same_everywhere(std::vector<Value>& values) {
-    std::mt19937 random(20'251'210);  // any number will do; it is part of the set's definition
+    std::mt19937 random(20'251'210);  // an arbitrary seed that is part of the set's definition
     for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random() % i]);
 }
 
@@ -127,7 +126,7 @@ std::span<const std::string> topologies_of(ScenarioSet set) {
 
 std::size_t usual_count(ScenarioSet set, const std::string& topology) {
     if (set == ScenarioSet::judge) return 200;
-    return topology.starts_with("h200_") ? 100 : 300;  // unspecified orders take several simulations each
+    return topology.starts_with("h200_") ? 100 : 300;  // unspecified orders need several simulations each
 }
 
 std::vector<AdviceScenario> scenarios_of(ScenarioSet set, const std::string& topology,

@@ -4,18 +4,18 @@
 
 #include "sim/collectives/transfers.hpp"
 
-// The order in which the host calls for the copies between ranks. Engines that serve first come first served,
-// or stream by stream, take copies that are ready together in this order (Transfers::served_in_turn): there
-// it is that of each engine's own GPU. Elsewhere it decides little, and is that of one host thread which goes
-// from rank to rank, as the measured programs of traces/h200_4/overlap were enqueued.
+// The order in which the host enqueues the copies between ranks. DMA engines that serve first come first
+// served, or stream by stream, take copies that are ready together in this order (Transfers::served_in_turn);
+// the order is then that of each engine's own GPU. Otherwise the order matters little: one host thread goes
+// from rank to rank, like the measured programs of traces/h200_4/overlap.
 namespace overlap {
 
-/// Which end of a copy has use for its ranks in a certain order: receivers multiply what arrives, senders
+/// Which end of a copy determines a useful order: receivers multiply what arrives, senders
 /// send what they have made.
 enum class Wanting { receivers, senders };
 
-/// Calls `copy(src, dst)` for every two ranks that are peers. Served in turn: GPU by GPU that executes
-/// copies, each in the order of its own `peers(gpu)`. Else rank by rank that wants them.
+/// Calls `copy(src, dst)` for every pair of peers. Served in turn: GPU by GPU that executes copies, each in
+/// the order of its own `peers(gpu)`. Otherwise: rank by rank at the `wanting` end.
 template <class Peers, class Copy>
 void for_each_copy(const Transfers& transfers, Wanting wanting, Peers&& peers, Copy&& copy) {
     const bool by_receiver =
@@ -24,12 +24,12 @@ void for_each_copy(const Transfers& transfers, Wanting wanting, Peers&& peers, C
         for (const int peer : peers(gpu)) copy(by_receiver ? peer : gpu, by_receiver ? gpu : peer);
 }
 
-/// Calls `visit(rank, peer)` for every rank that wants and its `peers`, in the order in which it has use for
-/// them; all ranks have as many. Rank by rank, but where the peers execute copies that are served in turn:
-/// there the first of every rank come before the second of any, so that each engine turns to its ranks as
-/// they want it, and in rotation no two engines turn to one rank at once. So do copies of one stream a GPU:
-/// an engine that serves as enqueued would otherwise wait for the last copy of one rank before the first of
-/// the next.
+/// Calls `visit(rank, peer)` for every rank at the wanting end and its `peers`, in the order in which the
+/// rank needs them; all ranks have the same number of peers. Usually rank by rank. If the peers execute
+/// copies that are served in turn, the first peer of every rank comes before the second of any rank: each
+/// engine then serves the ranks as they need it, and in rotation no two engines serve one rank at once. The
+/// same holds for copies on one stream a GPU, because an engine that serves in enqueue order would otherwise
+/// wait for the last copy of one rank before the first copy of the next.
 template <class Visit>
 void for_each_wanted(const Transfers& transfers, const std::vector<std::vector<int>>& peers, Wanting wanting,
                      Visit&& visit) {

@@ -14,23 +14,23 @@ namespace overlap {
 /// Tasks of each rank.
 using RankTasks = std::vector<std::vector<TaskId>>;
 
-/// What a collective adds to a graph, and how many tasks each rank has to wait for to have what it gives.
+/// Size that a collective adds to a graph, and the number of tasks that each rank waits for at its end.
 struct CollectiveSize : GraphSize {
     double ends = 0;
 };
 
 /// Turns a collective into transfer and reduce tasks.
-/// Contract: `ready[r]` are the tasks after which rank r's own operand is there; the result says after which
-/// tasks rank r has all that the collective gives it. Every rank sends and receives the bytes of the closed
-/// form: (P−1)/P of the operand, twice that for all_reduce. An algorithm that forwards pieces of an
-/// all_to_all sends them twice and says so. P = 1 adds no task. Called only for kinds it `handles`.
+/// Contract: after the tasks `ready[r]` rank r's own operand is complete; after the returned tasks of rank r
+/// its result is. Every rank sends and receives the bytes of the closed form: (P−1)/P of the operand, twice
+/// that for all_reduce. An algorithm that forwards pieces of an all_to_all sends them twice, which its
+/// summary states. P = 1 adds no task. Called only for kinds that it `handles`.
 class CollectiveAlgorithm {
 public:
     virtual ~CollectiveAlgorithm() = default;
     virtual bool handles(CollectiveKind kind) const = 0;
     virtual RankTasks build(const CollectiveWork& work, const RankTasks& ready,
                             Transfers& transfers) const = 0;
-    /// What `build` adds where `ready` has that many tasks for each rank: without building it, and exactly.
+    /// Exact size of what `build` adds if `ready` has that many tasks for each rank, without building it.
     virtual CollectiveSize size(CollectiveKind kind, double ready, const Transfers& transfers) const = 0;
 };
 

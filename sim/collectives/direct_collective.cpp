@@ -50,8 +50,8 @@ public:
     }
 
 private:
-    // Every rank gets one piece from every peer: the peer's shard, or, `to_owner`, the peer's part of its
-    // own.
+    // Every rank gets one piece from every peer: the peer's shard, or, `to_owner`, the peer's part
+    // of the rank's own shard.
     static RankTasks exchange(Bytes piece, const RankTasks& ready, Transfers& transfers,
                               bool to_owner = false) {
         if (transfers.commands() == DmaCommands::back_to_back)
@@ -65,7 +65,7 @@ private:
         return done;
     }
 
-    // All copies of a GPU on one engine, which signals the end of the last: who waits for one waits for all.
+    // All copies of a GPU on one engine, which signals only the end of the last copy.
     static RankTasks back_to_back(Bytes piece, const RankTasks& ready, Transfers& transfers, bool to_owner) {
         const bool pull = transfers.direction() == Direction::pull;
         RankTasks done = ready;
@@ -86,7 +86,7 @@ private:
         return done;
     }
 
-    // Peers two by two; an odd one gets a copy.
+    // One broadcast for two peers each; an odd last peer gets a copy.
     static RankTasks broadcast(Bytes piece, const RankTasks& ready, Transfers& transfers) {
         RankTasks done = ready;
         for (int rank = 0; rank < transfers.ranks(); ++rank) {
@@ -104,7 +104,8 @@ private:
         return done;
     }
 
-    // Each pair once, by the rank from which the other is the nearer in rotation: half of a rank's pairs.
+    // Each pair swaps once, executed by the rank from which the other is nearer in rotation: half of a rank's
+    // pairs.
     static RankTasks swap(Bytes piece, const RankTasks& ready, Transfers& transfers) {
         RankTasks done = ready;
         const int ranks = transfers.ranks();

@@ -9,17 +9,17 @@ std::unique_ptr<CollectiveAlgorithm> make_direct_collective();
 
 namespace {
 
-/// Peers of a rail are taken in so many waves, so that one wave is on the network while another is inside the
-/// nodes. Estimate: more hide little (a quarter of one of the two phases is left to hide), and each pays the
-/// latency of the network again.
+/// Number of waves for the peers of a rail: one wave is on the network while another is inside the
+/// nodes. An estimate: more waves hide little (a quarter of one phase remains exposed), and each pays
+/// the network latency again.
 constexpr std::size_t most_waves = 4;
 
-// N nodes of L ranks; a rank's rail are the ranks that have its number in the other nodes. Bytes between
-// nodes go over the NIC of their source to the same rail only, and no byte of a gathered or reduced operand
+// N nodes of L ranks. A rank's rail is the set of ranks with its number in the other nodes. Bytes between
+// nodes cross the NIC of their source to the same rail only, and no byte of a gathered or reduced operand
 // crosses the network twice: all_gather and reduce_scatter move N−1 pieces of the P = N·L through each NIC,
-// where direct moves P−L. all_to_all first brings together, at the rank of the destination's rail, what its
-// node has for other nodes (as NCCL's PXN does): a NIC sends N−1 messages of L pieces instead of P−L single
-// ones, and a rank 2P−N−L pieces in all instead of P−1.
+// where direct moves P−L. all_to_all first collects, at the rank of the destination's rail, all pieces of its
+// node for other nodes (like NCCL's PXN): a NIC sends N−1 messages of L pieces instead of P−L single pieces,
+// and a rank sends 2P−N−L pieces in all instead of P−1.
 class HierarchicalCollective final : public CollectiveAlgorithm {
 public:
     bool handles(CollectiveKind) const override { return true; }
@@ -92,7 +92,7 @@ private:
         return std::min(most_waves, static_cast<std::size_t>(transfers.nodes() - 1));
     }
 
-    /// Peers of the rail that are in a wave.
+    /// Peers of the rail in a wave.
     static std::vector<int> wave_of(int rank, std::size_t wave, const Transfers& transfers) {
         const std::vector<int> rail = transfers.rail_peers(rank);
         const auto edge = [&](std::size_t w) {
@@ -101,15 +101,15 @@ private:
         return {edge(wave), edge(wave + 1)};
     }
 
-    /// Calls `copy(src, dst)` for all pairs inside nodes.
+    /// Calls `copy(src, dst)` for all pairs within nodes.
     template <class Copy>
     static void in_nodes(const Transfers& transfers, Copy&& copy) {
         for_each_copy(
             transfers, Wanting::receivers, [&](int gpu) { return transfers.node_peers(gpu); }, copy);
     }
 
-    // The own shard goes to the node at once. Shards of the rail arrive wave by wave, and those of a wave go
-    // on to the node together.
+    // The own shard goes to the node's other ranks at once. Shards from the rail arrive in waves; the shards
+    // of a wave are forwarded within the node together.
     static RankTasks gather(Bytes piece, const RankTasks& ready, Transfers& transfers) {
         RankTasks done = ready;
         const auto tasks_of = [](auto& tasks, int rank) -> auto& {
@@ -122,7 +122,7 @@ private:
             });
         };
         spread(piece, ready);
-        RankTasks before;  // arrivals of the last wave
+        RankTasks before;  // arrivals of the previous wave
         for (std::size_t wave = 0; wave < waves(transfers); ++wave) {
             RankTasks arrived(ready.size());
             for (int rank = 0; rank < transfers.ranks(); ++rank)
@@ -143,9 +143,8 @@ private:
         return done;
     }
 
-    // Wave by wave, what the ranks of a node have for the ranks of a rail in other nodes is brought to the
-    // rank of that rail, is summed there where it `reduces`, and goes over its NIC. What is for the own node
-    // comes last.
+    // In each wave, a node's pieces for one rail are collected at the rank of that rail, summed there if
+    // `reduces`, and sent through its NIC. Pieces for the own node come last.
     static RankTasks distribute(Bytes piece, bool reduces, const RankTasks& ready, Transfers& transfers) {
         const int per_node = transfers.ranks_per_node();
         RankTasks arrived(ready.size());

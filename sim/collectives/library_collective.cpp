@@ -3,7 +3,7 @@
 namespace overlap {
 namespace {
 
-// One kernel a rank does the whole collective; none of them gets anywhere before all have been launched.
+// One kernel a rank does the whole collective; no kernel makes progress before all are launched.
 class LibraryCollective final : public CollectiveAlgorithm {
 public:
     bool handles(CollectiveKind) const override { return true; }

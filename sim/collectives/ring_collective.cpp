@@ -19,7 +19,7 @@ public:
         const double ranks = transfers.ranks(), later_steps = ranks - 2;
         CollectiveSize size{{}, ready};
         if (ranks == 1) return size;
-        const auto forward = [&] {  // a copy a rank and step, the first after what the rank had
+        const auto forward = [&] {  // one copy a rank and step; the first step follows the rank's own operand
             size.add(ranks, size.ends);
             size.add(ranks * later_steps, 1);
         };
@@ -35,14 +35,14 @@ public:
     }
 
 private:
-    // Step s: the rank at position i of the ring gets from its left neighbour the shard of position i−s,
-    // which that one got in the step before.
+    // Step s: the rank at position i of the ring receives the shard of position i−s from its left neighbour,
+    // which received it in the step before.
     static RankTasks gather(Bytes piece, const RankTasks& ready, Transfers& transfers) {
         const auto& ring = transfers.ring();
         const std::size_t ranks = ring.size();
         RankTasks done = ready;
         std::vector<std::vector<TaskId>> newest(
-            ranks);  // by position: after which the shard to forward is there
+            ranks);  // by position: tasks after which the shard to forward is complete
         for (std::size_t i = 0; i < ranks; ++i) newest[i] = ready[static_cast<std::size_t>(ring[i])];
         for (std::size_t step = 1; step < ranks; ++step) {
             std::vector<std::vector<TaskId>> arrived(ranks);
@@ -57,8 +57,8 @@ private:
         return done;
     }
 
-    // Step s: position i gets from its left neighbour the partial sum of the shard of position i−s−1 and adds
-    // its own part; after P−1 steps it holds the whole sum of its own shard.
+    // Step s: position i receives the partial sum of the shard of position i−s−1 from its left neighbour and
+    // adds its own part. After P−1 steps it holds the whole sum of its own shard.
     static RankTasks reduce(Bytes piece, const RankTasks& ready, Transfers& transfers) {
         const auto& ring = transfers.ring();
         const std::size_t ranks = ring.size();

@@ -34,7 +34,7 @@ Task Transfers::transfer(int src, int dst, const Payload& payload) const {
     Task task;
     task.work = work;
     task.gpu = pull ? dst : src;
-    // The one stream of single_stream is numbered as if the GPU were its own peer.
+    // With single_stream the one stream has the number of the GPU itself.
     task.stream = transfer_stream(options_.single_stream ? task.gpu : pull ? src : dst);
     task.shard = payload.shard;
     task.chunk = payload.chunk;

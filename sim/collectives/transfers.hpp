@@ -7,19 +7,19 @@
 
 namespace overlap {
 
-/// In which order a rank turns to its peers.
+/// The order in which a rank serves its peers.
 enum class PeerOrder {
-    rotation,   ///< r+1, r+2, … mod P: no two ranks turn to the same peer at once
-    ascending,  ///< 0, 1, … without r: all ranks turn to the same peer
+    rotation,   ///< r+1, r+2, … mod P: no two ranks serve the same peer at once
+    ascending,  ///< 0, 1, … without r: all ranks serve the same peer
 };
 inline const std::array<std::string, 2> peer_order_names{"rotation", "ascending"};
 
-/// Of a stream, as kernels are queued; among others of the same GPU.
+/// Priority of a kernel stream relative to other streams of the same GPU.
 enum class Priority { normal, high };  ///< numbers as in Task::priority
 inline const std::array<std::string, 2> priority_names{"normal", "high"};
 
-/// How the pieces of a whole collective are put into DMA commands. best: the way that takes the least time,
-/// which has been chosen before a graph is built.
+/// DMA commands for the pieces of a whole collective. best: the fastest of the others, chosen
+/// before a graph is built.
 enum class DmaCommands { copy, broadcast, swap, back_to_back, best };
 inline const std::array<std::string, 5> dma_commands_names{"copy", "broadcast", "swap", "back_to_back",
                                                            "auto"};
@@ -29,16 +29,16 @@ struct TransferOptions {
     Agent agent = Agent::dma;
     Direction direction = Direction::pull;
     int cus = 0;       ///< compute units a copy kernel holds; 0 with DMA
-    int channels = 0;  ///< those of a library collective's kernel; 0: as many as the library takes
+    int channels = 0;  ///< channels of a library collective's kernel; 0: as many as the library uses
     Priority priority = Priority::normal;
     PeerOrder order = PeerOrder::rotation;
-    bool single_stream = false;                ///< one transfer stream a GPU instead of one per peer
-    DmaCommands commands = DmaCommands::copy;  ///< of collectives that are not cut
+    bool single_stream = false;                ///< one transfer stream a GPU instead of one for each peer
+    DmaCommands commands = DmaCommands::copy;  ///< for collectives that are not cut
     bool prelaunch = false;                    ///< CopyWork::prelaunched
     bool stored = false, added = false;        ///< CopyWork::stored and added
 };
 
-/// What a transfer carries: for names in reports, and for its size.
+/// Contents of a transfer: names for reports, and its size.
 struct Payload {
     Bytes bytes;
     Bytes run;  ///< length of a contiguous piece; = bytes when contiguous
@@ -46,7 +46,7 @@ struct Payload {
     int chunk = -1;
 };
 
-/// Adds transfers to a task graph: who executes them and on which stream follows from the options.
+/// Adds transfers to a task graph. The options decide which GPU executes them, and on which stream.
 class Transfers {
 public:
     Transfers(TaskGraph& graph, const Topology& topology, TransferOptions options)
@@ -60,7 +60,7 @@ public:
 
     TaskGraph& graph() { return graph_; }
     const TransferOptions& options() const { return options_; }
-    /// DMA engines copy, and take copies that are ready together in the order of the host's calls.
+    /// Whether DMA engines copy, and serve copies that are ready together in the order of the host's calls.
     bool served_in_turn() const { return served_in_turn_; }
     int ranks() const { return ranks_; }
     int nodes() const { return ranks_ / per_node_; }
@@ -69,19 +69,19 @@ public:
     const std::vector<int>& ring() const { return ring_; }
     /// The peers of `rank` in the order of the options.
     std::vector<int> peers(int rank) const { return others(rank, 0, ranks_); }
-    /// The other ranks of its node, and the ranks that have its number in the other nodes (its rail).
+    /// The other ranks of `rank`'s node, and the ranks with its number in the other nodes (its rail).
     std::vector<int> node_peers(int rank) const;
     std::vector<int> rail_peers(int rank) const;
     TaskId copy(int src, int dst, const Payload& payload, std::span<const TaskId> after = {});
     DmaCommands commands() const { return options_.commands; }
     /// Which end executes copies.
     Direction direction() const { return options_.direction; }
-    /// Read once at `src`, written to two others; `src` executes it.
+    /// Reads at `src` once and writes to two other GPUs; `src` executes it.
     TaskId broadcast(int src, int first, int second, const Payload& payload,
                      std::span<const TaskId> after = {});
     /// `a` and `b` exchange a payload in place; `a` executes it.
     TaskId swap(int a, int b, const Payload& payload, std::span<const TaskId> after = {});
-    /// Number `place` of `batch` copies that one engine of the executing GPU does back to back.
+    /// Copy number `place` of `batch` copies that one engine of the executing GPU runs back to back.
     TaskId copy_back_to_back(int src, int dst, const Payload& payload, int place, int batch,
                              std::span<const TaskId> after = {});
 

@@ -10,7 +10,7 @@ const ScheduleEntry& serial() {
     return entry;
 }
 
-/// All parameters of a scenario that its baseline depends on.
+/// The scenario's parameters that its baseline uses.
 ScheduleParams baseline_params(const Scenario& scenario) {
     ScheduleParams params;
     params.transfers = scenario.params.transfers;

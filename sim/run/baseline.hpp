@@ -5,21 +5,21 @@
 
 namespace overlap {
 
-/// What a schedule is held against: `serial` with the same workload, machine and transfers.
+/// What a schedule is compared with: `serial` with the same workload, machine and transfers.
 struct Baseline {
     Seconds makespan;
-    Seconds computation;          ///< alone
+    Seconds computation;          ///< computation alone
     Seconds least_communication;  ///< see LeastTimes
 };
 Baseline baseline_of(const Scenario& scenario);
 
-/// Baselines of scenarios, many of which share theirs: the 256 asked for last. Thread-safe.
+/// Caches baselines, which many scenarios share: the last 256 requests. Thread-safe.
 class Baselines {
 public:
     Baseline get(const Scenario& scenario);
 
 private:
-    /// The machine is kept, so that the key, which has its address, stays its own.
+    /// Keeps the machine alive, because its address is part of the key.
     struct Kept {
         Baseline baseline;
         std::shared_ptr<const Machine> machine;

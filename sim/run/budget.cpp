@@ -10,13 +10,13 @@
 namespace overlap {
 namespace {
 
-// As seen with GCC 12 and glibc: peak of the resident set of runs of 20,000 to 4,000,000 tasks.
+// Measured with GCC 12 and glibc: peak resident memory of runs of 20,000 to 4,000,000 tasks.
 constexpr Bytes of_program{60e6}, of_task{1000}, of_simulated_task{2000}, of_edge{40};
-// Wall time of a task in one simulation of the flow engine; more where many share links.
+// Wall time per task in one simulation of the flow engine; more if many tasks share links.
 constexpr Seconds of_simulation{5e-6};
 constexpr double simgrid_slowdown = 75;  // README, "Speed"
 
-/// Simulations of one run that are in memory at once (Jobs in run.cpp).
+/// Simulations of one run that are in memory at the same time (Jobs in run.cpp).
 double side_by_side(const Scenario& scenario, double tasks) {
     if (tasks < 20'000 || scenario.engine != default_engine) return 1;
     return std::clamp<double>(std::thread::hardware_concurrency(), 1, 7);
@@ -42,7 +42,7 @@ RunBudget budget_of(const Scenario& scenario) {
     budget.memory = of_program + (budget.graph.tasks + serial.tasks) * of_task +
                     at_once * std::max(budget.graph.tasks, serial.tasks) * of_simulated_task +
                     (budget.graph.edges + serial.edges) * of_edge;
-    // Itself, its transfers, four effects less, transfers without them; of serial three.
+    // The run, its transfers, four runs with effects off, transfers without effects; three runs of serial.
     const double seeds = orders_vary(scenario) ? scenario.seeds : 1;
     const double own = 7 * seeds + 1, of_serial = 3 * seeds;
     budget.simulations = own + of_serial;

@@ -5,19 +5,19 @@
 
 namespace overlap {
 
-/// What a run takes, estimated before any graph is built.
+/// Size, memory and time of a run, estimated before any graph is built.
 struct RunBudget {
-    GraphSize graph;  ///< of the schedule, exactly
-    Bytes memory;     ///< at its peak, with the graph of `serial`: not more, but up to three times less
-    double simulations = 1;  ///< at most: of the run, its counterfactuals and its baseline, with every seed
-    Seconds wall;  ///< on the machine of README's speeds: within a factor of five, where it takes 1 s
+    GraphSize graph;         ///< of the schedule, exact
+    Bytes memory;            ///< peak, with the graph of `serial`: an upper bound, up to three times too high
+    double simulations = 1;  ///< upper bound: the run, its counterfactuals and its baseline, with every seed
+    Seconds wall;  ///< on the machine of README's speeds: within a factor of five if it takes 1 s or more
 };
 RunBudget budget_of(const Scenario& scenario);
 
-/// What --dry-run says of it.
+/// The output of --dry-run.
 Json to_json(const RunBudget& budget);
 
-/// Throws UserError where a run takes more memory than `available`.
+/// Throws UserError if a run takes more memory than `available`.
 void require_affordable(const RunBudget& budget, Bytes available);
 
 }  // namespace overlap

@@ -73,7 +73,7 @@ Machine ConfigFolder::machine(const std::string& name, const WhatIf& what_if) co
     const std::string device = topology.device().name;
     const ConfigFile calibrated =
         files.calibration ? *files.calibration : read_config_file(find("calibrations", device));
-    // Of a GPU that multiplies in another way nothing has been measured.
+    // Measured times hold for the measured GPU only, not for one changed by a what-if.
     Calibration calibration{device, read_gemm_calibration(calibrated),
                             what_if.changes_below("device.gemm") ? GemmTimes() : read_gemm_times(calibrated)};
     return {std::move(topology), std::move(resources), std::move(calibration), Seconds()};

@@ -10,24 +10,24 @@
 
 namespace overlap {
 
-/// The folder of shipped configs, and how names given by a user find files in it.
+/// The folder of shipped configs. Finds the files that users name.
 class ConfigFolder {
 public:
     explicit ConfigFolder(std::filesystem::path root) : root_(std::move(root)) {}
     /// $OVERLAP_CONFIGS, or the source tree's configs/.
     static ConfigFolder standard();
 
-    /// `name` as a path if there is such a file, else `<root>/<kind>/<name>` with or without ".json".
-    /// `kind` is topologies, devices, calibrations, workloads or schedules. Throws UserError with the nearest name.
+    /// `name` as a path if such a file exists, else `<root>/<kind>/<name>` with or without ".json". `kind`:
+    /// topologies, devices, calibrations or workloads. Throws UserError with the nearest name.
     std::filesystem::path find(const std::string& kind, const std::string& name) const;
     /// Names of the files of a kind, sorted, without ".json".
     std::vector<std::string> names(const std::string& kind) const;
 
-    /// Folders of configs/experiments, one a published system, sorted.
+    /// Folders of configs/experiments, one for each published system, sorted.
     std::vector<std::string> published_systems() const;
     std::filesystem::path experiments() const { return root_ / "experiments"; }
 
-    /// The folder of measurements: traces/, beside the configs.
+    /// The folder of measurements: traces/ beside the configs.
     std::filesystem::path traces() const { return std::filesystem::absolute(root_).parent_path() / "traces"; }
 
     /// One of schedules(), or a preset of `schedules` (see read_preset): by name, or a file.
@@ -35,7 +35,7 @@ public:
     Topology topology(const std::string& name) const;
     /// The machine of a topology, for single kernels (`sustained` 0).
     Machine machine(const std::string& topology, const WhatIf& what_if = {}) const;
-    /// With the calibration of the same name laid over it.
+    /// The device with the calibration of the same name applied.
     DeviceSpec device(const std::string& name) const;
     Calibration calibration(const std::string& device) const;
 

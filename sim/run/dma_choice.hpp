@@ -4,9 +4,9 @@
 
 namespace overlap {
 
-/// The transfer options of a scenario whose dma_commands are `best`, with those commands that give the
-/// shortest run; the first of equals in the order copy, broadcast, swap, back_to_back. Only what can do every
-/// collective of the workload is tried, and with transfer 'pull' nothing that has to write.
+/// The scenario's transfer options with the DMA commands of the shortest run, for a scenario with
+/// dma_commands `best`. On a tie the first of copy, broadcast, swap, back_to_back. Only commands that can do
+/// every collective of the workload are tried; with transfer 'pull' none that must write.
 TransferOptions fastest_commands(const Scenario& scenario);
 
 }  // namespace overlap

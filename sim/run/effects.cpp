@@ -22,7 +22,7 @@ void remove_latencies(Cost& cost) {
     cost.handoff = cost.remote_handoff = cost.flag = Seconds();
 }
 
-/// Schedules wait for the slowest GPU: its GEMMs are everybody's, so many times as long as the mean GPU's.
+/// All GPUs run GEMMs at the speed of the slowest one: GEMM time = mean GPU time × this factor.
 double slowest_gpu(const Machine& machine) {
     return slowest_of(machine.topology.gpus(), machine.topology.device().variation.gpu_speed);
 }
@@ -37,8 +37,8 @@ Task whole_gemm(const Pair& pair, int gpu) {
     return {pair.gemm, gpu, compute_stream};
 }
 
-/// What a part of the pair's GEMM takes that loses nothing: its share of the whole, or its own cost `alone`
-/// where that is faster.
+/// Cost of a part of the pair's GEMM without decomposition loss: its share of the whole, or its own cost
+/// `alone` if that is lower.
 Cost without_loss(const Cost& alone, Cost whole, const Pair& pair, const Task& part,
                   const ResourceTable& resources) {
     scale(whole, std::get<GemmShape>(part.work).flops() / pair.gemm.flops());

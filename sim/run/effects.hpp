@@ -9,37 +9,37 @@
 
 namespace overlap {
 
-/// What can be switched off, for losses and for `--without`.
+/// Effects that can be switched off, for the losses and for `--without`.
 struct Effects {
     bool contention = true;     ///< compute units, HBM and caches shared by computation and communication
     bool launch = true;         ///< launch, command, start, completion and dependency latencies
     bool packing = true;        ///< local copies around fused GEMMs
     bool decomposition = true;  ///< a part of a GEMM costing more than its share of the whole
-    bool computation = true;    ///< GEMMs, memory-bound operators and packing: off leaves the transfers alone
+    /// GEMMs, memory-bound operators and packing: without them only transfers remain
+    bool computation = true;
 };
 
-/// What Effects::computation switches off; the rest are transfers and reductions.
+/// Whether Effects::computation switches off this kind; all other kinds are transfers and reductions.
 bool is_computation(TaskKind kind);
 
-/// Names that `--without` takes, in the order in which losses are taken apart.
+/// Names that `--without` takes, in the order in which losses are computed.
 inline const std::array<std::string, 4> effect_names{"contention", "launch", "packing", "decomposition"};
 /// Throws UserError for a name that is none of effect_names.
 Effects without(std::span<const std::string> names);
 
-/// Costs of the tasks of a graph under any effects; what depends on none of them is worked out once.
-/// Thread-safe. What it is made of must outlive it. Throws UserError where a task takes longer than simulated
-/// time lasts.
+/// Costs of a graph's tasks under any effects; caches what does not depend on them. Thread-safe. Its
+/// arguments must outlive it. Throws UserError if a task is longer than the simulated time range.
 class Pricer {
 public:
     Pricer(const TaskGraph& graph, const Workload& workload, const Machine& machine,
            const CostModels& models);
 
-    /// The cost of every task with these effects. GEMMs take as long as on the slowest of the machine's GPUs,
-    /// where these are known to differ (models/gpu_spread.hpp). Without decomposition, a part of the pair's
-    /// GEMM that takes longer than its share of the whole (the cost of the whole GEMM on all compute units
-    /// times the part's share of the FLOPs) takes just that.
+    /// The cost of every task with these effects. GEMMs run at the speed of the machine's slowest GPU, if
+    /// GPUs of its kind differ (models/gpu_spread.hpp). Without `decomposition`, a part of the pair's
+    /// GEMM costs at most its share of the whole: cost of the whole GEMM on all compute units × the
+    /// part's share of the FLOPs.
     std::vector<Cost> price(const Effects& effects) const;
-    /// Whether a run without packing, or without decomposition, could differ from one with it.
+    /// Whether a run without packing, or without decomposition, can differ from the full run.
     bool has_packing() const { return has_packing_; }
     bool has_decomposition() const { return !wholes_.empty(); }
 
@@ -48,11 +48,11 @@ private:
     const Workload& workload_;
     const Machine& machine_;
     std::vector<Cost> alone_;   ///< by task, without interference
-    std::vector<Cost> wholes_;  ///< by GPU: the pair's whole GEMM; empty where there is none
+    std::vector<Cost> wholes_;  ///< by GPU: the pair's whole GEMM; empty if there is no pair
     bool has_packing_ = false;
 };
 
-/// The same for one set of effects, without what a second set would need.
+/// price() for one set of effects, without caching for others.
 std::vector<Cost> price(const TaskGraph& graph, const Workload& workload, const Machine& machine,
                         const CostModels& models, const Effects& effects);
 

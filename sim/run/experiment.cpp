@@ -69,7 +69,7 @@ Seconds Experiment::end_of_communication(const EngineResult& result) const {
 }
 
 bool Experiment::communication_is_free() const {
-    std::vector<bool> waits(graph_.size());  // for computation, itself included
+    std::vector<bool> waits(graph_.size());  // whether a task is, or waits for, computation
     for (TaskId id = 0; id < graph_.size(); ++id) {
         bool any = waits[graph_.stream_predecessor(id)];
         graph_.for_each_edge_into(id, [&](const Edge& edge) { any = any || waits[edge.predecessor]; });

@@ -8,7 +8,7 @@
 namespace overlap {
 namespace {
 
-/// The body of a task on the clock.
+/// Begin and end of a task's body.
 struct Body {
     Seconds start, length;
 };
@@ -61,7 +61,7 @@ std::vector<Counter> counters_of(std::span<const Cost> costs, const EngineResult
         double value = 0;
         for (const auto& [time, change] : steps) {
             value += change;
-            if (value < 1e-9 * resource.capacity) value = 0;  // rounding left over from sums that cancel
+            if (value < 1e-9 * resource.capacity) value = 0;  // rounding error of sums that cancel
             if (time == counter.samples.back().time)
                 counter.samples.back().value = value;
             else
@@ -72,7 +72,7 @@ std::vector<Counter> counters_of(std::span<const Cost> costs, const EngineResult
     return counters;
 }
 
-/// Compute units of its GPU that a task of communication has while its body runs.
+/// Compute units that a communication task uses on its GPU while its body runs.
 double units_of(const Task& task, const Cost& cost, Seconds length, ResourceId compute_units) {
     double units = 0;
     if (task.kind() == TaskKind::copy || task.kind() == TaskKind::collective) {
@@ -109,7 +109,7 @@ double communication_units(const TaskGraph& graph, std::span<const Cost> costs, 
         bool operator<(const Change& other) const {
             if (gpu != other.gpu) return gpu < other.gpu;
             if (time != other.time) return time < other.time;
-            return units < other.units;  // at one instant, what ends goes before what begins
+            return units < other.units;  // at one instant, ends come before begins
         }
     };
     std::vector<Change> changes;

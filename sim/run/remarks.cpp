@@ -15,10 +15,10 @@ namespace {
 
 const std::string roofline_model = "gemm_roofline";
 
-/// A value that no price and no rule of the engine reads.
+/// A value that no cost model and no rule of the engine reads.
 struct Informational {
-    std::string key;      ///< or the beginning of it, up to a dot
-    std::string instead;  ///< what is read
+    std::string key;      ///< or its beginning, up to a dot
+    std::string instead;  ///< the values that are read
 };
 
 const std::array<Informational, 8>& informational_values() {
@@ -68,8 +68,8 @@ const Json* parameter(const Json& json, const std::string& key) {
                                                                                  : nullptr;
 }
 
-/// "device.gemm.bf16.compute_units" of device.compute_units, and the other way round: values that the device
-/// and its fitted GEMMs have both, and whose counterpart is not changed as well.
+/// Counterparts of a changed value that stay unchanged: for device.compute_units
+/// "device.gemm.bf16.compute_units", and vice versa. The device and its fitted GEMMs both have such values.
 std::vector<std::string> counterparts_that_stay(const ChangedValue& change,
                                                 const std::set<std::string>& changed, const Json& device,
                                                 const Json& calibration, const std::vector<DType>& types) {
@@ -85,7 +85,7 @@ std::vector<std::string> counterparts_that_stay(const ChangedValue& change,
         if (change.key == "device." + name) keep(fitted + name, parameter(calibration.at(group), name));
         if (change.key != fitted + name) continue;
         keep("device." + name, parameter(device, name));
-        if (name == "compute_units")  // the rate of all units together
+        if (name == "compute_units")  // then the peak rate, of all units together, stays too
             keep(fitted + "peak_TFLOPS", parameter(calibration.at(group), "peak_TFLOPS"));
     }
     return stay;

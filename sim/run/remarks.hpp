@@ -10,28 +10,26 @@
 
 namespace overlap {
 
-/// A number that is given as one may have been meant as a factor if it differs from the file's by more than
-/// this.
+/// A plain number in a what-if that differs from the file's value by more than this factor
+/// may be meant as a factor.
 inline constexpr int surprising_factor = 10;
 
-/// What the changes of a what-if mean that is not plain from their keys: a number that looks like a factor;
-/// a value that no price reads; one of a pair of values that stand for the same thing, the other of which
-/// stays. `device` and `calibration` are as read, without the what-if. `types`: of the run's GEMMs, which
-/// `roofline` says are priced by the data sheet.
+/// Notes on what-if changes whose keys mislead: a number that looks like a factor; a value that no price
+/// reads; one of two values for the same quantity, of which the other stays. `device` and `calibration` are
+/// without the what-if. `types`: of the run's GEMMs. `roofline`: they are priced by data-sheet rates.
 std::vector<std::string> notes_of_changes(const std::vector<ChangedValue>& changes, const Json& device,
                                           const Json& calibration, const std::vector<DType>& types,
                                           bool roofline);
 
-/// Whose kernels the prices of a type's GEMMs are of; empty where the calibration does not say.
+/// The kernel library whose GEMMs the prices describe; empty if the calibration does not say.
 std::string library_of_gemms(const ConfigFolder& folder, const std::string& device, DType dtype);
 
-/// Makes remarks on runs, of which many name the same files; each is read once, as long as it is among those
-/// asked for last.
+/// Makes remarks on runs. Many runs name the same files, so the last files are cached.
 class Remarker {
 public:
     explicit Remarker(ConfigFolder folder) : folder_(std::move(folder)) {}
-    /// On a run of `scenario`, which is what `config` resolves to, with that makespan. Simulates it once more
-    /// for each change of its what-if, without that change, to see whether the makespan is another.
+    /// Remarks on a run of `scenario`, the resolved `config`, with its makespan. For each change of the
+    /// what-if, simulates the run once without that change to see whether the makespan differs.
     Remarks on(const RunConfig& config, const Scenario& scenario, Seconds makespan);
 
 private:

@@ -14,8 +14,8 @@
 namespace overlap {
 namespace {
 
-/// How long the GEMMs of a workload keep a GPU busy, whole and one after another: parts of them run at the
-/// clock of the whole, not at that of a short kernel.
+/// How long a workload's GEMMs keep a GPU busy, whole and back to back. Parts of the GEMMs run at the clock
+/// of the whole, not at that of a short kernel.
 Seconds multiplying_time(const Workload& workload, const Calibration& calibration) {
     Seconds sum;
     const auto add = [&](const GemmShape& shape) {
@@ -30,7 +30,7 @@ Seconds multiplying_time(const Workload& workload, const Calibration& calibratio
     return sum;
 }
 
-/// Refuses a pair whose operands could never be in the memory of one GPU.
+/// Refuses a pair whose operands exceed the memory of one GPU.
 void require_memory(const Workload& workload, const DeviceSpec& device, const std::string& origin) {
     const Pair* pair = workload.pair();
     if (pair == nullptr) return;
@@ -44,7 +44,7 @@ void require_memory(const Workload& workload, const DeviceSpec& device, const st
                     std::to_string(std::llround(device.hbm_capacity.si() * 1e-9)) + " GB of HBM");
 }
 
-/// Throws UserError where a config lacks what only its user can say.
+/// Throws UserError if a config lacks a value without default.
 void require_named(const RunConfig& config) {
     const auto required = [&](const std::string& value, const std::string& key, const std::string& example) {
         if (value.empty())

@@ -10,21 +10,21 @@
 
 namespace overlap {
 
-/// Resolves configs, of which many name the same files: each file is read once, as long as it is among those
-/// asked for last. Thread-safe; the memory it takes is bounded by some tens of machines.
+/// Resolves configs. Many configs name the same files, so the last files are cached. Thread-safe; the cache
+/// holds at most some tens of machines.
 class Resolver {
 public:
-    /// `at_once`: runs that are to share the memory of the machine.
+    /// `at_once`: number of runs that share the machine's memory.
     explicit Resolver(ConfigFolder folder, int at_once = 1) : folder_(std::move(folder)), at_once_(at_once) {}
-    /// Throws UserError with the first thing that is wrong, which may be that the run takes more memory than
-    /// there is (sim/run/budget.hpp).
+    /// Throws UserError with the first mistake, which may be that the run needs more memory than there
+    /// is (sim/run/budget.hpp).
     Scenario resolve(const RunConfig& config);
 
 private:
     using MachinePtr = std::shared_ptr<const Machine>;
 
     Workload workload(const RunConfig& config);
-    /// The machine of that key, multiplying for as long as the workload does.
+    /// The machine of that key, with `sustained` set for the workload.
     MachinePtr sustaining(const MachinePtr& machine, const std::string& key, const Workload& workload);
 
     ConfigFolder folder_;
@@ -32,10 +32,10 @@ private:
     RecentValues<std::string, SchedulePtr> schedules_{64};
     RecentValues<std::string, std::shared_ptr<const Workload>> workloads_{256};
     RecentValues<std::string, MachinePtr> machines_{32};   ///< by topology and what-if
-    RecentValues<std::string, MachinePtr> sustained_{32};  ///< the same, for how long they multiply
+    RecentValues<std::string, MachinePtr> sustained_{32};  ///< by key and by duration of GEMMs
 };
 
-/// One config, for whom it is the only one.
+/// Resolves a single config.
 Scenario resolve(const RunConfig& config, const ConfigFolder& folder);
 
 }  // namespace overlap

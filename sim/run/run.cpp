@@ -15,8 +15,7 @@
 namespace overlap {
 namespace {
 
-/// The simulations of one run, which need nothing of each other: side by side on the cores where they are
-/// large.
+/// The independent simulations of one run; large ones run in parallel.
 class Jobs {
 public:
     Jobs(const Scenario& scenario, const TaskGraph& graph)
@@ -34,7 +33,7 @@ public:
     }
 
 private:
-    /// One of the cores, so that there is memory in use for no more simulations than that.
+    /// One of the cores; limits the number of simulations in memory.
     struct Core {
         explicit Core(std::counting_semaphore<>& cores) : cores(cores) { cores.acquire(); }
         ~Core() { cores.release(); }
@@ -47,8 +46,8 @@ private:
     std::counting_semaphore<> cores_;
 };
 
-// Effects are switched off one after another, so the differences add up whatever the order of magnitude of
-// each. What is left without any of them is the pipeline itself: idle links, fill and drain.
+// Switches effects off one after another, so the differences add up in any order. The remaining loss is that
+// of the pipeline itself: idle links, fill and drain.
 class Attribution {
 public:
     Attribution(Jobs& jobs, const Experiment& own, Effects effects) {
@@ -78,7 +77,7 @@ public:
             before = last.all;
         }
         const Seconds communication = communication_.valid() ? communication_.get() : last.communication;
-        // Transfers that wait for their pieces may get in each other's way less than all of them at once.
+        // Transfers that wait for their pieces may conflict less than all transfers at once.
         const Seconds steady = std::min(before, std::max(least_computation, communication));
         losses.fill_drain = before - steady;
         losses.pattern = steady - ideal;
@@ -86,8 +85,8 @@ public:
     }
 
 private:
-    std::vector<std::future<Ends>> steps_;  ///< invalid where it would be the same run
-    std::future<Seconds> communication_;    ///< invalid where it is seen in the last step
+    std::vector<std::future<Ends>> steps_;  ///< invalid if the run is the same as another
+    std::future<Seconds> communication_;    ///< invalid if the last step shows it
 };
 
 std::string scenario_line(const Scenario& scenario) {
@@ -141,9 +140,9 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
     const LeastTimes least = own.least_times();
     const Seconds least_communication = std::min(least.communication, baseline.least_communication);
     result.ideal = std::max(least.computation, least_communication);
-    // Nothing to do takes no time with or without overlap.
+    // An empty workload takes no time with or without overlap.
     result.speedup = result.makespan.si() > 0 ? result.serial / result.makespan : 1.0;
-    // Without anything to overlap (one GPU, one side empty) or to gain, the share of the gain has no meaning.
+    // With nothing to overlap (one GPU, one empty side) or nothing to gain, overlap efficiency is undefined.
     const bool two_sides = std::min(least.computation, least_communication) > Seconds();
     const double ideal_speedup = two_sides ? result.serial / result.ideal : 1.0;
     if (ideal_speedup > 1.0 + 1e-9)

@@ -8,7 +8,7 @@
 
 namespace overlap {
 
-/// What a run takes, without baseline and losses.
+/// Makespan and timeline of a run, without baseline and losses.
 struct Prediction {
     Seconds makespan, p10, p90;  ///< median and quantiles over the seeds
     std::size_t seeds = 1;
@@ -17,12 +17,12 @@ struct Prediction {
 Prediction predict(const Scenario& scenario);
 
 struct RunOptions {
-    bool record = true;  ///< with timeline and counters, for whoever looks at them; numbers are the same
-    Baselines* baselines = nullptr;  ///< shared by the runs of a sweep
+    bool record = true;              ///< with timeline and counters; all numbers are the same without
+    Baselines* baselines = nullptr;  ///< cache shared by the runs of a sweep
 };
 
-/// Runs the schedule and, for the baseline and the losses, `serial` and the counterfactuals. Every time is
-/// the median over the seeds; the timeline is that of a median run.
+/// Runs the schedule and, for baseline and losses, `serial` and the counterfactuals. Every time is the median
+/// over the seeds; the timeline is that of a median run.
 RunResult run(const Scenario& scenario, const RunOptions& options = {});
 
 }  // namespace overlap

@@ -10,18 +10,18 @@
 
 namespace overlap {
 
-/// A run config with everything looked up, checked and filled in.
+/// A run config with all names resolved, values checked and defaults filled in.
 struct Scenario {
     std::shared_ptr<const Machine> machine;  ///< never null; scenarios share it
     Workload workload;
     SchedulePtr schedule;  ///< never null
     ScheduleParams params;
     std::string engine;
-    int seeds = 1;  ///< simulations of what the machine leaves unspecified, with seeds 0 … seeds − 1
+    int seeds = 1;  ///< simulations of orders that the machine leaves unspecified, with seeds 0 … seeds − 1
     std::vector<std::string> cost_models;
     std::vector<std::string> without;
-    Json what_if = Json::object();  ///< how the machine differs from its files
-    /// Where set, called after each simulation of a graph, by any thread: for showing progress.
+    Json what_if = Json::object();  ///< changes relative to the machine's files
+    /// If set, called by any thread after each simulation of a graph, to show progress.
     std::function<void()> simulated = nullptr;
 
     /// The resolved config: reading it back gives the same scenario.

@@ -46,7 +46,7 @@ Pair read_pair(ConfigObject& config) {
     return pair;
 }
 
-/// Places of the operators that were read, by name.
+/// Index of each operator read so far, by name.
 using Places = std::unordered_map<std::string, std::size_t>;
 
 [[noreturn]] void fail_as_unknown(const ConfigObject& config, const std::string& need,

@@ -11,7 +11,7 @@
 
 namespace overlap {
 
-/// Which of the pair produces what the other needs.
+/// Whether the collective or the GEMM comes first.
 enum class Order { collective_first, gemm_first, independent };
 inline const std::array<std::string, 3> order_names{"collective_first", "gemm_first", "independent"};
 
@@ -19,24 +19,26 @@ inline const std::array<std::string, 3> order_names{"collective_first", "gemm_fi
 enum class ShardDim { m, k };
 inline const std::array<std::string, 2> shard_dim_names{"m", "k"};
 
-/// A collective and a GEMM. `gemm` has the dimensions of one GPU, after the gather. What is communicated:
-/// collective_first: A[M,K], by bands of rows (shard_dim m) or slabs of K (shard_dim k, "tokens in K");
-/// gemm_first: C[M,N], by bands of rows; but before an all_gather ("GEMM + all-scatter", Iris, arXiv
-/// 2511.12500) the C[M,N] of one GPU is its shard, and every GPU ends with the P of them, one after another
-/// in memory: C[P·M,N] where GPUs have bands of it; a C[M,P·N] whose columns are dealt (column parallel) is
-/// left as P blocks, as a library's all-gather leaves it. independent: an operand of the size that
-/// collective_first or (where that isn't possible) gemm_first would send, of nobody's concern to the GEMM.
+/// A collective and a GEMM. `gemm` has the dimensions of one GPU, after the gather. The communicated operand:
+/// - collective_first: A[M,K], in bands of rows (shard_dim m) or slabs of K (shard_dim k, "tokens in K").
+/// - gemm_first: C[M,N], in bands of rows. Before an all_gather ("GEMM + all-scatter", Iris, arXiv
+///   2511.12500) the C[M,N] of one GPU is its shard, and every GPU ends with all P shards one after another
+///   in memory: C[P·M,N] if GPUs have bands of rows. If C[M,P·N] is split by columns (column parallel), it
+///   remains as P blocks, as a library's all-gather leaves it.
+/// - independent: an operand of the size that collective_first (or, if impossible, gemm_first) would send.
+///   The GEMM does not use it.
 struct Pair {
     CollectiveKind collective = CollectiveKind::all_gather;
     GemmShape gemm;
     Order order = Order::collective_first;
     ShardDim shard_dim = ShardDim::m;
 
-    /// An all_gather of what the GEMMs produce: each GPU's C is a shard, and it computes no other.
+    /// An all_gather of GEMM results: each GPU's C is one shard, and the GPU computes no other.
     bool gathers_results() const {
         return order == Order::gemm_first && collective == CollectiveKind::all_gather;
     }
-    /// The whole communicated operand: gathered by all_gather, and sent by each rank in the other three.
+    /// The whole communicated operand: the result of an all_gather, or what each rank sends
+    /// in the other collectives.
     Bytes operand(int ranks) const;
     DType operand_type() const;
 
@@ -46,7 +48,7 @@ private:
 
 struct CollectiveWork {
     CollectiveKind kind = CollectiveKind::all_gather;
-    Bytes operand;  ///< whole: gathered by all_gather, and sent by each rank in the other three
+    Bytes operand;  ///< whole operand, as in Pair::operand
     DType dtype = DType::bf16;
 };
 struct StreamingWork {
@@ -62,10 +64,10 @@ struct ReductionWork {
 struct Operator {
     std::string name;
     std::variant<GemmShape, CollectiveWork, StreamingWork, ReductionWork> work;
-    std::vector<std::size_t> needs;  ///< operators, earlier in the list, whose result it reads
+    std::vector<std::size_t> needs;  ///< earlier operators whose results it reads
 };
 
-/// What is to be computed: a pair, or a list of operators with the data each needs.
+/// The work: a pair, or a list of operators with their dependencies.
 struct Workload {
     std::string name;
     std::string description;
@@ -76,10 +78,10 @@ struct Workload {
     std::string form() const;
 };
 
-/// Contract: `config` is a workload file or the "workload" object of a run config (configs/schema). Throws
-/// UserError.
+/// Contract: `config` is a workload file or the "workload" object of a run config
+/// (configs/schema). Throws UserError.
 Workload read_workload(ConfigObject config);
-/// The JSON that read_workload reads back to an equal workload.
+/// JSON that read_workload reads back to an equal workload.
 Json to_json(const Workload& workload);
 
 }  // namespace overlap
