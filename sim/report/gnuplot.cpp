@@ -24,8 +24,7 @@ namespace {
     throw UserError("plots: " + what + ": " + std::strerror(error));
 }
 
-/// A nameless file for what goes to or comes from a program: unlike pipes, both sides never wait for each
-/// other.
+/// A nameless file for a program's input or output. Unlike with pipes, neither side can block the other.
 class Buffer {
 public:
     Buffer() : file_(std::tmpfile(), &std::fclose) {
@@ -88,8 +87,8 @@ void require_gnuplot() {
     run_gnuplot("");
 }
 
-/// Only the quote itself is special there: U+2019 stands for it, because gnuplot takes two of them in a row
-/// for the end of the text. Control characters are none of SVG's.
+/// Only the quote itself is special in gnuplot's single quotes. U+2019 replaces it, because gnuplot takes two
+/// quotes in a row for the end of the text. Control characters are not allowed in SVG.
 std::string gnuplot_quoted(const std::string& text) {
     std::string result = "'";
     for (const char letter : valid_utf8(text)) {

@@ -8,30 +8,30 @@
 
 namespace overlap {
 
-/// Pieces of scripts for gnuplot, and how much room texts take at the font of write_picture. Widths and
-/// heights are in pixels.
+/// Pieces of gnuplot scripts, and sizes of texts in the font of write_picture. Widths and heights are in
+/// pixels.
 namespace gnuplot {
 
 inline constexpr int letter = 11, line_height = 22;
 
-/// Of the widest of `texts`.
+/// Width of the widest text.
 int width_of(const std::vector<std::string>& texts);
 
-/// Numbers with a space behind each, as data lines and options have them.
+/// Numbers, each followed by a space, for data lines and options.
 std::string numbers(std::initializer_list<double> values);
 
-/// A text in a data block, where there are no single quotes.
+/// A text for a data block, which has no single quotes.
 std::string data_text(const std::string& text);
 
 /// `text` quoted, broken at spaces into lines of at most `width`.
 std::string broken(const std::string& text, int width);
-/// How many lines these are.
+/// Number of those lines.
 int line_count(const std::string& text, int width);
 
 /// Names at 0, 1, … of an axis.
 std::string named_tics(char axis, const std::vector<std::string>& names, const std::string& more = "");
-/// Round numbers from `low` to `high` on an axis ("x", "y", "cb") of `length` pixels, far enough apart for
-/// its labels.
+/// Round numbers from `low` to `high` for an axis ("x", "y", "cb") of `length` pixels, with
+/// enough distance for labels.
 std::string number_tics(const std::string& axis, double low, double high, int length,
                         bool logarithmic = false);
 
@@ -44,7 +44,7 @@ std::string fill_style(const Look& look);
 /// The plot command of layers.
 std::string plot_of(const std::vector<std::string>& layers);
 
-/// Named data blocks, which stand before the commands.
+/// Named data blocks, which must come before the commands.
 class Blocks {
 public:
     /// Returns its name.

@@ -11,13 +11,12 @@ namespace overlap {
 /// Text for HTML and SVG, with & < > " replaced.
 std::string html_escaped(std::string_view text);
 
-/// A whole page that needs no other file: style, body, and a script that sorts and filters tables of class
-/// "data" (a text box above each; a click on a column's head, or Enter there, sorts by it). What a page needs
-/// besides is given as CSS and JavaScript.
+/// A self-contained page: style, body, and a script that sorts and filters tables of class "data" (a text box
+/// above each table; a click or Enter on a column heading sorts). More CSS and JavaScript can be given.
 std::string html_page(const std::string& title, const std::string& body, std::string_view more_style = "",
                       std::string_view more_script = "");
 
-/// A table of class "data". Cells are text; those that begin with a digit, + or - are set right.
+/// A table of class "data". Cells are text; cells that begin with a digit, + or - are right-aligned.
 std::string html_table(const std::vector<std::string>& head,
                        const std::vector<std::vector<std::string>>& rows);
 
@@ -29,7 +28,7 @@ public:
     /// `tip` is shown beside the pointer; `style` is CSS.
     void rectangle(double x, double y, double width, double height, const std::string& style,
                    const std::string& tip = "");
-    /// A mark of about 2 · `radius`, shaped and filled as `look` says.
+    /// A mark of about 2 · `radius` with the shape and fill of `look`.
     void mark(double x, double y, double radius, const Look& look, const std::string& tip = "");
     void line(double x1, double y1, double x2, double y2, const std::string& style);
     void polygon(const std::vector<std::pair<double, double>>& points, const std::string& style);

@@ -8,8 +8,8 @@ namespace overlap {
 /// Shapes of marks, in the order of Look::shape: circle, square, triangle, diamond, triangle upside down.
 inline constexpr std::size_t shape_count = 5;
 
-/// How a series is told apart from all others of a plot: by colour and by shape, or by colour and by the
-/// pattern that its bars are filled with.
+/// How a series differs from all others in a plot: by colour and shape, or by colour and
+/// fill pattern of its bars.
 struct Look {
     std::string colour;
     std::size_t shape = 0;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double band_share = 0.10;     // ± around the diagonal
 constexpr double least_error_pct = 20;  // the error axis shows at least this
-constexpr double most_error_pct = 100;  // beyond, points lie on the edge
+constexpr double most_error_pct = 100;  // points with larger errors lie on the edge
 constexpr int panel_width = 620, panel_height = 600, legend_line = 22;
 
 /// Gnuplot's numbers of open circles, squares, triangles, diamonds, triangles upside down.

@@ -17,7 +17,7 @@ struct PlotSeries {
     std::vector<PlotPoint> points;
 };
 
-/// A grey area between two lines, from `low` to `high` at each x, and a line through its middle.
+/// A grey band from `low` to `high` at each x, and a line through its middle.
 struct PlotBand {
     struct Edge {
         double x, low, middle, high;
@@ -26,7 +26,7 @@ struct PlotBand {
     std::vector<Edge> edges;
 };
 
-/// `label` ends with the unit in brackets. Without limits (low == high) the data set them.
+/// `label` ends with the unit in brackets. Without limits (low == high) the data set the range.
 struct PlotAxis {
     std::string label;
     bool logarithmic = false;
@@ -47,9 +47,9 @@ struct Plot {
     std::vector<PlotPanel> panels;
 };
 
-/// Measured (x > 0) against predicted (y > 0) on equal logarithmic axes with the diagonal ± 10 %, and beside
-/// it the error in percent against the measured value. The legend gives each class's count, mean and p90
-/// error. `quantity` and `unit` label the axes: "GEMM time" and "us".
+/// Measured (x > 0) against predicted (y > 0) on equal logarithmic axes with the diagonal ± 10 %; beside it
+/// the error in per cent against the measured value. The legend gives count, mean error and p90 error of each
+/// class. `quantity` and `unit` label the axes: "GEMM time" and "us".
 Plot comparison_plot(const std::string& title, const std::string& quantity, const std::string& unit,
                      const std::vector<PlotSeries>& series);
 
@@ -57,8 +57,8 @@ Plot comparison_plot(const std::string& title, const std::string& quantity, cons
 /// every point and every line of a legend.
 std::string to_gnuplot(const Plot& plot);
 
-/// Draws `plot` as an SVG file by a gnuplot process (5.2 or newer). The same plot gives the same bytes with
-/// the same gnuplot. Throws UserError where there is none or the file cannot be written.
+/// Writes `plot` as an SVG file by gnuplot (5.2 or newer). The same plot and gnuplot give the same bytes.
+/// Throws UserError if gnuplot is missing or the file can't be written.
 void write_svg(const std::filesystem::path& file, const Plot& plot);
 
 }  // namespace overlap

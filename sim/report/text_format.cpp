@@ -65,7 +65,7 @@ std::string clipped(std::string_view line) {
     constexpr std::string_view ellipsis = "...";
     std::string text;
     std::size_t columns = 0;
-    std::size_t room_for_ellipsis = 0;  // bytes of the first code points after which the ellipsis still fits
+    std::size_t room_for_ellipsis = 0;  // bytes of the leading code points that leave room for the ellipsis
     for (const char byte : line) {
         if (begins_code_point(byte)) {
             if (columns == report_columns - ellipsis.size()) room_for_ellipsis = text.size();
@@ -91,8 +91,8 @@ TimeScale::TimeScale(Seconds longest) {
         per_second_ = 1e3;
         unit_ = "ms";
     }
-    decimals_ =
-        decimals_for(value(longest) / (unit_ == "ms" ? 10 : 1));  // short times count in long runs too
+    // Short times must be readable in long runs too
+    decimals_ = decimals_for(value(longest) / (unit_ == "ms" ? 10 : 1));
 }
 
 bool TimeScale::shows_zero(Seconds time) const {

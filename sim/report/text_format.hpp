@@ -30,11 +30,11 @@ std::string right(std::string text, std::size_t width);
 std::string bar(double share, std::size_t width);
 /// One line of at most report_columns code points: control characters become spaces, the rest "...".
 std::string clipped(std::string_view line);
-/// `label`, then beside it `text` broken at spaces into at most two lines, the second clipped.
+/// `label`, then `text` broken at spaces into at most two lines, the second one clipped.
 std::vector<std::string> field(const std::string& label, const std::string& text);
 
-/// One unit and number of decimals for all times of a report, so that they line up and can be added by eye:
-/// microseconds below 10 ms, else milliseconds; at least four significant digits of the longest.
+/// One unit and number of decimals for all times of a report, so that they line up and can be added:
+/// microseconds below 10 ms, else milliseconds; at least four significant digits of the longest time.
 class TimeScale {
 public:
     explicit TimeScale(Seconds longest);

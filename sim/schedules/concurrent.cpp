@@ -3,7 +3,7 @@
 namespace overlap {
 namespace {
 
-// Every operator whole, as soon as its data are there: a collective runs beside an independent GEMM.
+// Every operator whole, as soon as its data are complete: a collective runs beside an independent GEMM.
 class Concurrent final : public Schedule {
 public:
     TaskGraph build(const Workload& workload, const Topology& topology,

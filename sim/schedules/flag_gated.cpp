@@ -6,10 +6,10 @@
 namespace overlap {
 namespace {
 
-// One GEMM a rank, whose thread blocks go through the pieces in a fixed order and poll a flag for each, as in
-// Flux (arXiv 2406.06858): the own shard first and then the pieces in the order in which they are fetched;
-// before a reduction the other way round, and a piece is sent as soon as the GEMM has set its flag; results
-// that are gathered go to all peers as they are finished.
+// One GEMM a rank whose thread blocks go through the pieces in a fixed order and poll a flag for each, as in
+// Flux (arXiv 2406.06858): the own shard first, then the pieces in the order in which they are fetched.
+// Before a reduction the order is reversed, and a piece is sent as soon as the GEMM has set its flag.
+// Gathered results go to all peers as they are finished.
 class FlagGated final : public Schedule {
 public:
     TaskGraph build(const Workload& workload, const Topology& topology,
@@ -30,7 +30,7 @@ public:
         const Pieces pieces(*workload.pair(), topology.gpus(), params.chunks, CommShape::one_d);
         const double ranks = pieces.ranks(), chunks = pieces.chunks(), copies = ranks * (ranks - 1) * chunks;
         GraphSize size{ranks, 0};
-        size.add(copies, 1);  // with a gate each, where they come first
+        size.add(copies, 1);  // one gate each, if the copies come first
         if (!pieces.reduces() || ranks == 1) return size;
         size.add(ranks * chunks, ranks);
         if (workload.pair()->collective == CollectiveKind::all_reduce) size.add(copies, 1);
@@ -38,14 +38,14 @@ public:
     }
 
 private:
-    /// A piece that a rank communicates, as it lies in that rank's GEMM.
+    /// A communicated piece, as it lies in its rank's GEMM.
     struct Piece {
         int shard, chunk;
-        double before, done;  ///< share of the GEMM that comes before it, and with it
+        double before, done;  ///< fraction of the GEMM that is done before this piece, and after it
     };
 
     /// The pieces that `rank` communicates, in the order in which its GEMM takes them, the first after `rows`
-    /// rows: chunk by chunk those of the other ranks, or, where results are gathered, its own.
+    /// rows: chunk by chunk those of the other ranks; if results are gathered, its own.
     static std::vector<Piece> communicated(const Pieces& pieces, const Transfers& transfers, int rank,
                                            std::int64_t rows) {
         std::vector<Piece> result;
@@ -92,7 +92,7 @@ private:
             gemms.push_back({gemm(pieces, rank, gemm_cus, transfers.graph())});
             made.push_back(communicated(pieces, transfers, rank, 0));
         }
-        // Each rank's copies come in the order of its pieces; of gathered results, one for each peer.
+        // Each rank's copies are in the order of its pieces; of gathered results, one for each peer.
         std::vector<std::size_t> sent(made.size());
         std::vector<RankTasks> parts(static_cast<std::size_t>(pieces.chunks()), gemms);  // by chunk and owner
         for (int chunk = 0; chunk < pieces.chunks(); ++chunk)

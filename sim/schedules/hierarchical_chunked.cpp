@@ -20,13 +20,13 @@ private:
     std::vector<std::vector<TaskId>> tasks_;
 };
 
-// Each shard in C chunks; chunk c goes over the NIC to the rank's rail in the other nodes, and what a rank
-// has got of chunk c from its rail goes on to its node in one copy a peer. Own chunks go to the node at once.
-// GEMMs as in hetero_fused_1d: the own shard, then one over chunk c of the P−1 others a step. Mirrored for
-// GEMM → reduce-scatter: partial results are summed in the node by the rank of the owner's rail, and the sums
-// go over its NIC; results that are gathered are computed chunk by chunk. With N nodes of L GPUs a chunk
-// takes P·(N−1) transfers between nodes, 2·P·(L−1) inside them and P GEMMs. On one node it is
-// hetero_fused_1d.
+// Each shard has C chunks. Chunk c crosses the NIC to the rank's rail in the other nodes, and each rank
+// forwards the chunks c from its rail within its node, in one copy for each peer. Own chunks go to the
+// node at once. GEMMs as in hetero_fused_1d: the own shard, then in each step one GEMM over chunk c of
+// the P−1 others. Mirrored for GEMM → reduce-scatter: the rank of the owner's rail sums partial results
+// in the node, and the sums cross its NIC. Gathered results are computed chunk by chunk. With N nodes of
+// L GPUs a chunk takes P·(N−1) transfers between nodes, 2·P·(L−1) inside them, and P GEMMs. On one node
+// it equals hetero_fused_1d.
 class HierarchicalGraph {
 public:
     HierarchicalGraph(const Pair& pair, const Topology& topology, const ScheduleParams& params)
@@ -50,8 +50,8 @@ public:
     }
 
 private:
-    /// `held`: after which tasks a rank has a chunk of its own shard. Returns after which it has that chunk
-    /// of all the others.
+    /// `held`: tasks after which a rank has a chunk of its own shard. Returns the tasks after which it has
+    /// that chunk of all other shards.
     ChunkTasks gather(ChunkTasks held) {
         ChunkTasks from_rail = no_tasks(), arrived = no_tasks();
         const auto forward = [&](int chunk) {
@@ -69,7 +69,7 @@ private:
                         transfers_.copy(src, dst, pieces_.payload(src, chunk), held.at(src, chunk));
                     to->at(dst, chunk).push_back(copy);
                 });
-            // Behind the next own chunk, which need not wait for the network.
+            // After the next own chunk, which does not wait for the network.
             if (several_nodes && chunk > 0) forward(chunk - 1);
         }
         if (several_nodes) forward(pieces_.chunks() - 1);
@@ -87,7 +87,7 @@ private:
             const std::vector<int> peers = transfers_.peers(rank);
             for (int chunk = 0; chunk < pieces_.chunks() && !peers.empty(); ++chunk) {
                 std::vector<TaskId>& after = arrived.at(rank, chunk);
-                // Tokens in K: rows of B into stage order before; else rows of C into place afterwards.
+                // Tokens in K: rows of B into stage order before; otherwise rows of C into place afterwards.
                 if (scatter_ && tokens_in_k()) after.push_back(restage(rank, peers, chunk, {}));
                 const std::array<TaskId, 1> gemm{gemms.add(peers, chunk, after)};
                 if (scatter_ && !tokens_in_k()) restage(rank, peers, chunk, gemm);
@@ -139,7 +139,7 @@ private:
         if (pieces_.pair().collective == CollectiveKind::all_reduce) gather(std::move(sums));
     }
 
-    /// What the ranks of a node have of chunk `chunk` for a rail in other nodes, summed there and sent.
+    /// Sums, within a node, its ranks' chunk `chunk` for a rail in other nodes, and sends the sum.
     void send_to_rails(int chunk, ChunkTasks& produced, ChunkTasks& parts) {
         std::vector<std::vector<TaskId>> collected(node_peers_.size());  // by rank
         for_each_pair(node_peers_, [&](int src, int dst) {
@@ -159,7 +159,7 @@ private:
         }
     }
 
-    /// Chunk `chunk` of the shards of a rank's rail in the other nodes, together.
+    /// The chunks `chunk` of the shards of a rank's rail in the other nodes, together.
     Payload for_rail(int rank, int chunk) const {
         Bytes bytes;
         for (const int peer : rail_peers_[static_cast<std::size_t>(rank)])
@@ -175,7 +175,8 @@ private:
         return graph_.add(Task{work, rank, local_stream, -1, chunk}, after);
     }
 
-    /// Calls `visit(src, dst)`. A step needs the pieces of all peers, so their order is the executing GPU's.
+    /// Calls `visit(src, dst)`. A step needs the pieces of all peers, so the executing GPU may choose their
+    /// order.
     template <class Visit>
     void for_each_pair(const std::vector<std::vector<int>>& peers, Visit&& visit) {
         for_each_copy(
@@ -210,7 +211,7 @@ public:
         const double ranks = pieces.ranks(), chunks = pieces.chunks(), steps = ranks * chunks;
         if (ranks == 1) return {1, 0};
         const double in_node = topology.gpus_per_node() - 1, rail = topology.nodes() - 1;
-        const double forwards = rail > 0 ? in_node : 0;  // copies of what came from the rail
+        const double forwards = rail > 0 ? in_node : 0;  // copies of pieces from the rail
         GraphSize size;
         const auto gather = [&](double held) {
             size.add(steps * (rail + in_node), held);

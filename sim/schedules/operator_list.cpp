@@ -20,7 +20,7 @@ std::vector<Operator> operators_of(const Workload& workload, int ranks) {
     return {collective, gemm};
 }
 
-/// Throws UserError where the algorithm, or the DMA commands, can't do such a collective.
+/// Throws UserError if the algorithm, or the DMA commands, do not support such a collective.
 void require_collective(const CollectiveAlgorithm& algorithm, const ScheduleParams& params,
                         CollectiveKind kind) {
     if (!algorithm.handles(kind))
@@ -33,7 +33,7 @@ void require_collective(const CollectiveAlgorithm& algorithm, const SchedulePara
                         " (broadcast: all_gather; swap: all_to_all; copy, back_to_back, auto: any)");
 }
 
-/// By operator: the collective that alone takes what it makes, and takes nothing else; no
+/// By operator: the collective that is the only reader of its result and reads nothing else. No
 /// all_gather (see sends_a_result).
 std::vector<std::optional<std::size_t>> collectives_of_results(const std::vector<Operator>& operators) {
     constexpr std::size_t none = ~std::size_t{0}, several = none - 1;
@@ -135,7 +135,7 @@ GraphSize size_of_operators(const Workload& workload, const Topology& topology, 
     const auto algorithm = make_collective_algorithm(params.algorithm);
     const std::vector<Operator> operators = operators_of(workload, topology.gpus());
     const auto takers = collectives_of_results(operators);
-    std::vector<double> ends(operators.size());  // by operator: tasks that a rank waits for
+    std::vector<double> ends(operators.size());  // by operator: number of tasks that a rank waits for
     GraphSize size;
     for (std::size_t index = 0; index < operators.size(); ++index) {
         if (ends[index] > 0) continue;  // fused

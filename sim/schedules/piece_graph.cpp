@@ -7,7 +7,7 @@
 namespace overlap {
 namespace {
 
-/// A task for each (rank, shard, chunk).
+/// Tasks by (rank, shard, chunk).
 class TaskCube {
 public:
     TaskCube(int ranks, int chunks)
@@ -45,7 +45,8 @@ public:
     }
 
 private:
-    /// Roughly: a copy of each piece, the GEMMs (with packing where they are fused), and an edge a copy.
+    /// Estimate: one copy for each piece, the GEMMs (with packing if they are fused), and one edge for each
+    /// copy.
     void reserve() {
         const auto ranks = static_cast<std::size_t>(pieces_.ranks());
         const std::size_t steps = ranks * static_cast<std::size_t>(pieces_.chunks());
@@ -91,8 +92,7 @@ private:
             last = gemms.add(step_shards, chunk, after);
             if (scatter_ && !tokens_in_k() && !pieces_.strided()) place_rows(rank, step_shards, chunk, last);
         }
-        // 2d accumulates into a stage that leaves out the own rows: its rows are put in place once, at the
-        // end.
+        // 2d accumulates into a stage without the own rows; a single copy at the end puts its rows in place.
         if (scatter_ && fused_ && hetero_ && pieces_.strided() && !tokens_in_k())
             place_rows(rank, step_shards, pieces_.chunks() - 1, last);
     }
@@ -159,8 +159,9 @@ private:
         add_reductions(pieces_, transfers_, chunk, parts);
     }
 
-    /// Shards that are cut into pieces at `rank`, in the order of their pieces within a step. Arrivals: the
-    /// own one first, being there; results: the own one last, being nobody's need.
+    /// Shards that are cut into pieces at `rank`, in the order of their pieces within a step.
+    /// Arriving shards: the own one first, because it is already there. Results: the own one last,
+    /// because no other rank needs it.
     std::vector<int> shards_of_a_step(int rank) const {
         if (pieces_.gathers_results()) return {rank};
         std::vector<int> shards = peers(rank);

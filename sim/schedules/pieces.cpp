@@ -77,9 +77,9 @@ std::size_t Pieces::block_of_c(int shard, int chunk) const {
            static_cast<std::size_t>(chunk_block);
 }
 
-// 1d, collective first, sharded along M: the rows of C come out in stage order and are put in place. Along K:
-// the rows of B are brought into stage order before. GEMM first: the rows of A are brought into stage order
-// before. 2d: whole rows (or whole slabs) in place, nothing to do, but where the own shard is left out.
+// 1d, collective first, sharded along M: the rows of C are computed in stage order and then put in place.
+// Along K: the rows of B are brought into stage order before. GEMM first: the rows of A are brought into
+// stage order before. 2d: whole rows (or slabs) are already in place, except without the own shard.
 LocalCopyWork Pieces::restage(const GemmShape& fused) const {
     const bool along_k = pair_.shard_dim == ShardDim::k;
     if (collective_first() && !along_k) {

@@ -9,12 +9,13 @@
 
 namespace overlap {
 
-/// Part `index` of `total` cut into `parts`: equal but for the first total mod parts, which are one longer.
+/// Length of part `index` of `total` cut into `parts`: equal parts, but the first total mod parts are one
+/// longer.
 constexpr std::int64_t part_length(std::int64_t total, std::int64_t parts, std::int64_t index) {
     return total / parts + (index < total % parts ? 1 : 0);
 }
 
-/// Where part `index` begins.
+/// Begin of part `index`.
 constexpr std::int64_t part_start(std::int64_t total, std::int64_t parts, std::int64_t index) {
     return total / parts * index + std::min(index, total % parts);
 }
@@ -24,20 +25,20 @@ struct Extent {
     std::int64_t row = 0, column = 0, rows = 0, columns = 0;
 };
 
-/// How the communicated operand of a pair is cut into pieces (shard, chunk), and which GEMM a piece makes.
-/// The operand has a sharded dimension (rows of A, of C, or of the C of all GPUs; K with tokens in K) and
-/// another one; 1d cuts a shard along the first, which leaves contiguous pieces, 2d along the second, which
-/// leaves strided blocks.
+/// How the communicated operand of a pair is cut into pieces (shard, chunk), and which GEMM belongs to a
+/// piece. The operand has a sharded dimension (rows of A, of C, or of the C of all GPUs; K with tokens in K)
+/// and another one. 1d cuts a shard along the sharded dimension into contiguous pieces, 2d along the other
+/// one into strided blocks.
 class Pieces {
 public:
-    /// Throws UserError where there are more ranks or chunks than there is length to cut.
+    /// Throws UserError if the dimension has fewer elements than ranks or chunks.
     Pieces(const Pair& pair, int ranks, int chunks, CommShape shape);
 
     int ranks() const { return ranks_; }
     int chunks() const { return chunks_; }
     const Pair& pair() const { return pair_; }
     bool collective_first() const { return pair_.order == Order::collective_first; }
-    /// Each rank has one shard to compute, its own, and all others want it.
+    /// Whether each rank computes only its own shard, which all others receive.
     bool gathers_results() const { return pair_.gathers_results(); }
     bool reduces() const {
         return pair_.collective == CollectiveKind::reduce_scatter ||
@@ -45,18 +46,17 @@ public:
     }
     bool strided() const { return shape_ == CommShape::two_d; }
 
-    /// What is sent of chunk `chunk` of shard `shard` (chunk −1: the whole shard).
+    /// Transfer of chunk `chunk` of shard `shard` (chunk −1: the whole shard).
     Payload payload(int shard, int chunk) const;
-    /// The GEMM over that piece of each of `shards` together (chunk −1: whole shards). `accumulate` is left
-    /// unset.
+    /// The GEMM over that chunk of all of `shards` together (chunk −1: whole shards), without `accumulate`.
     GemmShape gemm(std::span<const int> shards, int chunk) const;
-    /// Where that lies in the whole operand; shard_dim m only.
+    /// Position of that piece in the whole operand; shard_dim m only.
     Extent extent(int shard, int chunk) const;
-    /// A number for the block of C that this GEMM adds to; GEMMs with the same number need accumulation.
+    /// A number for the block of C that this GEMM writes. GEMMs with the same number must accumulate.
     std::size_t block_of_c(int shard, int chunk) const;
     std::size_t blocks_of_c() const { return block_of_c(ranks_ - 1, chunks_ - 1) + 1; }
-    /// Bytes to bring together, or to put in place, around a fused GEMM with these dimensions; 0 where the
-    /// pieces of a step lie in place already.
+    /// Bytes of local copies around a fused GEMM with these dimensions, before or after it; 0 if the pieces
+    /// of a step are already in place.
     LocalCopyWork restage(const GemmShape& fused) const;
 
 private:
@@ -72,7 +72,7 @@ private:
     std::int64_t other_ = 0;
 };
 
-/// The GEMMs of one rank in stream order; knows which of them find C written already.
+/// The GEMMs of one rank in stream order; knows which of them must accumulate.
 class GemmStream {
 public:
     GemmStream(TaskGraph& graph, const Pieces& pieces, int rank)
@@ -90,12 +90,12 @@ private:
     std::vector<bool> written_;  ///< by block of C
 };
 
-/// The sums of the partial results of chunk `chunk` at the owners of its pieces, each after its `parts` (by
-/// owner), and for all_reduce the way of the sums to everybody.
+/// Sums of the partial results of chunk `chunk` at the owners of its pieces, each after its `parts` (by
+/// owner); for all_reduce also the copies of the sums to all ranks.
 void add_reductions(const Pieces& pieces, Transfers& transfers, int chunk, const RankTasks& parts);
 
-/// The task graph of any point of the space, for every form of pair that has an order. With one chunk, hetero
-/// and unfused it is the shard-at-a-time schedule.
+/// The task graph of any point of the design space, for every ordered pair. One chunk, hetero, unfused: the
+/// schedule of whole shards.
 TaskGraph build_pieces(const Pair& pair, const Topology& topology, const ScheduleParams& params,
                        PiecePoint point);
 GraphSize size_of_pieces(const Pair& pair, const Topology& topology, const ScheduleParams& params,

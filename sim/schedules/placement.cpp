@@ -56,7 +56,7 @@ private:
     std::int64_t rows_of_shard(int shard) const { return pieces_.extent(shard, -1).rows; }
     std::int64_t slot_rows() const { return part_length(pair_.gemm.m, ranks(), 0); }
     std::int64_t rows_of_c() const { return gathers_results() ? ranks() * pair_.gemm.m : pair_.gemm.m; }
-    /// Where the product of `rank` begins in C.
+    /// First row of `rank`'s product in C.
     std::int64_t first_row(int rank) const { return gathers_results() ? rank * pair_.gemm.m : 0; }
 
     void add_buffers(int rank) {
@@ -99,8 +99,8 @@ private:
             if (!hetero_ || shard != rank) shards.push_back(shard);
         return shards;
     }
-    /// Where a piece lies in a stage: step after step, in a step shard after shard. Columns stay where they
-    /// are in the operand, so with 2d every step has all rows.
+    /// Position of a piece in a stage: step after step, and within a step shard after shard. Columns are the
+    /// same as in the operand, so with 2d every step has all rows.
     Extent extent_in_stage(int rank, int shard, int chunk) const {
         Extent extent = pieces_.extent(shard, chunk);
         extent.row = 0;
@@ -137,7 +137,7 @@ private:
     }
 
     /// The GEMM over an extent of the communicated operand: of A, whose columns are rows of B, or of C, whose
-    /// columns are those of B. `at` says in which buffer the rows are.
+    /// columns are those of B. `at`: the buffer of the rows.
     Operands multiply(int rank, const Extent& at, bool in_stage) const {
         const GemmShape& shape = pair_.gemm;
         const Slot from = in_stage ? stage_a : a, to = in_stage ? stage_c : c;
@@ -185,21 +185,21 @@ private:
             const Extent piece = pieces_.extent(task.shard, task.chunk);
             return {{block(work.src, c, piece)}, {block(work.dst, c, piece)}};
         }
-        // A place of its own for each part that may come: by source to the owner, else (ring) by shard.
+        // Each arriving part has a place of its own: by source at the owner, otherwise (ring) by shard.
         Extent part = pieces_.extent(task.shard, task.chunk);
         part.row -= pieces_.extent(task.shard, -1).row;
         part.row += slot_rows() * (task.shard == work.dst ? work.src : task.shard);
         return {{partial(work.src, task.shard, task.chunk)}, {block(work.dst, parts, part)}};
     }
 
-    /// Where the product of `rank` for a piece is left; in a ring, where the sum so far is.
+    /// Where `rank` writes its product for a piece; in a ring, where it keeps the sum.
     Block partial(int rank, int shard, int chunk) const {
         if (in_stage(rank, shard, chunk)) return block(rank, stage_c, extent_in_stage(rank, shard, chunk));
         return block(rank, c, pieces_.extent(shard, chunk));
     }
 
-    /// With a shard: the own piece into the stage. Without: the rows of a step out of it (or, before a
-    /// reduction, into it); 2d: all rows at once.
+    /// With a shard: copies the own piece into the stage. Without: copies the rows of a step out of the stage
+    /// (before a reduction: into it); 2d: all rows at once.
     Operands local_copy(const Task& task) const {
         const int rank = task.gpu;
         if (task.shard >= 0)
@@ -217,7 +217,7 @@ private:
         return rows;
     }
 
-    /// The own product and what came by the copies before; the sum is left in C.
+    /// Sums the own product and the parts that copies brought; the sum is written to C.
     Operands reduce(TaskId id) const {
         const Task& task = graph_[id];
         Operands sum{{partial(task.gpu, task.shard, task.chunk)},
@@ -236,7 +236,7 @@ private:
     Pieces pieces_;
     bool fused_;
     bool hetero_;
-    bool staged_;  ///< rows of a fused step are brought together, those of shards that are cut
+    bool staged_;  ///< a fused step uses a stage for the rows of shards that are cut
     Placement placement_;
 };
 

@@ -5,8 +5,8 @@
 namespace overlap {
 namespace {
 
-// A neighbour ring in P−1 steps; a shard travels in C chunks, each forwarded as soon as it is there. Position
-// i of the ring (Topology::ring) talks to i+1. One transfer stream a GPU.
+// A neighbour ring in P−1 steps. A shard travels in C chunks, each forwarded as soon as it arrives. Position
+// i of the ring (Topology::ring) sends to i+1. One transfer stream a GPU.
 class RingGraph {
 public:
     RingGraph(const Pair& pair, const Topology& topology, const ScheduleParams& params)
@@ -26,11 +26,11 @@ public:
     }
 
 private:
-    /// By position in the ring, then chunk: tasks after which the newest shard there is complete.
+    /// By position in the ring, then chunk: tasks after which the position's newest shard is complete.
     using PositionTasks = std::vector<std::vector<std::vector<TaskId>>>;
 
-    // Step s: position i gets the shard of position i−s from i−1. Each rank multiplies its own shard first
-    // (unless results are gathered, which need no more GEMMs), then each as it arrives.
+    // Step s: position i receives the shard of position i−s from i−1. Each rank multiplies its own shard
+    // first, then each shard as it arrives. If results are gathered, no further GEMMs are needed.
     void gather(PositionTasks newest) {
         const bool multiplies = pieces_.collective_first();
         std::vector<GemmStream> gemms;
@@ -70,7 +70,7 @@ private:
         return results;
     }
 
-    // Position i multiplies the shards of positions i−1, i−2, …, i, in that order. Step s: it gets the
+    // Position i multiplies the shards of positions i−1, i−2, …, i, in that order. Step s: it receives the
     // partial sum of the shard of position i−s−1 from i−1 and adds its own part.
     void reduce() {
         PositionTasks partial(ranks(), std::vector<std::vector<TaskId>>(chunks()));
@@ -140,13 +140,13 @@ public:
         const Pieces pieces(*workload.pair(), topology.gpus(), params.chunks, CommShape::one_d);
         const double ranks = pieces.ranks(), chunks = pieces.chunks(), copies = ranks * (ranks - 1) * chunks;
         if (ranks == 1) return {1, 0};
-        const double gemms = params.gemm == GemmGrain::chunk ? chunks : 1;  // of a shard
+        const double gemms = params.gemm == GemmGrain::chunk ? chunks : 1;  // per shard
         GraphSize size;
         if (pieces.collective_first()) {
             size.add(ranks + ranks * (ranks - 1) * gemms);
             size.edges += copies;  // into them
             size.add(copies);
-            size.edges += copies - ranks * chunks;  // the first step has what it sends
+            size.edges += copies - ranks * chunks;  // the first step sends the rank's own chunks
         } else if (pieces.gathers_results()) {
             size.add(ranks * gemms);
             size.add(copies, 1);

@@ -13,19 +13,20 @@
 
 namespace overlap {
 
-/// Turns a workload into a task graph: which tasks, on which streams, after which.
-/// Contract: a pure function of its arguments that never sees time. The tasks together do exactly the FLOPs
-/// of the workload on every rank and move exactly the bytes of its collective. With one GPU it is the GEMM
-/// alone. Throws UserError for a workload or parameters that it can't serve.
+/// Turns a workload into a task graph: tasks, their streams and their order. Contract: a pure function of its
+/// arguments that never sees time. On every rank the tasks do exactly the FLOPs of the workload and move
+/// exactly the bytes of its collective. With one GPU the graph is the GEMM alone. Throws UserError for an
+/// unsupported workload or parameter.
 class Schedule {
 public:
     virtual ~Schedule() = default;
     virtual TaskGraph build(const Workload& workload, const Topology& topology,
                             const ScheduleParams& params) const = 0;
-    /// The size of what `build` gives, exactly, without building it. Throws as `build` does.
+    /// Exact size of the graph that `build` returns, without building it. Throws like `build`.
     virtual GraphSize size(const Workload& workload, const Topology& topology,
                            const ScheduleParams& params) const = 0;
-    /// How it cuts shards, for whoever places the pieces in memory; whole shards are one piece, unfused.
+    /// How the schedule cuts shards, for the placement of pieces in memory; whole shards are one piece,
+    /// unfused.
     virtual PiecePoint point(const ScheduleParams&) const { return {}; }
 };
 

@@ -7,11 +7,12 @@
 namespace overlap {
 namespace {
 
-/// By GPU: partial results that copies bring for the sums there.
+/// By GPU: partial results that copies bring to sums on that GPU.
 std::vector<Bytes> arrivals_for_sums(const TaskGraph& graph, int gpus) {
     std::vector<Bytes> bytes(static_cast<std::size_t>(gpus));
     for (TaskId id = 0; id < graph.size(); ++id) {
-        // Sums on the compute stream are operators of the workload, whose inputs are their operands.
+        // Sums on the compute stream are operators of the workload; their inputs are
+        // operands, not partial results.
         if (graph[id].kind() != TaskKind::reduce || graph[id].stream != local_stream) continue;
         graph.for_each_edge_into(id, [&](const Edge& edge) {
             if (const auto* copy = std::get_if<CopyWork>(&graph[edge.predecessor].work))
@@ -21,8 +22,8 @@ std::vector<Bytes> arrivals_for_sums(const TaskGraph& graph, int gpus) {
     return bytes;
 }
 
-/// Of a row (with tokens in K a slab) of a fused step: the piece of A and what goes with it; the row of C, or
-/// with tokens in K the row of B.
+/// Bytes per row (with tokens in K: per slab) of a fused step: the piece of A, and the row of C
+/// or, with tokens in K, of B.
 Bytes staged_row(const Pair& pair) {
     const GemmShape& gemm = pair.gemm;
     if (pair.shard_dim == ShardDim::k)

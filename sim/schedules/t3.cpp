@@ -8,13 +8,12 @@ namespace overlap {
 namespace {
 
 // T3, transparent tracking and triggering (arXiv 2401.16677). One GEMM a rank goes through the shards in the
-// order in which a ring reduce-scatter needs them, staggered from rank to rank: the rank at position i of the
-// ring makes those of positions i−1, i−2, … and its own one last. It stores the first straight into its
-// neighbour's memory. Of each other one, hardware sends a chunk on to the neighbour as soon as the GEMM has
-// stored it and the partial sum of the rank before has come: by commands that were queued before, where DMA
-// engines are known to take such. The memory at the destination adds what comes; where it can't, a kernel
-// does. An all-reduce gathers the sums around the ring afterwards, as the paper does, after the last one of a
-// rank.
+// order of a ring reduce-scatter, staggered from rank to rank: the rank at position i of the ring computes
+// the shards of positions i−1, i−2, … and its own shard last. It stores the first one straight into its
+// neighbour's memory. Of each further shard, hardware sends a chunk to the neighbour as soon as the GEMM has
+// stored it and the partial sum of the rank before has arrived, by commands queued in advance if the DMA
+// engines support that. The memory at the destination adds arriving data; if it can't, a kernel does. An
+// all-reduce then gathers the sums around the ring, as in the paper, after a rank's last sum.
 class T3 final : public Schedule {
 public:
     TaskGraph build(const Workload& workload, const Topology& topology,
@@ -72,12 +71,12 @@ private:
             return options;
         }
 
-        /// Owner of the shard that the rank at `at` sends at `step`: it is that many positions back.
+        /// Owner of the shard that the rank at `at` sends at `step`: that many positions back.
         int shard_of(std::size_t at, std::size_t step) const {
             return ring_[(at + ring_.size() - step) % ring_.size()];
         }
 
-        /// Share of the GEMM at `at` that is done with chunk `chunk` of what it sends at `step`.
+        /// Fraction of the GEMM at `at` that is done after chunk `chunk` of the shard sent at `step`.
         double made(std::size_t at, std::size_t step, int chunk) const {
             std::int64_t rows = 0;
             for (std::size_t earlier = 1; earlier < step; ++earlier)
@@ -86,7 +85,8 @@ private:
             return static_cast<double>(rows) / static_cast<double>(pieces_.pair().gemm.m);
         }
 
-        /// Everybody's sends of a step; from the second on each waits for what came in the step before.
+        /// The sends of all ranks in a step; from the second step on, each waits for the
+        /// arrivals of the step before.
         void send(std::size_t step) {
             const std::size_t ranks = ring_.size();
             std::vector<std::vector<TaskId>> came = arrived_;
@@ -106,7 +106,7 @@ private:
             arrived_ = std::move(came);
         }
 
-        /// The sum of what came to `at` and its own part, which it sends at `step`, or keeps in the end.
+        /// Sum of the arrived chunk at `at` and the rank's own part, to be sent at `step` or kept at the end.
         TaskId add_by_kernel(std::size_t at, std::size_t step, int shard, int chunk, TaskId copy) {
             const ReduceWork sum{pieces_.payload(shard, chunk).bytes, 2};
             const TaskId added =

@@ -11,13 +11,14 @@ auto& of(Tasks& tasks, int rank) {
     return tasks[static_cast<std::size_t>(rank)];
 }
 
-// A fused computation and collective (arXiv 2305.06942). One persistent kernel a rank, whose work-groups
-// store their results straight into the memory of the peer that they are for, as they end; those for other
-// ranks come first, in turn over the peers, the own ones last. To other nodes a work-group has the NIC write.
-// In a reduction the owner adds the parts, and an all-reduce stores the sum at everybody's. Work-groups are
-// taken in `chunks` groups for each destination. In a list of operators all pairs that can be are fused; what
-// is left runs as soon as its data are there. Ignored: what the registers of communication cost the kernel
-// in occupancy (12.5 % there), and that sums are work-groups of the same kernel (here each is launched).
+// A fused computation and collective (arXiv 2305.06942). One persistent kernel a rank; as its
+// work-groups end, they store their results straight into the destination peer's memory. Results for
+// other ranks come first, alternating between the peers, own results last. To other nodes a work-group
+// has the NIC write. In a reduction the owner adds the parts, and an all-reduce stores the sum at all
+// ranks. Work-groups are handled in `chunks` groups for each destination. In a list of operators all
+// suitable pairs are fused; other operators run as soon as their data are complete. Ignored: the
+// occupancy that the registers of communication cost (12.5 % in the paper); sums are separate kernels
+// here, not work-groups of the same kernel.
 class FusedKernel {
 public:
     FusedKernel(const Work& computation, const CollectiveWork& collective, const Topology& topology,
@@ -57,7 +58,7 @@ private:
 
     Bytes piece() const { return collective_.operand / (static_cast<double>(topology_.gpus()) * chunks_); }
 
-    /// Share of the kernel that is done with number `place` of its P · C pieces.
+    /// Fraction of the kernel that is done after piece `place` of its P · C pieces.
     double made(int place) const {
         return static_cast<double>(place + 1) / (static_cast<double>(topology_.gpus()) * chunks_);
     }
@@ -67,7 +68,7 @@ private:
         return transfers.copy(from, to, {piece(), piece(), shard, chunk}, after);
     }
 
-    /// By owner and chunk: the parts that come from its peers.
+    /// By owner and chunk: the parts from the owner's peers.
     std::vector<std::vector<std::vector<TaskId>>> send_parts() {
         const auto ranks = static_cast<std::size_t>(topology_.gpus());
         std::vector<std::vector<std::vector<TaskId>>> parts(

@@ -12,14 +12,14 @@
 
 namespace overlap {
 
-/// The first task in measured time whose end is off by more than a fiftieth of the makespan.
+/// The earliest measured task whose end is off by more than a fiftieth of the makespan.
 struct Divergence {
     std::string task;
     int gpu = 0;
     Seconds measured_start, measured_end, predicted_start, predicted_end;
 };
 
-/// Tasks of a case that were found in both timelines, by GPU and name.
+/// Tasks of a case that are in both timelines, matched by GPU and name.
 struct TaskErrors {
     std::map<std::string, std::vector<double>> by_kind;  ///< errors of durations
     std::size_t only_measured = 0, only_predicted = 0;   ///< tasks without a partner
@@ -28,21 +28,21 @@ struct TaskErrors {
 
 struct ComparedCase {
     std::string origin;
-    std::string scenario;  ///< machine and workload, for people
-    std::string key;       ///< the same, exactly: what all schedules of a scenario have in common
+    std::string scenario;  ///< machine and workload, for reports
+    std::string key;       ///< exact identity of the scenario, shared by all its schedules
     std::string name;      ///< schedule and its parameters
-    /// What cases are grouped by: "system", "schedule", "agent", "transfer", "operator", "size".
+    /// Labels that cases are grouped by: "system", "schedule", "agent", "transfer", "operator", "size".
     std::map<std::string, std::string> labels;
     Seconds measured, predicted, predicted_p10, predicted_p90;
     double measured_spread = 0;  ///< largest |median of a run / median of all − 1|
     std::vector<Seconds> run_medians;
     std::size_t seeds = 1;
     double error = 0;                 ///< predicted / measured − 1
-    std::optional<double> tolerance;  ///< of |error|, where the case claims one
+    std::optional<double> tolerance;  ///< of |error|, if the case claims one
     bool known_gap = false;
     std::string reason;
-    std::optional<TaskErrors> tasks;                 ///< where spans were recorded
-    Timeline measured_timeline, predicted_timeline;  ///< the same
+    std::optional<TaskErrors> tasks;                 ///< if spans were recorded
+    Timeline measured_timeline, predicted_timeline;  ///< if spans were recorded
 };
 
 /// Schedules of one scenario, ranked by measured and by predicted time.
@@ -51,14 +51,14 @@ struct RankedScenario {
     std::size_t cases = 0;
     std::string measured_best, predicted_best;
     double regret = 0;                       ///< measured time of the predicted best / measured best − 1
-    std::optional<double> rank_correlation;  ///< Spearman's; from three cases
+    std::optional<double> rank_correlation;  ///< Spearman's; for three cases and more
 };
 
 struct RankingSummary {
     std::size_t scenarios = 0;    ///< with two cases or more
-    double best_within_2pct = 0;  ///< share of scenarios whose regret is at most 2 %
+    double best_within_2pct = 0;  ///< fraction of scenarios with a regret of at most 2 %
     double mean_regret = 0;
-    double rank_correlation = 0;  ///< mean over the scenarios that have one
+    double rank_correlation = 0;  ///< mean over the scenarios with a correlation
 };
 
 struct GroupErrors {
@@ -74,16 +74,17 @@ struct Comparison {
     std::vector<RankedScenario> scenarios;
     RankingSummary ranking;
     std::map<std::string, ErrorSummary> by_task_kind;
-    /// Of cases with several simulated orders: share of measured runs within the predicted p10 to p90.
+    /// For cases with several simulated orders: fraction of measured runs within the predicted p10 to p90.
     std::optional<double> runs_within_p10_p90;
     std::vector<Verdict> verdicts;
 };
 
 std::string to_text(const Comparison& comparison);
 Json to_json(const Comparison& comparison);
-/// Header and a row a case.
+/// A header, and one row for each case.
 std::string to_csv(const Comparison& comparison);
-/// A page that needs nothing else: summary, scatter, histogram, tables, a Gantt of each case with spans.
+/// A self-contained page: summary, scatter plot, histogram, tables, and a Gantt chart of each case with
+/// spans.
 std::string to_html(const Comparison& comparison);
 
 }  // namespace overlap

@@ -76,7 +76,7 @@ std::string scatter(const Comparison& comparison) {
     return drawing.svg();
 }
 
-/// Cases by signed error, in steps of 2 %; the outermost hold all beyond.
+/// Cases by signed error, in bins of 2 %; the outermost bins are open.
 std::string histogram(const Comparison& comparison) {
     constexpr int bins = 31;
     constexpr double step = 0.02, left = 40, top = 10, width = 700, height = 180;
@@ -104,7 +104,7 @@ std::string histogram(const Comparison& comparison) {
     return drawing.svg();
 }
 
-/// Tracks of one GPU of both timelines on one axis of time.
+/// Tracks of one GPU in both timelines on a common time axis.
 void draw_gpu(Drawing& drawing, const Timeline& timeline, int gpu, const std::string& name, double scale,
               double left, double& y) {
     std::set<std::string> tracks;

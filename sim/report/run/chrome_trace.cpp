@@ -11,8 +11,7 @@
 namespace overlap {
 namespace {
 
-/// Whether `text` starts with `prefix` and a number; the number is taken, and what follows it is left in
-/// `text`.
+/// Whether `text` starts with `prefix` and a number. If so, removes both from `text`.
 bool take_number(std::string_view& text, std::string_view prefix, int& number) {
     if (!text.starts_with(prefix)) return false;
     const char* const begin = text.data() + prefix.size();
@@ -22,7 +21,7 @@ bool take_number(std::string_view& text, std::string_view prefix, int& number) {
     return true;
 }
 
-/// Order of the tracks of a GPU: compute, local, transfers by stream, then what only measured timelines have.
+/// Order of a GPU's tracks: compute, local, transfers by stream, then tracks of measured timelines only.
 using TrackOrder = std::tuple<int, int, std::string>;
 
 TrackOrder order_of(const std::string& track) {
@@ -34,8 +33,8 @@ TrackOrder order_of(const std::string& track) {
     return {3, 0, track};
 }
 
-/// The GPU in whose process a counter is shown, −1 for the fabric: links have no GPU, but their names
-/// ("link[gpu0->gpu3]") tell where they start.
+/// The GPU in whose process a counter is shown; −1 for the fabric. A link has no GPU, but its name
+/// ("link[gpu0->gpu3]") tells where it starts.
 int home_of(const Counter& counter) {
     if (counter.gpu >= 0) return counter.gpu;
     int source = 0;
@@ -47,7 +46,7 @@ std::string escaped(const std::string& text) {
     return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// Nanoseconds, which is what Perfetto keeps; spans that touch still touch after rounding.
+/// Rounds to nanoseconds, Perfetto's resolution; spans that touch still touch after rounding.
 std::int64_t ticks(Seconds time) {
     return std::isfinite(time.si()) ? std::llround(time.si() * 1e9) : 0;
 }
@@ -69,7 +68,7 @@ public:
         metadata("thread_sort_index", pid, tid, "sort_index", std::to_string(tid));
     }
 
-    /// `shown_end`, in ticks, is before the end of the span where the track shows the next one from there on.
+    /// `shown_end`, in ticks: earlier than the end of the span if the track's next span begins before that.
     void span(int pid, int tid, const Span& span, std::int64_t shown_end) {
         open("X", escaped(span.name), pid);
         const std::int64_t start = ticks(span.start);
@@ -124,8 +123,8 @@ private:
     bool first_ = true;
 };
 
-// Perfetto drops an event that overlaps another of its track without being inside it (google/perfetto#4280).
-// In a stream the completion of a task overlaps the next one's start, so the earlier is shown up to there.
+// Perfetto drops an event that overlaps another of its track without lying inside it (google/perfetto#4280).
+// In a stream the completion of a task overlaps the start of the next task, so the earlier span is cut there.
 std::int64_t shown_end(const std::vector<const Span*>& sorted, std::size_t index) {
     const std::int64_t end = ticks(sorted[index]->end);
     for (std::size_t next = index + 1; next < sorted.size() && ticks(sorted[next]->start) < end; ++next)
@@ -134,7 +133,7 @@ std::int64_t shown_end(const std::vector<const Span*>& sorted, std::size_t index
 }
 
 void write_track(int gpu, int tid, std::vector<const Span*>& spans, TraceWriter& writer) {
-    // The longer of two that start together comes first: the other is inside it.
+    // Of two spans that start together the longer comes first; the other lies inside it.
     const auto key = [](const Span* span) {
         return std::make_tuple(ticks(span->start), -ticks(span->end), span->kind,
                                std::string_view(span->name));

@@ -14,8 +14,8 @@ struct Column {
     const char* pointer;  ///< JSON pointer into the result
 };
 
-// Fixed, so that rows of different schedules and workloads can be put below each other. A cell is the value
-// of the JSON rendering, so the two cannot disagree; what a schedule or workload doesn't have stays empty.
+// Fixed columns, so that rows of different schedules and workloads fit below each other. A cell is the value
+// of the JSON rendering, so the two agree; missing values stay empty.
 constexpr std::array columns{
     Column{"topology", "/config/topology"},
     Column{"schedule", "/config/schedule"},

@@ -26,7 +26,7 @@ Spans select(const Timeline& timeline, int gpu, std::span<const TaskKind> kinds)
     return result;
 }
 
-/// Calls `visit(column, share)` for each column that the span touches, with the share of the column it
+/// Calls `visit(column, share)` for each column that the span touches, with the fraction of the column it
 /// covers.
 template <class Visit>
 void for_each_column(const Span& span, Seconds end, Visit visit) {
@@ -39,7 +39,7 @@ void for_each_column(const Span& span, Seconds end, Visit visit) {
     }
 }
 
-/// The task that fills most of each column: a letter a task in order, or '#' for any.
+/// The task that fills most of each column: one letter for each task, in order, or '#' for any task.
 std::string task_row(const Spans& spans, Seconds end, bool lettered) {
     std::array<double, columns> busy{};
     std::array<double, columns> most{};
@@ -56,7 +56,7 @@ std::string task_row(const Spans& spans, Seconds end, bool lettered) {
     return row;
 }
 
-/// Mean number of spans at once in each column, rounded, at least 1 where there is any.
+/// Mean number of simultaneous spans in each column, rounded; at least 1 if there is any span.
 std::string count_row(const Spans& spans, Seconds end) {
     std::array<double, columns> active{};
     for (const Span* span : spans)
@@ -69,7 +69,7 @@ std::string count_row(const Spans& spans, Seconds end) {
     return row;
 }
 
-/// The smallest of 1, 2, 5 times a power of ten that isn't below `least`.
+/// The smallest of 1, 2, 5 times a power of ten that is at least `least`.
 double round_step(double least) {
     const double power = std::pow(10.0, std::floor(std::log10(least)));
     for (const double factor : {1.0, 2.0, 5.0})

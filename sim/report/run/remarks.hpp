@@ -5,10 +5,10 @@
 
 namespace overlap {
 
-/// What a reader of a run's numbers is told beside them.
+/// Remarks printed beside a run's numbers.
 struct Remarks {
-    std::string gemm_library;  ///< whose kernels the prices of its GEMMs are of; empty: not known, or none
-    std::vector<std::string> notes;  ///< one line each: what is not as the user may think
+    std::string gemm_library;        ///< whose kernels the GEMM prices describe; empty: unknown, or no GEMMs
+    std::vector<std::string> notes;  ///< one line each, about surprising what-if changes
 };
 
 }  // namespace overlap

@@ -11,19 +11,19 @@
 
 namespace overlap {
 
-/// Where makespan − ideal went; the sum of all is exactly that difference. Each of the first four is what the
-/// run gains when one effect more is switched off, in this order: contention, launch, packing, decomposition.
-/// One of these is negative where the run is faster with the effect: its tasks then meet in another order.
+/// Losses: the parts of makespan − ideal, which add up to it exactly. Each of the first four is the gain when
+/// one more effect is switched off, in this order: contention, launch, packing, decomposition. A loss is
+/// negative if the run is faster with the effect, because its tasks then run in another order.
 struct Losses {
     Seconds contention;     ///< computation and communication sharing compute units, HBM and caches
     Seconds launch;         ///< launches, DMA commands, completions, waits between streams
     Seconds packing;        ///< local copies around fused GEMMs
-    Seconds decomposition;  ///< parts of a GEMM being slower than the whole
-    Seconds pattern;     ///< the schedule's transfers alone being slower than those of `ideal` (idle links)
-    Seconds fill_drain;  ///< one side waiting for the first pieces, or for the last
+    Seconds decomposition;  ///< parts of a GEMM that are slower than their share of the whole
+    Seconds pattern;        ///< this schedule's transfers alone are slower than those of `ideal` (idle links)
+    Seconds fill_drain;     ///< one side waits for the first or the last pieces
 };
 
-/// Shares of capacity used over the makespan, mean over all resources of the kind; 0 … 1.
+/// Fraction of capacity used over the makespan, mean over all resources of the kind; 0 … 1.
 struct Utilisation {
     double cu = 0;
     double hbm = 0;
@@ -31,8 +31,8 @@ struct Utilisation {
     double dma = 0;
 };
 
-/// Use of one resource over time: `value` holds from `time` until the next sample. A task's use is taken as
-/// even over its body, so bytes are exact and rates are means.
+/// Use of one resource over time: `value` holds from `time` until the next sample. A task's use is spread
+/// evenly over its body, so bytes are exact and rates are means.
 struct CounterSample {
     Seconds time;
     double value = 0;
@@ -47,23 +47,24 @@ struct Counter {
 
 /// One run, as data; the renderings beside this file only format it.
 struct RunResult {
-    Json config;           ///< resolved: every default filled in
-    std::string scenario;  ///< one line for people: "gemm 32768x7168x8192 bf16, all_gather first, 8 x mi300x"
+    Json config;  ///< resolved: every default filled in
+    /// One line for reports: "gemm 32768x7168x8192 bf16, all_gather first, 8 x mi300x"
+    std::string scenario;
     Seconds makespan, serial, gemm, comm, exposed_comm;
-    /// The longer of computation alone and communication alone, without latencies and contention: no order of
-    /// the tasks is faster. Computation is the whole GEMM, or its parts where these are faster. Communication
-    /// is that of `serial` (all peers at once), or this schedule's where that is faster (LeastTimes).
+    /// The longer of computation alone and communication alone, without latencies and contention; no order of
+    /// the tasks is faster. Computation: the whole GEMM, or its parts if they are faster. Communication: that
+    /// of `serial` (all peers at once), or of this schedule if it is faster (LeastTimes).
     Seconds ideal;
     Seconds makespan_p10, makespan_p90;  ///< over the seeds; makespan is their median
-    std::size_t seeds = 1;               ///< simulated, 1 where nothing is left unspecified
+    std::size_t seeds = 1;               ///< simulated; 1 if no order is unspecified
     double speedup = 0;                  ///< serial / makespan
     std::optional<double>
-        overlap_efficiency;  ///< (speedup − 1) / (serial/ideal − 1); none where there is nothing to gain
+        overlap_efficiency;  ///< (speedup − 1) / (serial/ideal − 1); none if there is nothing to gain
     Losses losses;
     Utilisation utilisation;
-    double comm_cus = 0;  ///< compute units, the most that communication has of one GPU at one time
+    double comm_cus = 0;  ///< largest number of compute units that communication uses on one GPU at one time
     Bytes staging;        ///< memory on one GPU beyond operands and result (sim/schedules/staging.hpp)
-    std::optional<Energy> energy;  ///< none where the device's constants are not known
+    std::optional<Energy> energy;  ///< none if the device's constants are unknown
     std::size_t tasks = 0;
     std::string engine;
     double wall_ms = 0;

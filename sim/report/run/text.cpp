@@ -30,7 +30,7 @@ bool is_pair(const RunResult& result) {
     return result.config.contains(Json::json_pointer("/workload/gemm"));
 }
 
-/// A GPU computes one shard there, which hetero schedules have nothing to do with.
+/// Schedules in which a GPU computes only one shard: hetero schedules do not apply.
 bool gathers_results(const RunResult& result) {
     const Json& workload = result.config["workload"];
     return workload.value("order", "") == "gemm_first" && workload.value("collective", "") == "all_gather";
@@ -44,7 +44,7 @@ std::string schedule_text(const RunResult& result) {
     return text;
 }
 
-/// The pair with its dimensions by name, or the names of the operators.
+/// The pair's dimensions by name, or the names of the operators.
 std::string workload_text(const RunResult& result) {
     if (!result.config.contains("workload")) return "?";
     const Json& workload = result.config["workload"];
@@ -156,7 +156,7 @@ std::string utilisation(const Utilisation& used) {
            "   links " + percent(used.link, 0) + "   DMA engines " + percent(used.dma, 0);
 }
 
-/// Joules and what most of them went into; nothing where they are not known.
+/// Total joules and their largest part; empty if unknown.
 Lines energy(const RunResult& result) {
     if (!result.energy) return {};
     const Energy& all = *result.energy;

@@ -10,7 +10,7 @@
 namespace overlap {
 namespace {
 
-constexpr double least_difference = 1e-6;  // below, two makespans count as equal
+constexpr double least_difference = 1e-6;  // makespans that differ by less count as equal
 
 bool is_better(const Metric& metric, double a, double b) {
     return metric.better == Metric::Better::more ? a > b : a < b;
@@ -37,7 +37,7 @@ std::string schedule_of(const SweepPoints& points, std::size_t row) {
     return schedule == nullptr ? "" : schedule->value(row);
 }
 
-/// The fastest first, of equal ones the first in the file.
+/// Fastest first; of equal rows the first in the file comes first.
 void sort_by_makespan(const SweepPoints& points, std::vector<std::size_t>& rows) {
     const auto key = [&](std::size_t row) { return std::pair(points.figure(row, column::makespan), row); };
     std::sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });

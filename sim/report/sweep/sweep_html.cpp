@@ -13,8 +13,8 @@
 namespace overlap {
 namespace {
 
-// Columns go into the page as they lie in memory; JavaScript's typed arrays read them so on any machine that
-// runs a browser.
+// Columns are written to the page as they lie in memory; JavaScript's typed arrays read the same layout on
+// every machine with a browser.
 static_assert(std::endian::native == std::endian::little);
 
 template <class Value>
@@ -28,7 +28,7 @@ std::string base64(const std::vector<Value>& values) {
     return text;
 }
 
-/// Numbers of texts, as wide as the number of texts needs; `none` becomes the first that is beyond.
+/// Text numbers, in the smallest integer type that fits; `none` becomes the first unused number.
 Json list_json(const std::vector<std::string>& values, const std::vector<std::uint32_t>& at) {
     const auto packed = [&]<class Number>(Number) {
         std::vector<Number> numbers;
@@ -61,7 +61,7 @@ Json metric_json(const SweepPoints& points, std::size_t id) {
             {"scale", metric.scale}, {"better", better},      {"at", base64(values)}};
 }
 
-/// JSON in a script element: no "</script>" in it, whatever texts hold.
+/// JSON for a script element: without "</script>", whatever the texts contain.
 std::string data_element(const SweepPoints& points) {
     Json data;
     const auto [x, y] = first_dimensions(points);
@@ -98,7 +98,7 @@ std::string kept_text(const SweepPoints& points) {
     return "";
 }
 
-/// At most a dozen values of an axis, a few from either end.
+/// At most a dozen values of an axis, some from either end.
 std::string values_text(const SweepInfo::Axis& axis) {
     constexpr std::size_t most = 12;
     std::string text;
@@ -182,7 +182,7 @@ std::string best_section(const SweepPoints& points) {
            "</div>\n";
 }
 
-/// A heading, a place for drop-downs, and one for what the script draws.
+/// A heading, a place for drop-downs, and a place for the script's drawing.
 std::string section(const std::string& title, const std::string& note, const std::string& pickers,
                     const std::string& id) {
     return "<h2>" + title + "</h2>\n<p class=\"note\">" + note + "</p>\n<div class=\"pickers\" id=\"" +

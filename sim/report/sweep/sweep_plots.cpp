@@ -13,7 +13,7 @@ namespace {
 
 using namespace gnuplot;
 
-constexpr int most_labels = 40;      // beyond, the names below an axis would be one on another
+constexpr int most_labels = 40;      // more names below an axis would overlap
 constexpr int letters_of_time = 22;  // "12345678 us, 12.34 x"
 
 std::string as_label(const std::string& value) {
@@ -30,8 +30,8 @@ std::string figure(double value) {
     return value == 0 ? "0" : std::abs(value) >= 1000 ? fixed(value, 0) : significant(value);
 }
 
-/// Sets the title, which is centred over the plot, and makes room for its lines. `beside`: pixels of the
-/// legend or of what else is right of the plot.
+/// Sets the title, centred over the plot, and reserves its lines. `beside`: pixels of the legend and
+/// other content to the right.
 std::string heading(const SweepPoints& points, const std::string& what, GnuplotScript& script, int beside) {
     const std::string text = "Sweep " + points.info.name + ": " + what;
     const int width = script.width - beside;
@@ -39,7 +39,7 @@ std::string heading(const SweepPoints& points, const std::string& what, GnuplotS
     return "set title " + broken(text, width) + "\nset border 3 lc rgb '#555555'\nset tics nomirror out\n";
 }
 
-/// Legend at the right of the plot, a line each.
+/// Legend at the right of the plot, one entry a line.
 std::string legend(GnuplotScript& script, std::size_t lines) {
     script.height = std::max(script.height, 100 + line_height * static_cast<int>(lines));
     return "set key outside right top Left reverse samplen 2\n";
@@ -153,12 +153,13 @@ GnuplotScript draw_pareto(const SweepPoints& points, const SweepPlot& plot) {
     return script;
 }
 
-/// Bars of one part of the makespans: positive ones after another to the right, negative ones to the left.
+/// Bars of one part of the makespans: positive bars go to the right, negative ones to the left, each
+/// from the end of the last.
 class Stack {
 public:
     explicit Stack(std::size_t bars) : up_(bars), down_(bars) {}
 
-    /// "from to y" of a bar's next part.
+    /// "from to y" of the next part of a bar.
     std::string add(std::size_t bar, double value) {
         double& end = value > 0 ? up_[bar] : down_[bar];
         const double before = end;

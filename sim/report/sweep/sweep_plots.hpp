@@ -12,7 +12,7 @@ namespace overlap {
 enum class SweepPlotKind { heat_map, pareto, losses, speedup };
 inline const std::array<std::string, 4> sweep_plot_names{"heat_map", "pareto", "losses", "speedup"};
 
-/// What to draw of a sweep, by names as in points.csv; what is empty is chosen.
+/// What to draw of a sweep, by names as in points.csv. Empty names are chosen automatically.
 struct SweepPlot {
     SweepPlotKind kind = SweepPlotKind::heat_map;
     std::string x, y;                  ///< heat map: dimensions

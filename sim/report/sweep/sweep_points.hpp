@@ -10,14 +10,14 @@
 
 namespace overlap {
 
-/// What a sweep varied, from its sweep.json.
+/// The axes and the base of a sweep, from its sweep.json.
 struct SweepInfo {
     std::string name, description, version;  ///< version: of the program that ran it
     std::uint64_t combinations = 0;          ///< of all axes, before constraints
     Json base;                               ///< fields of the run config that all points share
     struct Axis {
-        std::vector<std::string> fields;  ///< several: they change together
-        Json values;                      ///< rows of one value a field
+        std::vector<std::string> fields;  ///< several fields change together
+        Json values;                      ///< one row a value, with one cell a field
     };
     std::vector<Axis> axes;
     std::vector<std::string> constraints;
@@ -61,23 +61,23 @@ std::string axis_label(const Metric& metric);
 /// Throws UserError with the nearest name.
 MetricId find_metric(const std::string& name);
 
-/// A column that says which point it is; values in a natural order: numbers by size, g2 before g10.
+/// A column that identifies points; values in natural order: numbers by size, g2 before g10.
 struct Dimension {
     std::string name;
-    std::string label;                ///< the last parts of the name, as many as no other dimension has
-    bool choice = false;              ///< of a schedule or its parameters; else part of the scenario
+    std::string label;                ///< as many trailing parts of the name as make it unique
+    bool choice = false;              ///< describes a schedule or its parameters; otherwise the scenario
     bool swept = false;               ///< named by an axis
-    std::vector<std::string> values;  ///< empty where a point has none (chunks of `serial`)
+    std::vector<std::string> values;  ///< empty if a point has no value (chunks of `serial`)
     std::vector<std::uint32_t> at;    ///< by row
 
     const std::string& value(std::size_t row) const { return values[at[row]]; }
 };
 
-/// Which points are kept: all, or the best of each group where there are more than can be shown.
+/// Which points are kept: all, or the best of each group if there are too many to show.
 enum class Kept { all, best_of_schedule_and_agent, best_of_schedule, best_of_scenario };
 
-/// The points of a sweep by columns. Rows are in the order of the file. A failed point has no scenario, and
-/// NaN for every figure, as has a figure that doesn't apply.
+/// The points of a sweep by columns; rows are in file order. A failed point has no scenario. Its figures are
+/// NaN, like figures that do not apply.
 struct SweepPoints {
     static constexpr std::uint32_t none = UINT32_MAX;
 
@@ -88,7 +88,7 @@ struct SweepPoints {
     std::vector<Dimension> dimensions;  ///< those that vary
     std::vector<std::pair<std::string, std::string>> constants;
     std::array<std::vector<double>, column::count> metrics;
-    std::vector<std::string> scenarios;   ///< what a schedule is to be found for; named by what varies
+    std::vector<std::string> scenarios;   ///< scenarios, named by the varying dimensions
     std::vector<std::uint32_t> scenario;  ///< by row
     std::vector<std::string> errors;      ///< reasons
     std::vector<std::uint32_t> error;     ///< by row
@@ -96,18 +96,18 @@ struct SweepPoints {
     std::size_t rows() const { return point.size(); }
     bool ok(std::size_t row) const { return scenario[row] != none; }
     double figure(std::size_t row, MetricId metric) const { return metrics[metric][row]; }
-    /// None where no column of that name varies.
+    /// None if no column of that name varies.
     const Dimension* dimension(const std::string& name) const;
 };
 
-/// So many points are shown as they are.
+/// Up to this many points are all shown.
 inline constexpr std::size_t most_points_shown = 200'000;
-/// And so many failed ones, where there are more points than that.
+/// Number of failed points that are kept if there are more points than that.
 inline constexpr std::size_t most_failures_shown = 1'000;
 
-/// Reads the folder that `sim sweep` wrote. Memory is bounded by `most` points, whatever the file's size:
-/// beyond, the best of each (scenario, schedule, agent) are kept, or of coarser groups where these are too
-/// many. Throws UserError where it is no such folder, a file is damaged, no point has a result, or there are
+/// Reads a folder written by `sim sweep`. Memory is limited to `most` points, whatever the file size:
+/// if there are more, the best of each (scenario, schedule, agent) are kept, or of coarser groups.
+/// Throws UserError if it is no such folder, a file is damaged, no point has a result, or there are
 /// more scenarios than `most`.
 SweepPoints read_sweep(const std::filesystem::path& folder, std::size_t most = most_points_shown);
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double no_figure = std::numeric_limits<double>::quiet_NaN();
 
-/// Columns that are neither a figure of the report nor, unless an axis names them, part of what a point is.
+/// Columns that are no figure of the report and, unless an axis names them, do not identify points.
 const std::vector<std::string> other_columns{"makespan_p10_us", "makespan_p90_us", "seeds", "tasks",
                                              "engine",          "wall_ms",         "params"};
 
@@ -53,7 +53,7 @@ SweepInfo read_info(const std::filesystem::path& path) {
     return info;
 }
 
-/// Where everything is in a row, by the header.
+/// Positions of all columns in a row, from the header.
 class Columns {
 public:
     Columns(const CsvRow& header, const SweepInfo& info, const std::string& file)
@@ -100,7 +100,7 @@ private:
             throw UserError(file_ + ":1: column '" + name + "' is missing" + suggestion(name, names_));
         return static_cast<std::size_t>(found - names_.begin());
     }
-    /// Of a swept field: its own, or that of its last part (params.chunks: chunks).
+    /// Column of a swept field: its own, or that of its last part (params.chunks: chunks).
     std::optional<std::size_t> column_of(const std::string& field) const {
         for (const std::string& name : {field, field.substr(field.rfind('.') + 1)}) {
             const auto found = std::find(names_.begin(), names_.end(), name);

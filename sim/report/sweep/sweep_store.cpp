@@ -127,7 +127,7 @@ SweepStore::Key SweepStore::ids_of(std::size_t row) const {
     return ids;
 }
 
-/// Once not all are kept, failed points have a limit of their own.
+/// Once not all points are kept, failed points have a limit of their own.
 bool SweepStore::full() const {
     return points_.rows() - (points_.kept == Kept::all ? 0 : failures_kept_) > most_;
 }
@@ -201,7 +201,7 @@ void SweepStore::sort_values(Dimension& dimension) {
     for (std::uint32_t& id : dimension.at) id = place[id];
 }
 
-/// What-ifs are long paths, of which the last part says enough unless two end with the same.
+/// Names of what-ifs are long paths; the last part is enough unless two have the same.
 void SweepStore::label_dimensions() {
     const auto is_last_part = [](const std::string& name, const std::string& part) {
         return name == part || name.ends_with("." + part);
@@ -218,8 +218,8 @@ void SweepStore::label_dimensions() {
     }
 }
 
-/// By the values of all dimensions that axes name, and of those others that are needed to tell scenarios
-/// apart, in the order of the columns (a workload's name before its sizes).
+/// Named by the values of all dimensions that axes name, and of others that are needed to distinguish
+/// scenarios, in the order of the columns (a workload's name before its sizes).
 void SweepStore::name_scenarios() {
     std::vector<std::size_t> example(scenario_ids_.size(), SIZE_MAX);  // a row of each
     for (std::size_t row = 0; row < points_.rows(); ++row)

@@ -15,16 +15,16 @@ struct SweepRow {
     std::string error;  ///< empty: it has a result
 };
 
-/// Keeps points by columns as they are read, at most so many: beyond, the best of each group.
+/// Stores points by columns while they are read, at most a given number; beyond that, the best of each group.
 class SweepStore {
 public:
-    /// Dimensions in the order of SweepRow::values, without values yet.
+    /// Dimensions in the order of SweepRow::values, still without values.
     SweepStore(std::vector<Dimension> dimensions, std::size_t most);
 
     void add(const SweepRow& row);
-    /// In order of the points, with values sorted, what doesn't vary taken out and scenarios named.
+    /// Points in order, with sorted values, without constant dimensions, and with named scenarios.
     SweepPoints finish();
-    /// Scenarios alone are more than may be kept.
+    /// Whether the number of scenarios alone exceeds the limit.
     bool overflown() const { return overflown_; }
 
 private:
@@ -38,7 +38,7 @@ private:
     Key group_of(std::uint32_t scenario, const Key& ids) const;
     Key ids_of(std::size_t row) const;
     bool full() const;
-    /// To coarser groups, until there is room.
+    /// Merges groups into coarser ones until there is room.
     void reduce();
     void sort_by_point();
     void sort_values(Dimension& dimension);
@@ -52,7 +52,7 @@ private:
     std::vector<std::unordered_map<std::string, std::uint32_t>> ids_;  ///< of values, by dimension
     std::unordered_map<std::string, std::uint32_t> error_ids_;
     std::map<Key, std::uint32_t> scenario_ids_;
-    std::map<Key, std::size_t> groups_;  ///< the row of each, once not all are kept
+    std::map<Key, std::size_t> groups_;  ///< row of each group, once not all points are kept
     std::size_t failures_kept_ = 0;
 };
 
