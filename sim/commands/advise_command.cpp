@@ -32,7 +32,7 @@ void print_advice(const AdviseFlags& flags, const ConfigFolder& folder) {
     RunConfig config;
     config.origin = "command line";
     config.topology = flags.topology;
-    config.schedule = "serial";  // only to be resolved; every candidate brings its own
+    config.schedule = "serial";  // only for resolving; every candidate brings its own
     config.seeds = flags.seeds;
     flags.workload.apply(config, folder);
     const Scenario scenario = resolve(config, folder);

@@ -13,7 +13,7 @@
 namespace overlap {
 namespace {
 
-/// One result, or {"error": …} that says what is wrong with the line; `ours` where the program is at fault.
+/// A result, or {"error": …} with the mistake in the line; `ours` if it is a fault of the program.
 Json answer(const std::string& line, const std::string& origin, Resolver& resolver, Remarker& remarker,
             bool& ours) {
     try {
@@ -28,7 +28,7 @@ Json answer(const std::string& line, const std::string& origin, Resolver& resolv
     }
 }
 
-// A bad line doesn't stop the others, whatever is wrong with it; the exit code says that there was one.
+// A bad line does not stop the others; the exit code reports it.
 void execute(const std::string& file) {
     const bool standard = file == "-";
     std::error_code ignored;

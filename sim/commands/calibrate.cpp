@@ -37,7 +37,7 @@ std::string today() {
     return out.str();
 }
 
-/// A share as a cell of `width` and " %".
+/// A fraction as a cell of `width` in per cent.
 std::ostream& put_percent(std::ostream& out, int width, double share) {
     return out << std::setw(width) << 100 * share << " %";
 }
@@ -79,7 +79,7 @@ std::string report(const DeviceCalibration& calibration, const std::string& devi
     return out.str();
 }
 
-/// `folder` as seen from the top of the repository; as given where it is elsewhere.
+/// `folder` relative to the top of the repository; unchanged if it is elsewhere.
 std::string as_source(const fs::path& folder) {
     const fs::path relative =
         fs::absolute(folder).lexically_normal().lexically_relative(ConfigFolder::standard().traces());
@@ -139,7 +139,7 @@ std::string calibrate_from_tables(const CalibrateFlags& flags, const std::vector
     return table.str();
 }
 
-/// Folders of measurements by device: the given one, or those of traces/.
+/// Measurement folders by device: the given one, or those of traces/.
 std::map<std::string, fs::path> measurements(const CalibrateFlags& flags) {
     if (flags.measurements.empty()) return find_measurements(ConfigFolder::standard().traces());
     return {{measured_device(flags.measurements), flags.measurements}};

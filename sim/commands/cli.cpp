@@ -24,7 +24,7 @@ std::vector<std::string> flags_of(const CLI::App& app) {
     return names;
 }
 
-/// An empty value is a mistake (a variable of the shell that isn't set), never a flag that wasn't given.
+/// An empty value is a mistake (an unset shell variable), not an absent flag.
 void refuse_empty_values(CLI::App& app) {
     const CLI::Validator not_empty(
         [](std::string& value) { return std::string(value.empty() ? "is empty" : ""); }, "");
@@ -33,7 +33,7 @@ void refuse_empty_values(CLI::App& app) {
     for (CLI::App* command : app.get_subcommands({})) refuse_empty_values(*command);
 }
 
-/// CLI11's own texts, with the nearest flag where one was not known.
+/// CLI11's own texts, plus the nearest flag for an unknown one.
 [[noreturn]] void refuse(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
     const CLI::App* chosen = app.get_subcommands().empty() ? &app : app.get_subcommands().front();
     std::string message = error.what();

@@ -26,12 +26,12 @@ struct CostFlags {
     bool accumulate = false;
 };
 
-/// A machine with the device: the topology asked for, else the shipped one with most GPUs of one node.
+/// A machine with the device: the requested topology, or the shipped one-node topology with most GPUs.
 Machine machine_for(const CostFlags& flags, const ConfigFolder& folder) {
     std::string name = flags.topology;
     if (name.empty()) {
         if (flags.device.empty()) throw UserError("command line: --device or --topology is needed");
-        folder.find("devices", flags.device);  // the error for an unknown device
+        folder.find("devices", flags.device);  // throws the error for an unknown device
         const std::string device = std::filesystem::path(flags.device).stem().string();
         const std::vector<std::string> topologies = folder.names("topologies");
         const std::string usual = device + "_8";
@@ -131,13 +131,13 @@ void print_cost(const Json& json, const std::string& format) {
     print(format == "json" ? json_text(json) + "\n" : text_of(json));
 }
 
-// Kernel time alone, as a profiler shows it and as tables of GEMM times give it: without the launch gap.
+// Kernel time alone, as in profilers and GEMM tables: without the launch gap.
 double kernel_us(const GemmShape& shape, const Machine& machine, const CostModels& models) {
     const Cost cost = models.cost(Task{shape, 0, compute_stream}, machine);
     return to_microseconds(isolated_time(cost, machine.resources) - cost.launch);
 }
 
-/// "gemm_library" of a GEMM's price; null where it is not known.
+/// "gemm_library" of a GEMM's price; null if unknown.
 Json library_json(const CostFlags& flags, const Machine& machine, DType dtype, const ConfigFolder& folder) {
     const auto& chosen = flags.cost_models;
     if (std::find(chosen.begin(), chosen.end(), "gemm_roofline") != chosen.end()) return nullptr;

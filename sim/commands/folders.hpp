@@ -4,7 +4,7 @@
 
 namespace overlap {
 
-/// Makes a folder for output, and those above it, where it is not there. Throws UserError.
+/// Creates an output folder and its parents if missing. Throws UserError.
 void make_folder(const std::filesystem::path& folder);
 
 }  // namespace overlap

@@ -8,11 +8,11 @@
 
 namespace overlap {
 
-/// {"schema": 1, "config": …, "tasks": [{"id", "name", "kind", "gpu", "stream", "after": […], and what the
-/// kind has}]}. Streams are in order: a task also follows the one before it on its (gpu, stream).
+/// {"schema": 1, "config": …, "tasks": [{"id", "name", "kind", "gpu", "stream", "after": […], and fields of
+/// the kind}]}. Streams are in order: a task also follows the task before it on its (gpu, stream).
 Json to_json(const TaskGraph& graph, const Json& config);
-/// Adds "buffers", "inputs", "results" to such a graph, and "from", "to" to its tasks: what a program needs
-/// to execute it (configs/schema/plan.schema.json).
+/// Adds "buffers", "inputs", "results" to such a graph, and "from", "to" to its tasks, so that a program can
+/// execute it (configs/schema/plan.schema.json).
 void add_placement(Json& graph, const Placement& placement);
 /// Graphviz, one cluster a GPU; stream order as dotted edges.
 std::string to_dot(const TaskGraph& graph);

@@ -25,7 +25,7 @@ struct ImportFlags {
     std::string out, format, scenario, iteration, system = "imported";
 };
 
-/// The traces below a folder, all of one format; measured cases among them are none.
+/// The traces below a folder, all of one format; measured cases are skipped.
 std::vector<fs::path> traces_below(const std::string& folder) {
     std::map<std::string, std::vector<fs::path>> by_format;
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {
@@ -56,7 +56,7 @@ std::vector<RecordedTrace> read_traces(const ImportFlags& flags) {
     return traces;
 }
 
-/// `--iteration`: the given one, all as one, or (as with no flag) the steady ones.
+/// The iterations chosen by `--iteration`: the given one, all as one, or by default the steady ones.
 std::vector<std::size_t> chosen_iterations(const ImportFlags& flags, const Iterations& found) {
     const std::size_t count = found.all.size();
     if (flags.iteration.empty() && found.ambiguous) {
@@ -101,7 +101,7 @@ Seconds median_of(const std::vector<Timeline>& runs, const std::vector<std::size
     return runs.size() % 2 == 1 ? upper : 0.5 * (runs[by_makespan[middle - 1]].end() + upper);
 }
 
-/// Makespans, and the spans of the run with the middle one.
+/// Makespans, and the spans of the run with the median makespan.
 void put_runs(Json& measured, const std::vector<Timeline>& runs) {
     std::vector<std::size_t> by_makespan(runs.size());
     std::iota(by_makespan.begin(), by_makespan.end(), 0);

@@ -12,9 +12,9 @@
 namespace overlap {
 namespace {
 
-/// Something that has a name and can be explained.
+/// A named thing that `sim explain` can explain.
 struct Item {
-    std::string kind;  ///< as a heading of `sim list`
+    std::string kind;  ///< heading of `sim list`
     std::string name;
     std::string summary;
 };
@@ -47,7 +47,8 @@ std::vector<Item> all_items(const ConfigFolder& folder) {
 std::string shortened(const std::string& text, std::size_t width) {
     if (text.size() <= width) return text;
     std::size_t end = width - 3;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;  // inside a character
+    // Not inside a UTF-8 character
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
     return text.substr(0, end) + "...";
 }
 

@@ -9,12 +9,11 @@
 
 namespace overlap {
 
-/// Shows on standard error how far something is that takes longer than 2 s: on a terminal a line that is drawn
-/// again, elsewhere a line every ten seconds. Shows nothing before, and takes its line off a terminal in the
-/// end. Steps may be counted by any thread.
+/// Shows the progress of work that takes longer than 2 s on standard error: on a terminal one line that is
+/// redrawn and finally erased, elsewhere a line every ten seconds. Any thread may count steps.
 class ProgressReporter {
 public:
-    /// `unit`: what the steps are, "simulations". `size`: at most so many.
+    /// `unit`: name of the steps, "simulations". `size`: upper bound of their number.
     ProgressReporter(std::string unit, std::uint64_t size);
     ~ProgressReporter();
     ProgressReporter(const ProgressReporter&) = delete;

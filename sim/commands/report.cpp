@@ -16,7 +16,7 @@ struct ReportFlags {
     SweepPlot wanted;
 };
 
-/// A picture, or, where the name has no extension, a folder with one of every kind.
+/// A picture, or a folder with one picture of every kind if the name has no extension.
 void draw(const SweepPoints& points, const std::filesystem::path& where, SweepPlot plot) {
     if (where.has_extension()) {
         write_picture(where, to_gnuplot(points, plot));

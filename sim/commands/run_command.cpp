@@ -40,7 +40,7 @@ void assign(Json& values, const std::string& assignment, const std::string& flag
     if (equals == std::string::npos || equals == 0)
         throw UserError(command_line + ": " + flag + " is " + in_quotes(assignment) + ", expected " +
                         expected);
-    if (!values.is_object()) return;  // of a config file: refused when it is resolved
+    if (!values.is_object()) return;  // from a config file: refused when it is resolved
     const std::string value = valid_utf8(assignment.substr(equals + 1));
     const Json parsed = Json::parse(value, nullptr, false);
     values[valid_utf8(assignment.substr(0, equals))] =
@@ -53,7 +53,7 @@ RunConfig config_from(const RunFlags& flags, const ConfigFolder& folder) {
     if (!flags.config.empty()) {
         Json json = read_json_file(flags.config);
         require_kind(json, flags.config, FileKind::run_config);
-        if (json.is_object()) json.erase("graph");  // so that what --dry-run printed is a config, too
+        if (json.is_object()) json.erase("graph");  // so that the output of --dry-run is also a config
         config = read_run_config(json, flags.config);
     }
     const auto replace = [](std::string& value, const std::string& flag) {
@@ -74,7 +74,7 @@ RunConfig config_from(const RunFlags& flags, const ConfigFolder& folder) {
     return config;
 }
 
-/// The graph as JSON, with the places of its data, or the reason why it has none.
+/// The graph as JSON with the places of its data, or with the reason why it has none.
 Json plan_of(const Scenario& scenario, const TaskGraph& graph) {
     Json json = to_json(graph, scenario.config());
     try {
@@ -86,7 +86,7 @@ Json plan_of(const Scenario& scenario, const TaskGraph& graph) {
     return json;
 }
 
-/// The resolved config with what the run would take, and why it would be refused.
+/// The resolved config with the run's estimated size, and the reason if it would be refused.
 Json dry_run(const Scenario& scenario, const RunBudget& budget) {
     Json json = scenario.config();
     json["graph"] = to_json(budget);

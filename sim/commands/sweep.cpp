@@ -27,7 +27,7 @@ struct SweepFlags {
 
 std::atomic<bool> interrupted{false};
 
-/// Asks for an end at the next block; the second signal ends at once.
+/// Requests a stop at the next block; a second signal stops at once.
 void stop_on_signals() {
     struct sigaction action {};
     action.sa_handler = [](int) { interrupted = true; };
@@ -58,7 +58,7 @@ std::string summary(const SweepFolder& folder, std::uint64_t before, double seco
     return text;
 }
 
-/// Runs what is missing, by threads of this process or by the processes of a cluster.
+/// Runs the missing points by threads of this process or by the processes of a cluster.
 void run_missing(const DesignSpace& space, SweepFolder& folder, int threads, const Cluster& cluster,
                  const ConfigFolder& configs) {
     SharedParts shared(configs, threads);
@@ -113,7 +113,7 @@ void lead(const SweepFlags& flags, Cluster& cluster, const DesignSpace& space, c
     print(space.name() + ": " + summary(folder, before, seconds));
 }
 
-/// What other processes than the leader do. They have nothing to say: the leader does.
+/// The part of processes other than the leader, which print nothing.
 void follow(const SweepFlags& flags, Cluster& cluster, const ConfigFolder& configs) {
     for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_IGN);  // the leader ends the sweep
     const std::string sweep = cluster.told();

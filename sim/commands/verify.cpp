@@ -19,8 +19,8 @@ struct VerifyFlags {
 struct Outcome {
     EngineResult simgrid, flow;
     double makespan_error = 0;
-    double largest_error = 0;  ///< of any task's end, in shares of the makespan
-    TaskId first = 0;          ///< earliest task that is off by more than the tolerance
+    double largest_error = 0;  ///< largest error of a task's end, as a fraction of the makespan
+    TaskId first = 0;          ///< earliest task whose error exceeds the tolerance
     bool differs = false;
 };
 

@@ -7,12 +7,12 @@
 
 namespace overlap {
 
-/// Flags that say what is to be computed: a workload file, or changes to one.
+/// Flags for the workload: a file, or changes to one.
 struct WorkloadFlags {
     std::string workload, gemm, dtype, collective, order, shard_dim;
 
     void add_to(CLI::App& app);
-    /// Puts into `config` what was given. Throws UserError.
+    /// Applies the given flags to `config`. Throws UserError.
     void apply(RunConfig& config, const ConfigFolder& folder) const;
 };
 

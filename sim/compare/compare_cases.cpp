@@ -10,7 +10,7 @@
 namespace overlap {
 namespace {
 
-/// Share of the makespan by which a task's end may be off before it counts as a divergence.
+/// A task's end that is off by more than this fraction of the makespan is a divergence.
 constexpr double divergence = 0.02;
 constexpr double as_good_as_best = 0.02;
 
@@ -40,7 +40,7 @@ std::string text_of(const Json& value) {
     return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-/// The schedule with its agent, and with every parameter that is not at its default for that agent.
+/// The schedule with its agent, and all parameters that differ from their defaults for that agent.
 std::string name_of_variant(const Scenario& scenario, const Json& params) {
     const ScheduleEntry& schedule = *scenario.schedule;
     const Json agent = params.contains("agent") ? Json{{"agent", params["agent"]}} : Json::object();
@@ -58,7 +58,7 @@ std::string name_of_variant(const Scenario& scenario, const Json& params) {
 
 using SpanKey = std::pair<int, std::string>;  ///< GPU and name of the task
 
-/// Spans by key, in order of their starts: the first measured one goes with the first predicted one.
+/// Spans by key, in order of their starts: the first measured span is matched with the first predicted one.
 std::map<SpanKey, std::vector<const Span*>> by_key(const Timeline& timeline) {
     std::map<SpanKey, std::vector<const Span*>> result;
     for (const Span& span : timeline.spans()) result[{span.gpu, span.name}].push_back(&span);
@@ -162,7 +162,7 @@ std::optional<double> rank_correlation(const std::vector<double>& a, const std::
     return xy / std::sqrt(xx * yy);
 }
 
-/// Of times that are the same but for rounding (two names of one task graph), the first counts.
+/// Of times that are equal except for rounding (two names of one task graph), the first counts.
 constexpr double rounding = 1e-9;
 
 RankedScenario rank(const std::string& name, const std::vector<const ComparedCase*>& cases) {

@@ -5,21 +5,21 @@
 
 namespace overlap {
 
-/// Predicts every case and says how far each is off. A case that can't be predicted (a schedule or topology
-/// that is not there) is listed, not counted. Uses all cores; the result does not depend on their number.
+/// Predicts every case and computes its error. A case that can't be predicted (unknown schedule or topology)
+/// is listed, but not counted. Uses all cores; the result does not depend on their number.
 Comparison compare(const std::vector<MeasuredCase>& cases, const ConfigFolder& folder);
 
-/// Fills in every summary from the cases.
+/// Computes all summaries from the cases.
 void summarise(Comparison& comparison);
 
-/// Labels that groups and tolerances go by.
+/// Labels that groups and tolerances use.
 const std::vector<std::string>& comparison_labels();
 
-/// Claims that single cases bring along, and a claim that fails for each that brings none and is off by a
-/// factor that no model error explains.
+/// Claims in the cases themselves. A case without a claim that is off by an implausible factor
+/// adds a claim that fails.
 std::vector<Verdict> judge_cases(const Comparison& comparison);
-/// These, and those of a tolerance file (configs/schema/tolerances.schema.json). A claim whose cases are
-/// absent is an error of the file, so that none is passed over.
+/// The same with the claims of a tolerance file (configs/schema/tolerances.schema.json). A claim without
+/// cases is an error of the file, so that no claim is skipped silently.
 std::vector<Verdict> judge(const Comparison& comparison, const std::filesystem::path& tolerances);
 
 }  // namespace overlap

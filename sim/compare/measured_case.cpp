@@ -29,7 +29,8 @@ std::vector<Seconds> read_samples(ConfigObject& object) {
     return samples;
 }
 
-/// Samples of one run at the top, or of several under "runs"; a published figure has a makespan only.
+/// Samples of one run at the top level, or of several runs under "runs"; a published figure has only a
+/// makespan.
 std::vector<MeasuredRun> read_runs(ConfigObject& object, const std::string& date) {
     std::vector<MeasuredRun> runs;
     if (object.has("runs")) {
@@ -86,7 +87,7 @@ MeasuredCase read_case(const Json& json, const std::string& origin) {
     return result;
 }
 
-/// Cases in the order in which they first occur; a scenario that a system ran again adds runs to its case.
+/// Cases in the order of their first occurrence; a repeated scenario of a system adds runs to its case.
 class Pool {
 public:
     void add(MeasuredCase one) {
@@ -108,7 +109,7 @@ private:
     std::map<std::string, std::size_t> places_;
 };
 
-/// Lines of replay that hold no measurement: facts of the machine, and cases that it could not do.
+/// Lines of replay without a measurement: facts of the machine, and cases that failed.
 bool is_no_case(const Json& line) {
     return line.is_object() && ((line.contains("kind") && line["kind"] == "machine") ||
                                 line.contains("skipped") || line.contains("error"));

@@ -11,17 +11,17 @@
 
 namespace overlap {
 
-/// One run of the program that measured: makespans after warm-up.
+/// One run of the measuring program: makespans after warm-up.
 struct MeasuredRun {
     std::string date;
     std::vector<Seconds> samples;  ///< at least one
     Seconds median() const;
 };
 
-/// What is claimed of a case by itself, as of a published figure.
+/// A claim about a single case, for example a published figure.
 struct CaseTolerance {
     double error = 0;        ///< largest |predicted / measured − 1|
-    bool known_gap = false;  ///< outside, for `reason`; an error once it is inside
+    bool known_gap = false;  ///< outside `error`, because of `reason`; once inside, this is an error
     std::string reason;
 };
 
@@ -32,7 +32,7 @@ struct MeasuredCase {
     std::string source;  ///< where it was measured or published; may be empty
     RunConfig config;    ///< what ran; the scenario as a run config
     std::vector<MeasuredRun> runs;
-    std::optional<Timeline> timeline;  ///< spans of one run, where recorded
+    std::optional<Timeline> timeline;  ///< spans of one run, if recorded
     std::optional<CaseTolerance> tolerance;
 
     /// Median over the samples of all runs.
@@ -41,11 +41,10 @@ struct MeasuredCase {
     double spread() const;
 };
 
-/// Cases of files (*.json one case, *.jsonl one a line), of folders (all such files below them) and of
-/// patterns with * ? [ ]. Files come in the order of their paths; the same scenario of the same system,
-/// measured again, adds its runs to the first. Lines in which replay says that it could not measure are left
-/// out. Throws UserError for a path that is not there, a pattern or folder without any file, and for the
-/// first bad case.
+/// Cases from files (*.json: one case; *.jsonl: one case a line), from folders (all such files below them)
+/// and from patterns with * ? [ ], in the order of their paths. A repeated measurement of the same scenario
+/// on the same system adds its runs to the first case. Lines in which replay reports a failure are left out.
+/// Throws UserError for a missing path, a pattern or folder without files, and the first invalid case.
 std::vector<MeasuredCase> read_measured_cases(std::span<const std::string> paths);
 
 }  // namespace overlap

@@ -9,7 +9,7 @@ namespace {
 
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
-/// Not a label of cases: a claim with it is about single tasks of that kind, in cases with spans.
+/// No label of cases: such a claim is about single tasks of that kind, in cases with spans.
 const std::string task_label = "task";
 
 Labels read_where(ConfigObject object) {
@@ -26,7 +26,7 @@ Labels read_where(ConfigObject object) {
     return where;
 }
 
-/// The cases that a claim is about, summarised anew.
+/// The cases of a claim with their own summary.
 struct Selection {
     ErrorSummary errors;
     double best_within_2pct = 0, mean_regret = 0;
@@ -54,7 +54,7 @@ Selection select(const Comparison& comparison, const Labels& where) {
 struct Metric {
     std::string name;
     double (*value)(const Selection&);
-    bool at_least = false;      ///< the limit is a lower one
+    bool at_least = false;      ///< the limit is a lower bound
     bool of_scenarios = false;  ///< needs scenarios with two cases or more
 };
 
@@ -78,7 +78,7 @@ Verdict judge_claim(const Comparison& comparison, ConfigObject& claim) {
     verdict.at_least = metric.at_least;
     verdict.asked = claim.number("asked", non_negative);
     verdict.known_gap = claim.choice("status", states) == 1;
-    // How large a gap may be is part of the claim.
+    // The size of a gap is part of the claim.
     if (verdict.known_gap || claim.has("reached")) verdict.reached = claim.number("reached", non_negative);
     if (verdict.known_gap || claim.has("reason")) verdict.reason = claim.text("reason");
     claim.finish();
@@ -93,11 +93,11 @@ Verdict judge_claim(const Comparison& comparison, ConfigObject& claim) {
     return verdict;
 }
 
-/// Times that a prediction may be too long or too short without a tolerance that says so. The worst case that
-/// was measured is 1.9 times off (README); beyond this something else was measured than the scenario says.
+/// Factor by which a prediction may be too long or too short without a tolerance. The worst measured case is
+/// off by 1.9 times (README); beyond this factor the scenario does not describe the measurement.
 constexpr double plausible_factor = 5;
 
-/// A claim that is not met, for a case that is implausibly far off.
+/// A failing claim for a case that is implausibly far off.
 std::optional<Verdict> judge_plausible(const ComparedCase& one) {
     const double factor = one.predicted / one.measured;
     if (factor <= plausible_factor && factor >= 1 / plausible_factor) return std::nullopt;

@@ -18,7 +18,7 @@ std::atomic<bool> failed{false};
 void keep_freed_memory() {
 #ifdef __GLIBC__
     mallopt(M_TRIM_THRESHOLD, 256 << 20);
-    mallopt(M_MMAP_THRESHOLD, 32 << 20);  // larger blocks are mapped on their own, and go back
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);  // larger blocks are mapped separately and returned to the system
 #endif
 }
 

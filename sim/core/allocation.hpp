@@ -2,14 +2,13 @@
 
 namespace overlap {
 
-/// For a `main` that simulates: memory that is freed stays with the process, up to 256 MiB. Each simulation
-/// takes and frees the same some hundred kilobytes; by default the C library gives them back to the system
-/// every time, and page faults are then up to a half of the time. Does nothing where the C library is not
-/// glibc.
+/// For a `main` that simulates: freed memory stays with the process, up to 256 MiB. Each simulation allocates
+/// and frees the same few hundred kilobytes; by default the C library returns them to the system every time,
+/// and page faults then take up to half of the time. Does nothing without glibc.
 void keep_freed_memory();
 
-/// For a `main`: from now on an allocation that fails is seen by allocation_failed(). Streams catch
-/// std::bad_alloc and go on without the text, so output that was made since may lack a part.
+/// For a `main`: from now on allocation_failed() tells whether an allocation has failed. Streams catch
+/// std::bad_alloc and drop the text, so later output may be incomplete.
 void note_failed_allocations();
 bool allocation_failed();
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double unlimited = std::numeric_limits<double>::infinity();
 
-/// MemAvailable of /proc/meminfo: free memory, and caches that can be dropped.
+/// MemAvailable of /proc/meminfo: free memory and caches that can be dropped.
 double left_of_machine() {
     std::ifstream in("/proc/meminfo");
     for (std::string key, rest; in >> key && std::getline(in, rest);)
@@ -20,7 +20,7 @@ double left_of_machine() {
     return unlimited;
 }
 
-/// Of control groups, version 2, as containers and batch systems set them.
+/// Limit of control groups, version 2, which containers and batch systems set.
 double left_of_group() {
     const auto number = [](const char* path) {
         std::ifstream in(path);

@@ -13,8 +13,8 @@
 namespace overlap {
 namespace {
 
-/// Nesting of arrays and objects that a file may have. Json copies, compares and writes values by recursion,
-/// which would use up the stack.
+/// Deepest nesting of arrays and objects in a file. Json copies, compares and writes values by recursion,
+/// which would exhaust the stack.
 constexpr int most_levels = 100;
 
 std::string digits(double value) {
@@ -30,7 +30,7 @@ std::string allowed(Range range) {
     return "a number from " + digits(range.low) + " to " + digits(range.high);
 }
 
-/// A key as part of a pointer: of one that the user gave, the beginning.
+/// A key as part of a pointer; long user keys are cut.
 std::string key_text(const std::string& key) {
     const std::string quoted = in_quotes(key, 200);
     return quoted.substr(1, quoted.size() - 2);
@@ -233,7 +233,7 @@ void ConfigObject::fail(const std::string& key, const std::string& message) cons
 }
 
 Json parse_json(std::string_view text, const std::string& origin) {
-    // A key given twice would silently win over the first: refuse it while parsing.
+    // Without this check the second of two equal keys would silently win.
     std::vector<std::set<std::string>> open;
     const auto check = [&](int levels, Json::parse_event_t event, Json& parsed) {
         using enum Json::parse_event_t;
@@ -258,7 +258,7 @@ Json parse_json(std::string_view text, const std::string& origin) {
 
 Json read_json_file(const std::filesystem::path& path) {
     std::ifstream in = open_input(path, "a JSON file");
-    constexpr double memory_of_a_byte = 8;  // once parsed: traces take 5 to 8 times their size
+    constexpr double memory_of_a_byte = 8;  // when parsed: traces take 5 to 8 times their size
     std::error_code ignored;
     const auto size = static_cast<double>(std::filesystem::file_size(path, ignored));
     require_memory_for("the contents of " + path.string(), Bytes(memory_of_a_byte * size),

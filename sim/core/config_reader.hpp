@@ -11,9 +11,9 @@
 
 namespace overlap {
 
-/// Strict view of one JSON object: every key that the object may have is asked for, and `finish()` refuses
-/// the rest. Contract: the Json outlives the view. Every failure is a UserError of one line with file, JSON
-/// pointer, value found, what is allowed and the nearest valid name.
+/// Strict view of one JSON object: the reader asks for every allowed key, and `finish()` refuses all others.
+/// Contract: the Json outlives the view. Every failure is a one-line UserError with file, JSON pointer, found
+/// value, allowed values and the nearest valid name.
 class ConfigObject {
 public:
     ConfigObject(const Json& json, std::string file, std::string pointer = "");
@@ -25,25 +25,25 @@ public:
     bool boolean(const std::string& key);
     /// One of `names`; returns its index.
     std::size_t choice(const std::string& key, std::span<const std::string> names);
-    /// A physical number with its origin: {"value": …, "source": "…"}; the source must not be empty. One that
-    /// was fitted has a standard_error, too, and may have residual_pct, unit, file and date.
+    /// A physical number with its origin: {"value": …, "source": "…"}; the source must not be empty. A fitted
+    /// number also has a standard_error, and may have residual_pct, unit, file and date.
     double sourced(const std::string& key, Range range);
-    /// The same with one of `names` as its value; returns its index.
+    /// The same for a value that is one of `names`; returns its index.
     std::size_t sourced_choice(const std::string& key, std::span<const std::string> names);
     ConfigObject object(const std::string& key);
     std::vector<ConfigObject> objects(const std::string& key);
     std::vector<std::int64_t> integers(const std::string& key, std::int64_t low, std::int64_t high);
     std::vector<double> numbers(const std::string& key, Range range);
     std::vector<std::string> texts(const std::string& key);
-    /// The value of `key` as it stands, for free-form parts (parameters, provenance).
+    /// The raw value of `key`, for free-form parts (parameters, provenance).
     const Json& raw(const std::string& key);
     std::vector<std::string> keys() const;
 
-    /// From now on the members of `other` that are objects are members of this one, too, at any depth; errors
-    /// name the file that each is in. A value that both have is an error, when it is asked for.
+    /// Merges the object members of `other` into this view at any depth; errors name the file of each member.
+    /// A value that both have is an error when it is asked for.
     void overlay(ConfigObject other);
 
-    /// Throws when the object has a key that was never asked for.
+    /// Throws UserError if the object has a key that was not asked for.
     void finish() const;
     /// Throws a UserError at `key` (or at the object itself when empty): "<file>: <pointer>: <message>".
     [[noreturn]] void fail(const std::string& key, const std::string& message) const;

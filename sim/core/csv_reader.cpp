@@ -14,8 +14,8 @@
 namespace overlap {
 namespace {
 
-/// The rows of a part of a file: they are visited between the parser's calls, so that nothing is thrown
-/// through a C library.
+/// The rows of a part of a file. They are visited between the parser's calls, so that no exception
+/// passes through a C library.
 struct Rows {
     std::vector<std::pair<CsvRow, std::size_t>> whole;  ///< with their lines
     CsvRow row;

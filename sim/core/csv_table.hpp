@@ -10,7 +10,8 @@
 
 namespace overlap {
 
-/// A small CSV file with a header line, kept as text. No quoted cells: tables of shapes need none.
+/// A small CSV file with a header line, kept as text. Quoted cells are not supported: tables of shapes have
+/// none.
 class CsvTable {
 public:
     CsvTable(std::string file, std::vector<std::vector<std::string>> lines);
@@ -18,7 +19,7 @@ public:
     std::size_t rows() const { return lines_.size() - 1; }
     const std::vector<std::string>& columns() const { return lines_.front(); }
     bool has(const std::string& column) const;
-    /// Throws UserError where the header lacks the column.
+    /// Throws UserError if the header lacks the column.
     void require(const std::string& column) const;
     const std::string& cell(std::size_t row, const std::string& column) const;
     /// A whole number from 1 to 1e9; throws UserError "file:line: …".
@@ -36,8 +37,8 @@ private:
     std::vector<std::vector<std::string>> lines_;
 };
 
-/// Throws UserError for a missing file, an empty one, a quoted cell, or a row whose length is not the
-/// header's.
+/// Throws UserError for a missing or empty file, a quoted cell, or a row with another number
+/// of cells than the header.
 CsvTable read_csv_table(const std::filesystem::path& path);
 
 }  // namespace overlap

@@ -4,15 +4,15 @@
 
 namespace overlap {
 
-/// Energy by what takes it, of all GPUs together; the parts add up to `total()`.
+/// Energy of all GPUs by cause; the parts add up to `total()`.
 struct Energy {
-    Joules idle;          ///< what GPUs take that do nothing, for all of the time
-    Joules active;        ///< what they take beyond that while anything runs on them
+    Joules idle;          ///< of GPUs that do nothing, over the whole time
+    Joules active;        ///< in addition while anything runs on a GPU
     Joules compute;       ///< FLOPs of GEMMs
     Joules hbm;           ///< bytes read and written
-    Joules links;         ///< bytes from GPU to GPU, whoever moves them; what DMA engines take is in it
-    Joules copy_kernels;  ///< what those bytes take more that kernels move
-    Joules power_limit;   ///< 0 or less: what a lower clock saves where power is limited
+    Joules links;         ///< bytes between GPUs, by any agent; includes DMA engines
+    Joules copy_kernels;  ///< in addition for bytes between GPUs that kernels move
+    Joules power_limit;   ///< ≤ 0: energy that the lower clock saves at the power limit
 
     Joules total() const { return idle + active + compute + hbm + links + copy_kernels + power_limit; }
     Energy& operator+=(const Energy& other) {

@@ -7,8 +7,8 @@
 
 namespace overlap {
 
-/// A variable of the environment; none where it is not set. Throws UserError, which names it, unless it is a
-/// number in `range`.
+/// A variable of the environment; none if it is not set. Throws UserError with its name unless
+/// it is a number in `range`.
 std::optional<double> number_from_environment(const std::string& name, Range range);
 
 }  // namespace overlap

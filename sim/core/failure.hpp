@@ -4,13 +4,13 @@
 
 namespace overlap {
 
-/// Why something ended, in one line, and whose fault it is.
+/// The reason for a failure, in one line, and whether it is a fault of the program.
 struct Failure {
     std::string reason;
-    bool ours = false;  ///< a fault of the program (exit code 1), else of what it was given (2)
+    bool ours = false;  ///< fault of the program (exit code 1); otherwise of its input (2)
 };
 
-/// Of the exception that is being handled. Contract: called in a catch block.
+/// Describes the exception being handled. Contract: called in a catch block.
 Failure current_failure();
 
 }  // namespace overlap

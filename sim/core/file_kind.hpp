@@ -6,7 +6,7 @@
 
 namespace overlap {
 
-/// Kinds of JSON file that people have at hand, ours and others'.
+/// Kinds of JSON files that users may pass, ours and others'.
 enum class FileKind {
     chrome_trace,
     rocprof_trace,
@@ -23,8 +23,8 @@ enum class FileKind {
     workload
 };
 
-/// Throws a UserError that says what the file is and which command takes it, where `json` is recognised as
-/// another kind than `expected`. A file of no known kind passes: its reader says what it lacks.
+/// Throws UserError, with the file's kind and the command that reads it, if `json` is of another known kind
+/// than `expected`. A file of no known kind passes: its reader reports what is missing.
 void require_kind(const Json& json, const std::string& file, FileKind expected);
 
 }  // namespace overlap

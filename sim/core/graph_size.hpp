@@ -2,7 +2,8 @@
 
 namespace overlap {
 
-/// Tasks and edges of a task graph that need not be there. Of type double, so that no product overflows.
+/// Numbers of tasks and edges of a task graph, which need not be built. Of type double, so
+/// that no product overflows.
 struct GraphSize {
     double tasks = 0;
     double edges = 0;

@@ -6,8 +6,8 @@
 
 namespace overlap {
 
-/// Opens a file to be read as a whole. Throws UserError where it is none, or can't be read, and for what may
-/// never end or never begin: devices, pipes and sockets. `expected`: "a JSON file".
+/// Opens a regular file for reading. Throws UserError if it is missing or unreadable, and for devices, pipes
+/// and sockets, which may never end. `expected`: "a JSON file".
 std::ifstream open_input(const std::filesystem::path& path, const std::string& expected);
 
 }  // namespace overlap

@@ -8,10 +8,10 @@
 
 namespace overlap {
 
-/// Errors of a file that are kept until all of it has been read, so that a user sees them all at once.
+/// Collects the errors of a file until all of it has been read, so that a user sees them together.
 class KeptErrors {
 public:
-    /// Calls `read`, and keeps the UserError that it throws.
+    /// Calls `read` and keeps a UserError that it throws.
     template <class Read>
     void keep(Read&& read) {
         try {
@@ -21,8 +21,8 @@ public:
         }
     }
 
-    /// Throws one UserError with all that were kept, in one line; nothing where there is none. Beginnings that
-    /// an error has in common with the first ("<file>: ") are left out.
+    /// Throws one UserError with all kept errors in one line, if there are any. The prefix that an error
+    /// shares with the first ("<file>: ") is left out.
     void throw_all(const std::string& file) const {
         if (texts_.empty()) return;
         std::string line = texts_.front();

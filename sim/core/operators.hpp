@@ -9,15 +9,15 @@
 
 namespace overlap {
 
-/// C[M,N] = A[M,K] · B[K,N], row-major; all dimensions are of one GPU. A batch is so many of these, each with
-/// operands of its own, in one kernel.
+/// C[M,N] = A[M,K] · B[K,N], row-major; dimensions of one GPU. A batch is several such GEMMs, each with its
+/// own operands, in one kernel.
 struct GemmShape {
     std::int64_t m = 0;
     std::int64_t n = 0;
     std::int64_t k = 0;
     DType dtype = DType::bf16;
     bool accumulate = false;  ///< C += A·B: C is read as well as written
-    std::int64_t batch = 1;   ///< other than 1 in lists of operators only
+    std::int64_t batch = 1;   ///< above 1 only in lists of operators
 
     Flops flops() const {
         return Flops(2.0 * static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n) *

@@ -7,15 +7,15 @@
 
 namespace overlap {
 
-/// Values that take long to make, for whoever asks for them again: the `most` that were asked for last.
-/// Thread-safe. Values are copied out, so they should be pointers or small.
+/// A cache of expensive values: keeps the `most` values requested last. Thread-safe. Values are copied out,
+/// so they should be pointers or small.
 template <class Key, class Value>
 class RecentValues {
 public:
     explicit RecentValues(std::size_t most) : most_(most) {}
 
-    /// The value of `key`, made by `make()` where it is not there. It is made outside the lock; threads that
-    /// lack it at the same time make one each, and all get the one that was ready first.
+    /// The value of `key`, made by `make()` if it is missing. `make` runs outside the lock; threads that need
+    /// the value at the same time make one each, and all get the first finished one.
     template <class Make>
     Value get(const Key& key, Make&& make) {
         {
@@ -28,7 +28,7 @@ public:
         values_.emplace_front(key, made);
         try {
             places_.emplace(key, values_.begin());
-        } catch (...) {  // no memory: as if it had not been made
+        } catch (...) {  // out of memory: as if it had not been made
             values_.pop_front();
             throw;
         }
@@ -49,7 +49,7 @@ private:
 
     std::size_t most_;
     std::mutex mutex_;
-    Values values_;  ///< the one asked for last is first
+    Values values_;  ///< most recent first
     std::unordered_map<Key, typename Values::iterator> places_;
 };
 

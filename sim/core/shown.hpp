@@ -5,11 +5,11 @@
 
 #include "sim/core/json.hpp"
 
-// What a user gave, as messages and outputs show it. The bytes may be anything: broken UTF-8, NUL, escape
+// How messages and outputs show the user's input, which may hold any bytes: broken UTF-8, NUL, escape
 // sequences of a terminal, megabytes.
 namespace overlap {
 
-/// `text` as UTF-8 (RFC 3629): U+FFFD stands for every byte that begins no character.
+/// `text` as UTF-8 (RFC 3629); U+FFFD replaces every byte that begins no character.
 std::string valid_utf8(std::string_view text);
 
 /// `text` in single quotes, for messages: valid UTF-8, control characters as \n or \u001b, cut after `most`
@@ -19,8 +19,8 @@ std::string in_quotes(std::string_view text, std::size_t most = 60);
 /// The same of a value, written as JSON.
 std::string shown(const Json& value);
 
-/// A message as one line of valid UTF-8: line breaks are spaces, other control characters are escaped, and
-/// of one longer than 2000 bytes the middle is left out.
+/// A message as one line of valid UTF-8: line breaks become spaces, other control characters are escaped, and
+/// a message over 2000 bytes loses its middle.
 std::string one_line(std::string_view message);
 
 /// JSON text, whatever bytes the strings in it hold; Json::dump throws on those that are no UTF-8.

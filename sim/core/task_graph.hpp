@@ -11,7 +11,7 @@
 
 namespace overlap {
 
-/// Who moves the bytes of a transfer: a DMA engine, or a kernel on compute units.
+/// Agent of a transfer: a DMA engine, or a kernel on compute units.
 enum class Agent { dma, cu };
 /// Which end executes a transfer: the receiver reads (pull) or the sender writes (push).
 enum class Direction { pull, push };
@@ -19,14 +19,14 @@ enum class Direction { pull, push };
 inline const std::array<std::string, 2> agent_names{"dma", "cu"};
 inline const std::array<std::string, 2> direction_names{"pull", "push"};
 
-/// What a DMA engine is told to do: copy; broadcast: read once, write to two GPUs; swap: exchange two buffers
-/// in place.
+/// Command of a DMA engine. copy; broadcast: read once, write to two GPUs; swap: exchange two buffers in
+/// place.
 enum class DmaCommand : std::uint8_t { copy, broadcast, swap };
 inline const std::array<std::string, 3> dma_command_names{"copy", "broadcast", "swap"};
 
-/// Bytes from one GPU's memory to another's. `run` is the length of a contiguous piece: equal to `bytes`
-/// where the copy is contiguous, a row of the block where it is a strided (2-D) copy. `command` and the
-/// fields after `prelaunched` are of DMA only.
+/// Bytes from one GPU's memory to another's. `run`: length of a contiguous piece; equal to `bytes` for a
+/// contiguous copy, a row of the block for a strided (2-D) copy. `command` and the fields after
+/// `prelaunched` apply to DMA only.
 struct CopyWork {
     int src = 0;
     int dst = 0;
@@ -35,19 +35,19 @@ struct CopyWork {
     Agent agent = Agent::dma;
     Direction direction = Direction::pull;
     int cus = 0;                            ///< compute units held by a copy kernel; 0 with DMA
-    DmaCommand command = DmaCommand::copy;  ///< a swap brings `bytes` both ways
-    /// Queued before behind a poll, or done by a kernel that runs already and polls (a part of a fused
-    /// kernel, a persistent one): a write to memory sets it going.
+    DmaCommand command = DmaCommand::copy;  ///< a swap moves `bytes` in both directions
+    /// Queued in advance behind a poll, or done by a running kernel that polls (a part of a fused kernel, or
+    /// a persistent one): a write to memory starts it.
     bool prelaunched = false;
-    /// Back to back: the engine is told at once of `batch` commands, of which this is number `place`, and
-    /// signals the end of the last. All of them on one stream and one engine of the GPU.
+    /// Back to back: the engine gets `batch` commands at once and signals the end of the last; this is number
+    /// `place`. All of them are on one stream and one engine of the GPU.
     std::uint16_t place = 0, batch = 1;
-    bool stored = false;  ///< by the kernel that makes the bytes, which stores them at `dst` and not at `src`
-    bool added = false;   ///< the memory at `dst` adds them to what it holds (DeviceSpec::near_memory)
-    int second = -1;      ///< of a broadcast: the other GPU that it writes to
+    bool stored = false;  ///< the kernel that makes the bytes stores them at `dst` instead of `src`
+    bool added = false;   ///< the memory at `dst` adds the bytes to its contents (DeviceSpec::near_memory)
+    int second = -1;      ///< broadcast: the second destination GPU
 };
 
-/// Calls `move(src, dst)` for every way that the bytes of a copy go.
+/// Calls `move(src, dst)` for every route that the bytes of a copy take.
 template <class Move>
 void for_each_way(const CopyWork& copy, Move&& move) {
     move(copy.src, copy.dst);
@@ -76,8 +76,8 @@ struct MemoryBoundWork {
 /// One rank's part of a whole collective by a library's kernel (RCCL, NCCL): transfers and reductions in one.
 struct CollectiveKernelWork {
     CollectiveKind kind = CollectiveKind::all_gather;
-    Bytes operand;  ///< whole: gathered by all_gather, and sent by each rank in the other three
-    int cus = 0;    ///< compute units of its kernel; 0: as many as the library takes by itself
+    Bytes operand;  ///< whole operand: gathered by all_gather, sent by each rank in the other collectives
+    int cus = 0;    ///< compute units of its kernel; 0: the library's own choice
 };
 
 using Work =
@@ -97,23 +97,24 @@ std::string stream_name(int stream);
 
 struct Task {
     Work work;
-    int gpu = 0;       ///< where it executes
-    int stream = 0;    ///< in-order queue of that GPU; tasks of one stream run in the order they were added
-    int shard = -1;    ///< which shard (owner rank) it works on; −1: all
-    int chunk = -1;    ///< which chunk of that shard; −1: all
-    int priority = 0;  ///< of its stream: where tasks wait for the same thing, the higher goes first
+    int gpu = 0;     ///< GPU that executes it
+    int stream = 0;  ///< in-order queue of that GPU; tasks of one stream run in the order they were added
+    int shard = -1;  ///< which shard (owner rank) it works on; −1: all
+    int chunk = -1;  ///< which chunk of that shard; −1: all
+    /// Of its stream; among tasks that wait for the same resource the higher number goes first
+    int priority = 0;
     int gemm_cus = 0;  ///< compute units that a GEMM's stream may use (a mask); 0: all
 
     TaskKind kind() const { return static_cast<TaskKind>(work.index()); }
-    /// For people: "gemm s3 c1", "copy 3>0 s3 c1", "copy 3>0+1", "copy 3<>0".
+    /// For reports: "gemm s3 c1", "copy 3>0 s3 c1", "copy 3>0+1", "copy 3<>0".
     std::string name() const;
 };
 
 using TaskId = std::size_t;
 
-/// The body of `successor` goes beyond the share `to` of itself only once `predecessor` has done the share
-/// `from` of its own. 1 and 0 are the ordinary edge: start after the end. Anything else is a progress edge,
-/// as between fused or flag-gated kernels: the predecessor sets a flag on the way, the successor polls it.
+/// The body of `successor` passes the fraction `to` only after `predecessor` has done the fraction `from` of
+/// its body. 1 and 0 are an ordinary edge: start after the end. Other values are a progress edge, as between
+/// fused or flag-gated kernels: the predecessor sets a flag on the way, and the successor polls it.
 struct Edge {
     TaskId predecessor = 0;
     TaskId successor = 0;
@@ -123,18 +124,18 @@ struct Edge {
     bool of_progress() const { return from < 1 || to > 0; }
 };
 
-/// A directed acyclic graph of tasks. Beside the edges, the tasks of one (gpu, stream) run one after another
-/// in the order of their numbers.
+/// A directed acyclic graph of tasks. In addition to the edges, the tasks of one (gpu, stream) run one after
+/// another in the order of their numbers.
 class TaskGraph {
 public:
-    /// Makes room for so many in all, which saves moving them as the graph grows.
+    /// Reserves memory for this many tasks and edges in total.
     void reserve(std::size_t tasks, std::size_t edges);
     TaskId add(Task task, std::span<const TaskId> after = {});
     TaskId add(Task task, std::initializer_list<TaskId> after) {
         return add(std::move(task), std::span(after.begin(), after.size()));
     }
 
-    /// Its predecessor has the lower number, so that the graph stays acyclic.
+    /// The predecessor must have the lower number, so that the graph stays acyclic.
     void add_edge(const Edge& edge);
 
     std::size_t size() const { return tasks_.size(); }
@@ -154,17 +155,16 @@ public:
     std::size_t streams() const { return last_in_stream_.size(); }
     std::size_t stream_number(TaskId id) const { return stream_numbers_[id]; }
     std::span<const std::uint32_t> stream_numbers() const { return stream_numbers_; }
-    /// The task before it on its stream, or its own number where it is the first.
+    /// The task before it on its stream; its own number if it is the first.
     TaskId stream_predecessor(TaskId id) const { return stream_predecessors_[id]; }
     int gpus() const;
 
-    /// Longest path over edges and stream order, given each task's duration, of which it does an even share a
-    /// second.
+    /// Longest path over edges and stream order for given durations of tasks; a task progresses evenly.
     Seconds critical_path(std::span<const Seconds> durations) const;
 
 private:
     static constexpr std::uint32_t none = UINT32_MAX;
-    /// A list of edges for each task that they go into, in a graph of millions of edges.
+    /// Linked lists of the edges into each task, compact for graphs of millions of edges.
     struct StoredEdge {
         std::uint32_t predecessor, successor;
         std::uint32_t progress;  ///< none: an ordinary edge

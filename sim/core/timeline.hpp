@@ -9,7 +9,7 @@
 
 namespace overlap {
 
-/// Something that ran on one GPU from `start` to `end`; predicted or measured.
+/// An activity on one GPU from `start` to `end`; predicted or measured.
 struct Span {
     std::string name;
     TaskKind kind = TaskKind::gemm;
@@ -30,11 +30,11 @@ using Interval = std::pair<Seconds, Seconds>;
 /// Time that at least one of the intervals covers.
 Seconds covered(std::vector<Interval> intervals);
 
-/// Time during which a GPU takes part in a transfer or a reduction while it computes nothing; of the GPU that
-/// has most of it. A transfer counts where it executes.
+/// Exposed communication: time during which a GPU takes part in a transfer or a reduction and computes
+/// nothing, of the GPU with most of it. A transfer counts on the GPU that executes it.
 Seconds exposed_communication(std::span<const Activity> activities);
 
-/// Spans of one run, in any order; time 0 is the common release of all GPUs.
+/// Spans of one run in any order; time 0 is the common release of all GPUs.
 class Timeline {
 public:
     explicit Timeline(std::vector<Span> spans = {}) : spans_(std::move(spans)) {}

@@ -5,10 +5,8 @@
 namespace overlap {
 
 /// A physical quantity in SI units with its dimension in the type: seconds^Time · bytes^Byte · flop^Flop ·
-/// joules^Joule.
-/// Products and quotients carry the right dimension; a dimensionless result is a plain double.
-/// Prefixed units exist only at the edges: make them with `microseconds(…)`, read them with
-/// `to_microseconds(…)`.
+/// joules^Joule. Products and quotients carry the right dimension; a dimensionless result is a plain double.
+/// Prefixed units exist only at the edges: `microseconds(…)` makes a value, `to_microseconds(…)` reads it.
 template <int Time, int Byte, int Flop, int Joule = 0>
 class Quantity {
 public:

@@ -48,11 +48,11 @@ Json* member(Json& node, const std::string& key) {
     return found == indices.end() ? nullptr : &node[static_cast<std::size_t>(found - indices.begin())];
 }
 
-/// Where a path ends: the value that it names, or where it breaks off.
+/// End of a path: the value that it names, or the last node that exists.
 struct PathEnd {
     ConfigFile* file = nullptr;
-    Json* node = nullptr;   ///< the last that was reached
-    std::size_t steps = 0;  ///< parts of the path that led there, its root included
+    Json* node = nullptr;   ///< last node that was reached
+    std::size_t steps = 0;  ///< parts of the path up to it, including the root
     std::string pointer;
 
     bool is_value() const { return is_parameter(*node) || !node->is_structured(); }
@@ -70,7 +70,7 @@ PathEnd follow(ConfigFile& file, const std::vector<std::string>& parts) {
     return at;
 }
 
-/// The ends in those of the files into which the path leads farthest.
+/// The ends in those files in which the path leads farthest.
 std::vector<PathEnd> farthest(std::span<ConfigFile* const> files, const std::vector<std::string>& parts) {
     std::vector<PathEnd> ends;
     for (ConfigFile* file : files) {
@@ -103,14 +103,14 @@ std::optional<double> factor_of(const Json& value) {
 
 Json multiplied(const Json& old, double factor) {
     const double product = old.get<double>() * factor;
-    // A count stays one, for readers that accept nothing else.
+    // A count stays an integer, because some readers accept nothing else.
     if (old.is_number_integer() && product == std::floor(product) &&
         std::abs(product) <= largest_exact_integer)
         return static_cast<std::int64_t>(product);
     return product;
 }
 
-/// What `value` makes of the `old` value; none where it is of another kind.
+/// The new value for `value` applied to `old`; none if it is of another kind.
 std::optional<Json> replaced(const Json& old, const Json& value) {
     if (old.is_number()) {
         if (value.is_number()) return value;

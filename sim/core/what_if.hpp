@@ -9,7 +9,7 @@
 
 namespace overlap {
 
-/// A JSON file as read, or as changed by a what-if, and what errors call it.
+/// A JSON file as read, or as changed by a what-if, with its name in errors.
 struct ConfigFile {
     Json json;
     std::string name;
@@ -18,16 +18,16 @@ struct ConfigFile {
 };
 ConfigFile read_config_file(const std::filesystem::path& path);
 
-/// Values of a machine's files that are others in one run: {"topology.fabric.0.bandwidth_GBps": "2x",
-/// "device.dma.peer_engines": 4}. A key is a path of object keys and array indices, joined by dots, that ends
-/// at a number, a text or true/false, or at a {"value", "source"}, whose value it then is. The new value is
-/// of the kind of the old one, or "2x": a factor of an old number. Changes are made before files are read, so
-/// the same ranges hold for them.
+/// Changed values of a machine's files in one run: {"topology.fabric.0.bandwidth_GBps": "2x",
+/// "device.dma.peer_engines": 4}. A key is a path of object keys and array indices, joined by dots. It ends
+/// at a number, a text, true/false, or a {"value", "source"}, whose value then changes. The new value has the
+/// kind of the old one, or is "2x": a factor of an old number. Changes are applied before the files are read,
+/// so the same ranges hold.
 class WhatIf {
 public:
     WhatIf() = default;
-    /// Contract: `changes` is a flat object whose keys begin with "topology." or "device."; errors say that
-    /// it stands at /what_if of `origin`. Throws UserError.
+    /// Contract: `changes` is a flat object whose keys begin with "topology." or "device."; errors place it
+    /// at /what_if of `origin`. Throws UserError.
     WhatIf(const Json& changes, const std::string& origin);
 
     /// Makes the changes whose keys begin with `root`, each in the first of `files` that has its path. A

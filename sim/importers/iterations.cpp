@@ -23,10 +23,10 @@ Streams streams_of(const Spans& spans) {
     return streams;
 }
 
-/// How often a stream repeats the same kernels, without remainder.
+/// How many times a stream repeats the same kernels without remainder.
 std::size_t repetitions(const std::vector<const RecordedSpan*>& stream) {
     // Knuth, Morris, Pratt: border[i] is the length of the longest proper prefix of the first i + 1 names
-    // that is also their end. The shortest period is the length less the last border.
+    // that is also their suffix. The shortest period is the length minus the last border.
     std::vector<std::size_t> border(stream.size(), 0);
     for (std::size_t i = 1; i < stream.size(); ++i) {
         std::size_t length = border[i - 1];
@@ -37,18 +37,18 @@ std::size_t repetitions(const std::vector<const RecordedSpan*>& stream) {
     return stream.size() % period == 0 ? stream.size() / period : 1;
 }
 
-/// `count` times `length` spans from `first` on.
+/// `count` times `length` spans, starting at `first`.
 struct Window {
     std::size_t first = 0, length = 0;
 };
 
-/// The longest and latest part of a stream that is `count` times the same; at most so many spans are left
-/// out.
+/// The longest, and then latest, part of a stream that repeats `count` times; at most a given
+/// number of spans is left out.
 std::optional<Window> window_of(const std::vector<const RecordedSpan*>& stream, std::size_t count) {
     constexpr std::size_t most_left_out = 64;
     for (std::size_t length = stream.size() / count; length > 0; --length) {
         if (stream.size() - count * length > most_left_out) break;
-        std::size_t same = 0;  // spans before i + length, in a row, that are as those a length before
+        std::size_t same = 0;  // consecutive spans before i + length that equal those one length before
         std::optional<Window> found;
         for (std::size_t i = 0; i + length < stream.size(); ++i) {
             same = stream[i]->name == stream[i + length]->name ? same + 1 : 0;
@@ -59,7 +59,8 @@ std::optional<Window> window_of(const std::vector<const RecordedSpan*>& stream, 
     return std::nullopt;
 }
 
-/// Cuts spans into `count` parts; what repeats in no stream goes to the part in whose time it starts.
+/// Cuts spans into `count` parts. Spans of streams that do not repeat go to the part in whose time they
+/// start.
 std::optional<std::vector<Spans>> fold(const Spans& spans, std::size_t count, std::size_t& outside) {
     std::vector<Spans> parts(count);
     std::map<std::int64_t, std::vector<std::int64_t>> starts;  // by GPU, of each part
@@ -95,7 +96,7 @@ std::map<std::int64_t, std::size_t> gemms_by_gpu(const Spans& spans) {
     return counts;
 }
 
-/// How many runs of `gemms` a GPU the spans hold; 1 where they hold fewer, which is a doubt.
+/// Number of runs, of `gemms` GEMMs a GPU, in the spans; 1, with a doubt, if the spans have fewer GEMMs.
 std::size_t runs_in(const Spans& spans, std::size_t gemms, std::string& doubt) {
     std::set<std::size_t> counts;
     for (const auto& [gpu, count] : gemms_by_gpu(spans)) counts.insert(count);
@@ -112,7 +113,7 @@ std::size_t runs_in(const Spans& spans, std::size_t gemms, std::string& doubt) {
                     "--iteration all");
 }
 
-/// The spans of each step, by its number.
+/// The spans of each profiler step, by step number.
 std::vector<Iteration> steps_of(const Spans& spans, std::size_t& outside) {
     std::map<std::int64_t, Spans> steps;
     for (const RecordedSpan& span : spans) {
@@ -127,7 +128,7 @@ std::vector<Iteration> steps_of(const Spans& spans, std::size_t& outside) {
     return result;
 }
 
-/// As many as the streams of all GPUs repeat.
+/// The number of repetitions common to all streams of all GPUs.
 std::size_t common_repetitions(const Spans& spans) {
     std::size_t count = 0;
     for (const auto& [key, stream] : streams_of(spans)) count = std::gcd(count, repetitions(stream));
@@ -198,7 +199,7 @@ Iterations find_iterations(Spans spans, std::optional<std::size_t> gemms) {
 }
 
 std::vector<std::size_t> steady_iterations(const std::vector<Iteration>& iterations) {
-    constexpr double longest = 1.5;  // times the middle one
+    constexpr double longest = 1.5;  // times the median
     std::vector<Seconds> lasted;
     std::vector<std::size_t> gpus;
     for (const Iteration& one : iterations) {

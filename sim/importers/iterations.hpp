@@ -9,31 +9,32 @@ struct Iteration {
     std::string name;  ///< "ProfilerStep#3", or its number
     std::vector<RecordedSpan> spans;
 
-    /// Spans on one timeline. The first span of each clock is at 0, since the starts of ranks differ by how
-    /// their hosts came along and by their clocks: the time that a rank waits for a later one is in it.
+    /// Spans on one timeline. The first span of each clock is at 0, because hosts start ranks at different
+    /// times and clocks differ. The time that a rank waits for a later rank is therefore included.
     Timeline timeline() const;
-    /// From the first start of a clock to the last one, as recorded.
+    /// From the first start on any clock to the last one, as recorded.
     Seconds starts_apart() const;
 };
 
-/// How a recording falls into iterations.
+/// How a recording is divided into iterations.
 struct Iterations {
     std::vector<Iteration> all;  ///< at least one
-    std::string found_by;        ///< "steps of torch.profiler"; empty where there is one and no sign of more
-    /// What repeats may be parts of one run as well as runs.
+    std::string found_by;  ///< "steps of torch.profiler"; empty if there is one iteration and no sign of more
+    /// Whether the repeated parts may be parts of one run instead of runs.
     bool ambiguous = false;
-    std::size_t outside = 0;  ///< spans of no iteration
-    std::string doubt;        ///< why an iteration may be no whole run; mostly empty
+    std::size_t outside = 0;  ///< spans outside all iterations
+    std::string doubt;        ///< why an iteration may not be a whole run; usually empty
 };
 
-/// Cuts a recording where its profiler marked steps; each part, or all, into as many as it has times the
-/// GEMMs that one run has on a GPU (`gemms`, where it is known), in each stream the same kernels in the same
-/// order; and where neither is known, into as many as all streams repeat. Throws UserError where GPUs ran a
-/// multiple of `gemms` that streams do not repeat. At least one span.
+/// Divides a recording at the steps that its profiler marked. Each step, or the whole recording, is divided
+/// further into as many parts as it has multiples of `gemms`, the GEMMs of one run on a GPU, if known; in
+/// each stream the parts must have the same kernels in the same order. If neither is known, the number of
+/// parts is the number of repetitions common to all streams. Throws UserError if GPUs ran a multiple of
+/// `gemms` that streams do not repeat. Needs at least one span.
 Iterations find_iterations(std::vector<RecordedSpan> spans, std::optional<std::size_t> gemms);
 
-/// Numbers of the iterations that took at most half as long again as the middle one, on as many GPUs as any:
-/// not those in which a rank waited for another that started late.
+/// Indices of the iterations that took at most 1.5 times the median, on as many GPUs as any iteration. This
+/// leaves out iterations in which a rank waited for another that started late.
 std::vector<std::size_t> steady_iterations(const std::vector<Iteration>& iterations);
 
 }  // namespace overlap

@@ -7,7 +7,7 @@
 namespace overlap {
 namespace {
 
-// Times that a file may give, us: an absolute one until the year 2096, a duration of eleven days.
+// Allowed times in a file, us: absolute times until the year 2096, durations up to eleven days.
 constexpr Range absolute_us{0.0, 4e15};
 constexpr Range duration_us{0.0, 1e12};
 
@@ -15,8 +15,9 @@ std::int64_t nanoseconds(ConfigObject& event, const std::string& key, Range rang
     return std::llround(event.number(key, range) * 1e3);
 }
 
-/// When the host launched what: by the number that links a launch to its kernel, ns; and when each step of
-/// torch.profiler began. A kernel is of the step in which it was launched, since steps overlap on the GPU.
+/// When the host launched each kernel, by the number that links a launch to its kernel, ns, and when
+/// each step of torch.profiler began. A kernel belongs to the step in which it was launched, because
+/// steps overlap on the GPU.
 class Launches {
 public:
     void add_launch(std::int64_t correlation, std::int64_t time) { launches_.emplace(correlation, time); }
@@ -40,13 +41,13 @@ private:
     std::map<std::int64_t, Step> steps_;  ///< by start
 };
 
-// The Chrome trace that torch.profiler writes: complete events ("ph": "X") of categories kernel, gpu_memcpy
-// and gpu_memset are what GPUs did, with ts and dur in us (ts relative to baseTimeNanoseconds) and
-// args.device and args.stream. A copy between GPUs has fromDevice, toDevice and inDevice, the one whose
-// engine does it. All else is the host: user_annotation "ProfilerStep#N", and cuda_runtime and cuda_driver
-// calls, which launch what has their args.correlation (hipLaunch… of ROCm, too). With one process a GPU,
-// distributedInfo.rank is the GPU. Source: github.com/pytorch/kineto, libkineto/src/output_json.cpp and
-// CuptiActivity.cpp.
+// The Chrome trace of torch.profiler. Complete events ("ph": "X") of the categories kernel, gpu_memcpy
+// and gpu_memset ran on GPUs, with ts and dur in us (ts relative to baseTimeNanoseconds), args.device
+// and args.stream. A copy between GPUs has fromDevice, toDevice and inDevice, the GPU whose engine
+// copies. All other events are of the host: user_annotation "ProfilerStep#N", and cuda_runtime and
+// cuda_driver calls (hipLaunch… on ROCm), which launch the event with the same args.correlation. With
+// one process a GPU, distributedInfo.rank is the GPU. Source: github.com/pytorch/kineto,
+// libkineto/src/output_json.cpp and CuptiActivity.cpp.
 class KinetoImporter final : public TraceImporter {
 public:
     RecordedTrace read(const std::filesystem::path& path) const override {

@@ -7,7 +7,7 @@
 namespace overlap {
 namespace {
 
-/// A database opened for reading, and rows of one query at a time.
+/// A database opened for reading, with the rows of one query at a time.
 class Database {
 public:
     explicit Database(const std::filesystem::path& path) : path_(path.string()) {
@@ -42,7 +42,7 @@ private:
     std::unique_ptr<sqlite3, decltype(&sqlite3_close)> handle_{nullptr, sqlite3_close};
 };
 
-/// A row of a table of CUDA activity, whose columns begin with rowid, start, end, deviceId, streamId.
+/// A row of a CUDA activity table, whose columns begin with rowid, start, end, deviceId, streamId.
 struct ActivityRow {
     sqlite3_stmt* row;
     std::string place;  ///< "report.sqlite: CUPTI_ACTIVITY_KIND_KERNEL"

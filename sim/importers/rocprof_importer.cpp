@@ -34,7 +34,7 @@ private:
     std::vector<std::int64_t> ids_;
 };
 
-/// Of a copy between agents: between GPUs, within one, or none of ours (the host).
+/// Kind of a copy between agents: between GPUs, within one, or none of our kinds (with the host).
 std::optional<TaskKind> kind_of_copy(bool from_gpu, bool to_gpu, bool same) {
     if (!from_gpu || !to_gpu) return std::nullopt;
     return same ? TaskKind::local_copy : TaskKind::copy;

@@ -14,7 +14,7 @@
 
 namespace overlap {
 
-/// Something that a profiler saw on a GPU, on the profiler's clock.
+/// An activity that a profiler recorded on a GPU, on the profiler's clock.
 struct RecordedSpan {
     std::string name;  ///< of the kernel or copy, as recorded
     TaskKind kind = TaskKind::gemm;
@@ -23,29 +23,29 @@ struct RecordedSpan {
     std::int64_t start_ns = 0;
     std::int64_t end_ns = 0;
     std::optional<std::int64_t> step = {};  ///< number of the profiler's step that launched it
-    int clock = 0;                          ///< times of one clock can be compared; see merged
+    int clock = 0;                          ///< only times of the same clock are comparable; see merged
 };
 
-/// Latest time of a span, of the year 2096: sums of a time and a duration stay within 64 bits.
+/// Latest time of a span, in the year 2096: sums of a time and a duration fit into 64 bits.
 inline constexpr std::int64_t latest_recorded_ns = 4'000'000'000'000'000'000;
-/// What is wrong with a span, whatever the format it was read from; empty where nothing is. Checks the number
-/// of the GPU, the range of both times, and that the end is not before the start.
+/// The mistake in a span, in any format; empty if there is none. Checks the GPU's number, the range of both
+/// times, and that the end is not before the start.
 std::string problem_of(const RecordedSpan& span);
 
-/// What a file holds, in our words.
+/// The contents of a file, independent of its format.
 struct RecordedTrace {
     std::vector<RecordedSpan> spans;
     std::string recorded_by;  ///< "PyTorch profiler (Kineto)"
-    /// Numbers of GPUs are those of agents, CPUs among them: the GPUs in use are to be counted from 0.
+    /// GPUs have the numbers of agents, which include CPUs: the GPUs in use must be renumbered from 0.
     bool gpus_are_agents = false;
-    /// The file is of one process of several, whose clock is not that of the others (to tens of
+    /// The file is from one of several processes, and its clock differs from the others' (by tens of
     /// microseconds).
     bool own_clock = false;
-    /// Kernels and copies that are none of our kinds of task, and how often each occurs.
+    /// Kernels and copies that are none of our kinds of task, with the number of occurrences of each.
     std::map<std::string, std::size_t> not_mapped;
 
-    /// Adds a span of `kind`, or counts its name where there is none. Calls `fail(message)`, which throws an
-    /// error with the place, for a span that can't be.
+    /// Adds a span of `kind`; without a kind, counts its name. For an invalid span calls `fail(message)`,
+    /// which throws an error with the position.
     template <class Fail>
     void add(RecordedSpan span, std::optional<TaskKind> kind, Fail&& fail) {
         if (!kind) {
@@ -58,8 +58,8 @@ struct RecordedTrace {
     }
 };
 
-/// Reads one format of trace; adds spans by RecordedTrace::add. Throws UserError, one line with file and
-/// place, for what it can't read.
+/// Reads one trace format and adds spans by RecordedTrace::add. Throws UserError, one line with file and
+/// position, for unreadable content.
 class TraceImporter {
 public:
     virtual ~TraceImporter() = default;
@@ -69,26 +69,27 @@ public:
 struct TraceImporterEntry {
     std::string name;
     std::string description;
-    /// Whether a file is of this format; looks at its name and its beginning.
+    /// Whether a file has this format, judged by its name and its beginning.
     bool (*recognises)(const std::filesystem::path& path, std::string_view head);
     std::unique_ptr<TraceImporter> (*make)();
 };
 const std::vector<TraceImporterEntry>& trace_importers();
 
-/// The importer that recognises the file, or null. Throws UserError where the file can't be read.
+/// The importer that recognises the file, or null. Throws UserError if the file can't be read.
 const TraceImporterEntry* recognised_trace(const std::filesystem::path& path);
-/// The importer that recognises the file, or the named one. Throws UserError with the formats that are known.
+/// The named importer, or the one that recognises the file. Throws UserError with the known formats.
 const TraceImporterEntry& find_trace_importer(const std::filesystem::path& path, const std::string& name);
 
-/// Spans of all files of one run (a rank each, or kernels and copies apart), GPUs counted from 0 and each
-/// with its clock. Throws UserError where two files with clocks of their own have spans of one GPU.
+/// Spans of all files of one run (one file a rank, or kernels and copies in separate files),
+/// with GPUs numbered from 0 and their clocks. Throws UserError if two files with different
+/// clocks have spans of one GPU.
 std::vector<RecordedSpan> merged(std::span<const RecordedTrace> traces);
-/// Spans on one timeline, all clocks taken for the same; time 0 is the start of the first span.
+/// Spans on one timeline, assuming a common clock; time 0 is the start of the first span.
 Timeline timeline_of(std::span<const RecordedSpan> spans);
 Timeline timeline_of(std::span<const RecordedTrace> traces);
 
-/// The kind of task that a kernel of this name does, or none: library GEMMs (cuBLAS, hipBLASLt/Tensile,
-/// CUTLASS, Triton matmuls), collectives (NCCL, RCCL), element-wise kernels of PyTorch.
+/// The kind of task of a kernel with this name, or none: library GEMMs (cuBLAS, hipBLASLt/Tensile, CUTLASS,
+/// Triton matmuls), collectives (NCCL, RCCL), element-wise kernels of PyTorch.
 std::optional<TaskKind> kind_of_kernel(std::string_view name);
 
 std::unique_ptr<TraceImporter> make_kineto_importer();

@@ -44,7 +44,7 @@ const std::vector<TraceImporterEntry>& trace_importers() {
 }
 
 const TraceImporterEntry* recognised_trace(const std::filesystem::path& path) {
-    // PyTorch puts facts of every GPU and process group before its events.
+    // PyTorch writes facts about every GPU and process group before its events.
     constexpr std::size_t looked_at = std::size_t{256} << 10;
     std::ifstream in = open_input(path, "a trace");
     std::string head(looked_at, '\0');

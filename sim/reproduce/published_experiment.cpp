@@ -45,7 +45,7 @@ PublishedCase read_case(ConfigObject& object) {
     return one;
 }
 
-/// Throws UserError where `name` could not stand in an expression.
+/// Throws UserError if `name` can't be used in an expression.
 void require_plain(const ConfigObject& object, const std::string& name) {
     const bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char letter) {
         return std::isalnum(letter) != 0 || letter == '_';

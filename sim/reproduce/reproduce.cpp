@@ -14,7 +14,7 @@
 namespace overlap {
 namespace {
 
-/// Names of a result's numbers, "losses_us.contention" for one inside an object.
+/// Names of a result's numbers; "losses_us.contention" for a number inside an object.
 std::vector<std::string> result_fields() {
     std::vector<std::string> fields;
     const Json result = to_json(RunResult());
@@ -27,7 +27,7 @@ std::vector<std::string> result_fields() {
     return fields;
 }
 
-/// Before the name of a parameter, where it is a field of a result.
+/// Prefix of a parameter's name among the fields of a result.
 constexpr std::string_view parameters = "params.";
 
 const Json& at_path(const Json& result, const std::string& field) {
@@ -59,7 +59,7 @@ std::vector<DesignPoint> scenarios_of(const DesignSpace& space) {
     return points;
 }
 
-/// Numbers that not every result has: of its schedule's parameters, and of its energy.
+/// Numbers that only some results have: parameters of the schedule, and energy.
 std::vector<std::string> further_numbers(const Json& result) {
     std::vector<std::string> fields;
     if (const Json& energy = result.at("energy_J"); energy.is_object())
@@ -75,7 +75,7 @@ void keep_common(std::vector<std::string>& names, const std::vector<std::string>
     });
 }
 
-/// What is known of `prefix`.
+/// The values known for `prefix`.
 std::vector<std::string> fields_of(const Json& known, const std::string& prefix) {
     std::vector<std::string> fields;
     for (const auto& [name, value] : known.items())
@@ -83,8 +83,8 @@ std::vector<std::string> fields_of(const Json& known, const std::string& prefix)
     return fields;
 }
 
-/// Adds the fields that all `members` have, under another name and of the member with the least makespan, to
-/// what is known of each scenario.
+/// For each scenario, adds the fields that all `members` have, taken from the member with the smallest
+/// makespan, under another name.
 void name_fastest(const std::string& name, const std::vector<std::string>& members,
                   std::vector<Json>& scenarios) {
     std::vector<std::string> fields = fields_of(scenarios.front(), members.front() + ".");
@@ -103,7 +103,7 @@ void name_fastest(const std::string& name, const std::vector<std::string>& membe
     }
 }
 
-/// For each scenario, what expressions may use of it.
+/// For each scenario, the values that expressions may use.
 std::vector<Json> run_all(const PublishedExperiment& experiment, const ConfigFolder& folder) {
     const std::vector<DesignPoint> scenarios = scenarios_of(experiment.scenarios);
     const std::vector<std::string> fields = result_fields();

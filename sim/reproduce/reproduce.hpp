@@ -7,14 +7,14 @@
 
 namespace overlap {
 
-/// A case and what the simulator says.
+/// A figure with its prediction.
 struct ReproducedCase {
     PublishedCase published;
     double predicted = 0;
-    std::size_t scenarios = 0;  ///< that it is about
+    std::size_t scenarios = 0;  ///< number of scenarios that it covers
 
     bool inside() const { return published.low <= predicted && predicted <= published.high; }
-    /// Within tolerance, or outside where that is known.
+    /// Whether the figure is within tolerance, or outside as a known gap.
     bool as_stated() const { return inside() != published.known_gap; }
 };
 
@@ -23,11 +23,11 @@ struct ReproducedExperiment {
     std::vector<ReproducedCase> cases;
 };
 
-/// Runs every scenario with every variant, on all cores, and evaluates the cases. Throws UserError for a run
-/// that can't be, an expression that gives no number, or a case about no scenario.
+/// Runs every scenario with every variant on all cores and evaluates the figures. Throws UserError for an
+/// impossible run, an expression that gives no number, or a figure without scenarios.
 ReproducedExperiment reproduce(const PublishedExperiment& experiment, const ConfigFolder& folder);
 
-/// summary: a line an experiment, markdown: a line a case; both are tables in Markdown.
+/// summary: one line for each experiment; markdown: one line for each figure. Both are Markdown tables.
 enum class ReproductionFormat { text, json, csv, markdown, summary };
 inline const std::array<std::string, 5> reproduction_format_names{"text", "json", "csv", "markdown",
                                                                   "summary"};

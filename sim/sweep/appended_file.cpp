@@ -44,7 +44,7 @@ void AppendedFile::add(std::string_view text) {
     lines_ += static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
-/// Fewer than `count` only at the end of the file.
+/// Returns fewer than `count` bytes only at the end of the file.
 std::string AppendedFile::read(std::uint64_t from, std::uint64_t count) const {
     std::string text(count, '\0');
     std::uint64_t size = 0;

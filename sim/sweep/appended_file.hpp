@@ -8,23 +8,23 @@
 
 namespace overlap {
 
-/// A file that only grows; what was appended is on the disk after sync(). Throws UserError where it can't be.
+/// A file that only grows; appended data are on the disk after sync(). Throws UserError on failure.
 class AppendedFile {
 public:
-    /// Opens the file, which is created where it is not there, behind its first `bytes`. A link is refused.
+    /// Opens or creates the file for appending after its first `bytes`. Refuses links.
     AppendedFile(std::filesystem::path path, std::uint64_t bytes);
 
     void append(std::string_view text);
-    /// Takes away what lies behind the bytes that are known, which must be a beginning of `expected`.
+    /// Cuts the file after the known bytes, which must be a prefix of `expected`.
     void cut_beginning_of(std::string_view expected);
-    /// Takes away what lies behind the bytes that are known.
+    /// Cuts the file after the known bytes.
     void cut();
     void sync();
 
     std::uint64_t bytes() const { return bytes_; }
     std::uint32_t checksum() const { return crc_.checksum(); }
     std::uint64_t lines() const { return lines_; }
-    /// The last of the lines(), without its line break; empty where there is none.
+    /// The last of the lines(), without its line break; empty if there is none.
     std::string last_line() const;
 
 private:

@@ -16,9 +16,9 @@
 namespace overlap {
 namespace {
 
-constexpr std::size_t most_values = 1'000'000;  // of one axis, which is kept in memory
+constexpr std::size_t most_values = 1'000'000;  // per axis, whose values are kept in memory
 
-/// "workload.operators.0.bytes"; whether there is such an operator is seen when the run config is read.
+/// "workload.operators.0.bytes"; the reader of the run config checks whether that operator exists.
 bool of_operator(std::string_view field) {
     constexpr std::string_view operators = "workload.operators.", digits = "0123456789",
                                letters = "abcdefghijklmnopqrstuvwxyz_";
@@ -29,7 +29,7 @@ bool of_operator(std::string_view field) {
            field.find_first_not_of(letters, dot + 1) == std::string_view::npos;
 }
 
-/// What a path may be, besides any path below "what_if" or to a field of an operator.
+/// Allowed paths, besides any path below "what_if" or to a field of an operator.
 std::vector<std::string> known_fields() {
     std::vector<std::string> fields{"topology", "schedule",    "workload", "engine",
                                     "seeds",    "cost_models", "without"};
@@ -50,7 +50,7 @@ std::vector<Json> range_values(ConfigObject range, const ConfigObject& at, const
     range.finish();
     if (geometric && from <= 0) at.fail(field, "is a geometric range, which has to begin above 0");
     std::vector<Json> values;
-    // Each value is computed from the start, so that no error adds up on the way to the end.
+    // Each value is computed from the start, so that errors do not accumulate.
     for (std::size_t i = 0;; ++i) {
         const double value =
             geometric ? from * std::pow(step, static_cast<double>(i)) : from + step * static_cast<double>(i);
@@ -58,7 +58,7 @@ std::vector<Json> range_values(ConfigObject range, const ConfigObject& at, const
         if (i == most_values)
             at.fail(field, "is a range of more than " + std::to_string(most_values) + " values");
         const double rounded = std::round(value);
-        // Larger values stay what they are, for the reader of the field to refuse.
+        // Larger values stay unchanged; the reader of the field refuses them.
         constexpr double beyond_integers = 9223372036854775808.0;  // 2^63
         const bool as_whole = whole && std::abs(value - rounded) <= 1e-9 * std::abs(value) &&
                               std::abs(rounded) < beyond_integers;
@@ -67,7 +67,7 @@ std::vector<Json> range_values(ConfigObject range, const ConfigObject& at, const
     return values;
 }
 
-/// {"files": ["ficco_g*"]}: names in the folder of the field's kind, in the order in which people count.
+/// {"files": ["ficco_g*"]}: matching names in the folder of the field's kind, in natural order.
 std::vector<Json> file_values(ConfigObject files, const ConfigObject& at, const std::string& field,
                               const ConfigFolder& folder) {
     const std::vector<std::string> patterns =
@@ -140,7 +140,7 @@ Axis zipped_axis(ConfigObject group, const ConfigFolder& folder) {
     return axis;
 }
 
-/// Of an explicit list; a point need not set what others set.
+/// Values of an explicit list; a point may leave out fields that other points set.
 Axis listed_axis(std::vector<ConfigObject> points) {
     Axis axis;
     for (const ConfigObject& point : points)
@@ -157,7 +157,7 @@ Axis listed_axis(std::vector<ConfigObject> points) {
     return axis;
 }
 
-/// Of an object by name, made where there is none; of a list by number. `path` led to `json`.
+/// The member of an object (created if missing) or the item of a list. `path` led to `json`.
 Json& member(Json& json, const std::string& name, const std::string& path) {
     if (json.is_object() || json.is_null()) return json[name];
     if (!json.is_array()) throw UserError(path + ": is " + shown(json) + ", expected an object");
@@ -186,7 +186,7 @@ void set_field(Json& config, const std::string& path, const Json& value) {
     *at = value;
 }
 
-/// What a workload file holds as the "workload" object of a run config that is about to be changed.
+/// The contents of a workload file as a "workload" object, so that its fields can be changed.
 Json inlined_workload(Json file) {
     for (const char* key : {"name", "description", "source"}) file.erase(key);
     return file;
@@ -198,7 +198,7 @@ void require_field(const ConfigObject& at, const std::string& field) {
     if (field.starts_with("what_if.") || of_operator(field)) return;
     const std::vector<std::string> known = known_fields();
     if (std::find(known.begin(), known.end(), field) != known.end()) return;
-    // "chunks" is meant to be "params.chunks": the nearest by its last part, if any has that.
+    // The nearest path by its last part, if one matches: "chunks" stands for "params.chunks".
     for (const std::string& candidate : known)
         if (candidate.ends_with("." + field))
             at.fail(field, "is no field of a run config (did you mean '" + candidate + "'?)");

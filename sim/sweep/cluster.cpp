@@ -10,10 +10,10 @@ namespace overlap {
 namespace {
 
 enum Tag { work = 1, rows = 2 };
-/// Messages are looked for at this interval: a blocking receive of MPI would keep a core busy.
+/// Interval of checks for messages: a blocking receive of MPI would keep a core busy.
 constexpr std::chrono::microseconds between_looks{200};
 
-/// Set by mpirun of Open MPI, by others through PMI, and by srun through PMIx.
+/// Environment variables set by mpirun of Open MPI, by others through PMI, and by srun through PMIx.
 bool started_with_others() {
     for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"})
         if (std::getenv(name) != nullptr) return true;
@@ -22,7 +22,7 @@ bool started_with_others() {
 
 /// Points, errors, bytes of the CSV.
 using Head = std::array<std::uint64_t, 3>;
-/// In place of the points where a process could not run them; the reason follows.
+/// Sent instead of points if a process could not run them; the reason follows.
 constexpr std::uint64_t not_run = UINT64_MAX;
 
 std::vector<char> packed(const Head& head, std::string_view first, std::string_view second) {
@@ -33,7 +33,7 @@ std::vector<char> packed(const Head& head, std::string_view first, std::string_v
     return message;
 }
 
-/// Rows, or why there are none: the leader waits for one or the other.
+/// Rows, or the reason why there are none: the leader waits for either.
 std::vector<char> answer(PointRunner& runner, std::uint64_t first, std::uint64_t count) {
     try {
         const Rows rows = runner.run(first, count);
@@ -72,7 +72,7 @@ Cluster::~Cluster() {
     int started = 0;
     MPI_Initialized(&started);
     if (started == 0) return;
-    if (!told_) told();  // the others wait for it
+    if (!told_) told();  // the other processes wait for it
     MPI_Finalize();
 }
 

@@ -9,8 +9,8 @@
 
 namespace overlap {
 
-/// The processes that mpirun or srun started together; this process alone where none did. One object a
-/// process; only the thread that made it may call it.
+/// The processes that mpirun or srun started together, or this process alone. One object a process; only the
+/// thread that created it may call it.
 class Cluster {
 public:
     Cluster();
@@ -21,9 +21,10 @@ public:
     int processes() const { return processes_; }
     /// Whether this process hands out points and writes results.
     bool leads() const { return rank_ == 0; }
-    /// The leader's text, told to all; every process is to call it. Empty where the leader failed before.
+    /// Sends the leader's text to all processes; every process must call it. Empty if the leader failed
+    /// before.
     std::string told(const std::string& text = "");
-    /// Whether all processes say so; every process is to call it, unless told() was empty.
+    /// Whether all processes agree; every process must call it, unless told() was empty.
     bool all(bool mine) const;
     /// Runs points for the leader until it says that there are no more.
     void serve(PointRunner& runner);
@@ -33,12 +34,12 @@ private:
     bool told_ = false;
 };
 
-/// One thread here, and the other processes of the cluster. Contract: the leader's, made by the thread that
-/// made the cluster, which calls exchange() while others call run().
+/// One thread of this process, and the other processes of the cluster. Contract: only for the leader, created
+/// by the cluster's thread, which calls exchange() while other threads call run().
 class ClusterWorkers : public Workers {
 public:
     ClusterWorkers(const Cluster& cluster, const DesignSpace& space, SharedParts& shared);
-    /// Tells the others that there are no more points.
+    /// Tells the other processes that there are no more points.
     ~ClusterWorkers() override;
 
     int count() const override { return processes_; }

@@ -9,7 +9,7 @@
 namespace overlap {
 namespace {
 
-constexpr std::uint64_t most_combinations = 100'000'000;  // `where` looks at each of them
+constexpr std::uint64_t most_combinations = 100'000'000;  // `where` is evaluated for each of them
 
 std::string stem_of(const std::string& name) {
     return std::filesystem::path(name).stem().string();
@@ -20,7 +20,7 @@ bool ignored(const std::string& field, const Json& values, const Json& base,
              const std::map<std::string, SchedulePtr>& schedules) {
     if (!field.starts_with("params.")) return false;
     const std::string parameter = field.substr(std::string("params.").size());
-    // A value of another type is refused when the run config is read.
+    // The reader of the run config refuses values of another type.
     const auto one_of = [](const Json& object, const std::string& name, const Json& by_default) {
         return object.contains(name) ? object.at(name) : by_default;
     };
@@ -40,7 +40,7 @@ bool ignored(const std::string& field, const Json& values, const Json& base,
     return (parameter == "dma_commands" || parameter == "prelaunch") && (!by_dma || algorithm != "direct");
 }
 
-/// Swept fields that constraints call by their path.
+/// Swept fields that constraints name by their path.
 bool has_no_other_name(const std::string& field) {
     return field.starts_with("what_if.") || field.starts_with("workload.operators.");
 }
@@ -86,7 +86,7 @@ void DesignSpace::read(ConfigObject& sweep, const ConfigFolder& folder, const Lo
     require_a_point(looked);
 }
 
-/// Looks up every topology, schedule and workload that the file names.
+/// Checks every topology, schedule and workload that the file names.
 void DesignSpace::learn_names(const ConfigFolder& folder) {
     const auto learn = [&](const std::string& field, const Json& value) {
         if (!value.is_string()) return;
@@ -98,7 +98,7 @@ void DesignSpace::learn_names(const ConfigFolder& folder) {
             if (field == "workload") {
                 const ConfigFile read = read_config_file(folder.find("workloads", name));
                 require_kind(read.json, read.name, FileKind::workload);
-                ConfigObject(read.json, read.name);  // is an object
+                ConfigObject(read.json, read.name);  // checks that it is an object
                 workloads_[name] = read.json;
             }
         } catch (const UserError& error) {
@@ -161,7 +161,7 @@ Json DesignSpace::run_config(const Json& values) const {
     return config;
 }
 
-/// What a constraint may use, of one point.
+/// Names and values that a constraint may use at one point.
 Json DesignSpace::variables(const RunConfig& config) const {
     const Json& given_workload =
         config.workload.is_string() ? workloads_.at(config.workload.get<std::string>()) : config.workload;
@@ -197,7 +197,7 @@ Json DesignSpace::variables(const RunConfig& config) const {
     Json params;
     try {
         params = parameters(config.params);
-    } catch (const UserError&) {  // the point is going to say so
+    } catch (const UserError&) {  // the point itself reports the error
         params = parameters(Json::object());
         params.update(config.params);
     }
@@ -229,8 +229,8 @@ std::optional<DesignPoint> DesignSpace::point(std::uint64_t number, Expressions&
     return point;
 }
 
-/// A value is wrong where points have it and none of them can run. Where some can, those that can't become
-/// rows that say why.
+/// A value is an error if points have it and none of them can run. If some can, the others
+/// become rows with the reason.
 void DesignSpace::require_values_that_run(const ConfigFolder& folder) const {
     constexpr std::uint64_t tries = 32;
     constexpr std::size_t most_looked_at = 2000;

@@ -14,21 +14,21 @@
 namespace overlap {
 
 struct DesignPoint {
-    std::uint64_t number = 0;  ///< in the product of all axes, the last of them the fastest
+    std::uint64_t number = 0;  ///< index in the product of all axes; the last axis changes fastest
     Json values;               ///< of the swept fields that are set
     RunConfig config;
 };
 
-/// The run configs of a sweep file (configs/schema/sweep.schema.json): `base`, and every combination of the
-/// axes' values that `where` allows. Points are made when asked for, so a large space takes no memory.
+/// The run configs of a sweep file (configs/schema/sweep.schema.json): `base` with every combination of the
+/// axes' values that `where` allows. Points are created on demand, so a large space takes no memory.
 ///
-/// A swept parameter that a point's schedule (or agent) does not take is left out of it; of the combinations
-/// that become the same by that, the first is a point and the others are not.
+/// A swept parameter that a point's schedule (or agent) does not use is left out of the point. Of
+/// combinations that become equal by this, only the first is a point.
 class DesignSpace {
 public:
     /// Throws UserError for an unknown field or name, an empty axis, a bad constraint, a value with which no
-    /// point can run, or a space without a point.
-    /// `looked` is called with the number of combinations that were looked at for a first point, and of all.
+    /// point can run, or a space without a point. `looked` is called with the number of combinations checked
+    /// while looking for a first point, and with their total.
     using Looked = std::function<void(std::uint64_t number, std::uint64_t size)>;
     DesignSpace(const std::filesystem::path& file, const ConfigFolder& folder,
                 const Looked& looked = nullptr);
@@ -36,21 +36,21 @@ public:
     DesignSpace(ConfigObject space, const std::string& pointer, const ConfigFolder& folder);
 
     const std::string& name() const { return name_; }
-    /// Combinations, those that are no points too.
+    /// Number of combinations, including those that are no points.
     std::uint64_t size() const { return size_; }
     const std::vector<std::string>& fields() const { return fields_; }
-    /// For one thread's calls of point().
+    /// State of one thread's calls of point().
     Expressions constraints() const;
-    /// None where the combination is no point. Throws UserError where a constraint has no truth value.
+    /// None if the combination is no point. Throws UserError if a constraint has no truth value.
     std::optional<DesignPoint> point(std::uint64_t number, Expressions& constraints) const;
     /// The run config of a point with these values.
     Json run_config(const Json& values) const;
-    /// With ranges and globs expanded, and the version that did it.
+    /// With expanded ranges and globs, and the version of the program.
     Json resolved() const;
 
 private:
     void read(ConfigObject& sweep, const ConfigFolder& folder, const Looked& looked = nullptr);
-    using Places = std::vector<std::size_t>;  ///< of a combination, on each axis
+    using Places = std::vector<std::size_t>;  ///< index of a combination on each axis
     Places places(std::uint64_t number) const;
     Json assigned(const Places& places) const;
     bool repeated(const Places& places) const;
@@ -59,7 +59,7 @@ private:
     void require_values_that_run(const ConfigFolder& folder) const;
     void require_a_point(const Looked& looked) const;
 
-    std::string file_, place_, name_, description_;  ///< place: what JSON pointers in errors follow
+    std::string file_, place_, name_, description_;  ///< place: prefix of JSON pointers in errors
     Json base_;
     std::vector<Axis> axes_;
     std::vector<std::string> fields_, where_;

@@ -13,7 +13,7 @@ namespace {
 
 using namespace mup;
 
-/// a % b, the remainder of whole numbers; muparserx has none.
+/// a % b, the remainder of whole numbers, which muparserx lacks.
 class Remainder : public IOprtBin {
 public:
     Remainder() : IOprtBin("%", prMUL_DIV, oaLEFT) {}
@@ -77,7 +77,8 @@ struct Expressions::Parsers {
             if (!name.empty()) return "there is no " + in_quotes(name) + suggestion(name, names);
         }
         std::string message = error.GetMsg();
-        // muparserx checks its own state where it lacks an error of its own; its text names its source file.
+        // If muparserx finds an internal error instead of an error in the expression, its
+        // text names its source file.
         if (message.starts_with("Assertion ")) return "is no expression that can be computed";
         while (!message.empty() && message.back() == '.') message.pop_back();
         return message;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int schema = 2;  // 1 had no checksum of its own
 
-/// Of all that is in the file but the checksum itself.
+/// Checksum of the file's contents except the checksum itself.
 std::uint32_t checksum_of(Json json) {
     json.erase("crc32");
     const std::string text = json.dump();

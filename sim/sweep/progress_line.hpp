@@ -7,16 +7,16 @@
 
 namespace overlap {
 
-/// How far a long computation is: on a terminal one line that is drawn again, elsewhere a plain line now and
-/// then.
+/// Progress of a long computation: on a terminal one line that is redrawn, elsewhere a line from time to
+/// time.
 class ProgressLine {
 public:
-    /// `done` of `size` steps have been done before.
+    /// `done` of `size` steps were already done before.
     ProgressLine(std::ostream& out, bool terminal, std::uint64_t done, std::uint64_t size);
 
-    /// Draws if the last drawing is old enough. `note` is put behind the count: "580 points, 3 failed".
+    /// Draws if the last drawing is old enough. `note` follows the count: "580 points, 3 failed".
     void show(std::uint64_t done, const std::string& note);
-    /// Takes the line off the terminal.
+    /// Erases the line from the terminal.
     void clear();
 
 private:

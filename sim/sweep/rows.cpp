@@ -30,12 +30,12 @@ void add_row(const DesignSpace& space, const DesignPoint& point, const Json& res
     for (const auto& [key, value] : result.items())
         if (key != "schema" && key != "config" && key != "wall_ms") line[key] = value;
     std::string jsonl = json_text(line) + "\n";
-    rows.csv += csv;  // only now: both files have the row, or none
+    rows.csv += csv;  // last, so that both files have the row or neither
     rows.jsonl += jsonl;
     ++rows.points;
 }
 
-/// What is known of a point that failed.
+/// The row of a failed point.
 Json failure(const DesignPoint& point, const std::string& reason) {
     const RunConfig& config = point.config;
     Json known{{"topology", config.topology}, {"schedule", config.schedule}, {"params", config.params}};
@@ -64,9 +64,9 @@ void PointRunner::run_point(const DesignPoint& point, Rows& rows) const {
         const Scenario scenario = shared_.resolver.resolve(point.config);
         add_row(space_, point, to_json(overlap::run(scenario, {false, &shared_.baselines})), rows);
     } catch (const std::bad_alloc&) {
-        throw;  // of this machine at this time: the row of a point must not depend on it
+        throw;  // depends on this machine and moment; rows must not
     } catch (const std::system_error&) {
-        throw;  // no further thread or file: the same
+        throw;  // likewise: no further thread or file
     } catch (...) {
         add_failure(point, current_failure().reason, rows);
     }

@@ -8,7 +8,7 @@
 
 namespace overlap {
 
-/// Results as they go into points.csv and points.jsonl, a line each for every point.
+/// Results as written to points.csv and points.jsonl, one line for each point.
 struct Rows {
     std::string csv, jsonl;
     std::uint64_t points = 0, errors = 0;
@@ -16,21 +16,22 @@ struct Rows {
     Rows& operator+=(const Rows& other);
 };
 
-/// What points share: files that were read, baselines that were simulated. Thread-safe.
+/// What points share: files read and baselines simulated. Thread-safe.
 struct SharedParts {
-    /// `at_once`: points that run at the same time, and share the memory of the machine.
+    /// `at_once`: number of points that run at the same time and share the machine's memory.
     explicit SharedParts(const ConfigFolder& folder, int at_once = 1) : resolver(folder, at_once) {}
     Resolver resolver;
     Baselines baselines;
 };
 
-/// Runs points and writes their rows. Same point, same bytes, whoever runs it. One object serves one thread.
+/// Runs points and writes their rows. The bytes of a row do not depend on who runs the point. One
+/// object serves one thread.
 class PointRunner {
 public:
     PointRunner(const DesignSpace& space, SharedParts& shared)
         : space_(space), shared_(shared), constraints_(space.constraints()) {}
 
-    /// Of the combinations first … first + count − 1; a point that fails becomes a row with the reason.
+    /// Rows of the combinations first … first + count − 1; a failed point becomes a row with the reason.
     Rows run(std::uint64_t first, std::uint64_t count);
 
     /// The columns of points.csv, without a line break.

@@ -9,7 +9,7 @@
 namespace overlap {
 namespace {
 
-/// A block of them, by number.
+/// A numbered block of combinations.
 struct Combinations {
     std::uint64_t first = 0, count = 0;
 };
@@ -18,7 +18,7 @@ struct Done {
     Rows rows;
 };
 
-/// Large blocks while much is left, single points at the end, so that all workers end together.
+/// Large blocks at first and single points at the end, so that all workers end together.
 Combinations next_block(std::uint64_t first, std::uint64_t size, int workers) {
     constexpr std::uint64_t largest = 16;
     const std::uint64_t fair = (size - first) / (8 * static_cast<std::uint64_t>(workers));
@@ -52,7 +52,7 @@ void run_sweep(const DesignSpace& space, SweepFolder& folder, Workers& workers,
     const tbb::global_control allowed(tbb::global_control::max_allowed_parallelism, threads + 1);
     tbb::task_arena arena(workers.count());
     arena.execute([&] {
-        constexpr std::size_t ahead = 8;  // blocks a worker that may wait for an earlier one
+        constexpr std::size_t ahead = 8;  // blocks a worker that may wait for an earlier block
         using tbb::filter_mode;
         tbb::parallel_pipeline(
             ahead * threads,

@@ -7,15 +7,15 @@
 
 namespace overlap {
 
-/// Asked before every block and told after it; both by one thread at a time.
+/// Called before and after every block, by one thread at a time.
 struct SweepObserver {
     std::function<bool()> stopped;
     std::function<void(const SweepFolder&)> written;
 };
 
-/// Runs what `folder` lacks of `space` and writes it in point order, so the files are the same bytes whatever
-/// the workers. Takes memory for some blocks a worker, whatever the size of the space. Ends early, resumable,
-/// once `stopped`; throws UserError, resumable, where a file can't be written.
+/// Runs the points of `space` that `folder` lacks, and writes them in point order, so the files' bytes do not
+/// depend on the workers. Memory: some blocks a worker, whatever the size of the space. Stops early,
+/// resumable, when `stopped`; throws UserError, resumable, if a file can't be written.
 void run_sweep(const DesignSpace& space, SweepFolder& folder, Workers& workers,
                const SweepObserver& observer);
 

@@ -20,7 +20,7 @@ constexpr std::chrono::seconds between_checkpoints{1};
 constexpr const char *sweep_name = "sweep.json", *progress_name = "progress.json", *csv_name = "points.csv",
                      *jsonl_name = "points.jsonl";
 
-/// Also a link that leads nowhere is there.
+/// True also for a link without target.
 bool there(const fs::path& path) {
     std::error_code error;
     return fs::exists(fs::symlink_status(path, error));
@@ -40,7 +40,7 @@ SweepFolder SweepFolder::create(const fs::path& path, const DesignSpace& space) 
     std::error_code error;
     fs::create_directories(path, error);
     if (error) throw UserError(path.string() + ": cannot be created: " + error.message());
-    SweepFolder folder(path);  // locked before it is looked at: another process may be about to begin there
+    SweepFolder folder(path);  // locked before any check: another process may be starting there
     if (there(path / sweep_name))
         throw UserError(path.string() +
                         ": has a sweep already (--resume goes on with it; or take another folder)");
@@ -70,7 +70,7 @@ SweepFolder SweepFolder::resume(const fs::path& path, const DesignSpace& space) 
         throw UserError((path / sweep_name).string() + ": is of another sweep, or of another version of '" +
                         space.name() + "' (take another folder)");
     remove_temporary_files(path);
-    if (!there(path / progress_name)) {  // killed before the first row, or not by us
+    if (!there(path / progress_name)) {  // killed before the first row, or not a sweep of ours
         std::error_code error;
         const std::uintmax_t results = fs::file_size(path / jsonl_name, error);
         if (!error && results > 0) fail_as_damaged(path / progress_name, "is missing, but there are results");
@@ -93,7 +93,7 @@ SweepFolder SweepFolder::resume(const fs::path& path, const DesignSpace& space) 
     return folder;
 }
 
-/// Whether `next` is behind the last row, and no point lies between.
+/// Whether `next` comes after the last row with no point in between.
 void SweepFolder::require_rows_up_to_next(const DesignSpace& space) const {
     const auto refuse = [&](const std::string& how) { fail_as_damaged(path_ / progress_name, how); };
     const std::string next = "'next' is " + std::to_string(progress_.next);
@@ -101,7 +101,7 @@ void SweepFolder::require_rows_up_to_next(const DesignSpace& space) const {
     if (jsonl_->lines() != progress_.points)
         refuse("'points' is " + std::to_string(progress_.points) + ", " + jsonl_name + " has " +
                std::to_string(jsonl_->lines()) + " rows");
-    std::uint64_t after = 0;  // the first combination behind the last row
+    std::uint64_t after = 0;  // the first combination after the last row
     if (progress_.points > 0) {
         const Json row = parse_json(jsonl_->last_line(), (path_ / jsonl_name).string() + ": last row");
         after =
@@ -112,7 +112,8 @@ void SweepFolder::require_rows_up_to_next(const DesignSpace& space) const {
     if (progress_.next < after) refuse(next + ", the last row is of point " + std::to_string(after - 1));
     Expressions constraints = space.constraints();
     for (std::uint64_t number = after; number < progress_.next; ++number) {
-        bool is_point = true;  // also one whose constraints fail: such a point has a row that says so
+        // Also true if its constraints fail, because such a point has a row with the reason
+        bool is_point = true;
         try {
             is_point = space.point(number, constraints).has_value();
         } catch (const UserError&) {

@@ -9,25 +9,25 @@
 
 namespace overlap {
 
-/// The output folder of a sweep: sweep.json (what is run), points.csv and points.jsonl (results in point
-/// order), progress.json (how much of both is on the disk, with checksums; replaced as a whole, about once a
-/// second). After a kill at any moment a resumed sweep cuts what progress.json does not vouch for and goes on
-/// there, so nothing is lost or doubled, and the files end as they would have without the kill. A folder
-/// whose files do not fit each other is refused as it is.
+/// The output folder of a sweep: sweep.json (the sweep), points.csv and points.jsonl (results in point
+/// order), progress.json (how much of both is on the disk, with checksums; replaced as a whole about once a
+/// second). After a kill at any moment, a resumed sweep cuts the files to what progress.json confirms and
+/// continues there: nothing is lost or doubled, and the final files are the same as without the kill. A
+/// folder with inconsistent files is refused and left unchanged.
 class SweepFolder {
 public:
-    /// Throws UserError where `folder` has a sweep already, or can't be written.
+    /// Throws UserError if `folder` already has a sweep, or can't be written.
     static SweepFolder create(const std::filesystem::path& folder, const DesignSpace& space);
-    /// Throws UserError where `folder` has no sweep, another one, or damaged files.
+    /// Throws UserError if `folder` has no sweep, another sweep, or damaged files.
     static SweepFolder resume(const std::filesystem::path& folder, const DesignSpace& space);
 
-    /// The first combination that has not been run.
+    /// The first combination that has not run.
     std::uint64_t next() const { return progress_.next; }
     std::uint64_t points() const { return progress_.points; }
     std::uint64_t errors() const { return progress_.errors; }
     const std::filesystem::path& path() const { return path_; }
 
-    /// Rows of the combinations from next() up to, and without, `next`.
+    /// Appends the rows of the combinations from next() up to, but without, `next`.
     void append(const Rows& rows, std::uint64_t next);
     void checkpoint();
 

@@ -6,13 +6,13 @@
 
 namespace overlap {
 
-/// Who runs points: threads of this process, or processes of a cluster besides.
+/// Workers that run points: threads of this process, and of other processes of a cluster.
 class Workers {
 public:
     virtual ~Workers() = default;
-    /// Blocks that run side by side.
+    /// Number of blocks that run in parallel.
     virtual int count() const = 0;
-    /// Contract: called by at most count() threads at a time. Rows do not depend on who made them.
+    /// Contract: called by at most count() threads at a time. Rows do not depend on the worker.
     virtual Rows run(std::uint64_t first, std::uint64_t count) = 0;
 };
 
