@@ -92,8 +92,8 @@ void execute(const AdviseFlags& flags) {
 }  // namespace
 
 void add_advise_command(CLI::App& app) {
-    CLI::App* command =
-        app.add_subcommand("advise", "Which schedule to run: by simulation, and by the static heuristic");
+    CLI::App* command = app.add_subcommand(
+        "advise", "Advise which schedule to run, by simulation and by the static heuristic");
     auto flags = std::make_shared<AdviseFlags>();
     CLI::Option* topology = command->add_option("--topology", flags->topology,
                                                 "Machine: a file, or a name in configs/topologies");
@@ -103,7 +103,9 @@ void add_advise_command(CLI::App& app) {
         ->take_all();
     command->add_option("--top", flags->top, "Candidates to print and to run in full; default 5")
         ->check(CLI::Range(1, 1000));
-    command->add_option("--seeds", flags->seeds, "Simulations of unspecified orders a candidate")
+    command
+        ->add_option("--seeds", flags->seeds,
+                     "Number of simulations for each candidate if the machine leaves orders unspecified")
         ->check(CLI::Range(1, most_seeds));
     command->add_option("--format", flags->format, "Output: text, json or csv")
         ->check(CLI::IsMember({"text", "json", "csv"}));
@@ -113,7 +115,9 @@ void add_advise_command(CLI::App& app) {
             ->add_option("--simulate", flags->simulate,
                          "Simulate every candidate of a set of scenarios, fit or judge; CSV")
             ->check(CLI::IsMember({"fit", "judge"}));
-    command->add_option("--count", flags->count, "Scenarios of each topology; default as in models/heuristic")
+    command
+        ->add_option("--count", flags->count,
+                     "Number of scenarios for each topology; default as in models/heuristic")
         ->check(CLI::Range(1, 100'000))
         ->needs(simulate);
     command->add_option("--out", flags->out, "File for --simulate instead of standard output")
@@ -122,14 +126,16 @@ void add_advise_command(CLI::App& app) {
         command
             ->add_option(
                 "--constants", flags->constants,
-                "Print what the static heuristic knows of --topology, for operands of this data type")
+                "Print the static heuristic's constants of --topology for operands of this data type")
             ->needs(topology);
-    CLI::Option* fit = command->add_option("--fit", flags->fit, "Fit the static heuristic to such a CSV");
+    CLI::Option* fit =
+        command->add_option("--fit", flags->fit, "Fit the static heuristic to a CSV of --simulate");
     command->add_option("--header", flags->header, "C++ header that --fit writes")->needs(fit);
     CLI::Option* judge =
-        command->add_option("--judge", flags->judge, "Judge the static heuristic by such a CSV");
-    CLI::Option* traces = command->add_option(
-        "--traces", flags->traces, "Judge both kinds of advice by measured cases (see sim compare)");
+        command->add_option("--judge", flags->judge, "Judge the static heuristic by a CSV of --simulate");
+    CLI::Option* traces =
+        command->add_option("--traces", flags->traces,
+                            "Judge simulation and static heuristic by measured cases (see sim compare)");
     for (CLI::Option* mode : {constants, simulate, fit, judge, traces})
         for (CLI::Option* other : {constants, simulate, fit, judge, traces})
             if (mode != other) mode->excludes(other);

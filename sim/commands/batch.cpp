@@ -62,7 +62,7 @@ void execute(const std::string& file) {
 
 void add_batch_command(CLI::App& app) {
     CLI::App* command =
-        app.add_subcommand("batch", "Run one config a line; one result a line, in the same order");
+        app.add_subcommand("batch", "Run one config a line; print one result a line, in the same order");
     auto file = std::make_shared<std::string>();
     command->add_option("file", *file, "File of run configs, one JSON object a line; '-' for standard input")
         ->required();

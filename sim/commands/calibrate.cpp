@@ -189,17 +189,19 @@ void execute(const CalibrateFlags& flags) {
 void add_calibrate_command(CLI::App& app) {
     CLI::App* command = app.add_subcommand(
         "calibrate",
-        "Fit the models to measurements of ours, GEMMs also to public tables; errors on families held out");
+        "Fit the models to our measurements, and GEMMs also to public tables; print errors on held-out "
+        "families");
     auto flags = std::make_shared<CalibrateFlags>();
     command->add_option("--measurements", flags->measurements,
                         "Folder of microbenchmark results (gemm.jsonl); default: those in traces/");
     command->add_option("--data", flags->data, "Folder of public tables, with gemm/ in it; default none");
     command->add_option("--out", flags->out,
-                        "Folder of <device>.json, made where it is not there; default configs/calibrations");
-    command->add_option("--plots", flags->plots,
-                        "Folder for SVG plots, held out against measured; needs gnuplot; default none");
+                        "Folder of <device>.json, created if missing; default configs/calibrations");
+    command->add_option(
+        "--plots", flags->plots,
+        "Folder for SVG plots of held-out predictions against measurements; needs gnuplot; default none");
     command->add_option("--date", flags->date,
-                        "Date in what is fitted to public tables; default today (UTC)");
+                        "Date to write with fits to public tables; default today (UTC)");
     command->add_option("devices", flags->devices, "Devices to fit; default all that have measurements");
     command->callback([flags] { execute(*flags); });
 }

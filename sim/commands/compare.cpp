@@ -42,7 +42,7 @@ int execute(const CompareFlags& flags) {
 
 void add_compare_command(CLI::App& app, int& status) {
     CLI::App* command = app.add_subcommand(
-        "compare", "Predict measured cases and say how far off each is; exit 3 outside the tolerances");
+        "compare", "Predict measured cases and print the errors; exit 3 if one is outside its tolerance");
     auto flags = std::make_shared<CompareFlags>();
     command
         ->add_option("traces", flags->traces,
@@ -52,7 +52,7 @@ void add_compare_command(CLI::App& app, int& status) {
     command->add_option(
         "--cost-model", flags->cost_models,
         "Cost model instead of the default; repeatable (gemm_tiled: no GEMM time is looked up)");
-    command->add_option("--html", flags->html, "Write a page with plots that needs no other file");
+    command->add_option("--html", flags->html, "Write a self-contained page with plots");
     command->add_option("--format", flags->format, "Output: text, json or csv")
         ->check(CLI::IsMember({"text", "json", "csv"}));
     command->callback([flags, &status] { status = execute(*flags); });

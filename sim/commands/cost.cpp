@@ -201,7 +201,7 @@ void execute(const CostFlags& flags) {
 
 void add_cost_command(CLI::App& app) {
     CLI::App* command =
-        app.add_subcommand("cost", "Time of one GEMM or copy alone, or of every row of a CSV");
+        app.add_subcommand("cost", "Print the time of one GEMM or copy alone, or of every row of a CSV");
     auto flags = std::make_shared<CostFlags>();
     command->add_option("--device", flags->device, "Device: a name in configs/devices");
     command->add_option("--topology", flags->topology,
@@ -209,7 +209,7 @@ void add_cost_command(CLI::App& app) {
     command->add_option("--gemm", flags->gemm, "MxNxK");
     CLI::Option* dtype = command->add_option("--dtype", flags->dtype, "Data type of --gemm; default bf16");
     CLI::Option* accumulate =
-        command->add_flag("--accumulate", flags->accumulate, "C of --gemm is read too (beta = 1)");
+        command->add_flag("--accumulate", flags->accumulate, "--gemm also reads C (beta = 1)");
     CLI::Option* copy =
         command
             ->add_option("--copy", flags->copy, "Size of a copy between two GPUs: 4096, 64KB, 64MB, 1GiB ...")

@@ -91,7 +91,7 @@ std::string table_of(const Iterations& found, const std::vector<std::size_t>& ch
             << std::setw(17) << to_microseconds(found.all[i].starts_apart()) << (taken ? "" : "  left out")
             << '\n';
     }
-    if (found.outside > 0) out << "  " << found.outside << " spans are of none of them\n";
+    if (found.outside > 0) out << "  " << found.outside << " spans are in no iteration\n";
     return out.str();
 }
 
@@ -137,8 +137,7 @@ void execute(const ImportFlags& flags) {
         measured["scenario"] = scenario;
     }
     const std::vector<RecordedSpan> spans = merged(traces);
-    if (spans.empty())
-        throw UserError(flags.files.front() + ": holds no kernel or copy of a GPU that has a kind here");
+    if (spans.empty()) throw UserError(flags.files.front() + ": has no GPU kernel or copy of a known kind");
     const Timeline whole = timeline_of(spans);
     std::string text = std::to_string(spans.size()) + " spans of " + std::to_string(whole.gpus()) +
                        " GPUs over " + std::to_string(to_microseconds(whole.end())) + " us, from " +
@@ -175,18 +174,20 @@ void add_import_command(CLI::App& app) {
     for (const TraceImporterEntry& entry : trace_importers())
         formats += "\n" + entry.name + ": " + entry.description;
     command
-        ->add_option("files", flags->files,
-                     "Traces of one recording (a file a rank, or kernels and copies apart), or a folder of "
-                     "them." +
-                         formats)
+        ->add_option(
+            "files", flags->files,
+            "Traces of one recording (one file a rank, or kernels and copies in separate files), or a "
+            "folder of them." +
+                formats)
         ->required();
-    command->add_option("--out", flags->out, "The measured case to write (JSON)")->required();
-    command->add_option("--format", flags->format, "Format, where it is not to be told from the file");
-    command->add_option("--scenario", flags->scenario,
-                        "Run config of what was recorded, so that sim compare can predict it, and to find "
-                        "runs in a recording of several");
+    command->add_option("--out", flags->out, "File of the measured case to write (JSON)")->required();
+    command->add_option("--format", flags->format, "Trace format, if it can't be recognised");
+    command->add_option(
+        "--scenario", flags->scenario,
+        "Run config of the recorded run; sim compare needs it, and it helps to find the runs in "
+        "a recording of several");
     command->add_option("--iteration", flags->iteration,
-                        "Of a recording of several runs: steady (all but those far above the middle one; the "
+                        "Which runs of a recording to take: steady (all but those far above the median; the "
                         "default), a number from 0, or all (the whole recording as one run)");
     command->add_option("--system", flags->system, "Name of the machine; default imported");
     command->callback([flags] { execute(*flags); });

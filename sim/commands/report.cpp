@@ -53,10 +53,10 @@ void execute(ReportFlags& flags) {
 
 void add_report_command(CLI::App& app) {
     CLI::App* command = app.add_subcommand(
-        "report", "Make a page of a sweep that needs no other file, or plots: what is best where, and why");
+        "report", "Make a self-contained page of a sweep, or plots: the best points, and why they are best");
     auto flags = std::make_shared<ReportFlags>();
     SweepPlot& plot = flags->wanted;
-    command->add_option("folder", flags->folder, "What sim sweep FILE --out DIR wrote")->required();
+    command->add_option("folder", flags->folder, "Output folder of sim sweep FILE --out DIR")->required();
     command->add_option("--out", flags->out,
                         "Page to write (default: report.html in the folder; none with --plot alone)");
     CLI::Option* drawn = command->add_option(

@@ -37,10 +37,10 @@ int execute(const ReproduceFlags& flags) {
 
 void add_reproduce_command(CLI::App& app, int& status) {
     CLI::App* command = app.add_subcommand(
-        "reproduce", "Published figures against predictions; exit 3 where one isn't as stated");
+        "reproduce", "Compare published figures with predictions; exit 3 if one is not as its file claims");
     auto flags = std::make_shared<ReproduceFlags>();
     command->add_option("system", flags->system,
-                        "A folder of configs/experiments, or a file; all folders where none is named");
+                        "A folder of configs/experiments, or a file; default: all folders");
     command->add_option("--format", flags->format)->check(CLI::IsMember(reproduction_format_names));
     command->callback([flags, &status] { status = execute(*flags); });
 }

@@ -146,7 +146,7 @@ void add_run_command(CLI::App& app) {
     app.add_option("--config", flags->config, "Run config (JSON file); flags override it");
     app.add_option("--engine", flags->engine,
                    "Simulation engine; default " + default_engine +
-                       ". A simulation by simgrid is ended after " +
+                       ". A simulation by simgrid is stopped after " +
                        std::to_string(static_cast<int>(default_simgrid_seconds)) +
                        " s, or OVERLAP_SIMGRID_SECONDS in the environment");
     app.add_option(
@@ -169,8 +169,8 @@ void add_run_command(CLI::App& app) {
                  "simulate nothing")
         ->excludes("--trace");
     app.add_flag("--allow-large", flags->allow_large,
-                 "Run also what takes more memory than the machine has left (OVERLAP_MEMORY_GB in the "
-                 "environment sets another limit, for every command)");
+                 "Run even if the run needs more memory than the machine has left (OVERLAP_MEMORY_GB in "
+                 "the environment sets another limit, for every command)");
     app.callback([&app, flags] {
         if (!app.get_subcommands().empty()) return;
         if (flags->topology.empty() && flags->schedule.empty() && flags->config.empty())

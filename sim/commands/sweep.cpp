@@ -102,14 +102,14 @@ void lead(const SweepFlags& flags, Cluster& cluster, const DesignSpace& space, c
     } catch (const UserError& error) {
         throw UserError(error.what() + resumable);
     } catch (const std::bad_alloc&) {
-        throw UserError(flags.out + ": out of memory, which fewer --workers take less of" + resumable);
+        throw UserError(flags.out + ": out of memory; fewer --workers need less" + resumable);
     } catch (const std::system_error& error) {
         throw UserError(flags.out + ": " + error.what() + resumable);
     }
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
     if (folder.next() < space.size())
         throw UserError(flags.out + ": stopped at " + std::to_string(folder.next()) + " of " +
-                        std::to_string(space.size()) + "; --resume goes on from there");
+                        std::to_string(space.size()) + "; --resume continues from there");
     print(space.name() + ": " + summary(folder, before, seconds));
 }
 
@@ -149,12 +149,14 @@ void execute(const SweepFlags& flags) {
 }  // namespace
 
 void add_sweep_command(CLI::App& app) {
-    CLI::App* command = app.add_subcommand("sweep", "Run every point of a design space; one row a point");
+    CLI::App* command =
+        app.add_subcommand("sweep", "Run every point of a design space; write one row for each point");
     auto flags = std::make_shared<SweepFlags>();
     command->add_option("file", flags->file, "Sweep config: a file, or a name in configs/sweeps")->required();
     command->add_option("--out", flags->out, "Folder for points.csv, points.jsonl and sweep.json");
-    command->add_flag("--resume", flags->resume, "Go on with what --out has, after whatever ended it");
-    command->add_option("--workers", flags->workers, "Points that run side by side; default: all cores")
+    command->add_flag("--resume", flags->resume, "Continue the sweep in --out that was interrupted");
+    command
+        ->add_option("--workers", flags->workers, "Number of points that run in parallel; default: all cores")
         ->check(CLI::Range(1, 4096));
     command->add_flag("--dry-run", flags->dry_run, "Print the sweep with ranges expanded; run nothing");
     command->add_option("--point", flags->point,

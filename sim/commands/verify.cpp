@@ -69,12 +69,14 @@ int execute(const VerifyFlags& flags) {
 
 void add_verify_command(CLI::App& app, int& status) {
     CLI::App* command =
-        app.add_subcommand("verify", "Run a config on both engines and print how far they are apart");
+        app.add_subcommand("verify", "Run a config on both engines and print how much they differ");
     auto flags = std::make_shared<VerifyFlags>();
     command->add_option("config", flags->config, "Run config (JSON file)")->required();
     command
-        ->add_option("--tolerance", flags->tolerance,
-                     "Largest difference of an end, in shares of the makespan; exit 3 above it")
+        ->add_option(
+            "--tolerance", flags->tolerance,
+            "Largest allowed difference between the ends of a task, as a fraction of the makespan; exit 3 "
+            "above it")
         ->check(CLI::Range(0.0, 1.0));
     command->callback([flags, &status] { status = execute(*flags); });
 }

@@ -46,7 +46,7 @@ void WorkloadFlags::add_to(CLI::App& app) {
     app.add_option("--dtype", dtype, "Data type instead of the workload's");
     app.add_option("--collective", collective, "Collective instead of the workload's");
     app.add_option("--order", order, "collective_first, gemm_first or independent");
-    app.add_option("--shard-dim", shard_dim, "m, or k where the tokens are in K");
+    app.add_option("--shard-dim", shard_dim, "m, or k if the tokens are in K");
 }
 
 void WorkloadFlags::apply(RunConfig& config, const ConfigFolder& folder) const {

@@ -98,7 +98,7 @@ public:
         MeasuredCase& known = cases_[found->second];
         if (one.tolerance || known.tolerance)
             throw UserError(one.origin + ": /scenario: is measured in " + known.origin +
-                            ", too; only one of them may stand where there is a tolerance");
+                            ", too; with a tolerance only one of them is allowed");
         known.runs.insert(known.runs.end(), one.runs.begin(), one.runs.end());
         if (!known.timeline) known.timeline = std::move(one.timeline);
     }

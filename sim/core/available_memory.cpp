@@ -52,7 +52,7 @@ std::string memory_text(Bytes bytes) {
 void require_memory_for(const std::string& what, Bytes needed, Bytes available, const std::string& flag) {
     if (needed <= available) return;
     throw UserError(what + " take about " + memory_text(needed) + " of memory, but " +
-                    memory_text(available) + " are available (to go on nevertheless: " + flag +
+                    memory_text(available) + " are available (to run it nevertheless: " + flag +
                     "OVERLAP_MEMORY_GB=N in the environment)");
 }
 

@@ -129,7 +129,7 @@ void ConfigObject::require_source(ConfigObject& parameter) const {
             if (parameter.has(text)) parameter.text(text);
     }
     if (parameter.text("source").empty())
-        parameter.fail("source", "is empty, expected where the value is from");
+        parameter.fail("source", "is empty, expected the source of the value");
     parameter.finish();
 }
 

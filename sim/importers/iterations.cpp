@@ -108,9 +108,10 @@ std::size_t runs_in(const Spans& spans, std::size_t gemms, std::string& doubt) {
     if (counts.size() == 1 && most % gemms == 0) return most / gemms;
     std::string seen;
     for (const std::size_t count : counts) seen += (seen.empty() ? "" : " or ") + std::to_string(count);
-    throw UserError("GPUs ran " + seen + " GEMMs, and one run of the scenario has " + std::to_string(gemms) +
-                    " a GPU: record whole runs, mark them by torch.profiler's step(), or take all for one by "
-                    "--iteration all");
+    throw UserError(
+        "GPUs ran " + seen + " GEMMs, and one run of the scenario has " + std::to_string(gemms) +
+        " a GPU: record whole runs, mark them by torch.profiler's step(), or take all as one run by "
+        "--iteration all");
 }
 
 /// The spans of each profiler step, by step number.
@@ -187,7 +188,7 @@ Iterations find_iterations(Spans spans, std::optional<std::size_t> gemms) {
             throw UserError(
                 "a GPU ran the GEMMs of " + std::to_string(runs) +
                 " runs, but not the same kernels in each: mark runs by torch.profiler's step(), or take all "
-                "for one by --iteration all");
+                "as one run by --iteration all");
         for (std::size_t run = 0; run < runs; ++run) {
             const std::string number = std::to_string(run);
             result.all.push_back({by_steps ? part.name + " " + number : number, std::move((*folded)[run])});

@@ -164,7 +164,7 @@ private:
             ConfigObject info = record.object("dispatch_info");
             const auto id = info.integer("kernel_id", 0, INT64_MAX);
             const auto found = kernels.find(id);
-            if (found == kernels.end()) info.fail("kernel_id", "is none of kernel_symbols");
+            if (found == kernels.end()) info.fail("kernel_id", "is not in kernel_symbols");
             const std::int64_t agent = handle(info, "agent_id");
             if (!gpus.has(agent)) info.fail("agent_id", "is no agent of type 2 (a GPU)");
             add(record, found->second, kind_of_kernel(found->second), gpus.gpu(agent),

@@ -43,10 +43,10 @@ SweepFolder SweepFolder::create(const fs::path& path, const DesignSpace& space) 
     SweepFolder folder(path);  // locked before any check: another process may be starting there
     if (there(path / sweep_name))
         throw UserError(path.string() +
-                        ": has a sweep already (--resume goes on with it; or take another folder)");
+                        ": has a sweep already (--resume continues it; or use another folder)");
     for (const char* name : {csv_name, jsonl_name, progress_name})
         if (there(path / name))
-            throw UserError((path / name).string() + ": is there already (take another folder)");
+            throw UserError((path / name).string() + ": exists already (use another folder)");
     write_file_atomically(path / sweep_name, space.resolved().dump(2) + "\n");
     folder.begin(space);
     return folder;
@@ -64,7 +64,7 @@ void SweepFolder::begin(const DesignSpace& space) {
 
 SweepFolder SweepFolder::resume(const fs::path& path, const DesignSpace& space) {
     if (!there(path / sweep_name))
-        throw UserError(path.string() + ": has no sweep to go on with (sweep.json is missing)");
+        throw UserError(path.string() + ": has no sweep to resume (sweep.json is missing)");
     SweepFolder folder(path);
     if (read_json_file(path / sweep_name) != space.resolved())
         throw UserError((path / sweep_name).string() + ": is of another sweep, or of another version of '" +

@@ -112,7 +112,7 @@ TEST_CASE("units, kinds, schema and repeated cases are checked") {
     CHECK_THAT(file.error(machine + gemm(with("\"us\"", "\"ms\""))), Catch::Contains("/unit: is 'ms' ("));
     CHECK_THAT(file.error(machine + gemm(with("\"min\":3,", ""))), Catch::Contains("/min: is missing"));
     CHECK_THAT(file.error(machine + row + gemm(good, R"("pass":2)") + row),
-               Catch::EndsWith("x.jsonl:4: /: is the case and pass of line 2 again, expected each once"));
+               Catch::EndsWith("x.jsonl:4: /: repeats the case and pass of line 2, expected each once"));
     CHECK_THAT(file.error(machine + gemm(good, R"("pass":0)")),
                Catch::Contains("x.jsonl:2: /pass: is 0, expected a whole number from 1"));
     CHECK_THAT(file.error(machine + R"({"kind":"gem","pass":1})" + "\n"),

@@ -130,8 +130,8 @@ MeasurementFile read_measurements(const std::filesystem::path& path) {
         const std::int64_t pass = line.integer("pass", 1, most_passes);
         const auto [other, is_new] = seen.emplace(identity(fields), number);
         if (!is_new)
-            line.fail("", "is the case and pass of line " + std::to_string(other->second) +
-                              " again, expected each once");
+            line.fail("", "repeats the case and pass of line " + std::to_string(other->second) +
+                              ", expected each once");
         if (line.has("skipped") || line.has("error")) {
             ++file.not_measured;
             continue;
