@@ -27,9 +27,9 @@ struct Candidate {
     friend bool operator==(const Candidate&, const Candidate&) = default;
 };
 
-/// Of a candidate's label: whether its GEMMs poll or set flags, which no library's kernels do.
+/// Whether the GEMMs of a candidate with this label poll or set flags, which no library's kernels do.
 bool uses_flags(const std::string& label);
-/// Reads what label() gave. Throws UserError that begins with `where`.
+/// Reads a label. Throws UserError that begins with `where`.
 Candidate parse_candidate(const std::string& label, const std::string& where);
 
 /// Chunk counts of candidates.

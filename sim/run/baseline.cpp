@@ -15,7 +15,7 @@ ScheduleParams baseline_params(const Scenario& scenario) {
     ScheduleParams params;
     params.transfers = scenario.params.transfers;
     params.transfers.single_stream = false;
-    // Parts of a fused kernel are kernels of their own where nothing is fused.
+    // Without fusion, the parts of a fused kernel are separate kernels.
     if (!scenario.schedule->takes("algorithm")) params.transfers.prelaunch = false;
     params.algorithm = scenario.params.algorithm;
     return params;

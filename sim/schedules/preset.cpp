@@ -8,7 +8,7 @@
 namespace overlap {
 namespace {
 
-/// Pairs of this collective, order and dimension; any where a key is absent.
+/// Pairs of this collective, order and dimension; an absent key matches any.
 struct Form {
     std::optional<CollectiveKind> collective;
     Order order = Order::collective_first;

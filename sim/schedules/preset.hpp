@@ -5,9 +5,9 @@
 
 namespace overlap {
 
-/// What a library or a paper runs, as one of schedules() with parameters of its own: a file of
-/// configs/schedules (configs/schema/schedule.schema.json). It serves the workloads that the file lists, of
-/// those that its schedule serves; runs may override its parameters. Throws UserError.
+/// A schedule of a library or a paper: one of schedules() with its own parameters, from a file of
+/// configs/schedules (configs/schema/schedule.schema.json). It serves those workloads listed in the file that
+/// its schedule serves. Runs may override its parameters. Throws UserError.
 ScheduleEntry read_preset(const ConfigFile& file);
 
 }  // namespace overlap

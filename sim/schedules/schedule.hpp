@@ -34,24 +34,24 @@ struct ScheduleEntry {
     std::string name;
     std::string summary;                           ///< transfers and GEMMs in one sentence
     std::vector<std::string> parameters;           ///< accepted names, a subset of schedule_parameters()
-    std::function<bool(const Workload&)> handles;  ///< forms of workload it makes sense for
+    std::function<bool(const Workload&)> handles;  ///< supported forms of workload
     std::unique_ptr<Schedule> (*make)() = nullptr;
-    bool single_stream = false;      ///< one transfer stream a GPU, not one per peer
-    bool uses_flags = false;         ///< its GEMMs poll or set flags as they run: no library has such kernels
-    bool between_nodes = false;      ///< on one node the same as another
-    bool advised = true;             ///< a candidate of `sim advise`
-    Json defaults = Json::object();  ///< parameters with another default than schedule_parameters() says
+    bool single_stream = false;  ///< one transfer stream a GPU instead of one for each peer
+    bool uses_flags = false;  ///< its GEMMs poll or set flags while they run, which no library's kernels do
+    bool between_nodes = false;      ///< for several nodes; on one node it equals another schedule
+    bool advised = true;             ///< whether `sim advise` tries it
+    Json defaults = Json::object();  ///< parameters whose default differs from schedule_parameters()
 
     bool takes(std::string_view parameter) const;
 };
 using SchedulePtr = std::shared_ptr<const ScheduleEntry>;
 
 std::span<const ScheduleEntry> schedules();
-/// `given` over the defaults of the entry.
+/// The entry's defaults, overridden by `given`.
 Json with_defaults(const ScheduleEntry& entry, const Json& given);
-/// Of schedules(). Throws UserError with the nearest name, `more` names considered.
+/// An entry of schedules(). Throws UserError with the nearest name, also among the names in `more`.
 const ScheduleEntry& find_schedule(const std::string& name, const std::vector<std::string>& more = {});
-/// Throws UserError that says which schedules do where `entry` does not handle the workload's form.
+/// Throws UserError, naming the schedules that fit, if `entry` does not handle the workload's form.
 void require_handled(const ScheduleEntry& entry, const Workload& workload);
 
 }  // namespace overlap

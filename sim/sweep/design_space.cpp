@@ -15,7 +15,7 @@ std::string stem_of(const std::string& name) {
     return std::filesystem::path(name).stem().string();
 }
 
-/// Of the swept fields, those that a run with these values takes no notice of.
+/// Whether the swept field has no effect on a run with these values.
 bool ignored(const std::string& field, const Json& values, const Json& base,
              const std::map<std::string, SchedulePtr>& schedules) {
     if (!field.starts_with("params.")) return false;

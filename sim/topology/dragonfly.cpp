@@ -3,13 +3,13 @@
 namespace overlap {
 namespace {
 
-// Routers with `router_ports` NICs each, in groups of `group_routers` that are all joined to one another.
-// Each router has `global_links` to as many other groups, and the links of a group are dealt evenly to the
-// other groups: port q of group g (on its router q / global_links) leads to group g + 1 + q mod (groups − 1).
-// Kim, Dally, Scott, Abts, "Technology-Driven, Highly-Scalable Dragonfly Topology", ISCA 2008. A route is
-// minimal in groups: at most a local link, one global link, a local link. Of parallel global links a pair
-// takes number (src + dst) mod how many there are, the same one both ways. Real ones route adaptively and
-// detour through a third group where the direct links are full; that is left out.
+// Routers with `router_ports` NICs each, in groups of `group_routers` fully connected routers. Each router
+// has `global_links` to other groups, and a group's links are spread evenly over the other groups: port q of
+// group g (on its router q / global_links) leads to group g + 1 + q mod (groups − 1). Kim, Dally, Scott,
+// Abts, "Technology-Driven, Highly-Scalable Dragonfly Topology", ISCA 2008. A route is minimal in groups: at
+// most a local link, a global link and a local link. Of n parallel global links a pair uses number (src +
+// dst) mod n, the same in both directions. Ignored: adaptive routes of real networks, which detour through a
+// third group when the direct links are full.
 class Dragonfly final : public Network {
 public:
     Dragonfly(ConfigObject& config, const ClusterSize& size, Wiring& wiring)
@@ -61,11 +61,11 @@ private:
                 }
     }
 
-    /// Port of group `from` for the i-th link to group `to`.
+    /// Port of group `from` for its i-th link to group `to`.
     int port(int from, int to, int i) const {
         return i * (groups_ - 1) + (to - from + groups_) % groups_ - 1;
     }
-    /// The router that port is on.
+    /// The router of that port.
     int exit(int from, int to, int i) const { return from * routers_ + port(from, to, i) / global_links_; }
     std::size_t global_index(int from, int to, int i) const {
         return static_cast<std::size_t>(from * routers_ * global_links_ + port(from, to, i));

@@ -6,12 +6,12 @@ namespace {
 const std::array<std::string, 2> leaf_names{"nodes", "rails"};
 enum class Leaves { nodes, rails };
 
-// Leaf switches with `leaf_ports` NICs each, every leaf joined to every spine. Leaves take the NICs of whole
-// nodes one after another ("nodes"), or NIC i of `leaf_ports` nodes ("rails": a rail-optimised network whose
-// rails have a spine). A route goes up to the spine that its destination names, number mod spines in the
-// order of the leaves (D-mod-k): all routes to a GPU come down the same way, and where `spines` divides
-// `leaf_ports` every uplink of a leaf carries as many routes. Oversubscription is leaf_ports · bandwidth_GBps
-// against spines · spine_GBps.
+// Leaf switches with `leaf_ports` NICs each; every leaf is connected to every spine. A leaf takes the NICs of
+// whole nodes one after another ("nodes"), or NIC i of `leaf_ports` nodes ("rails": a rail-optimised network
+// whose rails have a spine). A route goes up to the spine given by its destination: the destination's number,
+// in the order of the leaves, mod spines (D-mod-k). All routes to a GPU therefore come down the same way, and
+// if `spines` divides `leaf_ports`, every uplink of a leaf carries the same number of routes.
+// Oversubscription: leaf_ports · bandwidth_GBps over spines · spine_GBps.
 class FatTree final : public Network {
 public:
     FatTree(ConfigObject& config, const ClusterSize& size, Wiring& wiring)
@@ -59,7 +59,7 @@ private:
     ClusterSize size_;
     int leaf_ports_;
     int spines_;
-    std::vector<std::size_t> uplinks_;  ///< by leaf and spine; the way down is the next number
+    std::vector<std::size_t> uplinks_;  ///< by leaf and spine; the downlink has the next number
 };
 
 }  // namespace

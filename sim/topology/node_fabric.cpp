@@ -47,7 +47,7 @@ Pairs torus_pairs(ConfigObject& group, std::size_t gpus) {
             const auto size = static_cast<std::size_t>(extent);
             const std::size_t at = a / stride % size;
             const std::size_t next = a - at * stride + (at + 1) % size * stride;
-            // With two along a dimension, the way round is the same link.
+            // With two GPUs along a dimension, the wrap-around is the same link.
             if (size > 2 || (size == 2 && at == 0)) pairs.emplace_back(a, next);
             stride *= size;
         }
@@ -72,11 +72,11 @@ Pairs listed_pairs(ConfigObject& group, std::size_t gpus) {
 
 }  // namespace
 
-/// What a group gives each of its links.
+/// Bandwidth and latency of each link of a group.
 struct NodeFabric::Reading {
     BytesPerSecond bandwidth;
     Seconds latency;
-    Pairs pairs;  ///< of GPUs of one node, joined both ways
+    Pairs pairs;  ///< of GPUs of one node, connected in both directions
 };
 
 void NodeFabric::add_group(std::size_t type, ConfigObject& group, Wiring& wiring) {
@@ -106,7 +106,7 @@ void NodeFabric::add_group(std::size_t type, ConfigObject& group, Wiring& wiring
 }
 
 void NodeFabric::add_pairs(const Reading& reading, Wiring& wiring) {
-    constexpr Bytes of_link{900};  // with its name, and as a resource, of a machine and a copy of it
+    constexpr Bytes of_link{900};  // with its name, and as a resource, in a machine and a copy of it
     const double links = 2.0 * nodes_ * static_cast<double>(reading.pairs.size());
     require_memory_for(std::to_string(std::llround(links)) + " links inside nodes", links * of_link,
                        available_memory());
@@ -150,9 +150,9 @@ void NodeFabric::find_routes() {
         leaving[links_[i].from].push_back(static_cast<std::uint32_t>(i));
         least_time = std::min(least_time, links_[i].unloaded_time);
     }
-    // From a vertex that is joined to all others no way over two links is shorter than a link of at most
-    // twice the least time of any. So it is in a full mesh, where a search from each GPU would look at every
-    // link.
+    // From a vertex connected to all others, no path over two links is faster than a direct link of
+    // at most twice the smallest time of any link. So it is in a full mesh, where a search from each
+    // GPU would visit every link.
     const auto direct_is_shortest = [&](const std::vector<std::uint32_t>& links) {
         return links.size() + 1 == vertices_ && std::all_of(links.begin(), links.end(), [&](std::uint32_t i) {
                    return links_[i].unloaded_time <= 2 * least_time;

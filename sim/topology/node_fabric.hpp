@@ -7,8 +7,8 @@ namespace overlap {
 
 inline const std::array<std::string, 5> node_group_names{"full_mesh", "ring", "torus", "switch", "links"};
 
-/// The fabric inside a node, the same in every node, and the routes over it between the node's GPUs: those
-/// that move 1 MiB soonest on idle links (latency + 1 MiB / bandwidth a link; ties by lower vertex number).
+/// The fabric inside a node, equal in every node, and the routes between the node's GPUs: the paths that move
+/// 1 MiB soonest on idle links (latency + 1 MiB / bandwidth for each link; ties by lower vertex number).
 /// Memory: 4 bytes × GPUs of a node × GPUs and switches of a node, whatever the number of nodes.
 class NodeFabric {
 public:
@@ -17,16 +17,16 @@ public:
     /// Reads one group of links (of a type in node_group_names) and adds it to every node. Throws UserError,
     /// and std::invalid_argument for a link given twice.
     void add_group(std::size_t type, ConfigObject& group, Wiring& wiring);
-    /// To be called once, after the last group.
+    /// Call it once, after the last group.
     void find_routes();
 
-    /// Whether links inside a node lead from GPU to GPU (numbers in the node).
+    /// Whether links inside a node connect the two GPUs (numbers in the node).
     bool joins(int src, int dst) const;
-    /// Appends the route in node `node`.
+    /// Appends the route within node `node`.
     void append_route(int node, int src, int dst, LinkIds& links) const;
 
 private:
-    /// A link of node 0; the one of node n has the number id + n·stride.
+    /// A link of node 0; the same link of node n has the number id + n·stride.
     struct NodeLink {
         std::size_t from = 0, to = 0;
         std::size_t id = 0, stride = 0;
@@ -42,7 +42,7 @@ private:
     int gpus_;
     std::size_t vertices_;  ///< of a node: GPUs, then switches
     std::vector<NodeLink> links_;
-    /// By source and vertex: the link of links_ by which the route arrives; `none` where it does not.
+    /// By source and vertex: the link of links_ by which the route arrives; `none` if there is no route.
     std::vector<std::uint32_t> arrival_;
 };
 

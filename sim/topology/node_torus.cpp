@@ -6,10 +6,10 @@
 namespace overlap {
 namespace {
 
-// A router a node, with the NICs of that node on it; routers are joined to their neighbours in every
-// dimension, with wrap-around, the first dimension varying fastest. Routes go dimension by dimension, the
-// short way round; half way round, from even places up and from odd ones down, which loads the links of a
-// ring equally.
+// One router for each node, with the node's NICs; routers are connected to their neighbours in every
+// dimension, with wrap-around, and the first dimension varies fastest. Routes go dimension by dimension in
+// the shorter direction. For a destination exactly half way round, even positions go up and odd ones down,
+// which loads the links of a ring equally.
 class NodeTorus final : public Network {
 public:
     NodeTorus(ConfigObject& config, const ClusterSize& size, Wiring& wiring) : Network(config, size) {
@@ -33,7 +33,7 @@ public:
             for (std::size_t d = 0; d < dims_.size(); ++d) {
                 const int next = neighbour(node, d, 1);
                 if (next == node) continue;
-                // With two along a dimension, the way round is the same link.
+                // With two routers along a dimension, the wrap-around is the same link.
                 if (dims_[d] == 2 && next < node) {
                     up_[index(node, d)] = down_[index(node, d)];
                     down_[index(next, d)] = up_[index(next, d)];

@@ -3,8 +3,8 @@
 namespace overlap {
 namespace {
 
-// NIC i of every node is on leaf switch i; the leaves are not joined, so GPUs of different rails reach one
-// another by a hop inside a node.
+// NIC i of every node is on leaf switch i. The leaves are not connected, so GPUs of different rails
+// communicate by a hop inside a node.
 class Rails final : public Network {
 public:
     Rails(ConfigObject& config, const ClusterSize& size, Wiring& wiring) : Network(config, size) {

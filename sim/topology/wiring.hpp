@@ -10,7 +10,7 @@
 
 namespace overlap {
 
-/// Routes are those that move so many bytes soonest on idle links.
+/// Routes are the paths that move this many bytes soonest on idle links.
 inline constexpr Bytes routed_size{1048576.0};
 
 /// One direction of a physical connection. Bandwidth is what transfers achieve, not the raw signalling rate.
@@ -26,12 +26,12 @@ using LinkIds = boost::container::small_vector<std::size_t, 12>;
 
 using VertexId = std::size_t;
 
-/// GPUs, NICs and switches and the links between them, while a topology is being built.
+/// GPUs, NICs and switches with their links, while a topology is being built.
 class Wiring {
 public:
     VertexId add_vertex(std::string name);
-    /// Joins two vertices both ways; returns the link a → b, the one back has the next number. Throws
-    /// std::invalid_argument for a link to itself and for one that is there already.
+    /// Connects two vertices in both directions; returns the link a → b, and the reverse link has the next
+    /// number. Throws std::invalid_argument for a link from a vertex to itself and for a duplicate.
     std::size_t join(VertexId a, VertexId b, BytesPerSecond bandwidth, Seconds latency);
 
     std::vector<Link> links;
