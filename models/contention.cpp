@@ -64,8 +64,8 @@ Residency residency_beside_gemms(TaskKind kind, const DeviceSpec& device, bool l
                                                                         : device.launch.residency;
 }
 
-/// A kernel with larger tiles keeps fewer stages of operands in shared memory, so it leaves more first-level
-/// cache.
+/// A kernel with larger tiles keeps fewer stages of operands in shared memory, so
+/// it leaves more first-level cache.
 Bytes cache_left_by(const GemmShape& gemm, int tiles, const DeviceSpec& device) {
     const double elements = static_cast<double>(gemm.m * gemm.n * gemm.batch) / tiles;
     const DeviceSpec::CopyKernel& kernel = device.copy_kernel;

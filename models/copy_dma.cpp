@@ -42,8 +42,8 @@ public:
         // For data that the memory adds, the engine does not wait for the last writes: it continues
         // while they are under way.
         if (!copy.added) cost.setup = route.latency;
-        // Between nodes the NIC's own engine moves the data; the route's latency is that of a whole RDMA
-        // write.
+        // Between nodes the NIC's own engine moves the data; the route's
+        // latency is that of a whole RDMA write.
         if (!route.through_nic) {
             tell(copy, dma, cost);
             occupy_engine(task, copy, dma, resources, cost);
@@ -72,8 +72,8 @@ private:
         return copy.direction == Direction::pull && dma.pulls == PullServer::sender;
     }
 
-    /// Adds the demands on the route's links and returns the narrowest link's rate. Two routes may share
-    /// links.
+    /// Adds the demands on the route's links and returns the narrowest link's
+    /// rate. Two routes may share links.
     static BytesPerSecond use_links(const CopyWork& copy, const Route& route, const Machine& machine,
                                     Cost& cost) {
         BytesPerSecond narrowest(std::numeric_limits<double>::max());

@@ -57,8 +57,8 @@ struct GemmField {
     double (*get)(const GemmParameters&);  ///< in the key's unit
     void (*set)(GemmParameters&, double in_unit);
 };
-/// All scalar parameters that a fit may move, in the order of the files. Reader, writer and fit share this
-/// list.
+/// All scalar parameters that a fit may move, in the order of the files.
+/// Reader, writer and fit share this list.
 std::span<const GemmField> gemm_fields();
 
 /// Key of a tile's efficiency: "256x128".

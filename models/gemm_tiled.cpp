@@ -29,8 +29,8 @@ public:
         // A what-if may give the GEMM parameters more units than the device has.
         const double busy = std::min(estimate.compute_units_busy, device.compute_units);
         cost.demands.push_back({resources.compute_units(task.gpu), busy * estimate.body.si()});
-        // The fitted time already includes memory; the demands only describe what the GEMM leaves to other
-        // tasks.
+        // The fitted time already includes memory; the demands only describe
+        // what the GEMM leaves to other tasks.
         cost.demands.push_back(
             {resources.hbm(task.gpu), std::min(estimate.hbm_traffic, device.hbm * cost.body).si()});
         cost.claim = claim_of(estimate, resources.compute_units(task.gpu),

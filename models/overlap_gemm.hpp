@@ -121,8 +121,8 @@ inline double hbm_bytes(const Problem& problem, const GemmConstants& p, const Co
     return problem.a + problem.b + problem.c * problem.c_passes + reread * overflow * overflow;
 }
 
-/// Memory rate with `active` units reading: linear at first, then that of HBM; the corner is rounded
-/// (4-norm).
+/// Memory rate with `active` units reading: linear at first, then that of
+/// HBM; the corner is rounded (4-norm).
 inline double memory_rate(const GemmConstants& p, double active) {
     const double ratio = p.hbm / (active * p.unit_bandwidth);
     const double fourth = ratio * ratio * ratio * ratio;

@@ -31,8 +31,8 @@ constexpr double least_capacity(double nominal) {
     return std::min(1.0, nominal / 100);
 }
 
-/// All resources of a topology, numbered by kind: cu[g], hbm[g], remote_read[g], clock[g], dma[g][e],
-/// link[l].
+/// All resources of a topology, numbered by kind: cu[g], hbm[g],
+/// remote_read[g], clock[g], dma[g][e], link[l].
 class ResourceTable {
 public:
     explicit ResourceTable(const Topology& topology);

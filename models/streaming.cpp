@@ -42,8 +42,8 @@ Traffic traffic(const Work& work, const DeviceSpec& device) {
             unit_rate(stretch.read, stretch.written, stream)};
 }
 
-// Packs, scatters, reductions and element-wise operators. They share compute units with a GEMM like any
-// kernel.
+// Packs, scatters, reductions and element-wise operators. They share compute
+// units with a GEMM like any kernel.
 class Streaming final : public CostModel {
 public:
     bool handles(const Task& task) const override {

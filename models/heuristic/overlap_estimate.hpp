@@ -196,8 +196,8 @@ private:
         steps_.add(streaming, step);
     }
 
-    /// Adds one cut of a round's transfers, which takes `body` s on the links; appends their step numbers to
-    /// `come`.
+    /// Adds one cut of a round's transfers, which takes `body` s on the links;
+    /// appends their step numbers to `come`.
     void add_transfers(int round, double body, bool apart, int cuts, const Step& own, int first_of_round,
                        std::vector<int>& come) {
         const bool first = steps_.count(moving) == 0;

@@ -101,8 +101,8 @@ public:
           op_(op),
           whole_(gemm_cost({op.m, op.n, op.k, 1, op.operand_size, op.output_size, false}, machine.gemm)) {}
 
-    /// One m x n x k GEMM alone, at the clock that the power limit allows when the GPU runs the whole
-    /// operator.
+    /// One m x n x k GEMM alone, at the clock that the power limit allows when
+    /// the GPU runs the whole operator.
     GemmCost operator()(double m, double n, double k, bool accumulate) const {
         for (const Known& known : known_)
             if (known.m == m && known.n == n && known.k == k && known.accumulate == accumulate)

@@ -8,8 +8,8 @@
 
 namespace overlap {
 
-/// Action of a leaf of the heuristic: a plan with a rule for its chunks, or the plan with the smallest
-/// estimate.
+/// Action of a leaf of the heuristic: a plan with a rule for its chunks, or the
+/// plan with the smallest estimate.
 struct Action {
     /// Index in overlap_advice::plans(); plan_count: the plan with the smallest estimate
     std::size_t plan = 0;

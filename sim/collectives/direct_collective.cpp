@@ -104,8 +104,8 @@ private:
         return done;
     }
 
-    // Each pair swaps once, executed by the rank from which the other is nearer in rotation: half of a rank's
-    // pairs.
+    // Each pair swaps once, executed by the rank from which the other is nearer in
+    // rotation: half of a rank's pairs.
     static RankTasks swap(Bytes piece, const RankTasks& ready, Transfers& transfers) {
         RankTasks done = ready;
         const int ranks = transfers.ranks();

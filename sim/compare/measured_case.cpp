@@ -29,8 +29,8 @@ std::vector<Seconds> read_samples(ConfigObject& object) {
     return samples;
 }
 
-/// Samples of one run at the top level, or of several runs under "runs"; a published figure has only a
-/// makespan.
+/// Samples of one run at the top level, or of several runs under "runs"; a
+/// published figure has only a makespan.
 std::vector<MeasuredRun> read_runs(ConfigObject& object, const std::string& date) {
     std::vector<MeasuredRun> runs;
     if (object.has("runs")) {

@@ -10,8 +10,8 @@
 
 namespace overlap {
 
-/// A small CSV file with a header line, kept as text. Quoted cells are not supported: tables of shapes have
-/// none.
+/// A small CSV file with a header line, kept as text. Quoted cells are not
+/// supported: tables of shapes have none.
 class CsvTable {
 public:
     CsvTable(std::string file, std::vector<std::vector<std::string>> lines);

@@ -14,8 +14,8 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-/// The candidate closest to `word` by edit distance, or an empty string where none is near enough to be
-/// meant.
+/// The candidate closest to `word` by edit distance, or an empty string where
+/// none is near enough to be meant.
 std::string nearest_name(std::string_view word, std::span<const std::string> candidates);
 
 /// " (did you mean 'x'?)", or " (allowed: a, b, c)" where nothing is near.

@@ -39,8 +39,8 @@ void require_writable(const std::filesystem::path& path);
 ///   system allows it; other hard links keep the old content.
 /// - a link: what it leads to is written so, and the link stays.
 /// - a pipe, a terminal or another character device, or the standard output or error: written straight into.
-/// Anything else (folder, socket, disk), and a failure at any step, is a UserError that leaves no temporary
-/// file.
+/// Anything else (folder, socket, disk), and a failure at any step, is a
+/// UserError that leaves no temporary file.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
 /// Removes temporary files of writers that were killed. For a folder in which nobody else writes.

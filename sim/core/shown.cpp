@@ -13,8 +13,8 @@ bool continues(std::string_view text, std::size_t at) {
     return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U;
 }
 
-/// Bytes of the character that begins at `at`, or 0: no overlong forms, no surrogates, nothing above
-/// U+10FFFF.
+/// Bytes of the character that begins at `at`, or 0: no overlong forms, no
+/// surrogates, nothing above U+10FFFF.
 std::size_t length_at(std::string_view text, std::size_t at) {
     const auto first = static_cast<unsigned char>(text[at]);
     if (first < 0x80) return 1;

@@ -12,8 +12,8 @@ namespace overlap {
 /// `text` as UTF-8 (RFC 3629); U+FFFD replaces every byte that begins no character.
 std::string valid_utf8(std::string_view text);
 
-/// `text` in single quotes, for messages: valid UTF-8, control characters as \n or \u001b, cut after `most`
-/// bytes.
+/// `text` in single quotes, for messages: valid UTF-8, control characters as \n
+/// or \u001b, cut after `most` bytes.
 std::string in_quotes(std::string_view text, std::size_t most = 60);
 
 /// The same of a value, written as JSON.

@@ -30,8 +30,8 @@ void TaskGraph::reserve(std::size_t tasks, std::size_t edges) {
     edges_.reserve(edges);
 }
 
-// Edges go from lower to higher numbers only, so the graph is acyclic, with stream order too, by
-// construction.
+// Edges go from lower to higher numbers only, so the graph is acyclic, with
+// stream order too, by construction.
 TaskId TaskGraph::add(Task task, std::span<const TaskId> after) {
     const TaskId id = tasks_.size();
     tasks_.push_back(std::move(task));

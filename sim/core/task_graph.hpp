@@ -19,8 +19,8 @@ enum class Direction { pull, push };
 inline const std::array<std::string, 2> agent_names{"dma", "cu"};
 inline const std::array<std::string, 2> direction_names{"pull", "push"};
 
-/// Command of a DMA engine. copy; broadcast: read once, write to two GPUs; swap: exchange two buffers in
-/// place.
+/// Command of a DMA engine. copy; broadcast: read once, write to two GPUs;
+/// swap: exchange two buffers in place.
 enum class DmaCommand : std::uint8_t { copy, broadcast, swap };
 inline const std::array<std::string, 3> dma_command_names{"copy", "broadcast", "swap"};
 

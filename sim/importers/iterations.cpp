@@ -59,8 +59,8 @@ std::optional<Window> window_of(const std::vector<const RecordedSpan*>& stream, 
     return std::nullopt;
 }
 
-/// Cuts spans into `count` parts. Spans of streams that do not repeat go to the part in whose time they
-/// start.
+/// Cuts spans into `count` parts. Spans of streams that do not repeat go to
+/// the part in whose time they start.
 std::optional<std::vector<Spans>> fold(const Spans& spans, std::size_t count, std::size_t& outside) {
     std::vector<Spans> parts(count);
     std::map<std::int64_t, std::vector<std::int64_t>> starts;  // by GPU, of each part

@@ -38,8 +38,8 @@ struct RecordedTrace {
     std::string recorded_by;  ///< "PyTorch profiler (Kineto)"
     /// GPUs have the numbers of agents, which include CPUs: the GPUs in use must be renumbered from 0.
     bool gpus_are_agents = false;
-    /// The file is from one of several processes, and its clock differs from the others' (by tens of
-    /// microseconds).
+    /// The file is from one of several processes, and its clock differs from the
+    /// others' (by tens of microseconds).
     bool own_clock = false;
     /// Kernels and copies that are none of our kinds of task, with the number of occurrences of each.
     std::map<std::string, std::size_t> not_mapped;

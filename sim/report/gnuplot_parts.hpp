@@ -8,8 +8,8 @@
 
 namespace overlap {
 
-/// Pieces of gnuplot scripts, and sizes of texts in the font of write_picture. Widths and heights are in
-/// pixels.
+/// Pieces of gnuplot scripts, and sizes of texts in the font of write_picture.
+/// Widths and heights are in pixels.
 namespace gnuplot {
 
 inline constexpr int letter = 11, line_height = 22;

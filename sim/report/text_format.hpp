@@ -25,8 +25,8 @@ std::string plain(double value);
 /// Padded with spaces on the right (left-aligned) or on the left (right-aligned).
 std::string left(std::string text, std::size_t width);
 std::string right(std::string text, std::size_t width);
-/// A bar of `share` · `width` marks, at least one where share isn't 0; '-' instead of '#' where it is
-/// negative.
+/// A bar of `share` · `width` marks, at least one where share isn't 0; '-'
+/// instead of '#' where it is negative.
 std::string bar(double share, std::size_t width);
 /// One line of at most report_columns code points: control characters become spaces, the rest "...".
 std::string clipped(std::string_view line);

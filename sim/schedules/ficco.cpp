@@ -4,8 +4,8 @@ namespace overlap {
 namespace {
 
 // The schedules of "Design Space Exploration of DMA based Finer-Grain Compute Communication Overlap": pieces
-// one level finer than a shard, from all peers at every step. A named point fixes the three axes; `ficco`
-// reads them.
+// one level finer than a shard, from all peers at every step. A named point fixes
+// the three axes; `ficco` reads them.
 class Ficco final : public Schedule {
 public:
     Ficco() = default;

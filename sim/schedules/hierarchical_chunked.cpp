@@ -175,8 +175,8 @@ private:
         return graph_.add(Task{work, rank, local_stream, -1, chunk}, after);
     }
 
-    /// Calls `visit(src, dst)`. A step needs the pieces of all peers, so the executing GPU may choose their
-    /// order.
+    /// Calls `visit(src, dst)`. A step needs the pieces of all peers, so the
+    /// executing GPU may choose their order.
     template <class Visit>
     void for_each_pair(const std::vector<std::vector<int>>& peers, Visit&& visit) {
         for_each_copy(

@@ -45,8 +45,8 @@ public:
     }
 
 private:
-    /// Estimate: one copy for each piece, the GEMMs (with packing if they are fused), and one edge for each
-    /// copy.
+    /// Estimate: one copy for each piece, the GEMMs (with packing if they are
+    /// fused), and one edge for each copy.
     void reserve() {
         const auto ranks = static_cast<std::size_t>(pieces_.ranks());
         const std::size_t steps = ranks * static_cast<std::size_t>(pieces_.chunks());

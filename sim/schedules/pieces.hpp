@@ -9,8 +9,8 @@
 
 namespace overlap {
 
-/// Length of part `index` of `total` cut into `parts`: equal parts, but the first total mod parts are one
-/// longer.
+/// Length of part `index` of `total` cut into `parts`: equal parts, but the
+/// first total mod parts are one longer.
 constexpr std::int64_t part_length(std::int64_t total, std::int64_t parts, std::int64_t index) {
     return total / parts + (index < total % parts ? 1 : 0);
 }

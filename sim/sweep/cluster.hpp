@@ -21,8 +21,8 @@ public:
     int processes() const { return processes_; }
     /// Whether this process hands out points and writes results.
     bool leads() const { return rank_ == 0; }
-    /// Sends the leader's text to all processes; every process must call it. Empty if the leader failed
-    /// before.
+    /// Sends the leader's text to all processes; every process must call it.
+    /// Empty if the leader failed before.
     std::string told(const std::string& text = "");
     /// Whether all processes agree; every process must call it, unless told() was empty.
     bool all(bool mine) const;

@@ -7,8 +7,8 @@
 
 namespace overlap {
 
-/// Progress of a long computation: on a terminal one line that is redrawn, elsewhere a line from time to
-/// time.
+/// Progress of a long computation: on a terminal one line that is redrawn,
+/// elsewhere a line from time to time.
 class ProgressLine {
 public:
     /// `done` of `size` steps were already done before.

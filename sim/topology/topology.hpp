@@ -20,8 +20,8 @@ struct Route {
     bool through_nic = false;
 };
 
-/// GPUs, switches and NICs connected by directed links. Immutable once built; ranks are 0 … gpus()−1, node by
-/// node.
+/// GPUs, switches and NICs connected by directed links. Immutable once built;
+/// ranks are 0 … gpus()−1, node by node.
 class Topology {
 public:
     /// Contract: `config` is a topology file (configs/schema/topology.schema.json). Throws UserError.
@@ -52,8 +52,8 @@ public:
 private:
     void add_group(ConfigObject& group, NodeFabric& fabric, Wiring& wiring);
     std::vector<int> read_ring(ConfigObject& config) const;
-    /// Time of 1 MiB over links that each forward the whole message (store and forward); the measure of
-    /// routes.
+    /// Time of 1 MiB over links that each forward the whole message (store and
+    /// forward); the measure of routes.
     double unloaded_time(const LinkIds& links) const;
 
     std::string name_;

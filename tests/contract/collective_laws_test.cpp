@@ -1,5 +1,5 @@
-// Laws of every registered collective algorithm, for every kind it handles, on every shipped topology of 2 to
-// 64 GPUs.
+// Laws of every registered collective algorithm, for every kind it handles, on every
+// shipped topology of 2 to 64 GPUs.
 #include <catch2/catch.hpp>
 #include <set>
 

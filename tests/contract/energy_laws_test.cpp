@@ -1,5 +1,5 @@
-// Laws of the energy of simulated runs, of every registered schedule on every form of workload that it
-// handles.
+// Laws of the energy of simulated runs, of every registered schedule on every
+// form of workload that it handles.
 #include <catch2/catch.hpp>
 
 #include "sim/run/observe.hpp"

@@ -1,6 +1,6 @@
 // The native engine against SimGrid, its independent reference. Where SimGrid's exact solver gives up, its
-// answer is an approximation and decides nothing; the laws of tests/unit/fair_share_test.cpp hold there all
-// the same.
+// answer is an approximation and decides nothing; the laws of
+// tests/unit/fair_share_test.cpp hold there all the same.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -137,8 +137,8 @@ private:
     bool weighted_;  ///< some graphs only: with weights the reference's solver gives up on every second one
 };
 
-/// The laws of every instant: capacities kept, nothing left idle that somebody could use; and in the end each
-/// body whole.
+/// The laws of every instant: capacities kept, nothing left idle that somebody could
+/// use; and in the end each body whole.
 class Laws final : public RateObserver {
 public:
     void rate(Seconds since, TaskId task, double rate) override { changes_.push_back({since, task, rate}); }

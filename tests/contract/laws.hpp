@@ -46,8 +46,8 @@ inline const std::map<std::string, Machine>& law_machines() {
     return machines;
 }
 
-/// The task graph of a schedule with its default parameters, three chunks where it takes chunks, and those of
-/// `given`.
+/// The task graph of a schedule with its default parameters, three chunks where it
+/// takes chunks, and those of `given`.
 inline TaskGraph build(const ScheduleEntry& entry, const Workload& workload, const Topology& topology,
                        Json given = Json::object()) {
     const bool chunked = entry.takes("chunks");
@@ -58,8 +58,8 @@ inline TaskGraph build(const ScheduleEntry& entry, const Workload& workload, con
     return entry.make()->build(workload, topology, params);
 }
 
-/// Calls `law(entry, workload)` for every schedule and every form of workload that it handles; returns how
-/// often.
+/// Calls `law(entry, workload)` for every schedule and every form of workload
+/// that it handles; returns how often.
 template <class Law>
 int for_every_schedule(Law&& law) {
     int cases = 0;

@@ -1,6 +1,6 @@
 // Is the placement right? A plain executor of placed graphs, in any order that the edges and streams allow,
-// must give the result of the serial schedule, to the digit, for every registered schedule that has a
-// placement.
+// must give the result of the serial schedule, to the digit, for every
+// registered schedule that has a placement.
 #include <catch2/catch.hpp>
 #include <limits>
 #include <random>
@@ -71,8 +71,8 @@ public:
         return all;
     }
 
-    /// Cells that copies between GPUs brought, by GPU; and how often one cell was written, or brought, at
-    /// most.
+    /// Cells that copies between GPUs brought, by GPU; and how often one cell
+    /// was written, or brought, at most.
     std::vector<std::int64_t> brought() const {
         std::vector<std::int64_t> cells(static_cast<std::size_t>(graph_.gpus()));
         for (std::size_t i = 0; i < arrivals_.size(); ++i)

@@ -11,8 +11,8 @@ using namespace overlap::test;
 
 namespace {
 
-/// The machines to simulate on; the torus and the two nodes have the most tasks, so they are left to fewer
-/// laws.
+/// The machines to simulate on; the torus and the two nodes have the most
+/// tasks, so they are left to fewer laws.
 const std::vector<std::string> simulated{"mi300x_8", "h200_4", "mi250x_8"};
 
 /// When each body could end at the earliest if tasks never got in each other's way: launch, setup, body,

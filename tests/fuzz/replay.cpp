@@ -1,7 +1,7 @@
 // Reads inputs once, without a fuzzer: fuzz_replay [--accepted] FOLDER…, where FOLDER/TARGET/… are inputs of
 // a target. Ends with 1 at the first input that is neither read nor refused as it should be, by SIGALRM where
-// one takes longer than 5 s, which is the limit of the fuzzers, too. With --accepted every input must be
-// read.
+// one takes longer than 5 s, which is the limit of the fuzzers, too. With
+// --accepted every input must be read.
 #include <unistd.h>
 
 #include <algorithm>

@@ -7,8 +7,8 @@
 namespace overlap::fuzz {
 
 /// Files of a sweep's output folder as one text: a line "=== NAME" before each. Files that are not in the
-/// text are those of a real sweep after two of four points, so that an input of one file is read beside good
-/// ones.
+/// text are those of a real sweep after two of four points, so that an input of
+/// one file is read beside good ones.
 std::vector<std::string> sweep_folders();
 
 /// Unpacks such a text and goes on with the sweep, as `sim sweep --resume` does, but runs no point.

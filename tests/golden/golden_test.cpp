@@ -37,8 +37,8 @@ TEST_CASE("predictions are the approved ones") {
         REQUIRE(approved.contains(item.key()));
         for (const auto& number : item.value().items()) {
             INFO(number.key());
-            // A millionth of a nanosecond in a millisecond: rounding of another compiler, not another
-            // prediction.
+            // A millionth of a nanosecond in a millisecond: rounding of another
+            // compiler, not another prediction.
             CHECK(number.value().get<double>() ==
                   Approx(approved[item.key()][number.key()].get<double>()).epsilon(1e-9).margin(1e-6));
         }

@@ -100,8 +100,8 @@ TEST_CASE("a broadcast is one command for two GPUs, at the engine's rate for bot
 
 TEST_CASE("a swap is one command for both ways of a pair, on one engine") {
     const std::string engine = any_engine();
-    // Six pairs: ranks 0 and 1 do two. Issued until 2 and 4; start 1, link 1, 20 kB at 10 GB/s = 2,
-    // completion 1.
+    // Six pairs: ranks 0 and 1 do two. Issued until 2 and 4; start 1, link 1, 20
+    // kB at 10 GB/s = 2, completion 1.
     CHECK(time_us(engine, all_to_all, small, options(DmaCommands::swap)) == Approx(9));
     // 0.25 + 2 + 2 + 1, and the other's end half a microsecond later.
     CHECK(time_us(engine, all_to_all, small, options(DmaCommands::swap, true)) == Approx(5.75));
@@ -111,8 +111,8 @@ TEST_CASE("back to back: one schedule, one engine, one completion") {
     const std::string engine = any_engine();
     for (const Direction direction : {Direction::push, Direction::pull})
         for (const CollectiveKind kind : {gather, all_to_all}) {
-            // Commands 1 + 2 · 0.125, schedule 1; start 1, link 1, bytes 1, twice (start 0.5, bytes 1),
-            // completion 1.
+            // Commands 1 + 2 · 0.125, schedule 1; start 1, link 1, bytes 1, twice
+            // (start 0.5, bytes 1), completion 1.
             CHECK(time_us(engine, kind, small, options(DmaCommands::back_to_back, false, direction)) ==
                   Approx(9.25));
             CHECK(time_us(engine, kind, small, options(DmaCommands::back_to_back, true, direction)) ==

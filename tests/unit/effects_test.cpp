@@ -67,8 +67,8 @@ TEST_CASE("without decomposition a part of a GEMM costs its share of the whole")
 }
 
 TEST_CASE("without decomposition a part of a GEMM that is faster than its share keeps its own cost") {
-    // 101 tiles of 100 rows on 100 units are two waves, of which the second has one tile; 100 of them are
-    // one.
+    // 101 tiles of 100 rows on 100 units are two waves, of which the second
+    // has one tile; 100 of them are one.
     const GemmShape two_waves{10'100, 100, 1000}, one_wave{10'000, 100, 1000};
     TaskGraph graph;
     graph.add(Task{one_wave});

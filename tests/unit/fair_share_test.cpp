@@ -157,8 +157,8 @@ TEST_CASE("any allocation keeps capacities, and every task is at its top rate or
             const unsigned demands = 1 + below(5);
             for (unsigned d = 0; d < demands; ++d) {
                 const ResourceId id = below(static_cast<unsigned>(resources.size()));
-                // Half of the instances with weights; a task that names a resource twice has one weight on
-                // it.
+                // Half of the instances with weights; a task that names a
+                // resource twice has one weight on it.
                 const double weight = seed % 2 == 0 ? 1 : 0.5 + 0.75 * static_cast<double>((i + id) % 4);
                 costs[i].demands.push_back({id, resources[id].capacity * (0.05 + 0.01 * below(200)), weight});
             }

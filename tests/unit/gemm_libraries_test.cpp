@@ -45,8 +45,8 @@ TEST_CASE("two libraries with kernels of their own are told apart by their rows"
     REQUIRE(rows.size() == 4 * 4 * (14 + 15));
     const std::vector<GemmFit> fits = fit_libraries(rows, mixed);
     REQUIRE(fits.size() == 2);
-    // The rate is shared between the peak and the tiles, the start between launch and prologue: the times
-    // tell.
+    // The rate is shared between the peak and the tiles, the start between
+    // launch and prologue: the times tell.
     CHECK(fits[0].parameters.launch < 0.9 * mixed.launch);
     CHECK(fits[1].parameters.launch > 1.1 * mixed.launch);
     const GemmShape large{16'384, 8192, 8192};

@@ -79,8 +79,8 @@ TEST_CASE("prologue, epilogue and efficiency belong to the tile") {
     p.tiles = {{128, 128, 0.5}};
     // 10 µs / 0.5 + 2 + 1 · 1 = 23 µs.
     CHECK(body_us({256, 256, 1024}, p) == Approx(23));
-    // A 256×128 tile at full efficiency: 20 µs + 2 + 1 · 2 = 24 µs and 2 tiles of 4 units: slower, not
-    // chosen.
+    // A 256×128 tile at full efficiency: 20 µs + 2 + 1 · 2 = 24 µs and 2
+    // tiles of 4 units: slower, not chosen.
     p.tiles.push_back({256, 128, 1.0});
     CHECK(estimate_gemm({256, 256, 1024}, p).tile_m == 128);
     // With two waves of the small tile (46 µs) against one of the large one (24 µs) it is.
@@ -104,8 +104,8 @@ TEST_CASE("rows that are a multiple of 512 B apart cost the main loop, the deepe
 TEST_CASE("memory bound: bytes over the rate") {
     GemmParameters p = four_units();
     p.hbm = gigabytes_per_second(1);
-    // A and B 256·1024·2 B each, C 256·256·2 B: 1,179,648 B at 1 GB/s = 1179.648 µs, far above 10 µs of
-    // compute.
+    // A and B 256·1024·2 B each, C 256·256·2 B: 1,179,648 B at 1 GB/s =
+    // 1179.648 µs, far above 10 µs of compute.
     const GemmEstimate estimate = estimate_gemm({256, 256, 1024}, p);
     CHECK(estimate.hbm_traffic.si() == Approx(1'179'648));
     CHECK(to_microseconds(estimate.body) == Approx(1179.648));
@@ -113,8 +113,8 @@ TEST_CASE("memory bound: bytes over the rate") {
     const GemmEstimate accumulating = estimate_gemm({256, 256, 1024, DType::bf16, true}, p);
     CHECK(accumulating.hbm_traffic.si() == Approx(1'310'720));
     CHECK(to_microseconds(accumulating.body) == Approx(1310.72));
-    // One tile uses one unit, which draws no more than its own bandwidth: (2·128·1024 + 128·128)·2 B at 0.01
-    // GB/s.
+    // One tile uses one unit, which draws no more than its own bandwidth:
+    // (2·128·1024 + 128·128)·2 B at 0.01 GB/s.
     p.unit_bandwidth = gigabytes_per_second(0.01);
     CHECK(body_us({128, 128, 1024}, p) == Approx(557'056 / 0.01e3).epsilon(1e-6));
 }

@@ -1,5 +1,5 @@
-// PyTorch's trace is a recorded one; the other samples follow the documented formats (named in each
-// importer).
+// PyTorch's trace is a recorded one; the other samples follow the documented
+// formats (named in each importer).
 #include <sqlite3.h>
 #include <catch2/catch.hpp>
 #include <fstream>

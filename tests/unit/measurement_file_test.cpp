@@ -1,5 +1,5 @@
-// Files of the microbenchmark: read as they are, refused in one line that names place, key, value and what is
-// allowed.
+// Files of the microbenchmark: read as they are, refused in one line that names
+// place, key, value and what is allowed.
 #include "models/calibration/measurements/measurement_file.hpp"
 
 #include <catch2/catch.hpp>

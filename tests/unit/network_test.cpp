@@ -44,8 +44,8 @@ std::string route_text(const Topology& topology, int src, int dst) {
     return text;
 }
 
-/// By link name, how many of the routes between all pairs cross it; links whose ends both have `part` in
-/// their names.
+/// By link name, how many of the routes between all pairs cross it; links whose ends
+/// both have `part` in their names.
 std::map<std::string, int> loads(const Topology& topology, const std::string& from, const std::string& to) {
     std::map<std::string, int> result;
     for (const Link& link : topology.links())
@@ -102,8 +102,8 @@ TEST_CASE("fat tree: all routes to a GPU come down from one spine, more spines t
                 ++down[tree.links()[route.links[3]].name];
         CHECK(down.size() == 1);
     }
-    // 2 sources to 6 destinations elsewhere: 12 routes over 4 uplinks; own leaf's spines 2 sources · 1, the
-    // others 2 · 2.
+    // 2 sources to 6 destinations elsewhere: 12 routes over 4 uplinks; own leaf's spines
+    // 2 sources · 1, the others 2 · 2.
     for (const auto& [name, crossing] : loads(tree, "leaf0", "spine"))
         CHECK(crossing == (name == "leaf0->spine0" || name == "leaf0->spine1" ? 2 : 4));
 }
@@ -135,8 +135,8 @@ TEST_CASE("dragonfly: at most local, global, local, and all links of a kind equa
     const Topology three = topology_of(1, dragonfly(1, 2, 1), 6);
     CHECK(three.links().size() == 2 * (2 * 6 + 3 * 1 + 3));  // ports, 3 local links, 3 global ones; both ways
     CHECK(route_text(three, 0, 1) == "gpu0->nic0 nic0->router0 router0->router1 router1->nic1 nic1->gpu1 ");
-    // Port 0 of group 0, on router 0, leads to group 1, whose port 1 (group 1 + 1 + 1 mod 2 = group 0) is on
-    // router 3.
+    // Port 0 of group 0, on router 0, leads to group 1, whose port 1 (group 1 + 1 + 1
+    // mod 2 = group 0) is on router 3.
     CHECK(route_text(three, 1, 2) ==
           "gpu1->nic1 nic1->router1 router1->router0 router0->router3 router3->router2 router2->nic2 "
           "nic2->gpu2 ");

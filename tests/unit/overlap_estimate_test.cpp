@@ -113,8 +113,8 @@ TEST_CASE("pieces sent to peers that have links of their own do not wait for eac
     m.dma_one_peer_rate = 1e9 / 3;  // three such links are 1e9
     Operator op = sent();
     op.m = 1200;
-    // 9 GEMMs of 0.2 ms; each piece takes 0.6 on its link, the last one from 1.8 on, and the own part ends
-    // at 2.4.
+    // 9 GEMMs of 0.2 ms; each piece takes 0.6 on its link, the last one from 1.8
+    // on, and the own part ends at 2.4.
     CHECK(in_ms(m, op, {pieces, true, false, false, false}, 3) == Approx(2.4));
     // Without an own part at the end the last piece counts: of 12 GEMMs the one before the last.
     CHECK(in_ms(m, op, {pieces, false, false, false, false}, 3) == Approx(11 * 0.2 + 0.6));

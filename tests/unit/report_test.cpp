@@ -13,8 +13,8 @@ using namespace overlap;
 namespace {
 
 // Two GPUs: 60 µs of GEMM, a 20 µs transfer before the second half. Makespan 80, serial 100, ideal 60:
-// speed-up 1.25 of 1.667, so 0.25 / 0.6667 = 0.375 of the gain. Losses: 1 + 2 + 3 + 4 + 5 + 6 − 1 = 20 = 80
-// − 60.
+// speed-up 1.25 of 1.667, so 0.25 / 0.6667 = 0.375 of the gain. Losses: 1 + 2 +
+// 3 + 4 + 5 + 6 − 1 = 20 = 80 − 60.
 RunResult small_run() {
     RunResult run;
     run.config = Json::parse(R"({"schema": 1, "topology": "h200_2.json", "schedule": "shard_p2p",
@@ -53,8 +53,8 @@ RunResult small_run() {
     return run;
 }
 
-// Everything that makes the text long: 64 GPUs, many tasks, long names, every parameter, each loss, no
-// efficiency.
+// Everything that makes the text long: 64 GPUs, many tasks, long names, every
+// parameter, each loss, no efficiency.
 RunResult big_run() {
     RunResult run = small_run();
     const std::string word(60, 'x');

@@ -187,8 +187,8 @@ TEST_CASE("the resolved config gives the same scenario again") {
 }
 
 TEST_CASE("an ideal pair of independent operators takes the longer of the two") {
-    // Nothing shared and no latency: the makespan is the larger of GEMM and transfers, and serial is their
-    // sum.
+    // Nothing shared and no latency: the makespan is the larger of GEMM and
+    // transfers, and serial is their sum.
     Json config = config_of("mi300x_8", "concurrent", pair_json("all_gather"));
     config["workload"]["order"] = "independent";
     config["without"] = {"contention", "launch"};

@@ -69,8 +69,8 @@ TEST_CASE("names that begin with nan or inf are no numbers") {
     for (const std::string name :
          {"nano", "g2", "infiniband", "10x", "NaN", "-inf", "2x", "-1", ".5", "inf", "-"})
         points.push_back({name, "ring", "8", "dma", 150, 100, 0, 0, 0, ""});
-    // Numbers by size, then texts as strverscmp sorts them: '-' is before letters, capitals before small
-    // ones.
+    // Numbers by size, then texts as strverscmp sorts them: '-' is before
+    // letters, capitals before small ones.
     CHECK(read(points).dimension("workload")->values == std::vector<std::string>{"-1", ".5", "2x", "10x", "-",
                                                                                  "-inf", "NaN", "g2", "inf",
                                                                                  "infiniband", "nano"});

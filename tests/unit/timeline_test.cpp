@@ -29,8 +29,8 @@ TEST_CASE("busy time counts what overlaps once, whatever the order") {
 }
 
 TEST_CASE("exposed communication is what no computation covers, on the GPU with most of it") {
-    // GPU 0: transfers 0–40, GEMM 30–60: exposed 30. GPU 1: transfer 0–10 and reduction 50–70, GEMM 5–50: 5
-    // + 20.
+    // GPU 0: transfers 0–40, GEMM 30–60: exposed 30. GPU 1: transfer 0–10 and
+    // reduction 50–70, GEMM 5–50: 5 + 20.
     const Timeline timeline({span(TaskKind::copy, 0, 0, 40), span(TaskKind::gemm, 0, 30, 60),
                              span(TaskKind::copy, 1, 0, 10), span(TaskKind::gemm, 1, 5, 50),
                              span(TaskKind::reduce, 1, 50, 70)});

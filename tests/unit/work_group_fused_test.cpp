@@ -96,8 +96,8 @@ TEST_CASE("between nodes the NIC writes what a work-group hands over") {
 
 TEST_CASE("all but the last results are hidden behind the kernel that makes them") {
     // GEMM of 4 tiles, 40 µs; pieces of 20 kB take 2 µs on links of 10 GB/s and leave at 10, 20 and 30 µs:
-    // with the flag's 1 µs and the link's 1 µs the last is there at 34. The kernel ends at 40, after its
-    // launch.
+    // with the flag's 1 µs and the link's 1 µs the last is there at 34. The
+    // kernel ends at 40, after its launch.
     const std::string engine = any_engine();
     const Machine machine = machine_of(topology_of(4, group("full_mesh")));
     const Workload workload = pair_workload(CollectiveKind::all_to_all);

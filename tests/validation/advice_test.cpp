@@ -88,8 +88,8 @@ TEST_CASE("every row of the committed tables is the scenario of its place, with 
 }
 
 TEST_CASE("a sample of the committed tables is what the simulator says") {
-    // Of each machine of each table 24 rows; of each of those eight candidates, and two that it has no time
-    // of.
+    // Of each machine of each table 24 rows; of each of those eight
+    // candidates, and two that it has no time of.
     constexpr std::size_t rows_of_each = 24, candidates_of_each = 8, absent_of_each = 2;
     struct Sample {
         const SimulatedScenario* row;

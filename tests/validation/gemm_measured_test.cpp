@@ -1,6 +1,6 @@
 // H200 GEMMs against our own measurements (traces/h200_4/microbench), which the repository holds: fitted anew
-// here, held out by operator family, and compared with the calibration that is shipped. About 20 s on 2
-// cores.
+// here, held out by operator family, and compared with the calibration that
+// is shipped. About 20 s on 2 cores.
 #include <catch2/catch.hpp>
 #include <set>
 

@@ -1,5 +1,5 @@
-// Tables of published figures that sim reproduce has only a part of. Numbers are typed from the sources
-// named.
+// Tables of published figures that sim reproduce has only a part of. Numbers
+// are typed from the sources named.
 #include <catch2/catch.hpp>
 
 #include "models/cost_model_registry.hpp"
@@ -18,8 +18,8 @@ constexpr double MiB = 1048576.0;
 }  // namespace
 
 // AMDResearch/AMD-DMA-Latte PERFORMANCE.md, shares of one copy in percent; the device's four latencies and
-// its ramp are a fit to this table, so this checks that the model can say what was measured. Tolerance: 3
-// points.
+// its ramp are a fit to this table, so this checks that the model can say what
+// was measured. Tolerance: 3 points.
 TEST_CASE("phase shares of a DMA copy on the MI300X") {
     struct Row {
         double bytes, control, schedule, copy, sync;

@@ -65,8 +65,8 @@ struct DeviceCalibration {
     std::vector<std::string> undetermined() const;
 };
 
-/// At most this many folds, and at most one a family. Families are dealt to the folds in order of their
-/// names.
+/// At most this many folds, and at most one a family. Families are dealt to
+/// the folds in order of their names.
 inline constexpr int device_folds = 5;
 
 /// Fits log(predicted / measured) by robust_fit. Deterministic, also in the number of threads.

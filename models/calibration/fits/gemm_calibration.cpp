@@ -70,8 +70,8 @@ Json library_json(const GemmRecipe& recipe, const GemmValidation& validation, st
                        .date = ""});
 }
 
-/// Converts the fit to the device's number of compute units if the table is from a sibling with another
-/// number.
+/// Converts the fit to the device's number of compute units if the table is
+/// from a sibling with another number.
 GemmFit deployed(const GemmRecipe& recipe, GemmFit fit) {
     GemmParameters& parameters = fit.parameters;
     if (recipe.deployed_units > 0) {

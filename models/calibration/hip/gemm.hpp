@@ -37,8 +37,8 @@ inline constexpr std::size_t gemm_workspace_bytes = std::size_t{32} << 20;  // c
 /// For example "cuBLASLt 13.0.2"; the reason if there is no library.
 std::string gemm_library();
 
-/// Several sets of operands, so that each run finds its A and C cold in cache, like chunks that have just
-/// arrived.
+/// Several sets of operands, so that each run finds its A and C cold in cache,
+/// like chunks that have just arrived.
 class GemmOperands {
 public:
     /// Takes memory of `gpu` and fills it.

@@ -119,8 +119,8 @@ std::vector<LaneTimes> run_lanes(Machine& machine, const std::vector<Lane>& lane
     gate().open();
     machine.synchronize();
 
-    // Times on one GPU are relative to one event on that GPU, then shifted to the first lane that was
-    // released.
+    // Times on one GPU are relative to one event on that GPU, then shifted to
+    // the first lane that was released.
     std::map<int, hipEvent_t> origin;
     std::map<int, double> release;
     std::vector<LaneTimes> times(lanes.size());

@@ -1,5 +1,5 @@
-// Measures the clock in long runs: a GEMM repeated for milliseconds, with samples of power, clock and
-// temperature.
+// Measures the clock in long runs: a GEMM repeated for milliseconds, with samples
+// of power, clock and temperature.
 //
 // GEMM after GEMM on GPUs 0 … gpus-1, in groups of about 5 ms, for duration_ms. idle_ms > 0: a pause after
 // every group, which makes bursts on a cool GPU. The host keeps one group enqueued ahead. Samples: time a

@@ -65,8 +65,8 @@ void add_to(std::map<GemmShape, Sum, ByShape>& sums, const MeasurementFile& file
         Sum& sum = sums[shape];
         sum.us += line.number("chain_us", positive);
         ++sum.count;
-        // Another GPU or pass might use another kernel (not observed for any shape): the first report is
-        // kept.
+        // Another GPU or pass might use another kernel (not observed for any
+        // shape): the first report is kept.
         if (const int tiles = tiles_of(line, file); sum.tiles == 0) sum.tiles = tiles;
     }
 }

@@ -46,8 +46,8 @@ struct Case {
     std::optional<Task> task;
     int gpus = 1;
     bool fitted = true;
-    /// Means over the passes: power of a working GPU, time of one operation, fraction of time with an
-    /// operation.
+    /// Means over the passes: power of a working GPU, time of one operation,
+    /// fraction of time with an operation.
     double power_W = 0, seconds = 0, busy = 0;
 };
 

@@ -83,8 +83,8 @@ std::string to_text(const Comparison& comparison);
 Json to_json(const Comparison& comparison);
 /// A header, and one row for each case.
 std::string to_csv(const Comparison& comparison);
-/// A self-contained page: summary, scatter plot, histogram, tables, and a Gantt chart of each case with
-/// spans.
+/// A self-contained page: summary, scatter plot, histogram, tables, and a
+/// Gantt chart of each case with spans.
 std::string to_html(const Comparison& comparison);
 
 }  // namespace overlap

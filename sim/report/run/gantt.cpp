@@ -26,8 +26,8 @@ Spans select(const Timeline& timeline, int gpu, std::span<const TaskKind> kinds)
     return result;
 }
 
-/// Calls `visit(column, share)` for each column that the span touches, with the fraction of the column it
-/// covers.
+/// Calls `visit(column, share)` for each column that the span touches, with the
+/// fraction of the column it covers.
 template <class Visit>
 void for_each_column(const Span& span, Seconds end, Visit visit) {
     const double from = std::max(span.start / end * columns, 0.0);

@@ -142,8 +142,8 @@ Execution Executor::run(bool with_spans) {
     gate().open();
     machine_.synchronize();
 
-    // Times on one GPU are all taken from one event there; its release is when the first of its streams was
-    // let go.
+    // Times on one GPU are all taken from one event there; its release is when the
+    // first of its streams was let go.
     std::map<int, hipEvent_t> origin;
     std::map<int, double> release;
     for (std::size_t i = 0; i < streams_.size(); ++i) {
