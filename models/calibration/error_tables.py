@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tables of errors for README.md, from the shipped calibrations (run it from the root of the repository).
 
-error_tables.py public    one line for each fit to a public table of GEMMs: how far kernels of 20 us and more are off
+error_tables.py public    one line for each fit to a public table of GEMMs: errors of kernels of 20 us and more
 error_tables.py DEVICE    one line for each class of DEVICE's measurements, held out in folds by family
 error_tables.py --json    provenance of every fit of GEMMs, by device and type
 """

@@ -1,4 +1,4 @@
-// Made by `sim advise --fit models/heuristic/fit.csv`; do not edit. Needs nothing but the standard
+// Made by `sim advise --fit models/heuristic/fit.csv`; do not edit. Needs only the standard
 // library (C++11) and the files beside it.
 #ifndef OVERLAP_ADVICE_HPP
 #define OVERLAP_ADVICE_HPP
@@ -8,7 +8,7 @@
 // clang-format off
 namespace overlap_advice {
 
-/// Which schedule of library GEMMs and copies to run.
+/// The schedule to run with library GEMMs and copies.
 inline Advice advise_library(const Machine& machine, const Operator& op) {
     const Estimates least(machine, op, false);
     const Features f = features(least);
@@ -24,7 +24,7 @@ inline Advice advise_library(const Machine& machine, const Operator& op) {
     return advice_of(2, uncut, 0, least);  // shard_p2p by dma
 }
 
-/// The same where the GEMM may be a kernel of one's own that polls or sets flags (flag_gated).
+/// The schedule to run if the GEMM may be a kernel that polls or sets flags (flag_gated).
 inline Advice advise_any(const Machine& machine, const Operator& op) {
     const Estimates least(machine, op, true);
     const Features f = features(least);

@@ -66,20 +66,19 @@ std::string to_text(const Heuristic& heuristic) {
 }
 
 std::string to_header(const Heuristic& library, const Heuristic& own_kernels) {
-    return "// Made by `sim advise --fit models/heuristic/fit.csv`; do not edit. Needs nothing but the "
-           "standard\n"
+    return "// Made by `sim advise --fit models/heuristic/fit.csv`; do not edit. Needs only the standard\n"
            "// library (C++11) and the files beside it.\n"
            "#ifndef OVERLAP_ADVICE_HPP\n"
            "#define OVERLAP_ADVICE_HPP\n\n"
            "#include \"overlap_features.hpp\"\n\n"
            "// clang-format off\n"
            "namespace overlap_advice {\n\n" +
-           function("advise_library", "/// Which schedule of library GEMMs and copies to run.\n", library) +
+           function("advise_library", "/// The schedule to run with library GEMMs and copies.\n", library) +
            "\n" +
-           function("advise_any",
-                    "/// The same where the GEMM may be a kernel of one's own that polls or sets flags "
-                    "(flag_gated).\n",
-                    own_kernels) +
+           function(
+               "advise_any",
+               "/// The schedule to run if the GEMM may be a kernel that polls or sets flags (flag_gated).\n",
+               own_kernels) +
            "\n}  // namespace overlap_advice\n// clang-format on\n\n#endif\n";
 }
 

@@ -7,7 +7,7 @@
 
 namespace overlap {
 
-/// Element types of GEMM operands and of what is communicated.
+/// Element types of GEMM operands and of communicated data.
 enum class DType { fp32, tf32, fp16, bf16, fp8, int8, fp4 };
 
 inline const std::array<std::string, 7> dtype_names{"fp32", "tf32", "fp16", "bf16", "fp8", "int8", "fp4"};

@@ -7,18 +7,17 @@
 
 namespace overlap {
 
-/// A mistake of the user (bad file, value, name, flag). The text is one line that says where, what was given
-/// and what is allowed. `main` prints it and exits with 2; nothing below `main` exits.
+/// A mistake of the user (bad file, value, name, flag). The text is one line with the place, the given value
+/// and the allowed values. `main` prints it and exits with 2; nothing below `main` exits.
 class UserError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// The candidate closest to `word` by edit distance, or an empty string where
-/// none is near enough to be meant.
+/// The candidate closest to `word` by edit distance, or an empty string if none is close.
 std::string nearest_name(std::string_view word, std::span<const std::string> candidates);
 
-/// " (did you mean 'x'?)", or " (allowed: a, b, c)" where nothing is near.
+/// " (did you mean 'x'?)", or " (allowed: a, b, c)" if no candidate is close.
 std::string suggestion(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace overlap

@@ -13,7 +13,7 @@ struct Known {
     std::vector<std::vector<const char*>> keys;  ///< a file of this kind has all keys of one of the lists
 };
 
-// The first that fits counts.
+// The first match counts.
 const std::array<Known, 13>& known_kinds() {
     using enum FileKind;
     static const std::array<Known, 13> kinds{{

@@ -22,10 +22,10 @@ namespace fs = std::filesystem;
 
 constexpr const char *temporary_prefix = ".sim-", *temporary_suffix = ".part";
 
-/// Where output goes.
+/// The place where output goes.
 struct Target {
-    fs::path path;                        ///< what links lead to
-    bool straight = false;                ///< written into, not replaced
+    fs::path path;                        ///< with links resolved
+    bool straight = false;                ///< written to directly, not replaced
     int standard_stream = -1;             ///< the descriptor where `path` is the standard output or error
     std::optional<struct stat> old = {};  ///< of the regular file that is replaced
 };

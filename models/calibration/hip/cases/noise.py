@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""How far measured makespans differ between runs, machines and days: a table for a README.
+"""How much measured makespans differ between runs, machines and days: a table for a README.
 
-noise.py FOLDER ...             between the runs of each case (the last one on another machine)
-noise.py FOLDER --next FOLDER   medians of the second folder against those of the first
+noise.py FOLDER ...             differences between the runs of each case (the last run is on another machine)
+noise.py FOLDER --next FOLDER   differences between the medians of the second folder and the first
 
 A cell has the median, the 90th percentile and the largest absolute difference over the cases, in %.
 """

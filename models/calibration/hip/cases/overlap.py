@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the plans that replay measures: every schedule that it can run, on operators of models.
+"""Writes the plans that replay measures: every schedule that replay can run, on operators of models.
 
 Usage: overlap.py SIM FOLDER
-SIM is the simulator; FOLDER gets four_gpus.jsonl and two_gpus.jsonl, a plan a line, and the run configs that they
-come from, four_gpus.configs.jsonl and two_gpus.configs.jsonl (sim batch takes them). parts.cases lists the GEMMs of all
+SIM is the simulator; FOLDER gets four_gpus.jsonl and two_gpus.jsonl, one plan a line, and their run
+configs, four_gpus.configs.jsonl and two_gpus.configs.jsonl (sim batch takes them). parts.cases lists the GEMMs of all
 plans for microbench, each shape once.
 """
 import collections

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Pools runs of replay over the same plans: the truth of a case is the median of the samples of all its runs.
+"""Merges runs of replay over the same plans: the measured value of a case is the median of the samples of all runs.
 
 Usage: pool_runs.py FOLDER RUN.jsonl RUN.jsonl …
-FOLDER gets cases.jsonl and, where the runs have spans, with_spans.jsonl: facts of the machine, then a line a case
-(configs/schema/measured_case.schema.json). Spans are those of the run whose median is the middle one.
+FOLDER gets cases.jsonl and, if the runs have spans, with_spans.jsonl: facts of the machine, then one line a case
+(configs/schema/measured_case.schema.json). Spans are from the run with the median makespan.
 """
 import json
 import pathlib
