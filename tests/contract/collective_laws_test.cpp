@@ -12,7 +12,7 @@ using namespace overlap::test;
 
 namespace {
 
-/// An algorithm, and the DMA commands that it is to use.
+/// An algorithm with its DMA commands.
 struct Way {
     const CollectiveEntry* entry;
     TransferOptions options;

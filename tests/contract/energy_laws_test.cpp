@@ -28,7 +28,7 @@ TEST_CASE(
         CHECK((energy.idle + energy.active + energy.compute + energy.hbm + energy.links +
                energy.copy_kernels + energy.power_limit)
                   .si() == Approx(energy.total().si()));
-        // Somebody is active all the time but for latencies, and nobody for longer than the run.
+        // Apart from latencies some GPU is always active, and no GPU is active longer than the run.
         const Seconds all = 4.0 * simulated.makespan;
         CHECK(energy.active.si() <= (known.active * all).si() * (1 + 1e-12));
         CHECK(energy.idle.si() == Approx((known.idle * all).si()));

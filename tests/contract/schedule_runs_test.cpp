@@ -36,7 +36,7 @@ Seconds lower_bound(const TaskGraph& graph, std::span<const Cost> costs, const R
             else
                 ready = std::max(ready, body_end[before] - (1 - edge.from) * body);
         });
-        // Of a stream's next pull the setup goes on during its launch.
+        // The setup of a stream's next pull continues during its launch.
         const bool next =
             cost.polling && graph.stream_predecessor(id) != id && costs[graph.stream_predecessor(id)].polling;
         const Seconds launch = next ? std::max(cost.launch - cost.setup, Seconds()) : cost.launch;

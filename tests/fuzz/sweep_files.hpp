@@ -11,7 +11,7 @@ namespace overlap::fuzz {
 /// one file is read beside good ones.
 std::vector<std::string> sweep_folders();
 
-/// Unpacks such a text and goes on with the sweep, as `sim sweep --resume` does, but runs no point.
+/// Unpacks such a text and resumes the sweep like `sim sweep --resume`, but runs no point.
 void resume_sweep(const std::filesystem::path& packed);
 /// Unpacks such a text and makes the page and the plots of `sim report`.
 void report_sweep(const std::filesystem::path& packed);

@@ -1,4 +1,4 @@
-// Is a child process that does not come to an end killed, and is it known what it was at?
+// Is a child process that does not end killed, and does the error say what it was doing?
 #include "sim/engine/child_process.hpp"
 
 #include <signal.h>

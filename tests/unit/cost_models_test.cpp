@@ -214,7 +214,7 @@ TEST_CASE("kernels in local memory by compute units, cache and sums") {
     // Two parts of 15 MB added up at 1000 GB/s make 1500 GB/s with the sum: 45 MB in 30 us, in 45 by HBM.
     device.stream.reduce = gigabytes_per_second(10);
     CHECK(body(ReduceWork{Bytes(15e6), 2}, 100) == Approx(std::hypot(30, 45)));
-    // From the cache a unit loads twice as fast, up to half of it; what it writes is not faster.
+    // A unit loads twice as fast from the cache, up to half of its size; writes are not faster.
     device.stream.overlap = 1;
     device.stream.cached_loads = 2;
     const MemoryBoundWork small{Bytes(4e5), Bytes()}, large{Bytes(8e5), Bytes()};

@@ -174,7 +174,7 @@ TEST_CASE("where only the library waits for compute units, GEMMs and collectives
     Cost alone = CostModels().cost(Task{two_waves}, machine);
     add_interference(Task{two_waves}, machine, alone, false);
     CHECK_FALSE(alone.claim.has_value());
-    // Shared: nobody waits. Without contention: likewise.
+    // Shared units: no kernel waits. Without contention: the same.
     CHECK_FALSE(priced(Task{two_waves}, machine_with_library()).claim.has_value());
     Cost bare = CostModels().cost(Task{two_waves}, machine);
     remove_contention(machine, bare);

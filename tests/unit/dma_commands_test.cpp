@@ -34,7 +34,7 @@ TransferOptions options(DmaCommands commands, bool prelaunch = false, Direction 
     return result;
 }
 
-/// Makespan in µs of a direct collective with pieces of so many bytes.
+/// Makespan in µs of a direct collective with pieces of `bytes` bytes.
 double time_us(const std::string& engine, CollectiveKind kind, double piece, const TransferOptions& how,
                const Machine& machine = mesh()) {
     TaskGraph graph;

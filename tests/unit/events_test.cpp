@@ -43,7 +43,7 @@ TEST_CASE("a stream goes on after an event when the end has been seen, else when
         pulls.add(7, 0, false);
         const auto ends = pulls.ends();
         CHECK(ends[0] == Approx(11));
-        // From 6: over at 15, seen at 20. From 11: over at 20, and the wait begins anew: seen at 22.
+        // From 6: over at 15, seen at 20. From 11: over at 20, and the wait starts again: seen at 22.
         CHECK(ends[1] == Approx(awaited ? 22 : 20));
     }
 }

@@ -26,7 +26,7 @@ Machine machine_that_knows(double times_the_model) {
     return machine;
 }
 
-/// The claim on a machine of 100 units, where the known shape makes so many tiles; by the model 41 × 41.
+/// The claim on a machine of 100 units if the known shape has `tiles` tiles; by the model 41 × 41.
 Claim claim_of(int tiles, int gemm_cus = 0, const std::vector<std::string>& chosen = {}) {
     Machine machine = machine_that_knows(2);
     machine.calibration.gemm_times[known].tiles = tiles;
@@ -51,7 +51,7 @@ const std::string line_start =
 const std::string machine_line =
     R"({"schema":1,"kind":"machine","date":"2026-11-21","device":"NVIDIA H200","compute_units":132})";
 
-/// The GEMM of `line_start` with more keys, which took so long in a chain.
+/// The GEMM of `line_start` with more keys and its time in a chain.
 std::string line(const std::string& keys, double chain_us) {
     return "\n" + line_start + keys + R"("unit":"us","median":1,"min":1,"p90":1,"chain_us":)" +
            std::to_string(chain_us) + "}";

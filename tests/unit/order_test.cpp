@@ -52,7 +52,7 @@ struct Case {
         cost.claim = Claim{table.compute_units(0), 1, 100, yields};
         return cost;
     }
-    /// A kernel that needs, and holds, so many units of GPU 0.
+    /// A kernel that needs, and holds, `units` units of GPU 0.
     Cost kernel(int units, double seconds) const {
         Cost cost = lasts(seconds);
         cost.holds = {{table.compute_units(0), static_cast<double>(units)}};

@@ -1,4 +1,4 @@
-// Is a plan what its schema says, and do its blocks lie where they should?
+// Does a plan match its schema, and are its blocks in the right places?
 #include <catch2/catch.hpp>
 
 #include "sim/commands/graph_export.hpp"

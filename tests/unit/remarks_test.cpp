@@ -1,4 +1,4 @@
-// Does a reader learn whose GEMMs are priced, and which change of a what-if is not what it seems?
+// Do outputs name the priced kernel library and the what-if changes that mislead?
 #include "sim/run/remarks.hpp"
 
 #include <catch2/catch.hpp>

@@ -202,7 +202,7 @@ TEST_CASE("before a reduction a flag-gated GEMM sends pieces on its way, the own
 }
 
 TEST_CASE("results that are gathered: own chunks to every peer, as they are computed") {
-    // C is 80 × 30 on each of 4 GPUs, 80 · 30 · 2 B = 4800 B; all three peers get all of it.
+    // C is 80 × 30 on each of 4 GPUs, 80 · 30 · 2 B = 4800 B; all three peers receive it whole.
     const Pair results = pair_of(CollectiveKind::all_gather, Order::gemm_first, whole);
     const Rank0 serial = rank0("serial", results, "{}");
     CHECK(serial.copies_by_bytes == Counts{{4800, 3}});

@@ -1,4 +1,4 @@
-// Is every file that ships under configs/ what its schema and its neighbours say it is?
+// Does every file under configs/ match its schema and the files that refer to it?
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -36,7 +36,7 @@ struct Case {
         cost.claim->waves = waves;
         return cost;
     }
-    /// A kernel that needs, and keeps, so many units.
+    /// A kernel that needs, and keeps, `units` units.
     Cost kernel(int units, double seconds) const {
         Cost cost = lasts(seconds);
         cost.claim = Claim{table.compute_units(0), units, units};

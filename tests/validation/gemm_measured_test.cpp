@@ -76,7 +76,7 @@ void require_known_gaps(const std::vector<MeasuredCalibration>& calibrated) {
 
 }  // namespace
 
-// One test, because each would fit anew in a process of its own.
+// One test, because several would each repeat the fit in their own process.
 TEST_CASE("H200 GEMMs: held-out errors, known gaps, and the shipped calibration regenerated") {
     const std::vector<MeasuredCalibration> calibrated = calibrate_measured("h200", microbench);
     REQUIRE(calibrated.size() == 3);

@@ -134,7 +134,7 @@ void check_bounds(const std::vector<ErrorClass>& classes, const Bounds& bounds) 
 
 }  // namespace
 
-// One test, because each would fit anew in a process of its own.
+// One test, because several would each repeat the fit in their own process.
 TEST_CASE(
     "H200 copies, local kernels, interference: held-out errors, known gaps, and the shipped groups "
     "regenerated") {

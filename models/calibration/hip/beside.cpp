@@ -1,4 +1,4 @@
-// Copies that run beside other work. Built with the rest: see microbench.cpp.
+// Copies that run beside other work.
 
 #include "models/calibration/hip/beside.hpp"
 

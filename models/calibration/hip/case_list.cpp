@@ -1,4 +1,4 @@
-// Reads the list of cases; no GPU code. Built with the rest: see microbench.cpp.
+// Reads the list of cases; no GPU code.
 
 #include "models/calibration/hip/case_list.hpp"
 

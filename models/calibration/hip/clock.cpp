@@ -1,4 +1,4 @@
-// Measures the clock of compute units. Built with the rest: see microbench.cpp.
+// Measures the clock of compute units.
 
 #include "models/calibration/hip/clock.hpp"
 

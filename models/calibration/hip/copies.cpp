@@ -1,4 +1,4 @@
-// Copies by DMA engines and by kernels. Built with the rest: see microbench.cpp.
+// Copies by DMA engines and by kernels.
 
 #include "models/calibration/hip/copies.hpp"
 

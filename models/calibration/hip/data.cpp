@@ -1,4 +1,4 @@
-// Random inputs, poisoned outputs, and the check of copied data. Built with the rest: see microbench.cpp.
+// Random inputs, poisoned outputs, and the check of copied data.
 
 #include "models/calibration/hip/data.hpp"
 

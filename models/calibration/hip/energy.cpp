@@ -10,10 +10,6 @@
 // Samples: time of one operation, µs. More fields: seconds between the readings; busy_seconds of GPU 0
 // between them (without pauses); operations of each GPU; energy_J by GPU; power_W, clock_MHz, temperature_C
 // of GPU 0 at the second reading.
-//
-// Build, from the top of the repository:
-//   nvcc -std=c++20 -O2 -arch=sm_90 -I. -x cu models/calibration/hip/*.cpp -lcublasLt -o microbench
-//   hipcc -std=c++20 -O2 --offload-arch=gfx942 -I. -x hip models/calibration/hip/*.cpp -ldl -o microbench
 
 #include <algorithm>
 #include <chrono>

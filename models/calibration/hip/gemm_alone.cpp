@@ -6,10 +6,6 @@
 // each run; B is the same, as for the parts of one operator, unless weights=cold. More fields: chain_us, time
 // a GEMM in a chain of runs without events; clock_MHz just after the runs; algorithm, as the library names
 // it. Before the samples one run into poisoned memory is compared with a plain kernel.
-//
-// Build, from the top of the repository:
-//   nvcc -std=c++20 -O2 -arch=sm_90 -I. -x cu models/calibration/hip/*.cpp -lcublasLt -o microbench
-//   hipcc -std=c++20 -O2 --offload-arch=gfx942 -I. -x hip models/calibration/hip/*.cpp -ldl -o microbench
 
 #include <algorithm>
 

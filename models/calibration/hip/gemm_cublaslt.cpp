@@ -1,5 +1,4 @@
-// Library GEMM on NVIDIA: cuBLASLt, the first algorithm of its heuristic. Built
-// with the rest: see microbench.cpp.
+// Library GEMM on NVIDIA: cuBLASLt, the first algorithm of its heuristic.
 #if defined(__CUDACC__)
 
 #include <cublasLt.h>

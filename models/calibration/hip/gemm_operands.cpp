@@ -1,5 +1,4 @@
-// Operands of a GEMM, and the check of its result against a plain kernel. Built
-// with the rest: see microbench.cpp.
+// Operands of a GEMM, and the check of its result against a plain kernel.
 
 #include <algorithm>
 

@@ -16,10 +16,6 @@
 //   copies_in_window   copies that ended while the work ran, of copies_sent; 0: they starved
 //   work_total_us, copies_total_us, both_total_us   medians from release to last end: each alone, and both
 // Copies' destinations are poisoned before and compared after.
-//
-// Build, from the top of the repository:
-//   nvcc -std=c++20 -O2 -arch=sm_90 -I. -x cu models/calibration/hip/*.cpp -lcublasLt -o microbench
-//   hipcc -std=c++20 -O2 --offload-arch=gfx942 -I. -x hip models/calibration/hip/*.cpp -ldl -o microbench
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-// Writes the results of the microbenchmark; no GPU code. Built with the rest: see microbench.cpp.
+// Writes the results of the microbenchmark; no GPU code.
 
 #include "models/calibration/hip/json_line.hpp"
 

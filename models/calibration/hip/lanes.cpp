@@ -1,4 +1,4 @@
-// Releases all GPUs together and times each stream by events. Built with the rest: see microbench.cpp.
+// Releases all GPUs together and times each stream by events.
 
 #include "models/calibration/hip/lanes.hpp"
 

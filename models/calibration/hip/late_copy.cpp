@@ -4,10 +4,6 @@
 // stream. Samples: from the end of the wait to the copy's end, µs; this includes the time until the copy
 // starts. More fields: alone_us, the same without the GEMMs; gemm_alone_us. Half the samples wait half a GEMM
 // longer, so that the copy becomes ready at another point of a GEMM.
-//
-// Build, from the top of the repository:
-//   nvcc -std=c++20 -O2 -arch=sm_90 -I. -x cu models/calibration/hip/*.cpp -lcublasLt -o microbench
-//   hipcc -std=c++20 -O2 --offload-arch=gfx942 -I. -x hip models/calibration/hip/*.cpp -ldl -o microbench
 
 #include "models/calibration/hip/beside.hpp"
 #include "models/calibration/hip/gemm_case.hpp"

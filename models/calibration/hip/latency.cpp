@@ -12,10 +12,6 @@
 //   flag_hop          kernels on GPU 0 and 1 in turn set a flag in the other's memory and poll their own
 //   host_launch       host time of a kernel launch call, not gated
 //   host_dma          host time of a hipMemcpyPeerAsync call of 4 KiB, not gated
-//
-// Build, from the top of the repository:
-//   nvcc -std=c++20 -O2 -arch=sm_90 -I. -x cu models/calibration/hip/*.cpp -lcublasLt -o microbench
-//   hipcc -std=c++20 -O2 --offload-arch=gfx942 -I. -x hip models/calibration/hip/*.cpp -ldl -o microbench
 
 #include <chrono>
 

@@ -3,10 +3,6 @@
 // operation=copy: contiguous; pack: rows of `row` bytes, `pitch` apart, into packed rows;
 // scatter: the reverse. Samples: from release to end, µs. The destination is poisoned before, and
 // every word is compared after.
-//
-// Build, from the top of the repository:
-//   nvcc -std=c++20 -O2 -arch=sm_90 -I. -x cu models/calibration/hip/*.cpp -lcublasLt -o microbench
-//   hipcc -std=c++20 -O2 --offload-arch=gfx942 -I. -x hip models/calibration/hip/*.cpp -ldl -o microbench
 
 #include "models/calibration/hip/copies.hpp"
 #include "models/calibration/hip/question.hpp"

@@ -1,4 +1,4 @@
-// Memory, streams and events of the GPUs. Built with the rest: see microbench.cpp.
+// Memory, streams and events of the GPUs.
 
 #include "models/calibration/hip/machine.hpp"
 

@@ -4,10 +4,6 @@
 // One thread block of 256 threads a compute unit multiplies bf16 registers: `loops` times eight independent
 // products a wave. Samples: from release to end, µs. More fields: flop, the work in that time. All operands
 // are ones, so every sum is known and checked.
-//
-// Build, from the top of the repository:
-//   nvcc -std=c++20 -O2 -arch=sm_90 -I. -x cu models/calibration/hip/*.cpp -lcublasLt -o microbench
-//   hipcc -std=c++20 -O2 --offload-arch=gfx942 -I. -x hip models/calibration/hip/*.cpp -ldl -o microbench
 
 #include "models/calibration/hip/elements.hpp"
 #include "models/calibration/hip/lanes.hpp"

@@ -6,10 +6,6 @@
 //   triad    a = b + s·c: 2 read, 1 written, fp32
 //   reduce   sum of `parts` bf16 arrays into one, added in fp32: parts read, 1 written
 // Samples: from release to end, µs. Results are checked; sums are compared with a second, plain pass.
-//
-// Build, from the top of the repository:
-//   nvcc -std=c++20 -O2 -arch=sm_90 -I. -x cu models/calibration/hip/*.cpp -lcublasLt -o microbench
-//   hipcc -std=c++20 -O2 --offload-arch=gfx942 -I. -x hip models/calibration/hip/*.cpp -ldl -o microbench
 
 #include "models/calibration/hip/elements.hpp"
 #include "models/calibration/hip/lanes.hpp"

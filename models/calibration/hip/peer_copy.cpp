@@ -21,10 +21,6 @@
 // Samples: from the release of a GPU to the end of its last copy, largest over the GPUs, µs. detail=1 adds
 // lanes ([r, q, …] for each stream) and ends_us (for each sample the end of every copy, lane after lane).
 // Destinations are poisoned before, and every word is compared after.
-//
-// Build, from the top of the repository:
-//   nvcc -std=c++20 -O2 -arch=sm_90 -I. -x cu models/calibration/hip/*.cpp -lcublasLt -o microbench
-//   hipcc -std=c++20 -O2 --offload-arch=gfx942 -I. -x hip models/calibration/hip/*.cpp -ldl -o microbench
 
 #include "models/calibration/hip/copies.hpp"
 #include "models/calibration/hip/gemm.hpp"

@@ -1,4 +1,4 @@
-// Facts of the machine, a watchdog, and the code around `main`. Built with the rest: see microbench.cpp.
+// Facts of the machine, a watchdog, and the code around `main`.
 
 #include "models/calibration/hip/program.hpp"
 

@@ -1,4 +1,4 @@
-// The list of questions, and medians. Built with the rest: see microbench.cpp.
+// The list of questions, and medians.
 
 #include <algorithm>
 #include <cmath>

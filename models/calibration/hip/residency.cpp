@@ -12,10 +12,6 @@
 //   begins_us, ends_us [sample × kernel][block], µs from the same time, in the order of the blocks
 //   ran_on             [sample × kernel][block], the compute unit
 // A kernel of one thread before the first GEMM records the zero of all times.
-//
-// Build, from the top of the repository:
-//   nvcc -std=c++20 -O2 -arch=sm_90 -I. -x cu models/calibration/hip/*.cpp -lcublasLt -o microbench
-//   hipcc -std=c++20 -O2 --offload-arch=gfx942 -I. -x hip models/calibration/hip/*.cpp -ldl -o microbench
 
 #include "models/calibration/hip/copies.hpp"
 #include "models/calibration/hip/copy_loop.hpp"

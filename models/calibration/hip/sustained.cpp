@@ -7,10 +7,6 @@
 // More fields: group_start_ms (host clock, from the start); clock_MHz, counted by a kernel of 20 µs after
 // each group (clock.hpp); telemetry, one row for each reading of GPU 0, about every 5 ms:
 // [ms from the start, W, SM clock in MHz, °C, NVML's bits of limits in force].
-//
-// Build, from the top of the repository:
-//   nvcc -std=c++20 -O2 -arch=sm_90 -I. -x cu models/calibration/hip/*.cpp -lcublasLt -o microbench
-//   hipcc -std=c++20 -O2 --offload-arch=gfx942 -I. -x hip models/calibration/hip/*.cpp -ldl -o microbench
 
 #include <algorithm>
 #include <atomic>

@@ -1,6 +1,5 @@
 // Power and clocks on AMD, from the files of the amdgpu driver's hwmon interface (Documentation/gpu/amdgpu in
-// Linux): ROCm SMI's structures differ between releases, these do not. Built
-// with the rest: see microbench.cpp.
+// Linux): ROCm SMI's structures differ between releases, these do not.
 #if !defined(__CUDACC__)
 
 #include <algorithm>

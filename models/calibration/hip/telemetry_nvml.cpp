@@ -1,5 +1,5 @@
 // Power and clocks on NVIDIA. NVML comes with the driver, so it is loaded at run time and declared here after
-// its documented C API. Built with the rest: see microbench.cpp.
+// its documented C API.
 #if defined(__CUDACC__)
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-// Executes a plan on the GPUs and times it by events. Built with the rest: see replay.cpp.
+// Executes a plan on the GPUs and times it by events.
 
 #include "models/calibration/hip/replay/executor.hpp"
 

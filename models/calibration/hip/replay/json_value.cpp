@@ -1,4 +1,4 @@
-// Reads JSON where no JSON library is installed; no GPU code. Built with the rest: see replay.cpp.
+// Reads JSON where no JSON library is installed; no GPU code.
 
 #include "models/calibration/hip/replay/json_value.hpp"
 

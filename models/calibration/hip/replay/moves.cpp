@@ -1,4 +1,4 @@
-// Kernels within one GPU: packs, scatters, sums of partial results. Built with the rest: see replay.cpp.
+// Kernels within one GPU: packs, scatters, sums of partial results.
 
 #include "models/calibration/hip/replay/moves.hpp"
 

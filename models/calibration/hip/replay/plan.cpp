@@ -1,4 +1,4 @@
-// Reads and checks a plan; no GPU code. Built with the rest: see replay.cpp.
+// Reads and checks a plan; no GPU code.
 
 #include "models/calibration/hip/replay/plan.hpp"
 

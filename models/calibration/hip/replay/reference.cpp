@@ -1,4 +1,4 @@
-// Inputs of a plan, and the check of its results. Built with the rest: see replay.cpp.
+// Inputs of a plan, and the check of its results.
 
 #include "models/calibration/hip/replay/reference.hpp"
 
