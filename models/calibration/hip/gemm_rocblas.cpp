@@ -1,6 +1,6 @@
 // Library GEMM on AMD: rocBLAS, loaded at run time. Debian 12 packages no rocBLAS, so this file declares the
-// four functions it uses, after rocBLAS's C API (library/include/internal/rocblas-types.h, stable since ROCm
-// 3).
+// four functions it uses, after rocBLAS's C API
+// (library/include/internal/rocblas-types.h, stable since ROCm 3).
 #if !defined(__CUDACC__)
 
 #include <dlfcn.h>
