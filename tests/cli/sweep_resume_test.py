@@ -124,7 +124,7 @@ class SweepResumed(SimTestCase):
         self.refused("out/points.csv: is a link")
         self.write()
         (self.out / "points.csv").symlink_to("nowhere")
-        self.assert_refused(AGAIN[:-1], "out/points.csv: is there already")
+        self.assert_refused(AGAIN[:-1], "out/points.csv: exists already")
         self.assertEqual((self.folder / "precious").read_text(), "precious")
 
     def test_what_a_kill_leaves_behind_goes(self):
