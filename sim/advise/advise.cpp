@@ -3,7 +3,11 @@
 #include <tbb/parallel_for.h>
 #include <algorithm>
 #include <array>
+#include <thread>
 #include <utility>
+
+#include "sim/core/available_memory.hpp"
+#include "sim/run/budget.hpp"
 
 namespace overlap {
 namespace {
@@ -30,6 +34,20 @@ std::vector<RankedCandidate> ranked(const Scenario& scenario, const std::vector<
     std::stable_sort(result.begin(), result.end(),
                      [](const auto& a, const auto& b) { return a.makespan < b.makespan; });
     return result;
+}
+
+/// Throws UserError where those of the candidates that run at one time take more memory than there is.
+void require_memory_of(const Scenario& scenario, const std::vector<Candidate>& candidates) {
+    Bytes most;
+    for (const Candidate& one : candidates) {
+        try {
+            most = std::max(most, budget_of(with_candidate(scenario, one)).memory);
+        } catch (const UserError&) {  // it is not going to run
+        }
+    }
+    const unsigned at_once = std::max(1U, std::thread::hardware_concurrency());
+    require_memory_for("simulations of candidates, " + std::to_string(at_once) + " at a time,",
+                       at_once * most, available_memory());
 }
 
 const RankedCandidate* find(const std::vector<RankedCandidate>& all, const Candidate& candidate) {
@@ -144,6 +162,8 @@ SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std
     const auto [of_library, of_any] = ask_heuristic(scenario, folder);
     for (const std::optional<Candidate>& said : {of_library, of_any})
         if (said) add(*said);
+
+    require_memory_of(scenario, all);
 
     SimulatedAdvice advice;
     advice.topology = topology.name();

@@ -149,35 +149,29 @@ void price_table(const CostFlags& flags, const Machine& machine, const CostModel
                  const ConfigFolder& folder) {
     CsvTable table = read_csv_table(flags.from);
     for (const char* column : {"m", "n", "k", "dtype"}) table.require(column);
-    std::vector<double> predicted;
+    const std::vector<std::string> added{"predicted_us", "gemm_library"};
+    std::map<std::string, Json> libraries;  // by dtype
+    Json rows = Json::array();
+    std::vector<std::vector<std::string>> cells;
     for (std::size_t row = 0; row < table.rows(); ++row) {
         GemmShape shape;
         shape.m = table.integer(row, "m");
         shape.n = table.integer(row, "n");
         shape.k = table.integer(row, "k");
-        shape.dtype = dtype_named(table.cell(row, "dtype"), table.where(row));
+        const std::string dtype = table.cell(row, "dtype");
+        shape.dtype = dtype_named(dtype, table.where(row));
         const std::string accumulate = table.has("accumulate") ? table.cell(row, "accumulate") : "0";
         if (accumulate != "0" && accumulate != "1")
             throw UserError(table.where(row) + ": accumulate is '" + accumulate + "', expected 0 or 1");
         shape.accumulate = accumulate == "1";
-        predicted.push_back(kernel_us(shape, machine, models));
+        if (!libraries.contains(dtype)) libraries[dtype] = library_json(flags, machine, shape.dtype, folder);
+        Json& entry = rows.emplace_back(table.row_as_json(row));
+        entry[added[0]] = kernel_us(shape, machine, models);
+        entry[added[1]] = libraries[dtype];
+        std::vector<std::string>& more = cells.emplace_back();
+        for (const std::string& column : added) more.push_back(csv_cell(entry[column]));
     }
-    if (flags.format == "json") {
-        Json rows = Json::array();
-        std::map<std::string, Json> libraries;  // by dtype
-        for (std::size_t row = 0; row < table.rows(); ++row) {
-            Json entry = table.row_as_json(row);
-            entry["predicted_us"] = predicted[row];
-            const std::string dtype = table.cell(row, "dtype");
-            const auto [library, is_new] = libraries.try_emplace(dtype);
-            if (is_new)
-                library->second = library_json(flags, machine, dtype_named(dtype, table.where(row)), folder);
-            entry["gemm_library"] = library->second;
-            rows.push_back(std::move(entry));
-        }
-        return print(json_text(rows) + "\n");
-    }
-    print(table.with_column("predicted_us", predicted));
+    print(flags.format == "json" ? json_text(rows) + "\n" : table.with_columns(added, cells));
 }
 
 void execute(const CostFlags& flags) {

@@ -1,8 +1,6 @@
 #include "sim/core/csv_table.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 
 #include "sim/core/input_file.hpp"
 
@@ -51,18 +49,13 @@ Json CsvTable::row_as_json(std::size_t row) const {
     return json;
 }
 
-std::string CsvTable::with_column(const std::string& name, std::span<const double> values) const {
+std::string CsvTable::with_columns(std::span<const std::string> names,
+                                   std::span<const std::vector<std::string>> rows) const {
     std::string text;
     for (std::size_t line = 0; line < lines_.size(); ++line) {
         for (const std::string& cell : lines_[line]) text += cell + ",";
-        if (line == 0) {
-            text += name;
-        } else {
-            std::array<char, 32> digits{};
-            const auto [end, error] =
-                std::to_chars(digits.data(), digits.data() + digits.size(), values[line - 1]);
-            text.append(digits.data(), end);
-        }
+        const auto added = line == 0 ? names : std::span<const std::string>(rows[line - 1]);
+        for (std::size_t i = 0; i < added.size(); ++i) text += (i == 0 ? "" : ",") + added[i];
         text += '\n';
     }
     return text;

@@ -27,8 +27,10 @@ public:
     /// "file:line", for errors.
     std::string where(std::size_t row) const;
     Json row_as_json(std::size_t row) const;
-    /// The file again with one more column, in shortest round-trip digits.
-    std::string with_column(const std::string& name, std::span<const double> values) const;
+    /// The file again with more columns at the end of its lines, as they are given: a header each, and a row of
+    /// cells for each row.
+    std::string with_columns(std::span<const std::string> names,
+                             std::span<const std::vector<std::string>> rows) const;
 
 private:
     std::size_t column(const std::string& name) const;

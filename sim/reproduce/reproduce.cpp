@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <thread>
 
 #include "sim/core/file_kind.hpp"
 #include "sim/report/run/report.hpp"
@@ -110,7 +111,7 @@ std::vector<Json> run_all(const PublishedExperiment& experiment, const ConfigFol
     std::vector<std::string> variants;
     for (const auto& [name, settings] : experiment.variants) variants.push_back(name);
     std::vector<Json> results(scenarios.size() * variants.size());
-    Resolver resolver(folder);
+    Resolver resolver(folder, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
     Baselines baselines;
     tbb::parallel_for(std::size_t{0}, results.size(), [&](std::size_t i) {
         const RunConfig config =

@@ -47,6 +47,10 @@ class Budget(SimTestCase):
         self.assertEqual(self.run_with(tiny, *PAIR, "--allow-large").returncode, 0)
         self.refused_with({"OVERLAP_MEMORY_GB": "much"}, PAIR, "OVERLAP_MEMORY_GB is 'much'")
 
+    def test_candidates_of_advice_that_take_more_memory_than_there_is_are_refused(self):
+        self.refused_with({"OVERLAP_MEMORY_GB": "2"}, ["advise", "--topology", "mi300x_1024_rail"],
+                          "simulations of candidates", "2.0 GB are available")
+
     def test_a_line_of_a_batch_and_a_point_of_a_sweep_that_take_too_much_say_so(self):
         large = {**SMALL, "topology": "mi300x_1024_rail", "params": {"chunks": 4}}
         self.file("batch.jsonl", json.dumps(large) + "\n" + json.dumps(SMALL) + "\n")

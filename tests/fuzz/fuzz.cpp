@@ -6,7 +6,7 @@
 #include <span>
 
 #include "sim/core/errors.hpp"
-#include "tests/fuzz/json_mutator.hpp"
+#include "tests/fuzz/mutator.hpp"
 #include "tests/fuzz/targets.hpp"
 
 using namespace overlap;

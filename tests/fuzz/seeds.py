@@ -10,7 +10,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONFIGS, TRACES = ROOT / "configs", ROOT / "traces"
-JSON_TARGETS = ["run_config", "topology", "device", "calibration", "workload", "sweep", "experiment", "measured_case",
+JSON_TARGETS = ["run_config", "topology", "device", "calibration", "workload", "preset", "sweep", "experiment", "measured_case",
                 "kineto", "rocprof_json", "own_trace"]
 LONGEST = 16384  # bytes; of larger files, arrays and tables of GEMMs keep their first entries
 
@@ -120,7 +120,7 @@ def database(folder):
 def seeds():
     """Texts by target."""
     files = {"topology": "topologies/*.json", "device": "devices/*.json", "calibration": "calibrations/*.json",
-             "workload": "workloads/*.json", "experiment": "experiments/*/*.json"}
+             "workload": "workloads/*.json", "preset": "schedules/*.json", "experiment": "experiments/*/*.json"}
     texts = {target: [text_of(file) for file in sorted(CONFIGS.glob(pattern))] for target, pattern in files.items()}
     cases = lines_of(TRACES / "h200_2/overlap/cases.jsonl", 6)[1:]
     with_spans = lines_of(TRACES / "h200_2/overlap/with_spans.jsonl", 3)[1:]

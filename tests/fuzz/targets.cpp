@@ -1,5 +1,4 @@
 #include "tests/fuzz/targets.hpp"
-#include "models/gemm_libraries.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,6 +7,7 @@
 
 #include "models/calibration/measurements/gemm_table.hpp"
 #include "models/calibration/measurements/measurement_file.hpp"
+#include "models/gemm_libraries.hpp"
 #include "sim/advise/scenario_table.hpp"
 #include "sim/compare/measured_case.hpp"
 #include "sim/core/csv_table.hpp"
@@ -15,6 +15,7 @@
 #include "sim/importers/trace_importer.hpp"
 #include "sim/reproduce/published_experiment.hpp"
 #include "sim/run/resolver.hpp"
+#include "sim/schedules/preset.hpp"
 #include "sim/sweep/expressions.hpp"
 #include "tests/fuzz/sweep_files.hpp"
 #include "tests/test_support.hpp"
@@ -66,6 +67,10 @@ void read_calibration(const Path& path) {
 void read_workload_file(const Path& path) {
     const ConfigFile file = read_config_file(path);
     to_json(read_workload(file.view())).dump();
+}
+
+void read_preset_file(const Path& path) {
+    read_preset(read_config_file(path));
 }
 
 void read_sweep_file(const Path& path) {
@@ -135,6 +140,7 @@ const std::vector<Target>& targets() {
         {"device", "device.json", read_device_file},
         {"calibration", "calibration.json", read_calibration},
         {"workload", "workload.json", read_workload_file},
+        {"preset", "preset.json", read_preset_file},
         {"sweep", "sweep.json", read_sweep_file},
         {"experiment", "experiment.json", read_experiment_file},
         {"measured_case", "case.json", read_case},

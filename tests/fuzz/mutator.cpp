@@ -1,4 +1,4 @@
-#include "tests/fuzz/json_mutator.hpp"
+#include "tests/fuzz/mutator.hpp"
 
 #include <random>
 #include <vector>
@@ -86,6 +86,32 @@ std::string mutated_json(std::string_view text, unsigned seed) {
     Random random(seed + 1);
     for (auto times = 1 + random() % 3; times > 0; --times) mutate(json, random);
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string mutated_bytes(std::string_view text, unsigned seed) {
+    Random random(seed + 1);
+    std::string bytes(text);
+    for (auto times = 1 + random() % 4; times > 0; --times) {
+        const std::size_t at = below(random, bytes.size()),
+                          length = 1 + below(random, bytes.size() - at) % 64;
+        switch (random() % 5) {
+            case 0:
+                bytes.erase(at, length);
+                break;
+            case 1:
+                bytes.insert(at, bytes.substr(at, length));
+                break;
+            case 2:
+                bytes.insert(at, 1, static_cast<char>(random() % 256));
+                break;
+            case 3:
+                bytes.insert(at, std::to_string(random()));
+                break;
+            default:
+                if (at < bytes.size()) bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8));
+        }
+    }
+    return bytes;
 }
 
 }  // namespace overlap::fuzz
