@@ -5,7 +5,6 @@
 #include <charconv>
 
 #include "models/overlap_gemm.hpp"
-#include "sim/core/whole_number.hpp"
 #include "sim/topology/device.hpp"
 
 namespace overlap {
@@ -29,13 +28,14 @@ GemmParameters read_one(ConfigObject& group) {
     GemmParameters parameters;
     if (!group.raw("provenance").is_object()) group.fail("provenance", "is no object");
     if (group.has("library")) group.text("library");  // library_of_gemms
-    parameters.compute_units = sourced_whole(group, "compute_units", {1, 100'000});
-    parameters.k_step = static_cast<std::int64_t>(sourced_whole(group, "k_step", {1, 4096}));
-    for (const GemmField& field : gemm_fields()) field.set(parameters, group.sourced(field.key, field.range));
+    KeptErrors errors;
+    read_fields(group, parameters, errors, GemmParameters::fixed_fields());
+    read_fields(group, parameters, errors);
+    errors.throw_all(group.file());
     ConfigObject tiles = group.object("tiles");
     for (const std::string& key : tiles.keys()) {
         GemmTile tile = parse_tile(tiles, key);
-        tile.efficiency = tiles.sourced(key, {0.001, 1.5});
+        tile.efficiency = tiles.sourced(key, tile_efficiency);
         parameters.tiles.push_back(tile);
     }
     if (parameters.tiles.empty()) tiles.fail("", "is empty, expected at least one tile");
@@ -47,54 +47,57 @@ GemmParameters read_one(ConfigObject& group) {
 
 }  // namespace
 
-std::span<const GemmField> gemm_fields() {
+std::span<const Field<GemmParameters>> GemmParameters::fields() {
     using P = GemmParameters;
-    constexpr Range time_us{0.0, 1e6};
-    constexpr Range rate_GBps{1e-3, 1e7};
-    static const std::array<GemmField, 15> fields{{
-        {"launch_us", time_us, [](const P& p) { return to_microseconds(p.launch); },
-         [](P& p, double v) { p.launch = microseconds(v); }},
-        {"tile_fixed_us", time_us, [](const P& p) { return to_microseconds(p.tile_fixed); },
-         [](P& p, double v) { p.tile_fixed = microseconds(v); }},
-        {"tile_epilogue_us", time_us, [](const P& p) { return to_microseconds(p.tile_epilogue); },
-         [](P& p, double v) { p.tile_epilogue = microseconds(v); }},
-        {"peak_TFLOPS",
-         {1e-3, 1e7},
-         [](const P& p) { return to_teraflops(p.peak_rate); },
-         [](P& p, double v) { p.peak_rate = teraflops(v); }},
-        {"stride_loss_per_kB", fraction, [](const P& p) { return p.stride_loss; },
-         [](P& p, double v) { p.stride_loss = v; }},
-        {"tail_floor", fraction, [](const P& p) { return p.tail_floor; },
-         [](P& p, double v) { p.tail_floor = v; }},
-        {"partial_floor", fraction, [](const P& p) { return p.partial_floor; },
-         [](P& p, double v) { p.partial_floor = v; }},
-        {"hbm_GBps", rate_GBps, [](const P& p) { return to_gigabytes_per_second(p.hbm); },
-         [](P& p, double v) { p.hbm = gigabytes_per_second(v); }},
-        {"unit_bandwidth_GBps", rate_GBps,
-         [](const P& p) { return to_gigabytes_per_second(p.unit_bandwidth); },
-         [](P& p, double v) { p.unit_bandwidth = gigabytes_per_second(v); }},
-        {"overlap_exponent",
-         {1.0, 100.0},
-         [](const P& p) { return p.overlap_exponent; },
-         [](P& p, double v) { p.overlap_exponent = v; }},
-        {"reuse_cache_MB",
-         {1e-3, 1e6},
-         [](const P& p) { return p.reuse_cache.si() * 1e-6; },
-         [](P& p, double v) { p.reuse_cache = megabytes(v); }},
-        {"split_k_fixed_us", time_us, [](const P& p) { return to_microseconds(p.split_k_fixed); },
-         [](P& p, double v) { p.split_k_fixed = microseconds(v); }},
-        {"split_k_GBps", rate_GBps, [](const P& p) { return to_gigabytes_per_second(p.split_k_rate); },
-         [](P& p, double v) { p.split_k_rate = gigabytes_per_second(v); }},
-        {"sustained_slowdown",
-         {0.0, 2.0},
-         [](const P& p) { return p.sustained_slowdown; },
-         [](P& p, double v) { p.sustained_slowdown = v; }},
-        {"sustained_time_us",
-         {1e-3, 1e9},
-         [](const P& p) { return to_microseconds(p.sustained_time); },
-         [](P& p, double v) { p.sustained_time = microseconds(v); }},
-    }};
-    return fields;
+    static const std::array rows{
+        field<&P::launch>("launch_us", "Kernel start and end, independent of the shape."),
+        field<&P::tile_fixed>("tile_fixed_us", "Prologue of a tile: first loads, pipeline fill."),
+        field<&P::tile_epilogue>("tile_epilogue_us",
+                                 "Storing a 128x128 tile of C; proportional to the tile's area."),
+        field<&P::peak_rate>(
+            "peak_TFLOPS",
+            "Rate of all units together for a short kernel with deep K: what clock and power "
+            "allow.")
+            .in({1e-3, 1e7}),
+        field<&P::stride_loss>("stride_loss_per_kB",
+                               "Extra main-loop time, as a share, for a kB of K where rows of A and B are "
+                               "multiples of 512 B apart. 0: none seen."),
+        field<&P::tail_floor>("tail_floor", "Cost of a last wave that is almost empty, in full waves."),
+        field<&P::partial_floor>(
+            "partial_floor",
+            "Cost of an only wave that is almost empty, in full waves; the clock is higher."),
+        field<&P::hbm>("hbm_GBps", "Achieved memory rate with all units reading."),
+        field<&P::unit_bandwidth>("unit_bandwidth_GBps", "Most that one compute unit draws from memory."),
+        field<&P::overlap_exponent>(
+            "overlap_exponent",
+            "p in (compute^p + memory^p)^(1/p): 1 is no overlap, a large value perfect "
+            "overlap.")
+            .in({1.0, 100.0}),
+        field<&P::reuse_cache>("reuse_cache_MB",
+                               "Operand size at which a quarter of the re-reads miss the last-level cache.")
+            .in({1e-3, 1e6}),
+        field<&P::split_k_fixed>("split_k_fixed_us", "Extra time of a split-K kernel: its reduction pass."),
+        field<&P::split_k_rate>("split_k_GBps", "Rate of reducing the fp32 partial results."),
+        field<&P::sustained_slowdown>("sustained_slowdown",
+                                      "Extra time, as a share, of a kernel much longer than "
+                                      "sustained_time_us: the power cap lowers the clock.")
+            .in({0.0, 2.0}),
+        field<&P::sustained_time>("sustained_time_us", "Duration at which half of that slowdown is reached.")
+            .in({1e-3, 1e9}),
+    };
+    return rows;
+}
+
+std::span<const Field<GemmParameters>> GemmParameters::fixed_fields() {
+    using P = GemmParameters;
+    static const std::array rows{
+        field<&P::compute_units>("compute_units", "Compute units (CUs or SMs) that the kernels may use.")
+            .whole()
+            .in({1, 100'000}),
+        field<&P::k_step>("k_step", "K is padded to a multiple of this: main-loop depth of the kernels.")
+            .in({1, 4096}),
+    };
+    return rows;
 }
 
 std::string tile_key(const GemmTile& tile) {

@@ -1,6 +1,7 @@
 #include "sim/core/csv_table.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include "sim/core/input_file.hpp"
 

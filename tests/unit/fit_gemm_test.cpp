@@ -18,8 +18,8 @@ double uniform(std::uint64_t index) {
     return static_cast<double>((x ^ (x >> 31)) >> 11) * 0x1.0p-53;
 }
 
-GemmField field(const std::string& key) {
-    for (const GemmField& field : gemm_fields())
+Field<GemmParameters> field(const std::string& key) {
+    for (const Field<GemmParameters>& field : GemmParameters::fields())
         if (field.key == key) return field;
     throw std::logic_error(key);
 }
@@ -55,15 +55,16 @@ TEST_CASE("fitting recovers the parameters of synthetic times with noise and out
     REQUIRE(rows.size() == 15 * (16 + 14));
     REQUIRE(outliers >= 15);
     const GemmFit fit = fit_gemm(rows, prior);
-    for (std::size_t i = 0; i < gemm_fields().size(); ++i) {
-        const auto& [key, range, get, set] = gemm_fields()[i];
-        const auto wanted = moved.find(key);
+    for (std::size_t i = 0; i < GemmParameters::fields().size(); ++i) {
+        const Field<GemmParameters>& field = GemmParameters::fields()[i];
+        const auto wanted = moved.find(std::string(field.key));
+        const double fitted = field.get(fit.parameters);
         if (wanted == moved.end()) continue;
-        INFO(key << ": " << get(fit.parameters) << " ± " << fit.field_errors[i]);
+        INFO(field.key << ": " << fitted << " ± " << fit.field_errors[i]);
         // Within 10 % (the epilogue shares its time with tile_fixed, which few shapes tell apart; the others
         // are nearer), and the error that the fit states is of the right size.
-        CHECK(get(fit.parameters) == Approx(wanted->second).epsilon(key == "tile_epilogue_us" ? 0.1 : 0.06));
-        CHECK(std::abs(get(fit.parameters) - wanted->second) < 4 * fit.field_errors[i]);
+        CHECK(fitted == Approx(wanted->second).epsilon(field.key == "tile_epilogue_us" ? 0.1 : 0.06));
+        CHECK(std::abs(fitted - wanted->second) < 4 * fit.field_errors[i]);
         CHECK(fit.field_errors[i] < 0.1 * wanted->second);
         CHECK(fit.field_prior_share[i] < 0.5);
         CHECK(fit.field_residuals[i] > 0.005);
@@ -103,10 +104,11 @@ TEST_CASE("a parameter that the rows do not touch stays at its prior and says so
     const GemmShape shape{8192, 8192, 8192};
     const GemmFit fit = fit_gemm(std::vector{GemmMeasurement{shape, microseconds(1400), 1.0, {}}}, prior);
     int checked = 0;
-    for (std::size_t i = 0; i < gemm_fields().size(); ++i) {
-        if (gemm_fields()[i].key != "split_k_GBps") continue;
+    for (std::size_t i = 0; i < GemmParameters::fields().size(); ++i) {
+        if (GemmParameters::fields()[i].key != "split_k_GBps") continue;
         CHECK(fit.field_prior_share[i] == Approx(1));
-        CHECK(gemm_fields()[i].get(fit.parameters) == Approx(gemm_fields()[i].get(prior.start)));
+        CHECK(GemmParameters::fields()[i].get(fit.parameters) ==
+              Approx(GemmParameters::fields()[i].get(prior.start)));
         ++checked;
     }
     CHECK(checked == 1);

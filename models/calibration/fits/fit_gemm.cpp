@@ -26,7 +26,7 @@ constexpr double campaign_spread = 1.2;
 /// field that is 0 has no logarithm: nothing depends on its entry, so the prior fixes it.
 std::vector<double> to_logs(const GemmParameters& parameters, std::size_t campaigns) {
     std::vector<double> logs;
-    for (const GemmField& field : gemm_fields()) {
+    for (const Field<GemmParameters>& field : GemmParameters::fields()) {
         const double value = field.get(parameters);
         logs.push_back(value == 0 ? 0 : std::log(value));
     }
@@ -42,7 +42,7 @@ struct Point {
 Point from_logs(const GemmParameters& form, const std::vector<double>& logs) {
     Point point{form, {}};
     auto log = logs.begin();
-    for (const GemmField& field : gemm_fields()) {
+    for (const Field<GemmParameters>& field : GemmParameters::fields()) {
         if (field.get(form) != 0) field.set(point.parameters, std::exp(*log));
         ++log;
     }
@@ -122,8 +122,8 @@ GemmFit fit_gemm(std::span<const GemmMeasurement> rows, const GemmPrior& prior) 
     for (std::size_t j = 0; j < problem.start.size(); ++j) {
         double low = problem.start[j] - 5 * problem.spread[j],
                high = problem.start[j] + 5 * problem.spread[j];
-        if (j < gemm_fields().size()) {
-            const Range range = gemm_fields()[j].range;
+        if (j < GemmParameters::fields().size()) {
+            const Range range = GemmParameters::fields()[j].range;
             if (range.low > 0) low = std::max(low, std::log(range.low));
             high = std::min(high, std::log(range.high));
         }
@@ -144,7 +144,7 @@ GemmFit fit_gemm(std::span<const GemmMeasurement> rows, const GemmPrior& prior) 
     fit.campaign_rates = found.campaign_rates;
     normalise(fit.parameters);
     std::size_t j = 0;
-    for (const GemmField& field : gemm_fields()) {
+    for (const Field<GemmParameters>& field : GemmParameters::fields()) {
         fit.field_errors.push_back(field.get(fit.parameters) * known.standard_error[j]);
         fit.field_residuals.push_back(known.residual[j]);
         fit.field_prior_share.push_back(known.prior_share[j++]);

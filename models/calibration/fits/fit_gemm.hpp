@@ -14,13 +14,13 @@ namespace overlap {
 /// that starts at 0 stays 0.
 struct GemmPrior {
     GemmParameters start;
-    std::vector<double> field_spread;  ///< factor > 1, one for each of gemm_fields()
+    std::vector<double> field_spread;  ///< factor > 1, one for each of GemmParameters::fields()
     double tile_spread = 1.2;          ///< of the tile efficiencies; the largest tile stays within 5 %
 };
 
 struct GemmFit {
     GemmParameters parameters;         ///< the best tile's efficiency is 1
-    std::vector<double> field_errors;  ///< standard errors in the unit of gemm_fields()
+    std::vector<double> field_errors;  ///< standard errors in the unit of GemmParameters::fields()
     std::vector<double> tile_errors;   ///< standard errors of the efficiencies
     /// Fraction of the knowledge that comes from the prior, in [0, 1]: near 1, the table says nothing.
     std::vector<double> field_prior_share, tile_prior_share;

@@ -109,7 +109,7 @@ Json derived(const GemmDerivation& derivation, const Json& from, const std::stri
         group[key]["standard_error"] = rounded(group[key]["standard_error"].get<double>() * ratio);
         group[key]["source"] = "derived from " + origin + ": " + derivation.reason;
     };
-    for (const GemmField& field : gemm_fields()) scale(field.key, 1.0);
+    for (const Field<GemmParameters>& field : GemmParameters::fields()) scale(std::string(field.key), 1.0);
     scale("peak_TFLOPS", derivation.rate_ratio);
     scale("hbm_GBps", derivation.hbm_ratio);
     scale("unit_bandwidth_GBps", derivation.hbm_ratio);

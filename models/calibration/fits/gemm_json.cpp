@@ -4,8 +4,8 @@ namespace overlap {
 
 std::vector<std::string> undetermined_parameters(const GemmFit& fit) {
     std::vector<std::string> names;
-    for (std::size_t i = 0; i < gemm_fields().size(); ++i)
-        if (fit.field_prior_share[i] > mostly_prior) names.push_back(gemm_fields()[i].key);
+    for (std::size_t i = 0; i < GemmParameters::fields().size(); ++i)
+        if (fit.field_prior_share[i] > mostly_prior) names.emplace_back(GemmParameters::fields()[i].key);
     for (std::size_t i = 0; i < fit.parameters.tiles.size(); ++i)
         if (fit.tile_prior_share[i] > mostly_prior)
             names.push_back("tiles/" + tile_key(fit.parameters.tiles[i]));
@@ -20,11 +20,12 @@ Json gemm_group(const Json& provenance, const std::string& library, const GemmFi
                {"k_step", parameter_entry(static_cast<double>(fit.parameters.k_step),
                                           "main-loop depth of the libraries' usual kernels (estimate)")}};
     std::size_t i = 0;
-    for (const GemmField& field : gemm_fields()) {
-        group[field.key] = parameter_entry(field.key,
-                                           {field.get(fit.parameters), fit.field_errors[i],
-                                            fit.field_prior_share[i], fit.field_residuals[i]},
-                                           origin);
+    for (const Field<GemmParameters>& field : GemmParameters::fields()) {
+        const std::string key(field.key);
+        group[key] = parameter_entry(key,
+                                     {field.get(fit.parameters), fit.field_errors[i],
+                                      fit.field_prior_share[i], fit.field_residuals[i]},
+                                     origin);
         ++i;
     }
     Json tiles = Json::object();

@@ -21,8 +21,8 @@ constexpr double tile_spread = 1.4;
 
 GemmPrior library_prior(const GemmParameters& mixed) {
     GemmPrior prior{.start = mixed, .field_spread = {}, .tile_spread = tile_spread};
-    for (const GemmField& field : gemm_fields()) {
-        const auto own = of_the_library.find(field.key);
+    for (const Field<GemmParameters>& field : GemmParameters::fields()) {
+        const auto own = of_the_library.find(std::string(field.key));
         prior.field_spread.push_back(own == of_the_library.end() ? of_the_chip : own->second);
     }
     return prior;

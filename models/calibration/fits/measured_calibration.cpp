@@ -19,7 +19,7 @@ GemmPrior prior_from(const GemmFit& other, const MeasuredGemmRecipe& recipe) {
     GemmPrior prior{.start = other.parameters, .field_spread = {}, .tile_spread = recipe.spread};
     prior.start.k_step = recipe.k_step;
     prior.start.peak_rate = prior.start.peak_rate * recipe.rate_ratio;
-    for (const GemmField& field : gemm_fields())
+    for (const Field<GemmParameters>& field : GemmParameters::fields())
         prior.field_spread.push_back(field.key == "peak_TFLOPS" ? recipe.rate_spread : recipe.spread);
     return prior;
 }

@@ -2,23 +2,13 @@
 
 #include <cmath>
 
+#include "sim/core/fields.hpp"
+
 namespace overlap {
-namespace {
-
-/// The unit is the suffix of the key: "launch_us" is in us, "link_GBps_per_cu" in GBps.
-std::string unit_of(const std::string& key) {
-    for (const std::string unit :
-         {"us", "TFLOPS", "GBps", "MB", "per_kB", "bytes", "W", "pJ_per_flop", "pJ_per_byte"})
-        if (key.ends_with("_" + unit) || key.ends_with("_" + unit + "_per_cu")) return unit;
-    return "1";
-}
-
-}  // namespace
-
 Json parameter_entry(const std::string& key, const FittedValue& fitted, const FitOrigin& origin) {
     const std::string& source = fitted.prior_share > mostly_prior ? origin.prior : origin.fitted;
     Json result{{"value", rounded(fitted.value)}};
-    if (!origin.file.empty()) result["unit"] = unit_of(key);
+    if (!origin.file.empty()) result["unit"] = std::string(unit_of(key).name);
     result["standard_error"] = rounded(fitted.standard_error);
     if (!origin.file.empty()) {
         result["residual_pct"] = percent(fitted.residual);

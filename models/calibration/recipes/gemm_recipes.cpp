@@ -51,7 +51,7 @@ GemmPrior prior_for(const Hardware& hardware) {
     GemmPrior prior;
     prior.start.compute_units = hardware.units;
     prior.start.k_step = hardware.k_step;
-    const auto fields = gemm_fields();
+    const auto fields = GemmParameters::fields();
     for (std::size_t i = 0; i < fields.size(); ++i) {
         fields[i].set(prior.start, beliefs.at(i).value);
         prior.field_spread.push_back(beliefs.at(i).spread);
@@ -194,7 +194,7 @@ const std::vector<std::pair<std::int64_t, std::int64_t>> cublaslt_tiles{
 /// The clock falls by 12 to 18 % after 40 to 100 ms of GEMMs without a pause (local.jsonl, `sustained`).
 GemmPrior h200_prior() {
     GemmPrior prior = prior_for({132, 800, 1.3, 4150, 50, 64, cublaslt_tiles});
-    const auto fields = gemm_fields();
+    const auto fields = GemmParameters::fields();
     for (std::size_t i = 0; i < fields.size(); ++i) {
         if (fields[i].key == "sustained_slowdown") fields[i].set(prior.start, 0.17);
         if (fields[i].key == "sustained_time_us") fields[i].set(prior.start, 150'000);

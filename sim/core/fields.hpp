@@ -1,0 +1,193 @@
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "sim/core/config_reader.hpp"
+#include "sim/core/kept_errors.hpp"
+#include "sim/core/units.hpp"
+
+// Tables of config keys. A struct that a file fills in lists its keys once, in `fields()`; the reader, the JSON schema,
+// `sim explain` and whatever writes the file go by that list.
+namespace overlap {
+
+/// The unit that the end of a key names: "launch_us", "link_GBps_per_cu".
+struct Unit {
+    std::string_view name;
+    double factor, inverse;  ///< SI units in one of this unit; this unit in one SI unit
+    Range range;             ///< of values whose field gives no other range
+};
+inline constexpr std::array<Unit, 11> units{{{"us", 1e-6, 1e6, {0, 1e6}},
+                                             {"GBps", 1e9, 1e-9, {1e-3, 1e7}},
+                                             {"TFLOPS", 1e12, 1e-12, {0.01, 1e6}},
+                                             {"GB", 1e9, 1e-9, {0.1, 1e5}},
+                                             {"MB", 1e6, 1e-6, {0.1, 1e5}},
+                                             {"per_kB", 1, 1, fraction},
+                                             {"bytes", 1, 1, {0, 1e9}},
+                                             {"W", 1, 1, {0, 1e4}},
+                                             {"pJ_per_flop", 1e-12, 1e12, {0, 1e5}},
+                                             {"pJ_per_byte", 1e-12, 1e12, {0, 1e5}},
+                                             {"1", 1, 1, fraction}}};
+constexpr const Unit& unit_of(std::string_view key) {
+    constexpr std::string_view each = "_per_cu";
+    if (key.ends_with(each)) key.remove_suffix(each.size());
+    for (const Unit& unit : units)
+        if (key.size() > unit.name.size() && key.ends_with(unit.name) &&
+            key[key.size() - unit.name.size() - 1] == '_')
+            return unit;
+    return units.back();
+}
+
+/// One key of a group of a config file. Its value is a {"value", "source"}.
+struct Key {
+    enum class Kind { number, whole, choice };
+
+    std::string_view key;
+    const char* doc = "";  ///< one or two sentences; the schema and `sim explain` print them
+    const Unit* unit = &units.back();
+    Kind kind = Kind::number;
+    Range range;                           ///< in the key's unit
+    std::span<const std::string> names{};  ///< of a choice
+    bool required = true;                  ///< else the member keeps its default
+    std::string_view like;                 ///< where left out, the value is that of this key
+    std::string_view with;                 ///< may only be given where this key of the group is
+    std::string_view without;              ///< may only be given where this key of the group is not
+};
+
+/// A key that fills in a member of T: a quantity, a number, a count or a choice.
+template <class T>
+struct Field : Key {
+    double (*si)(const T&) = nullptr;  ///< none: the value is checked and not kept
+    void (*set_si)(T&, double) = nullptr;
+
+    /// In the key's unit.
+    double get(const T& from) const { return si(from) * unit->inverse; }
+    void set(T& to, double value) const {
+        if (set_si != nullptr) set_si(to, value * unit->factor);
+    }
+
+    /// A key whose value is checked and not kept.
+    static constexpr Field checked(std::string_view key, const char* doc) {
+        Field field;
+        field.key = key;
+        field.doc = doc;
+        field.unit = &unit_of(key);
+        field.range = field.unit->range;
+        return field;
+    }
+
+    constexpr Field in(Range allowed) const {
+        return changed([&](Field& field) { field.range = allowed; });
+    }
+    constexpr Field whole() const {
+        return changed([](Field& field) { field.kind = Kind::whole; });
+    }
+    constexpr Field optional() const {
+        return changed([](Field& field) { field.required = false; });
+    }
+    constexpr Field only_with(std::string_view other) const {
+        return changed([&](Field& field) { field.with = other; });
+    }
+    constexpr Field only_without(std::string_view other) const {
+        return changed([&](Field& field) { field.without = other; });
+    }
+    /// Optional; where left out, the value is that of `other`, which stands before it in the table.
+    constexpr Field or_as(std::string_view other) const {
+        return optional().changed([&](Field& field) { field.like = other; });
+    }
+
+private:
+    template <class Change>
+    constexpr Field changed(Change change) const {
+        Field field = *this;
+        change(field);
+        return field;
+    }
+};
+
+namespace detail {
+template <class T, class V>
+T owner_of(V T::*);
+template <class T, class V>
+V type_of(V T::*);
+
+template <int T, int B, int F, int J>
+constexpr double plain(Quantity<T, B, F, J> value) {
+    return value.si();
+}
+template <class V>
+requires std::is_arithmetic_v<V> || std::is_enum_v<V>
+constexpr double plain(V value) {
+    return static_cast<double>(value);
+}
+}  // namespace detail
+
+/// The field of a number or, of an int member, of a whole number.
+template <auto Member>
+constexpr auto field(std::string_view key, const char* doc) {
+    using T = decltype(detail::owner_of(Member));
+    using V = decltype(detail::type_of(Member));
+    auto field = Field<T>::checked(key, doc);
+    field.kind = std::is_integral_v<V> ? Key::Kind::whole : Key::Kind::number;
+    field.si = [](const T& from) { return detail::plain(from.*Member); };
+    field.set_si = [](T& to, double value) { to.*Member = static_cast<V>(value); };
+    return field;
+}
+
+/// The same of an enum whose enumerators are called `names`; it may be left out.
+template <auto Member, std::size_t N>
+constexpr auto field(std::string_view key, const std::array<std::string, N>& names, const char* doc) {
+    auto choice = field<Member>(key, doc).optional();
+    choice.kind = Key::Kind::choice;
+    choice.names = names;
+    return choice;
+}
+
+/// The value of the field's key in `group`, in the key's unit. Throws UserError.
+double read_value(ConfigObject& group, const Key& key);
+
+/// Whether the group is to have the key, or has it: else it is left out, or unknown.
+bool is_asked_for(const ConfigObject& group, const Key& key);
+
+/// Reads the keys of `fields` from `group`; the caller finishes the group.
+template <class T>
+void read_fields(ConfigObject& group, T& to, KeptErrors& errors,
+                 std::span<const Field<T>> fields = T::fields()) {
+    for (const Field<T>& field : fields) {
+        if (is_asked_for(group, field)) {
+            errors.keep([&] { field.set(to, read_value(group, field)); });
+        } else if (!field.like.empty()) {
+            for (const Field<T>& other : fields)
+                if (other.key == field.like) field.set_si(to, other.si(to));
+        }
+    }
+}
+
+/// What `sim explain` and the schema say about a key: its doc, and its default where it has one.
+std::string description_of(const Key& key, double by_default);
+/// {"description", "properties": {"value"}} and `definition`, which demands the source.
+Json sourced_schema(const Key& key, const std::string& description, const std::string& definition);
+
+/// Adds all keys of T::fields() to the schema of an object.
+template <class T>
+void add_fields(Json& object, const std::string& definition, bool with_required = true,
+                std::span<const Field<T>> fields = T::fields()) {
+    for (const Field<T>& field : fields) {
+        const double by_default = field.si == nullptr ? 0 : field.get(T{});
+        object["properties"][std::string(field.key)] =
+            sourced_schema(field, description_of(field, by_default), definition);
+        if (field.required && with_required && field.with.empty() && field.without.empty())
+            object["required"].push_back(field.key);
+    }
+}
+
+/// {"description", "type": "object", "additionalProperties": false, "required": [], "properties": {}}
+Json object_schema(const std::string& description);
+
+/// The schema of a whole file, of version 1 and no other keys yet.
+Json file_schema(const std::string& title, const std::string& description);
+
+}  // namespace overlap

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "sim/core/operators.hpp"
+#include "sim/topology/device_launch.hpp"
+
+namespace overlap {
+
+enum class CollectivePattern { direct, ring };
+inline const std::array<std::string, 2> collective_pattern_names{"direct", "ring"};
+
+/// Collectives of the vendor's library, measured: group "collective_library" of a device.
+struct DeviceLibrary {
+    /// Time = latency + bus bytes / bus rate, where bus bytes are (P−1)/P of the operand, twice that for
+    /// all_reduce (nccl-tests' definition).
+    struct Line {
+        Seconds latency;
+        BytesPerSecond bus;                             ///< with all channels
+        std::map<int, BytesPerSecond> bus_by_channels;  ///< with fewer; empty: not measured
+
+        static std::span<const Field<Line>> fields() {
+            static const std::array rows{
+                field<&Line::latency>("latency_us", "Time of a collective of no bytes."),
+                field<&Line::bus>("bus_GBps", "Bus rate with all channels, as nccl-tests define it.")};
+            return rows;
+        }
+    };
+    struct Fit : Line {
+        std::optional<Line> small;  ///< of the protocol for small operands; the faster one is used
+    };
+    double channels = 0;
+    Residency residency = Residency::shared;
+    CollectivePattern pattern = CollectivePattern::direct;
+    std::map<CollectiveKind, Fit> collectives;
+
+    static std::span<const Field<DeviceLibrary>> fields() {
+        using D = DeviceLibrary;
+        static const std::array rows{
+            field<&D::channels>("channels", "Compute units that the library's kernel holds.")
+                .whole()
+                .in({1, 1024}),
+            field<&D::residency>(
+                "residency", residency_names,
+                "What becomes of the library's kernel beside a GEMM where launch.residency is "
+                "shared. shared: the kernel finds compute units at once. tiled: the kernel gets "
+                "all units that it needs when tiles of the GEMM leave them, if its priority is "
+                "higher, else when the GEMM has no tiles left for them. persistent: the kernel "
+                "waits for the GEMM's end."),
+            field<&D::pattern>(
+                "pattern", collective_pattern_names,
+                "direct: bytes go over the routes to all peers. ring: bytes go from neighbour to "
+                "neighbour, in a library that is simulated and not measured: each step takes the "
+                "link's latency and the last sum is not hidden, on top of latency_us and "
+                "bus_GBps.")};
+        return rows;
+    }
+};
+
+}  // namespace overlap
