@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "sim/collectives/collective_algorithm.hpp"
 
@@ -16,17 +17,6 @@ int default_cus(const Topology& topology, int streams) {
     const DeviceSpec& device = topology.device();
     const int half = static_cast<int>(device.compute_units / 2) / streams;
     return std::clamp(device.copy_kernel.default_cus, 1, std::max(half, 1));
-}
-
-/// Compute units that no copy kernel holds while all streams have one.
-int rest_of_units(ConfigObject& given, const TransferOptions& transfers, int streams,
-                  const DeviceSpec& device) {
-    static const std::array<std::string, 1> rest{"rest"};
-    given.choice("gemm_cus", rest);
-    if (transfers.agent == Agent::dma)
-        given.fail("gemm_cus", "is 'rest', which needs agent 'cu' (DMA engines take no compute units)");
-    const double each = std::max(1.0, std::round(transfers.cus * device.copy_kernel.units_per_block));
-    return static_cast<int>(device.compute_units - streams * each);
 }
 
 /// Refuses what the machine and the other parameters leave no room for; which collectives commands can do is
@@ -53,48 +43,217 @@ void require_dma_commands(ConfigObject& given, const ScheduleParams& params, con
                                    "' writes to other GPUs (allowed: push)");
 }
 
+/// What defaults and limits follow from, besides the parameters before.
+struct Context {
+    const Topology& topology;
+    bool collective_first;
+    int streams;  ///< transfer streams of a GPU
+
+    const DeviceSpec& device() const { return topology.device(); }
+    int units() const { return static_cast<int>(device().compute_units); }
+};
+
+/// One parameter. `settle` sets a default that the context decides, `read` takes the value that is given.
+struct Parameter : ParameterInfo {
+    using Step = std::function<void(ConfigObject& given, ScheduleParams&, const Context&)>;
+
+    Step read;
+    std::function<Json(const ScheduleParams&)> write;
+    Step settle = {};
+    /// Whether results have it.
+    std::function<bool(const ScheduleParams&)> shown = [](const ScheduleParams&) { return true; };
+
+    Parameter settled(Step step, const std::string& text) && {
+        settle = std::move(step);
+        by_default = text;
+        return std::move(*this);
+    }
+    Parameter shown_if(std::function<bool(const ScheduleParams&)> condition) && {
+        shown = std::move(condition);
+        return std::move(*this);
+    }
+    /// A choice of copy kernels only.
+    Parameter of_copy_kernels() && {
+        read = [inner = read, key = name](ConfigObject& given, ScheduleParams& params, const Context& at) {
+            if (params.transfers.agent == Agent::dma)
+                given.fail(key, "needs agent 'cu' (DMA engines take no compute units)");
+            inner(given, params, at);
+        };
+        return std::move(*this).shown_if(
+            [](const ScheduleParams& params) { return params.transfers.agent == Agent::cu; });
+    }
+};
+
+std::string joined(std::span<const std::string> names) {
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+    return text;
+}
+
+/// An enum whose enumerators are called `names`; `member` gives the place of its value in ScheduleParams.
+template <class Member>
+Parameter choice(const std::string& name, std::span<const std::string> names, Member member,
+                 const std::string& meaning) {
+    const auto name_in = [=](const ScheduleParams& params) {
+        return names[static_cast<std::size_t>(member(params))];
+    };
+    const auto read = [=](ConfigObject& given, ScheduleParams& params, const Context&) {
+        auto& value = member(params);
+        value = static_cast<std::remove_reference_t<decltype(value)>>(given.choice(name, names));
+    };
+    return {{name, meaning, joined(names), name_in(ScheduleParams()), {{"enum", names}}},
+            read,
+            [=](const ScheduleParams& params) -> Json { return name_in(params); }};
+}
+
+template <class Member>
+Parameter flag(const std::string& name, Member member, const std::string& meaning) {
+    const auto write = [=](const ScheduleParams& params) -> Json { return member(params); };
+    const auto read = [=](ConfigObject& given, ScheduleParams& params, const Context&) {
+        member(params) = given.boolean(name);
+    };
+    return {
+        {name, meaning, "true, false", write(ScheduleParams()).dump(), {{"type", "boolean"}}}, read, write};
+}
+
+/// A whole number from 1 to `most`.
+template <class Member>
+Parameter count(const std::string& name, Member member, const std::string& allowed,
+                const std::string& meaning, std::function<int(const Context&)> most) {
+    const auto read = [=](ConfigObject& given, ScheduleParams& params, const Context& at) {
+        member(params) = static_cast<int>(given.integer(name, 1, most(at)));
+    };
+    return {{name, meaning, allowed, "", {{"type", "integer"}, {"minimum", 1}}},
+            read,
+            [=](const ScheduleParams& params) -> Json { return member(params); }};
+}
+
+int most_copy_cus(const Context& at) {
+    return static_cast<int>(at.device().compute_units - 1) / at.streams;
+}
+
+/// DMA engines that feed a GEMM pull, unless their commands write to other GPUs.
+void settle_direction(ConfigObject&, ScheduleParams& params, const Context& at) {
+    TransferOptions& transfers = params.transfers;
+    const bool either =
+        transfers.commands == DmaCommands::copy || transfers.commands == DmaCommands::back_to_back;
+    const bool pull = transfers.agent == Agent::dma && at.collective_first && either;
+    transfers.direction = pull ? Direction::pull : Direction::push;
+}
+
+void settle_copy_cus(ConfigObject& given, ScheduleParams& params, const Context& at) {
+    if (params.transfers.agent == Agent::dma) return;
+    params.transfers.cus = default_cus(at.topology, at.streams);
+    if (most_copy_cus(at) < 1)
+        given.fail("agent", "is 'cu', but " + std::to_string(at.streams) + " transfers at once leave " +
+                                at.device().name + " no compute unit for GEMMs (allowed: dma)");
+}
+
+void read_algorithm(ConfigObject& given, ScheduleParams& params, const Context&) {
+    const std::vector<std::string> names = collective_algorithm_names();
+    params.algorithm = names[given.choice("algorithm", names)];
+}
+
+void read_channels(ConfigObject& given, ScheduleParams& params, const Context& at) {
+    if (params.algorithm != "library") given.fail("channels", "needs algorithm 'library'");
+    const auto channels = static_cast<int>(at.device().collective_library.channels);
+    if (channels < 1)
+        given.fail("channels", "needs a library that was measured, which " + at.device().name + " lacks");
+    params.transfers.channels = static_cast<int>(given.integer("channels", 1, channels));
+}
+
+/// A number, or "rest": compute units that no copy kernel holds while all streams have one.
+void read_gemm_cus(ConfigObject& given, ScheduleParams& params, const Context& at) {
+    if (!given.raw("gemm_cus").is_string()) {
+        params.gemm_cus = static_cast<int>(given.integer("gemm_cus", 1, at.units()));
+        return;
+    }
+    static const std::array<std::string, 1> rest{"rest"};
+    given.choice("gemm_cus", rest);
+    if (params.transfers.agent == Agent::dma)
+        given.fail("gemm_cus", "is 'rest', which needs agent 'cu' (DMA engines take no compute units)");
+    const double each =
+        std::max(1.0, std::round(params.transfers.cus * at.device().copy_kernel.units_per_block));
+    params.gemm_cus = static_cast<int>(at.device().compute_units - at.streams * each);
+}
+
+std::vector<Parameter> make_parameters() {
+    // clang-format off
+    const auto units = [](const Context& at) { return at.units(); };
+    Parameter algorithm{{"algorithm", "algorithm of a collective that is not cut", joined(collective_algorithm_names()), "", {{"enum", collective_algorithm_names()}}},
+        read_algorithm, [](const ScheduleParams& p) -> Json { return p.algorithm; }};
+    Parameter channels = count("channels", [](auto& p) -> auto& { return p.transfers.channels; }, "1 to the library's channels",
+        "compute units of a library collective's kernel (algorithm library only)", units);
+    channels.read = read_channels;
+    channels.by_default = "the library's channels";
+    Parameter gemm_cus = count("gemm_cus", [](auto& p) -> auto& { return p.gemm_cus; }, "1 to compute units, rest",
+        "compute units that GEMMs may use: a mask, the others are left to communication; rest: those that copy kernels of all streams do not hold (agent cu only)", units);
+    gemm_cus.read = read_gemm_cus;
+    gemm_cus.schema = {{"oneOf", {gemm_cus.schema, {{"enum", {"rest"}}}}}};
+    return {
+        count("chunks", [](auto& p) -> auto& { return p.chunks; }, "1 to the length of the dimension that is cut",
+            "pieces a shard is cut into", [](const Context&) { return most_chunks; })
+            .settled({}, "number of GPUs in a node"),
+        choice("agent", agent_names, [](auto& p) -> auto& { return p.transfers.agent; },
+            "who moves transfers: a DMA engine, or a kernel on compute units"),
+        choice("order", peer_order_names, [](auto& p) -> auto& { return p.transfers.order; },
+            "order of peers: rotation is r+1, r+2, ... mod P, ascending is 0, 1, ..."),
+        choice("dma_commands", dma_commands_names, [](auto& p) -> auto& { return p.transfers.commands; },
+            "DMA commands of a collective that is not cut (agent dma, algorithm direct, one node): a copy for each peer, each by its own engine; "
+            "broadcasts to two peers (all_gather, push); swaps in place (all_to_all, push); all copies by one engine with one completion; or the fastest of these")
+            .shown_if([](const ScheduleParams& p) { return p.transfers.agent == Agent::dma; }),
+        flag("prelaunch", [](auto& p) -> auto& { return p.transfers.prelaunch; },
+            "the DMA commands were queued before, behind a poll that a write to memory ends; agent cu: kernels that run already, "
+            "as parts of a fused kernel do, see a flag instead of being launched")
+            .shown_if([](const ScheduleParams& p) { return p.transfers.agent == Agent::dma || p.transfers.prelaunch; }),
+        choice("transfer", direction_names, [](auto& p) -> auto& { return p.transfers.direction; }, "which end executes a transfer")
+            .settled(settle_direction, "pull by dma that feeds a GEMM, else push"),
+        count("copy_cus", [](auto& p) -> auto& { return p.transfers.cus; }, "1 to compute units / transfer streams",
+            "compute units held by each transfer (agent cu only)", most_copy_cus)
+            .settled(settle_copy_cus, "the device's default_cus").of_copy_kernels(),
+        choice("copy_priority", priority_names, [](auto& p) -> auto& { return p.transfers.priority; },
+            "priority of the streams of copy kernels and library collectives (agent cu only)").of_copy_kernels(),
+        flag("scatter", [](auto& p) -> auto& { return p.scatter; }, "charge the copies that pack stages and put fused rows in their place"),
+        choice("gemm", gemm_grain_names, [](auto& p) -> auto& { return p.gemm; }, "grain of the GEMMs of ring_chunked"),
+        choice("comm_shape", comm_shape_names, [](auto& p) -> auto& { return p.comm_shape; },
+            "cut shards along the sharded dimension, or along the other one (strided)"),
+        choice("uniformity", uniformity_names, [](auto& p) -> auto& { return p.uniformity; }, "cut the own shard like the others, or take it whole"),
+        choice("granularity", granularity_names, [](auto& p) -> auto& { return p.granularity; }, "one GEMM a step, or one a piece"),
+        std::move(algorithm).settled([](ConfigObject&, ScheduleParams& p, const Context& at) {
+                p.algorithm = at.topology.nodes() > 1 && at.topology.has_network() ? "hierarchical" : "direct";
+            }, "hierarchical where NICs join nodes, else direct"),
+        std::move(channels).shown_if([](const ScheduleParams& p) { return p.transfers.channels > 0; }),
+        std::move(gemm_cus).settled([](ConfigObject&, ScheduleParams& p, const Context& at) { p.gemm_cus = at.units(); }, "compute units")};
+    // clang-format on
+}
+
+const std::vector<Parameter>& parameters() {
+    static const std::vector<Parameter> table = make_parameters();
+    return table;
+}
+
 }  // namespace
 
 std::span<const ParameterInfo> schedule_parameters() {
-    static const std::array<ParameterInfo, 16> table{{
-        {"chunks", "1 to the length of the dimension that is cut", "number of GPUs in a node",
-         "pieces a shard is cut into"},
-        {"agent", "dma, cu", "dma", "who moves transfers: a DMA engine, or a kernel on compute units"},
-        {"transfer", "pull, push", "pull by dma that feeds a GEMM, else push",
-         "which end executes a transfer"},
-        {"copy_cus", "1 to compute units / transfer streams", "the device's default_cus",
-         "compute units held by each transfer (agent cu only)"},
-        {"copy_priority", "normal, high", "normal",
-         "priority of the streams of copy kernels and library collectives (agent cu only)"},
-        {"channels", "1 to the library's channels", "the library's channels",
-         "compute units of a library collective's kernel (algorithm library only)"},
-        {"gemm_cus", "1 to compute units, rest", "compute units",
-         "compute units that GEMMs may use: a mask, the others are left to communication; rest: those that "
-         "copy kernels of all streams do not hold (agent cu only)"},
-        {"order", "rotation, ascending", "rotation", "order of peers: r+1, r+2, ... mod P, or 0, 1, ..."},
-        {"scatter", "true, false", "true",
-         "charge the copies that pack stages and put fused rows in their place"},
-        {"gemm", "shard, chunk", "shard", "grain of the GEMMs of ring_chunked"},
-        {"comm_shape", "1d, 2d", "1d",
-         "cut shards along the sharded dimension, or along the other one (strided)"},
-        {"uniformity", "uniform, hetero", "hetero", "cut the own shard like the others, or take it whole"},
-        {"granularity", "fused, unfused", "fused", "one GEMM a step, or one a piece"},
-        {"algorithm", "direct, ring, hierarchical, library",
-         "hierarchical where NICs join nodes, else direct", "algorithm of a collective that is not cut"},
-        {"dma_commands", "copy, broadcast, swap, back_to_back, auto", "copy",
-         "DMA commands of such a collective (agent dma, algorithm direct, one node): a copy for each peer, "
-         "each by its own engine; broadcasts to two peers (all_gather, push); swaps in place (all_to_all, "
-         "push); all copies by one engine with one completion; or the fastest of these"},
-        {"prelaunch", "true, false", "false",
-         "its DMA commands were queued before, behind a poll that a write to memory ends; agent cu: kernels "
-         "that run already, as parts of a fused kernel do, see a flag instead of being launched"},
-    }};
-    return table;
+    static const std::vector<ParameterInfo> infos(parameters().begin(), parameters().end());
+    return infos;
+}
+
+Json parameters_schema() {
+    Json properties;
+    for (const ParameterInfo& info : schedule_parameters()) {
+        Json& schema =
+            properties[info.name] = {{"description", info.meaning + "; default: " + info.by_default}};
+        schema.update(info.schema);
+    }
+    return {{"description", "Parameters of the schedule; it takes those that 'sim explain NAME' shows."},
+            {"type", "object"},
+            {"additionalProperties", false},
+            {"properties", properties}};
 }
 
 ScheduleParams read_parameters(ConfigObject given, std::span<const std::string> accepted,
                                bool collective_first, bool single_stream, const Topology& topology) {
-    const int ranks = topology.gpus();
     const auto is_accepted = [&](const std::string& name) {
         return std::find(accepted.begin(), accepted.end(), name) != accepted.end();
     };
@@ -102,94 +261,24 @@ ScheduleParams read_parameters(ConfigObject given, std::span<const std::string> 
         if (!is_accepted(key))
             given.fail(key, "is no parameter of this schedule" + suggestion(key, accepted));
 
+    const Context context{topology, collective_first, single_stream ? 1 : std::max(topology.gpus() - 1, 1)};
     ScheduleParams params;
-    const auto choice = [&](const std::string& key, auto& value, std::span<const std::string> names) {
-        using Enum = std::remove_reference_t<decltype(value)>;
-        if (given.has(key)) value = static_cast<Enum>(given.choice(key, names));
-    };
+    params.transfers.single_stream = single_stream;
     params.chunks = is_accepted("chunks") ? topology.gpus_per_node() : 1;
-    if (given.has("chunks")) params.chunks = static_cast<int>(given.integer("chunks", 1, most_chunks));
-
-    TransferOptions& transfers = params.transfers;
-    transfers.single_stream = single_stream;
-    choice("agent", transfers.agent, agent_names);
-    choice("order", transfers.order, peer_order_names);
-    choice("dma_commands", transfers.commands, dma_commands_names);
-    if (given.has("prelaunch")) transfers.prelaunch = given.boolean("prelaunch");
-    const bool either =
-        transfers.commands == DmaCommands::copy || transfers.commands == DmaCommands::back_to_back;
-    const bool pull = transfers.agent == Agent::dma && collective_first && either;
-    transfers.direction = pull ? Direction::pull : Direction::push;
-    choice("transfer", transfers.direction, direction_names);
-
-    const int streams = single_stream ? 1 : std::max(ranks - 1, 1);
-    const int most_cus = static_cast<int>(topology.device().compute_units - 1) / streams;
-    if (transfers.agent == Agent::cu) {
-        transfers.cus = default_cus(topology, streams);
-        if (most_cus < 1)
-            given.fail("agent", "is 'cu', but " + std::to_string(streams) + " transfers at once leave " +
-                                    topology.device().name + " no compute unit for GEMMs (allowed: dma)");
-        if (given.has("copy_cus")) transfers.cus = static_cast<int>(given.integer("copy_cus", 1, most_cus));
-        choice("copy_priority", transfers.priority, priority_names);
-    }
-    for (const std::string key : {"copy_cus", "copy_priority"})
-        if (transfers.agent == Agent::dma && given.has(key))
-            given.fail(key, "needs agent 'cu' (DMA engines take no compute units)");
-
-    if (given.has("scatter")) params.scatter = given.boolean("scatter");
-    choice("gemm", params.gemm, gemm_grain_names);
-    choice("comm_shape", params.comm_shape, comm_shape_names);
-    choice("uniformity", params.uniformity, uniformity_names);
-    choice("granularity", params.granularity, granularity_names);
-    params.algorithm = topology.nodes() > 1 && topology.has_network() ? "hierarchical" : "direct";
-    if (given.has("algorithm")) {
-        const std::vector<std::string> names = collective_algorithm_names();
-        params.algorithm = names[given.choice("algorithm", names)];
+    for (const Parameter& parameter : parameters()) {
+        if (parameter.settle) parameter.settle(given, params, context);
+        if (given.has(parameter.name)) parameter.read(given, params, context);
     }
     require_dma_commands(given, params, topology);
-    if (given.has("channels")) {
-        if (params.algorithm != "library") given.fail("channels", "needs algorithm 'library'");
-        const auto channels = static_cast<int>(topology.device().collective_library.channels);
-        if (channels < 1)
-            given.fail("channels",
-                       "needs a library that was measured, which " + topology.device().name + " lacks");
-        transfers.channels = static_cast<int>(given.integer("channels", 1, channels));
-    }
-    params.gemm_cus = static_cast<int>(topology.device().compute_units);
-    if (given.has("gemm_cus")) {
-        if (given.raw("gemm_cus").is_string())
-            params.gemm_cus = rest_of_units(given, transfers, streams, topology.device());
-        else
-            params.gemm_cus = static_cast<int>(given.integer("gemm_cus", 1, params.gemm_cus));
-    }
     given.finish();
     return params;
 }
 
 Json to_json(const ScheduleParams& params, std::span<const std::string> accepted) {
     Json json = Json::object();
-    const auto named = [](auto value, const auto& names) { return names[static_cast<std::size_t>(value)]; };
-    for (const std::string& name : accepted) {
-        if (name == "chunks") json[name] = params.chunks;
-        if (name == "agent") json[name] = named(params.transfers.agent, agent_names);
-        if (name == "transfer") json[name] = named(params.transfers.direction, direction_names);
-        if (name == "copy_cus" && params.transfers.agent == Agent::cu) json[name] = params.transfers.cus;
-        if (name == "copy_priority" && params.transfers.agent == Agent::cu)
-            json[name] = named(params.transfers.priority, priority_names);
-        if (name == "channels" && params.transfers.channels > 0) json[name] = params.transfers.channels;
-        if (name == "gemm_cus") json[name] = params.gemm_cus;
-        if (name == "order") json[name] = named(params.transfers.order, peer_order_names);
-        if (name == "scatter") json[name] = params.scatter;
-        if (name == "gemm") json[name] = named(params.gemm, gemm_grain_names);
-        if (name == "comm_shape") json[name] = named(params.comm_shape, comm_shape_names);
-        if (name == "uniformity") json[name] = named(params.uniformity, uniformity_names);
-        if (name == "granularity") json[name] = named(params.granularity, granularity_names);
-        if (name == "algorithm") json[name] = params.algorithm;
-        if (name == "dma_commands" && params.transfers.agent == Agent::dma)
-            json[name] = named(params.transfers.commands, dma_commands_names);
-        if (name == "prelaunch" && (params.transfers.agent == Agent::dma || params.transfers.prelaunch))
-            json[name] = params.transfers.prelaunch;
-    }
+    for (const std::string& name : accepted)
+        for (const Parameter& parameter : parameters())
+            if (parameter.name == name && parameter.shown(params)) json[name] = parameter.write(params);
     return json;
 }
 

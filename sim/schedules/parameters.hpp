@@ -51,15 +51,20 @@ struct ScheduleParams {
     int gemm_cus = 0;  ///< compute units that GEMMs may use; 0: all
 };
 
-/// A parameter as `sim explain` prints it.
+/// What a parameter is, for `sim explain` and the schema of run configs.
 struct ParameterInfo {
     std::string name;
+    std::string meaning;
     std::string allowed;
     std::string by_default;
-    std::string meaning;
+    Json schema;  ///< of its value
 };
 
+/// All parameters, in the order in which they are read: a default follows from those before.
 std::span<const ParameterInfo> schedule_parameters();
+
+/// JSON schema of the "params" of a run config.
+Json parameters_schema();
 
 /// Reads `given` (the "params" object of a run config) strictly: only names in `accepted`. `collective_first`
 /// says whether the transfers feed the GEMMs; it decides the default direction. Throws UserError.
