@@ -2,12 +2,14 @@
 #include <memory>
 #include <sstream>
 
+#include "models/calibration_schema.hpp"
 #include "models/cost_model_registry.hpp"
 #include "sim/collectives/collective_algorithm.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/run/effects.hpp"
 #include "sim/run/run.hpp"
+#include "sim/topology/device_schema.hpp"
 
 namespace overlap {
 namespace {
@@ -100,27 +102,41 @@ void explain_schedule(std::ostream& out, const ScheduleEntry& entry) {
     out << forms << '\n';
 }
 
-/// Every value of a config with its source, one a line.
-void explain_config(std::ostream& out, const Json& json, const std::string& file,
-                    const std::string& pointer) {
+/// The schema of a member of what `schema` describes; null where it has no schema of its own.
+Json member_schema(const Json& root, const Json& schema, const std::string& key) {
+    if (!schema.is_object()) return {};
+    if (schema.contains("$ref")) {
+        const auto target = schema["$ref"].get<std::string>();
+        return member_schema(root, root["definitions"][target.substr(target.rfind('/') + 1)], key);
+    }
+    if (schema.contains("properties") && schema["properties"].contains(key)) return schema["properties"][key];
+    return schema.value("additionalProperties", Json()).is_object() ? schema["additionalProperties"] : Json();
+}
+
+/// Every value of a config with its source and, where it has a schema, what it means.
+void explain_config(std::ostream& out, const Json& json, const std::string& file, const std::string& pointer,
+                    const Json& root, const Json& schema) {
     if (json.is_object() && json.contains("value") && json.contains("source")) {
-        out << "  " << pointer << " = " << json["value"].dump() << "\n      "
-            << ConfigObject(json, file, pointer).text("source") << '\n';
+        out << "  " << pointer << " = " << json["value"].dump() << '\n';
+        if (schema.contains("description"))
+            out << "      " << schema["description"].get<std::string>() << '\n';
+        out << "      source: " << ConfigObject(json, file, pointer).text("source") << '\n';
     } else if (json.is_structured()) {
         for (const auto& item : json.items())
             if (item.key() != "provenance")
-                explain_config(out, item.value(), file, pointer + "/" + item.key());
+                explain_config(out, item.value(), file, pointer + "/" + item.key(), root,
+                               member_schema(root, schema, item.key()));
     } else if (pointer != "/schema" && pointer != "/name" && pointer != "/description" &&
                pointer != "/device") {
         out << "  " << pointer << " = " << json.dump() << '\n';
     }
 }
 
-void explain_file(std::ostream& out, const std::filesystem::path& path) {
+void explain_file(std::ostream& out, const std::filesystem::path& path, const Json& schema) {
     out << "\nvalues and sources (" << path.string() << "):\n";
     const Json json = read_json_file(path);
     ConfigObject(json, path.string());  // is an object
-    explain_config(out, json, path.string(), "");
+    explain_config(out, json, path.string(), "", schema, schema);
 }
 
 void explain(const std::string& name) {
@@ -135,11 +151,12 @@ void explain(const std::string& name) {
             << item.summary << '\n';
         if (item.kind.starts_with("schedules")) explain_schedule(out, *folder.schedule(stem));
         if (item.kind == "topologies" || item.kind == "devices" || item.kind == "workloads")
-            explain_file(out, folder.find(item.kind, stem));
+            explain_file(out, folder.find(item.kind, stem),
+                         item.kind == "devices" ? device_schema() : Json::object());
         const std::vector<std::string> calibrated = folder.names("calibrations");
         if (item.kind == "devices" &&
             std::find(calibrated.begin(), calibrated.end(), stem) != calibrated.end())
-            explain_file(out, folder.find("calibrations", stem));
+            explain_file(out, folder.find("calibrations", stem), calibration_schema());
     }
     if (out.str().empty()) {
         throw UserError("explain: " + in_quotes(name) + " is not known" + suggestion(stem, names) +

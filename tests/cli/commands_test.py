@@ -33,6 +33,15 @@ class List(SimTestCase):
         for word in ("chunks", "agent", "copy_cus", "allowed", "default", "workloads: "):
             self.assertIn(word, text)
         self.assertIn("source", self.output("explain", "h200_4.json"))
+        self.assertIn("/dma/engine_GBps = 50\n      What one engine sustains in total.\n      source: ", self.output("explain", "mi100"))
+
+    def test_schemas_are_what_the_tables_say(self):
+        files = sorted((ROOT / "configs" / "schema").iterdir())
+        self.assertEqual(len(files), 13)
+        for file in files:
+            with self.subTest(file=file.name):
+                self.assertEqual(self.output("schema", file.name.removesuffix(".schema.json")), file.read_text(encoding="utf-8"))
+        self.assert_refused(["schema", "devise"], "'device.schema'")
 
 
 class CostOfOne(SimTestCase):

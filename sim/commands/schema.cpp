@@ -1,0 +1,58 @@
+#include <memory>
+
+#include "models/calibration_schema.hpp"
+#include "sim/commands/commands.hpp"
+#include "sim/core/shown.hpp"
+#include "sim/run/config_folder.hpp"
+#include "sim/schedules/parameters.hpp"
+#include "sim/topology/device_schema.hpp"
+
+namespace overlap {
+namespace {
+
+constexpr std::size_t most_columns = 400;
+
+/// JSON with one line for each value that fits into one, such as a key with its description.
+std::string in_lines(const Json& json, const std::string& margin = "\n", bool in_one_line = false) {
+    if (json.empty() || !json.is_structured()) return json_text(json);
+    if (!in_one_line)
+        if (std::string line = in_lines(json, " ", true); margin.size() + line.size() < most_columns)
+            return line;
+    const std::string inner = in_one_line ? " " : margin + "  ";
+    std::string text;
+    for (const auto& item : json.items()) {
+        const std::string key = json.is_object() ? json_text(item.key()) + ": " : "";
+        const std::string before = in_one_line && text.empty() && json.is_array() ? "" : inner;
+        text += (text.empty() ? "" : ",") + before + key + in_lines(item.value(), inner, in_one_line);
+    }
+    if (json.is_array()) return '[' + text + (in_one_line ? "" : margin) + ']';
+    return '{' + text + margin + '}';
+}
+
+/// What the program knows by tables is made of them; the rest is in the file of that kind.
+Json schema_of(const std::string& kind) {
+    if (kind == "device") return device_schema();
+    if (kind == "calibration") return calibration_schema();
+    const ConfigFolder folder = ConfigFolder::standard();
+    const auto file = [&](const std::string& name) {
+        return read_json_file(folder.find("schema", name + ".schema"));
+    };
+    Json schema = file(kind);
+    if (kind == "run" || kind == "schedule") schema["properties"]["params"] = parameters_schema();
+    if (kind == "run") {
+        schema["properties"]["workload"]["oneOf"][1]["properties"]["operators"] =
+            file("workload")["properties"]["operators"];
+    }
+    return schema;
+}
+
+}  // namespace
+
+void add_schema_command(CLI::App& app) {
+    CLI::App* command = app.add_subcommand("schema", "The JSON schema of a kind of file");
+    auto kind = std::make_shared<std::string>();
+    command->add_option("kind", *kind, "device, calibration, topology, workload, run, sweep ...")->required();
+    command->callback([kind] { print(in_lines(schema_of(*kind)) + '\n'); });
+}
+
+}  // namespace overlap
