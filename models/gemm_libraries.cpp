@@ -43,7 +43,7 @@ std::optional<std::string> library_of_gemms(const ConfigFile& file, DType dtype)
 }
 
 std::map<DType, GemmParameters> read_gemm_calibration(const std::filesystem::path& path) {
-    return read_gemm_calibration(read_config_file(path));
+    return read_gemm_calibration(read_config_file(path, "calibration"));
 }
 
 std::map<DType, GemmParameters> read_gemm_calibration(const ConfigFile& file) {

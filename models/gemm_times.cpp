@@ -34,7 +34,7 @@ std::string gemm_tiles_key(DType dtype, bool accumulate) {
 }
 
 GemmTimes read_gemm_times(const std::filesystem::path& path) {
-    return read_gemm_times(read_config_file(path));
+    return read_gemm_times(read_config_file(path, "calibration"));
 }
 
 GemmTimes read_gemm_times(const ConfigFile& file) {

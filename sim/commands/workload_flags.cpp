@@ -11,7 +11,7 @@ namespace {
 Json changed_workload(const WorkloadFlags& flags, const RunConfig& config, const ConfigFolder& folder) {
     ConfigFile file{config.workload, config.origin + ": /workload"};
     if (file.json.is_string()) {
-        file = read_config_file(folder.find("workloads", file.json.get<std::string>()));
+        file = read_config_file(folder.find("workloads", file.json.get<std::string>()), "workload");
         require_kind(file.json, file.name, FileKind::workload);
     }
     ConfigObject given = file.view();

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "sim/core/file_kind.hpp"
+#include "sim/core/file_version.hpp"
 #include "sim/core/input_file.hpp"
 #include "sim/core/timeline_json.hpp"
 #include "sim/run/run_config.hpp"
@@ -117,7 +118,7 @@ bool is_no_case(const Json& line) {
 
 void read_file(const fs::path& path, Pool& cases) {
     if (path.extension() != ".jsonl") {
-        const Json json = read_json_file(path);
+        const Json json = upgraded(read_json_file(path), "measured_case", path.string());
         require_kind(json, path.string(), FileKind::measured_case);
         return cases.add(read_case(json, path.string()));
     }
@@ -127,7 +128,7 @@ void read_file(const fs::path& path, Pool& cases) {
         ++number;
         if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
         const std::string origin = path.string() + ":" + std::to_string(number);
-        const Json json = parse_json(line, origin);
+        const Json json = upgraded(parse_json(line, origin), "measured_case", origin);
         if (!is_no_case(json)) cases.add(read_case(json, origin));
     }
 }

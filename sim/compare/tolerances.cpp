@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "sim/compare/compare_cases.hpp"
+#include "sim/core/file_version.hpp"
 
 namespace overlap {
 namespace {
@@ -114,7 +115,7 @@ std::optional<Verdict> judge_plausible(const ComparedCase& one) {
 
 std::vector<Verdict> judge(const Comparison& comparison, const std::filesystem::path& tolerances) {
     std::vector<Verdict> verdicts = judge_cases(comparison);
-    const Json json = read_json_file(tolerances);
+    const Json json = upgraded(read_json_file(tolerances), "tolerances", tolerances.string());
     ConfigObject object(json, tolerances.string());
     object.integer("schema", 2, 2);
     if (object.has("description")) object.text("description");

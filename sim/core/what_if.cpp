@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "sim/core/file_version.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
@@ -128,8 +129,8 @@ const char* expected_for(const Json& old) {
 
 }  // namespace
 
-ConfigFile read_config_file(const std::filesystem::path& path) {
-    return {read_json_file(path), path.string()};
+ConfigFile read_config_file(const std::filesystem::path& path, const std::string& kind) {
+    return {upgraded(read_json_file(path), kind, path.string()), path.string()};
 }
 
 WhatIf::WhatIf(const Json& changes, const std::string& origin) : origin_(origin + ": /what_if") {

@@ -16,7 +16,8 @@ struct ConfigFile {
 
     ConfigObject view() const { return {json, name}; }
 };
-ConfigFile read_config_file(const std::filesystem::path& path);
+/// `kind` as for upgraded().
+ConfigFile read_config_file(const std::filesystem::path& path, const std::string& kind);
 
 /// Changed values of a machine's files in one run: {"topology.fabric.0.bandwidth_GBps": "2x",
 /// "device.dma.peer_engines": 4}. A key is a path of object keys and array indices, joined by dots. It ends

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/core/file_version.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
@@ -88,7 +89,7 @@ std::map<std::string, std::vector<std::string>> read_fastest_of(ConfigObject gro
 }  // namespace
 
 PublishedExperiment read_experiment(const std::filesystem::path& path, const ConfigFolder& folder) {
-    const Json json = read_json_file(path);
+    const Json json = upgraded(read_json_file(path), "experiment", path.string());
     ConfigObject file(json, path.string());
     file.integer("schema", 1, 1);
     PublishedExperiment experiment{path.parent_path().filename().string(),

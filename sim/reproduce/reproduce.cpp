@@ -43,7 +43,7 @@ RunConfig variant_config(const PublishedExperiment& experiment, const DesignPoin
                          const std::string& variant, const ConfigFolder& folder) {
     Json config = experiment.scenarios.run_config(scenario.values);
     set_fields(config, experiment.variants.at(variant), [&](const std::string& name) {
-        const ConfigFile file = read_config_file(folder.find("workloads", name));
+        const ConfigFile file = read_config_file(folder.find("workloads", name), "workload");
         require_kind(file.json, file.name, FileKind::workload);
         file.view();  // an object
         return file.json;

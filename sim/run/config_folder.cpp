@@ -57,7 +57,8 @@ SchedulePtr ConfigFolder::schedule(const std::string& name) const {
     if (name.find('/') == std::string::npos && !fs::exists(name, ignored) &&
         std::find(presets.begin(), presets.end(), stem) == presets.end())
         find_schedule(name, presets);  // throws
-    return std::make_shared<const ScheduleEntry>(read_preset(read_config_file(find("schedules", name))));
+    return std::make_shared<const ScheduleEntry>(
+        read_preset(read_config_file(find("schedules", name), "schedule")));
 }
 
 Topology ConfigFolder::topology(const std::string& name) const {
@@ -71,8 +72,9 @@ Machine ConfigFolder::machine(const std::string& name, const WhatIf& what_if) co
     Topology topology = read_topology(files);
     ResourceTable resources(topology);
     const std::string device = topology.device().name;
-    const ConfigFile calibrated =
-        files.calibration ? *files.calibration : read_config_file(find("calibrations", device));
+    const ConfigFile calibrated = files.calibration
+                                      ? *files.calibration
+                                      : read_config_file(find("calibrations", device), "calibration");
     // Measured times hold for the measured GPU only, not for one changed by a what-if.
     Calibration calibration{device, read_gemm_calibration(calibrated),
                             what_if.changes_below("device.gemm") ? GemmTimes() : read_gemm_times(calibrated)};
@@ -82,8 +84,8 @@ Machine ConfigFolder::machine(const std::string& name, const WhatIf& what_if) co
 DeviceSpec ConfigFolder::device(const std::string& name) const {
     const fs::path path = find("devices", name), calibration = root_ / "calibrations" / path.filename();
     if (!fs::exists(calibration)) return read_device(path);
-    const Json calibrated = read_json_file(calibration);
-    return read_device(path, {calibrated, calibration.string()});
+    const ConfigFile calibrated = read_config_file(calibration, "calibration");
+    return read_device(path, calibrated.view());
 }
 
 Calibration ConfigFolder::calibration(const std::string& device) const {

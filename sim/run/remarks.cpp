@@ -144,7 +144,8 @@ std::vector<std::string> notes_of_changes(const std::vector<ChangedValue>& chang
 }
 
 std::string library_of_gemms(const ConfigFolder& folder, const std::string& device, DType dtype) {
-    return library_of_gemms(read_config_file(folder.find("calibrations", device)), dtype).value_or("");
+    return library_of_gemms(read_config_file(folder.find("calibrations", device), "calibration"), dtype)
+        .value_or("");
 }
 
 Remarks Remarker::on(const RunConfig& config, const Scenario& scenario, Seconds makespan) {
@@ -153,7 +154,8 @@ Remarks Remarker::on(const RunConfig& config, const Scenario& scenario, Seconds 
 
 Remarker::FilePtr Remarker::file(const std::string& kind, const std::string& name) {
     return files_.get(kind + '\n' + name, [&] {
-        return std::make_shared<const ConfigFile>(read_config_file(folder_.find(kind, name)));
+        return std::make_shared<const ConfigFile>(read_config_file(
+            folder_.find(kind, name), kind == "topologies" ? "topology" : kind.substr(0, kind.size() - 1)));
     });
 }
 

@@ -61,7 +61,7 @@ Workload Resolver::workload(const RunConfig& config) {
     if (config.workload.is_object()) return read_workload({config.workload, config.origin, "/workload"});
     const auto name = config.workload.get<std::string>();
     return *workloads_.get(name, [&] {
-        const ConfigFile file = read_config_file(folder_.find("workloads", name));
+        const ConfigFile file = read_config_file(folder_.find("workloads", name), "workload");
         require_kind(file.json, file.name, FileKind::workload);
         return std::make_shared<const Workload>(read_workload(file.view()));
     });

@@ -1,11 +1,13 @@
 #include "sim/run/run_config.hpp"
 
+#include "sim/core/file_version.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
 
 RunConfig read_run_config(const Json& json, const std::string& origin) {
-    ConfigObject config(json, origin);
+    const Json newest = upgraded(json, "run", origin);
+    ConfigObject config(newest, origin);
     RunConfig result;
     result.origin = origin;
     if (config.has("schema")) config.integer("schema", 1, 1);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/core/file_kind.hpp"
+#include "sim/core/file_version.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/run/resolver.hpp"
 
@@ -49,7 +50,7 @@ bool has_no_other_name(const std::string& field) {
 
 DesignSpace::DesignSpace(const std::filesystem::path& file, const ConfigFolder& folder, const Looked& looked)
     : file_(file.string()), place_(file_ + ": ") {
-    const Json json = read_json_file(file);
+    const Json json = upgraded(read_json_file(file), "sweep", file_);
     require_kind(json, file_, FileKind::sweep);
     ConfigObject sweep(json, file_);
     sweep.integer("schema", 1, 1);
@@ -96,7 +97,7 @@ void DesignSpace::learn_names(const ConfigFolder& folder) {
             if (field == "topology")
                 topologies_[name] = std::make_shared<const Topology>(folder.topology(name));
             if (field == "workload") {
-                const ConfigFile read = read_config_file(folder.find("workloads", name));
+                const ConfigFile read = read_config_file(folder.find("workloads", name), "workload");
                 require_kind(read.json, read.name, FileKind::workload);
                 ConfigObject(read.json, read.name);  // checks that it is an object
                 workloads_[name] = read.json;

@@ -178,12 +178,12 @@ private:
 }  // namespace
 
 DeviceSpec read_device(const std::filesystem::path& path) {
-    const ConfigFile file = read_config_file(path);
+    const ConfigFile file = read_config_file(path, "device");
     return DeviceReader().read(file.view(), nullptr);
 }
 
 DeviceSpec read_device(const std::filesystem::path& path, ConfigObject calibration) {
-    const ConfigFile file = read_config_file(path);
+    const ConfigFile file = read_config_file(path, "device");
     return DeviceReader().read(file.view(), &calibration);
 }
 

@@ -119,7 +119,7 @@ Route Topology::route(int src, int dst) const {
 
 MachineFiles read_machine_files(const std::filesystem::path& path, const std::filesystem::path& devices,
                                 const std::filesystem::path& calibrations, const WhatIf& what_if) {
-    ConfigFile topology = read_config_file(path);
+    ConfigFile topology = read_config_file(path, "topology");
     require_kind(topology.json, topology.name, FileKind::topology);
     what_if.change("topology", std::array{&topology});
     ConfigObject config = topology.view();
@@ -133,10 +133,11 @@ MachineFiles read_machine_files(const std::filesystem::path& path, const std::fi
         config.fail("device", "is " + in_quotes(device) + ", no such file in " + devices.string() +
                                   suggestion(device, known));
     }
-    MachineFiles files{std::move(topology), read_config_file(devices / device), {}};
+    MachineFiles files{std::move(topology), read_config_file(devices / device, "device"), {}};
     std::vector<ConfigFile*> of_device{&files.device};
     if (!calibrations.empty() && std::filesystem::exists(calibrations / device))
-        of_device.push_back(&files.calibration.emplace(read_config_file(calibrations / device)));
+        of_device.push_back(
+            &files.calibration.emplace(read_config_file(calibrations / device, "calibration")));
     what_if.change("device", of_device);
     return files;
 }

@@ -33,7 +33,8 @@ const ConfigFile* shipped_file(const std::string& kind, const std::string& name)
     std::optional<ConfigFile>& file = files[kind + '/' + name];
     const std::vector<std::string> names = shipped.names(kind);
     if (!file && std::find(names.begin(), names.end(), name) != names.end())
-        file = read_config_file(source_folder / "configs" / kind / (name + ".json"));
+        file = read_config_file(source_folder / "configs" / kind / (name + ".json"),
+                                kind.substr(0, kind.size() - 1));
     return file ? &*file : nullptr;
 }
 
@@ -52,12 +53,12 @@ void read_topology_file(const Path& path) {
 }
 
 void read_device_file(const Path& path) {
-    const ConfigFile device = read_config_file(path);
+    const ConfigFile device = read_config_file(path, "device");
     read_device(device, shipped_file("calibrations", device.view().text("name")));
 }
 
 void read_calibration(const Path& path) {
-    const ConfigFile calibration = read_config_file(path);
+    const ConfigFile calibration = read_config_file(path, "calibration");
     read_gemm_calibration(calibration);
     read_gemm_times(calibration);
     if (const ConfigFile* device = shipped_file("devices", calibration.view().text("device")))
@@ -65,12 +66,12 @@ void read_calibration(const Path& path) {
 }
 
 void read_workload_file(const Path& path) {
-    const ConfigFile file = read_config_file(path);
+    const ConfigFile file = read_config_file(path, "workload");
     to_json(read_workload(file.view())).dump();
 }
 
 void read_preset_file(const Path& path) {
-    read_preset(read_config_file(path));
+    read_preset(read_config_file(path, "schedule"));
 }
 
 void read_sweep_file(const Path& path) {

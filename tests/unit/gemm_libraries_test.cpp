@@ -16,7 +16,7 @@ namespace {
 
 /// mi355x.json, with another text as its `gemm_library`.
 ConfigFile calibration_with(const std::string& library) {
-    ConfigFile file = read_config_file(source_folder / "configs/calibrations/mi355x.json");
+    ConfigFile file = read_config_file(source_folder / "configs/calibrations/mi355x.json", "calibration");
     file.json["gemm_library"] = library;
     return file;
 }
@@ -88,15 +88,17 @@ TEST_CASE("gemm_library chooses whose kernels run") {
     without.json.erase("gemm_library");
     CHECK_THAT(error_of([&] { read_gemm_calibration(without); }), Contains("gemm_library"));
     // A device whose table does not tell libraries apart has none.
-    CHECK(read_gemm_libraries(read_config_file(source_folder / "configs/calibrations/h100.json")).empty());
+    CHECK(
+        read_gemm_libraries(read_config_file(source_folder / "configs/calibrations/h100.json", "calibration"))
+            .empty());
 }
 
 TEST_CASE("a what-if names the library of a machine's GEMMs") {
     const WhatIf assembly(Json{{"device.gemm_library", "asm"}}, "test");
     const Machine by_default = shipped.machine("mi355x_8", {}),
                   chosen = shipped.machine("mi355x_8", assembly);
-    const auto libraries =
-        read_gemm_libraries(read_config_file(source_folder / "configs/calibrations/mi355x.json"));
+    const auto libraries = read_gemm_libraries(
+        read_config_file(source_folder / "configs/calibrations/mi355x.json", "calibration"));
     CHECK(chosen.calibration.gemm_for(DType::bf16) == libraries.at("asm").at(DType::bf16));
     CHECK_FALSE(by_default.calibration.gemm_for(DType::bf16) == chosen.calibration.gemm_for(DType::bf16));
 }

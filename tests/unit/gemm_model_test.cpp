@@ -38,7 +38,7 @@ double body_us(const GemmShape& shape, const GemmParameters& p) {
 std::vector<std::pair<DType, GemmParameters>> calibrated(const std::filesystem::path& path) {
     std::vector<std::pair<DType, GemmParameters>> all;
     for (const auto& one : read_gemm_calibration(path)) all.push_back(one);
-    for (const auto& [name, library] : read_gemm_libraries(read_config_file(path)))
+    for (const auto& [name, library] : read_gemm_libraries(read_config_file(path, "calibration")))
         for (const auto& one : library) all.push_back(one);
     return all;
 }

@@ -154,7 +154,7 @@ TEST_CASE("a run says whose kernels its GEMMs are priced as") {
 TEST_CASE("every shipped calibration says whose kernels were timed, for every type and library") {
     std::size_t groups = 0;
     for (const std::string& device : shipped.names("calibrations")) {
-        const ConfigFile file = read_config_file(shipped.find("calibrations", device));
+        const ConfigFile file = read_config_file(shipped.find("calibrations", device), "calibration");
         const auto check = [&](const Json& types) {
             for (const auto& [type, group] : types.items()) {
                 INFO(device << " " << type);

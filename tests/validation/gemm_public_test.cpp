@@ -75,7 +75,7 @@ TEST_CASE("held-out GEMM families are predicted within target") {
 
 TEST_CASE("held-out MI355X bf16 families are within target where the kernel library is known") {
     if (skipped_without_data()) return;
-    const ConfigFile file = read_config_file(source / "configs/calibrations/mi355x.json");
+    const ConfigFile file = read_config_file(source / "configs/calibrations/mi355x.json", "calibration");
     const GemmParameters mixed = read_gemm_calibration(file).at(DType::bf16);
     const auto libraries = read_gemm_libraries(file);
     int judged = 0;

@@ -1,0 +1,71 @@
+// Can files of every version that was ever written still be read? tests/samples/<kind>.<version>.json are frozen.
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <set>
+
+#include "models/gemm_libraries.hpp"
+#include "sim/compare/compare_cases.hpp"
+#include "sim/core/file_version.hpp"
+#include "sim/reproduce/published_experiment.hpp"
+#include "sim/run/run_config.hpp"
+#include "sim/schedules/preset.hpp"
+#include "tests/test_support.hpp"
+#include "tests/unit/schema.hpp"
+
+using namespace overlap;
+using namespace overlap::test;
+using Catch::Contains;
+
+namespace {
+
+/// Reads a file as its command does.
+void read(const std::string& kind, const std::filesystem::path& path) {
+    const std::filesystem::path configs = source_folder / "configs";
+    const std::vector<std::string> cases{source_folder / "tests/samples/measured_case.1.json"};
+    if (kind == "device") read_device(path);
+    if (kind == "calibration") read_gemm_calibration(path);
+    if (kind == "topology") read_machine_files(path, configs / "devices", configs / "calibrations");
+    if (kind == "workload") read_workload(read_config_file(path, kind).view());
+    if (kind == "run") read_run_config(read_json_file(path), path.string());
+    if (kind == "schedule") read_preset(read_config_file(path, kind));
+    if (kind == "sweep") DesignSpace(path, shipped);
+    if (kind == "experiment") read_experiment(path, shipped);
+    if (kind == "measured_case") read_measured_cases(std::vector{path.string()});
+    if (kind == "tolerances") judge(compare(read_measured_cases(cases), shipped), path);
+}
+
+}  // namespace
+
+TEST_CASE("files of every kind and version are read, and those of a newer version are refused") {
+    const TemporaryFolder folder;
+    std::set<std::string> kinds;
+    for (const auto& entry : std::filesystem::directory_iterator(source_folder / "tests/samples")) {
+        INFO(entry.path().string());
+        const std::string kind = entry.path().stem().stem().string();
+        const Json given = read_json_file(entry.path());
+        CHECK(given.at("schema").dump() == entry.path().stem().extension().string().substr(1));
+        const Json newest = upgraded(given, kind, "sample");
+        CHECK(Schema(kind).errors(nlohmann::json::parse(newest.dump()), "sample") == "");
+        CHECK(error_of([&] { read(kind, entry.path()); }) == "");
+
+        Json newer = given;
+        newer["schema"] = 99;
+        std::ofstream(folder / "newer.json") << newer.dump();
+        CHECK_THAT(
+            error_of([&] { read(kind, folder / "newer.json"); }),
+            Contains("newer.json: /schema: is 99, newer than this program, expected at most version "));
+        kinds.insert(kind);
+    }
+    CHECK(kinds == std::set<std::string>{"calibration", "device", "experiment", "measured_case", "run",
+                                         "schedule", "sweep", "tolerances", "topology", "workload"});
+}
+
+TEST_CASE("claims of version 1 say limit where those of version 2 say asked") {
+    const auto sample = [](const std::string& version) {
+        return upgraded(read_json_file(source_folder / "tests/samples" / ("tolerances." + version + ".json")),
+                        "tolerances", "sample");
+    };
+    CHECK(sample("1")["claims"] == Json::parse(R"([{"where": {"agent": "dma"}, "metric": "mean_abs_pct",
+                                                    "status": "enforced", "asked": 5}])"));
+    CHECK(sample("1").at("schema") == sample("2").at("schema"));
+}
