@@ -5,23 +5,23 @@
 
 #include <xbt/log.h>
 #include <algorithm>
-#include <cassert>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
-#include "sim/engine/completions.hpp"
-#include "sim/engine/dispatcher.hpp"
-#include "sim/engine/polls.hpp"
 #include "sim/engine/simgrid_holds.hpp"
+#include "sim/engine/task_lifecycle.hpp"
 
 namespace overlap {
 namespace {
 
 namespace s4u = simgrid::s4u;
+
+struct SimgridPace {
+    s4u::ExecPtr exec;  ///< while the body runs: up to its goal
+};
 
 // Amounts are scaled to parts of a resource's capacity, so that every host has a speed near one: the solver's
 // precision is absolute. A body is a parallel task over one host per resource it uses, and one for its own
@@ -31,34 +31,26 @@ namespace s4u = simgrid::s4u;
 //   given in w equal parts counts for fairness as a w-th of itself, and for capacity as itself;
 // - held units: hosts have a speed (pstate) for every capacity that holds can leave;
 // - a limit for each user apart: a host for each stream that meets it.
-class Simulation {
+class SimgridSimulation : public TaskLifecycle<SimgridSimulation, SimgridPace> {
 public:
-    Simulation(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
-               std::uint64_t seed, const std::string& solver, SimgridReached& reached)
-        : reached_(reached),
-          graph_(graph),
-          costs_(costs),
+    SimgridSimulation(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
+                      std::uint64_t seed, const std::string& solver, SimgridReached& reached)
+        : TaskLifecycle(graph, costs, resources, seed),
+          reached_(reached),
           resources_(resources),
-          solver_(solver),
-          dispatcher_(
-              graph, costs, resources, seed, [this](TaskId task) { return progress(task); },
-              [this] { return now(); }),
-          polls_(graph, costs),
-          completions_(graph, costs),
-          times_(graph.size()),
-          done_(graph.size()),
-          goal_(graph.size()),
-          begun_(graph.size()) {}
+          solver_(solver) {}
 
     std::vector<TaskTimes> run() {
         configure();
         s4u::Exec::on_completion_cb([this](const s4u::Activity& activity) { completed(activity); });
-        carry_out(dispatcher_.begin());
+        begin();
         s4u::Engine::get_instance()->run();
         return std::move(times_);
     }
 
 private:
+    friend TaskLifecycle;
+
     void configure() {
         static char name[] = "sim";
         static char* arguments[] = {name, nullptr};
@@ -113,73 +105,36 @@ private:
     std::size_t stream_of(TaskId task) const { return graph_.stream_number(task); }
     Seconds now() const { return Seconds(at_work_ ? date_ : s4u::Engine::get_clock()); }
 
-    // What falls due at one instant is done in the order of task numbers, whatever order SimGrid reports it
-    // in; what that brings about at the same instant is done after it.
-    void after(Seconds delay, TaskId task, std::function<void()> action) {
+    // One timer for all events of a date. SimGrid's clock may be a rounding away from the date.
+    void after(Seconds delay, TaskId task, Phase phase, std::size_t detail = 0) {
+        const Event event(0, task, phase, detail);
+        if (at_work_ && delay == Seconds()) return at_once_.push_back(event);
         const double date = now().si() + delay.si();
-        auto& actions = agenda_[date];
-        if (actions.empty() && !(at_work_ && delay.si() <= 0))
-            simgrid::kernel::timer::Timer::set(date, [this, date] { do_all_due(date); });
-        actions.emplace(task, std::move(action));
+        std::vector<Event>& due = agenda_[date];
+        if (due.empty()) simgrid::kernel::timer::Timer::set(date, [this, date] { do_all_due(date); });
+        due.push_back(event);
     }
 
     void do_all_due(double date) {
         at_work_ = true;
-        date_ = date;
-        reached_.clock = date;
-        while (!agenda_[date].empty()) {
-            const auto batch = std::exchange(agenda_[date], {});
-            for (const auto& [task, action] : batch) action();
-            if (agenda_[date].empty()) carry_out(dispatcher_.settle());
-        }
-        agenda_.erase(date);
+        reached_.clock = date_ = date;
+        at_once_ = std::move(agenda_.extract(date).mapped());
+        instant();
+        reached_.ended = ended();
         at_work_ = false;
     }
 
-    void carry_out(const Dispatcher::Next& next) {
-        for (const TaskId task : next.resume) resume_body(task);
-        for (const TaskId task : next.set_up) set_up(task);
-        for (const TaskId task : next.launch) launch(task);
-    }
-
-    void launch(TaskId task) {
-        times_[task].start = now();
-        const Seconds launch =
-            polls_.begin(task, now(), stream_free_[stream_of(task)], dispatcher_.launch_time(task));
-        after(launch, task, [this, task] { carry_out(dispatcher_.launched(task)); });
-    }
-
-    void set_up(TaskId task) {
-        // A launch that ran ahead is hidden behind the task before; the span begins where that one left the
-        // stream.
-        if (costs_[task].launch_ahead)
-            times_[task].start = std::max(times_[task].start, stream_free_[stream_of(task)]);
-        const Seconds setup = dispatcher_.setup(task);
-        if (setup == Seconds()) return start_body(task);
-        after(setup, task, [this, task] { start_body(task); });
-    }
-
-    void start_body(TaskId task) {
-        times_[task].body = now();
-        change_holds(costs_[task], true);
-        begun_[task] = true;
-        resume_body(task);
-    }
+    void happens(TaskId task) { reached_.latest = task; }
 
     static bool takes_time(const Cost& cost) {
         return cost.body > Seconds() || std::any_of(cost.demands.begin(), cost.demands.end(),
                                                     [](const Demand& demand) { return demand.amount > 0; });
     }
 
-    void resume_body(TaskId task) {
-        if (!begun_[task]) return;
-        reached_.latest = task;
-        take_off(task);
+    bool run_body(TaskId task) {
         const Cost& cost = costs_[task];
-        goal_[task] = dispatcher_.next_stop(task);
-        const double share = goal_[task] - done_[task];  // two stops may fall together
-        if (!takes_time(cost) || share <= 0)
-            return after(Seconds(), task, [this, task] { stretch_done(task); });
+        const double share = body(task).goal - body(task).done;  // two stops may fall together
+        if (!takes_time(cost) || share <= 0) return false;
         std::vector<s4u::Host*> hosts;
         std::vector<double> amounts;
         const auto use = [&](s4u::Host* host, double amount, double weight) {
@@ -198,20 +153,22 @@ private:
         exec->set_name(std::to_string(task));
         exec->set_hosts(hosts);
         exec->set_flops_amounts(amounts);
-        task_of_.emplace(exec.get(), task);
-        running_[task] = exec;
+        stretches_.emplace(exec.get(), Event(0, task, Phase::body, body(task).version));
+        body(task).exec = exec;
         started_.push_back(exec);
         exec->vetoable_start();
+        return true;
     }
 
-    // It is to go on otherwise.
-    void take_off(TaskId task) {
-        const auto running = running_.find(task);
-        if (running == running_.end()) return;
-        done_[task] = progress(task);
-        const s4u::ExecPtr exec = running->second;
-        running_.erase(running);
+    void halt_body(TaskId task) {
+        const s4u::ExecPtr exec = std::exchange(body(task).exec, nullptr);
         if (exec->get_state() == s4u::Activity::State::STARTED) exec->cancel();
+    }
+
+    double progress(TaskId task) const {
+        const Body& at = body(task);
+        if (!at.running) return at.done;
+        return at.goal - (at.goal - at.done) * at.exec->get_remaining_ratio();
     }
 
     // A task that asks for a resource twice does so with one weight.
@@ -229,121 +186,48 @@ private:
         return result;
     }
 
-    void change_holds(const Cost& cost, bool on) {
-        for (const Hold& hold : cost.holds) {
-            SimgridHolds& holds = holds_.at(hold.resource);
-            if (hold.adds_up)
-                holds.units += (on ? 1 : -1) * static_cast<int>(std::lround(hold.units));
-            else if (on)
-                holds.largest.push_back(hold.units);
-            else
-                holds.largest.erase(std::find(holds.largest.begin(), holds.largest.end(), hold.units));
-            const std::size_t pstate = holds.pstate(resources_[hold.resource].capacity);
-            for (const auto& [user, host] : hosts_[hold.resource]) host->set_pstate(pstate);
-        }
+    void hold(const Hold& hold) {
+        SimgridHolds& holds = holds_.at(hold.resource);
+        if (hold.adds_up)
+            holds.units += static_cast<int>(std::lround(hold.units));
+        else
+            holds.largest.push_back(hold.units);
+        update_capacity(hold.resource);
     }
 
-    double progress(TaskId task) const {
-        const auto running = running_.find(task);
-        if (running == running_.end()) return done_[task];
-        return goal_[task] - (goal_[task] - done_[task]) * running->second->get_remaining_ratio();
+    void give_back(const Hold& hold) {
+        SimgridHolds& holds = holds_.at(hold.resource);
+        if (hold.adds_up)
+            holds.units -= static_cast<int>(std::lround(hold.units));
+        else
+            holds.largest.erase(std::find(holds.largest.begin(), holds.largest.end(), hold.units));
+        update_capacity(hold.resource);
+    }
+
+    void update_capacity(ResourceId resource) {
+        const std::size_t pstate = holds_.at(resource).pstate(resources_[resource].capacity);
+        for (const auto& [user, host] : hosts_[resource]) host->set_pstate(pstate);
     }
 
     void completed(const s4u::Activity& activity) {
-        const TaskId task = task_of_.at(&activity);
-        after(Seconds(), task, [this, task, &activity] {
-            const auto running = running_.find(task);
-            if (running != running_.end() && running->second.get() == &activity) stretch_done(task);
-        });
-    }
-
-    void stretch_done(TaskId task) {
-        done_[task] = goal_[task];
-        running_.erase(task);
-        if (dispatcher_.ends_next(task)) return body_done(task);
-        if (dispatcher_.is_numbered(task)) {
-            const std::size_t stop = dispatcher_.stop_number(task);
-            if (dispatcher_.flags(stop))
-                after(costs_[task].flag, task,
-                      [this, task, stop] { carry_out(dispatcher_.flagged(task, stop)); });
-        }
-        carry_out(dispatcher_.reached(task));
-    }
-
-    void body_done(TaskId task) {
-        change_holds(costs_[task], false);
-        times_[task].done = now();
-        polls_.end(task);
-        if (!costs_[task].polling) {
-            const Seconds completion = completions_.delay(task, now());
-            const Seconds event = polls_.event(task);
-            if (event == Seconds()) {
-                leave_stream(task, dispatcher_.body_done(task));
-            } else {
-                const bool keeps_claim = polls_.event_keeps_claim(task);
-                if (!keeps_claim) carry_out(dispatcher_.body_done(task, true));
-                after(event, task, [this, task, keeps_claim] {
-                    leave_stream(task,
-                                 keeps_claim ? dispatcher_.body_done(task) : dispatcher_.stream_left(task));
-                });
-            }
-            return end_after(completion, task);
-        }
-        const std::span<const Polls::Seen> seen = polls_.seen(task, now());
-        if (polls_.keeps_stream(task))
-            carry_out(dispatcher_.body_done(task, true));
-        else
-            leave_stream(task, dispatcher_.body_done(task));
-        for (const auto& [other, delay] : seen) end_after(delay, other);
-    }
-
-    void leave_stream(TaskId task, const Dispatcher::Next& next) {
-        stream_free_[stream_of(task)] = now();
-        carry_out(next);
-    }
-
-    void end_after(Seconds delay, TaskId task) {
-        if (delay == Seconds()) return end(task);
-        after(delay, task, [this, task] { end(task); });
-    }
-
-    void end(TaskId task) {
-        times_[task].end = now();
-        times_[task].unit_seconds = dispatcher_.unit_seconds(task);
-        ++reached_.ended;
-        if (polls_.keeps_stream(task)) leave_stream(task, dispatcher_.stream_left(task));
-        const auto go_on = [this, task](Handoff kind) { carry_out(dispatcher_.handed_over(task, kind)); };
-        dispatcher_.hand_over(task, go_on, [&](Handoff kind, Seconds delay) {
-            after(delay, task, [go_on, kind] { go_on(kind); });
-        });
+        const Event& event = stretches_.at(&activity);
+        after(Seconds(), event.task(), event.phase(), event.detail());
     }
 
     SimgridReached& reached_;
-    const TaskGraph& graph_;
-    std::span<const Cost> costs_;
     const ResourceTable& resources_;
     std::string solver_;
-    Dispatcher dispatcher_;
-    Polls polls_;
-    Completions completions_;
-    std::vector<TaskTimes> times_;
     std::unique_ptr<s4u::Engine> engine_;
     s4u::NetZone* zone_ = nullptr;
-    std::vector<double> done_;  ///< share of each body
-    std::vector<double> goal_;  ///< the share at which it stops next
-    std::vector<char> begun_;
     std::vector<std::map<std::optional<std::size_t>, s4u::Host*>>
         hosts_;  ///< by resource, and by stream where it limits each
     std::map<ResourceId, SimgridHolds> holds_;
     std::map<ResourceId, double> least_weight_;
     std::map<std::size_t, s4u::Host*> streams_;
-    std::map<std::size_t, Seconds> stream_free_;  ///< when the last body on it was over
-    std::map<double, std::multimap<TaskId, std::function<void()>>> agenda_;  ///< by date, then task
+    std::map<double, std::vector<Event>> agenda_;  ///< by date
     bool at_work_ = false;
-    double date_ =
-        0;  ///< while at work: the date that is due, from which SimGrid's clock may be a rounding away
-    std::unordered_map<const s4u::Activity*, TaskId> task_of_;
-    std::map<TaskId, s4u::ExecPtr> running_;
+    double date_ = 0;                                            ///< while at work: the date that is due
+    std::unordered_map<const s4u::Activity*, Event> stretches_;  ///< the event that the end of each is
     std::vector<s4u::ExecPtr> started_;  // kept: SimGrid still uses an activity after its completion signal
 };
 
@@ -352,7 +236,7 @@ private:
 std::vector<TaskTimes> simulate_by_simgrid(const TaskGraph& graph, std::span<const Cost> costs,
                                            const ResourceTable& resources, std::uint64_t seed,
                                            const std::string& solver, SimgridReached& reached) {
-    return Simulation(graph, costs, resources, seed, solver, reached).run();
+    return SimgridSimulation(graph, costs, resources, seed, solver, reached).run();
 }
 
 }  // namespace overlap

@@ -13,7 +13,7 @@ namespace overlap {
 struct SimgridReached {
     std::atomic<double> clock{0};  ///< simulated, in seconds
     std::atomic<std::size_t> ended{0};
-    std::atomic<TaskId> latest{0};  ///< task whose body was begun or resumed last
+    std::atomic<TaskId> latest{0};  ///< task to which something happened last
 };
 
 /// One simulation by SimGrid. Contract: the only one of its process, whose clock it leaves advanced. Throws what

@@ -1,0 +1,220 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "sim/engine/completions.hpp"
+#include "sim/engine/dispatcher.hpp"
+#include "sim/engine/engine.hpp"
+#include "sim/engine/event_queue.hpp"
+#include "sim/engine/polls.hpp"
+
+namespace overlap {
+
+/// The life of every task of a graph, phase by phase (see `Cost`), and the times of its phases. Both engines
+/// derive from it; an engine supplies time and rates by these members:
+///
+///     Seconds now() const;
+///     void after(Seconds delay, TaskId, Phase, std::size_t detail = 0);  // no delay: at_once()
+///     void happens(TaskId);             // an event of the task happens now
+///     bool run_body(TaskId);            // from body(task).done to its goal; false: the body takes no time
+///     void halt_body(TaskId);           // one that runs
+///     double progress(TaskId) const;    // fraction of the body that is done now
+///     void hold(const Hold&);
+///     void give_back(const Hold&);
+///
+/// run_body() ends in a Phase::body with the version that the body has then. Pace: what the engine keeps for
+/// each body.
+template <class Engine, class Pace>
+class TaskLifecycle {
+protected:
+    TaskLifecycle(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
+                  std::uint64_t seed)
+        : graph_(graph),
+          costs_(costs),
+          dispatcher_(
+              graph, costs, resources, seed, [this](TaskId task) { return engine().progress(task); },
+              [this] { return engine().now(); }),
+          times_(graph.size()),
+          polls_(graph, costs),
+          completions_(graph, costs),
+          bodies_(graph.size()),
+          stream_free_(graph.streams()) {}
+
+    struct Body : Pace {
+        std::uint32_t version = 0;  ///< an event of another version is void
+        bool begun = false;
+        bool running = false;  ///< begun, and not at a stop
+        double done = 0;       ///< fraction of the body
+        double goal = 1;       ///< fraction at which it stops next
+    };
+
+    void begin() { carry_out(dispatcher_.begin()); }
+
+    /// All that falls on this instant, in rounds: a launch or a body of no time ends in the next round. Events of
+    /// one round go by task number. Units are given away when a round brings nothing about any more.
+    void instant() {
+        const auto before = [](const Event& a, const Event& b) { return a.order < b.order; };
+        while (!at_once_.empty()) {
+            round_.swap(at_once_);
+            if (!std::is_sorted(round_.begin(), round_.end(), before))
+                std::sort(round_.begin(), round_.end(), before);
+            for (const Event& event : round_) happen(event);
+            round_.clear();
+            if (at_once_.empty()) carry_out(dispatcher_.settle());
+        }
+    }
+
+    /// How many tasks have ended.
+    std::size_t ended() const { return ended_; }
+
+    const TaskGraph& graph_;
+    std::span<const Cost> costs_;
+    Dispatcher dispatcher_;
+    std::vector<TaskTimes> times_;
+    std::vector<Event> at_once_;  ///< of this instant
+
+    Body& body(TaskId task) { return bodies_[task]; }
+    const Body& body(TaskId task) const { return bodies_[task]; }
+
+private:
+    Engine& engine() { return static_cast<Engine&>(*this); }
+
+    void carry_out(const Dispatcher::Next& next) {
+        for (const TaskId task : next.resume) resume_body(task);
+        for (const TaskId task : next.set_up) set_up(task);
+        for (const TaskId task : next.launch) launch(task);
+    }
+
+    void launch(TaskId task) {
+        times_[task].start = engine().now();
+        engine().after(
+            polls_.begin(task, times_[task].start, stream_free(task), dispatcher_.launch_time(task)), task,
+            Phase::launch);
+    }
+
+    void set_up(TaskId task) {
+        // A launch that ran ahead is hidden behind the task before; the span begins where that one left the
+        // stream.
+        if (costs_[task].launch_ahead) times_[task].start = std::max(times_[task].start, stream_free(task));
+        const Seconds setup = dispatcher_.setup(task);
+        if (setup == Seconds()) return start_body(task);
+        engine().after(setup, task, Phase::setup);
+    }
+
+    void happen(const Event& event) {
+        const TaskId task = event.task();
+        if (event.phase() == Phase::body && event.detail() != bodies_[task].version) return;
+        engine().happens(task);
+        switch (event.phase()) {
+            case Phase::launch:
+                return carry_out(dispatcher_.launched(task));
+            case Phase::setup:
+                return start_body(task);
+            case Phase::body:
+                return dispatcher_.ends_next(task) ? end_body(task) : stop_body(task);
+            case Phase::completion:
+                return end(task);
+            case Phase::event:
+                return leave_stream(task, polls_.event_keeps_claim(task) ? dispatcher_.body_done(task)
+                                                                         : dispatcher_.stream_left(task));
+            case Phase::handoff:
+                return carry_out(dispatcher_.handed_over(task, static_cast<Handoff>(event.detail())));
+            case Phase::flag:
+                return carry_out(dispatcher_.flagged(task, event.detail()));
+        }
+    }
+
+    void start_body(TaskId task) {
+        times_[task].body = engine().now();
+        for (const Hold& hold : costs_[task].holds) engine().hold(hold);
+        bodies_[task].begun = true;
+        resume_body(task);
+    }
+
+    // A body that need not wait at a stop is halted and resumed all the same.
+    void resume_body(TaskId task) {
+        Body& body = bodies_[task];
+        if (!body.begun) return;
+        if (body.running) halt(task, engine().progress(task));
+        body.goal = dispatcher_.next_stop(task);
+        body.running = engine().run_body(task);
+        if (!body.running) engine().after(Seconds(), task, Phase::body, body.version);
+    }
+
+    void halt(TaskId task, double done) {
+        Body& body = bodies_[task];
+        ++body.version;
+        body.done = done;
+        if (std::exchange(body.running, false)) engine().halt_body(task);
+    }
+
+    void stop_body(TaskId task) {
+        halt(task, bodies_[task].goal);
+        if (dispatcher_.is_numbered(task)) {
+            const std::size_t stop = dispatcher_.stop_number(task);
+            if (dispatcher_.flags(stop)) engine().after(costs_[task].flag, task, Phase::flag, stop);
+        }
+        carry_out(dispatcher_.reached(task));
+    }
+
+    void end_body(TaskId task) {
+        halt(task, bodies_[task].goal);
+        for (const Hold& hold : costs_[task].holds) engine().give_back(hold);
+        const Seconds now = times_[task].done = engine().now();
+        polls_.end(task);
+        if (!costs_[task].polling) {
+            const Seconds completion = completions_.delay(task, now);
+            const Seconds event = polls_.event(task);
+            if (event == Seconds()) {
+                leave_stream(task, dispatcher_.body_done(task));
+            } else {
+                if (!polls_.event_keeps_claim(task)) carry_out(dispatcher_.body_done(task, true));
+                engine().after(event, task, Phase::event);
+            }
+            return end_after(completion, task);
+        }
+        const std::span<const Polls::Seen> seen = polls_.seen(task, now);
+        if (polls_.keeps_stream(task))
+            carry_out(dispatcher_.body_done(task, true));
+        else
+            leave_stream(task, dispatcher_.body_done(task));
+        for (const auto& [other, delay] : seen) end_after(delay, other);
+    }
+
+    Seconds& stream_free(TaskId task) { return stream_free_[graph_.stream_number(task)]; }
+
+    void leave_stream(TaskId task, const Dispatcher::Next& next) {
+        stream_free(task) = engine().now();
+        carry_out(next);
+    }
+
+    void end_after(Seconds delay, TaskId task) {
+        if (delay == Seconds()) return end(task);
+        engine().after(delay, task, Phase::completion);
+    }
+
+    void end(TaskId task) {
+        times_[task].end = engine().now();
+        times_[task].unit_seconds = dispatcher_.unit_seconds(task);
+        ++ended_;
+        if (polls_.keeps_stream(task)) leave_stream(task, dispatcher_.stream_left(task));
+        dispatcher_.hand_over(
+            task, [&](Handoff kind) { carry_out(dispatcher_.handed_over(task, kind)); },
+            [&](Handoff kind, Seconds delay) {
+                engine().after(delay, task, Phase::handoff, static_cast<std::size_t>(kind));
+            });
+    }
+
+    Polls polls_;
+    Completions completions_;
+    std::vector<Body> bodies_;
+    std::vector<Seconds> stream_free_;  ///< when the last body on it was over
+    std::vector<Event> round_;          ///< events of this round
+    std::size_t ended_ = 0;
+};
+
+}  // namespace overlap
