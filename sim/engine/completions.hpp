@@ -8,13 +8,14 @@
 
 namespace overlap {
 
-/// When ends are seen that a GPU sees one after another (Cost::completions_apart): for both engines. Nobody
-/// sees the end of a kernel that only the next task of its stream waits for.
+/// A GPU that sees ends one after another (Cost::completions_apart). Nobody looks for the end of a kernel for
+/// which only the next task of its stream waits.
 class Completions {
 public:
     Completions(const TaskGraph& graph, std::span<const Cost> costs);
 
-    /// From the end of the body of `task`, `now`, until it is seen. Called once a task, in the order of ends.
+    /// Time from the end of the body of `task`, which is now, until the end is seen. Called once a task, in the
+    /// order of ends.
     Seconds delay(TaskId task, Seconds now);
 
 private:
@@ -23,8 +24,8 @@ private:
 
     const TaskGraph& graph_;
     std::span<const Cost> costs_;
-    std::vector<Seconds> last_;  ///< by GPU: when it saw an end last; empty where none waits for another
-    std::vector<bool> unseen_;   ///< by task; likewise
+    std::vector<Seconds> last_;  ///< by GPU: when it last saw an end; empty where completions_apart is 0
+    std::vector<bool> unseen_;   ///< by task: nobody looks for its end; empty likewise
 };
 
 }  // namespace overlap

@@ -6,11 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "sim/engine/completions.hpp"
 #include "sim/engine/dispatcher.hpp"
+#include "sim/engine/ends.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/engine/event_queue.hpp"
-#include "sim/engine/polls.hpp"
 
 namespace overlap {
 
@@ -39,8 +38,7 @@ protected:
               graph, costs, resources, seed, [this](TaskId task) { return engine().progress(task); },
               [this] { return engine().now(); }),
           times_(graph.size()),
-          polls_(graph, costs),
-          completions_(graph, costs),
+          ends_(graph, costs),
           bodies_(graph.size()),
           stream_free_(graph.streams()) {}
 
@@ -92,8 +90,8 @@ private:
     void launch(TaskId task) {
         times_[task].start = engine().now();
         engine().after(
-            polls_.begin(task, times_[task].start, stream_free(task), dispatcher_.launch_time(task)), task,
-            Phase::launch);
+            ends_.launch_time(task, times_[task].start, stream_free(task), dispatcher_.launch_time(task)),
+            task, Phase::launch);
     }
 
     void set_up(TaskId task) {
@@ -119,8 +117,8 @@ private:
             case Phase::completion:
                 return end(task);
             case Phase::event:
-                return leave_stream(task, polls_.event_keeps_claim(task) ? dispatcher_.body_done(task)
-                                                                         : dispatcher_.stream_left(task));
+                return leave_stream(task, ends_.event_keeps_claim(task) ? dispatcher_.body_done(task)
+                                                                        : dispatcher_.stream_left(task));
             case Phase::handoff:
                 return carry_out(dispatcher_.handed_over(task, static_cast<Handoff>(event.detail())));
             case Phase::flag:
@@ -165,24 +163,13 @@ private:
         halt(task, bodies_[task].goal);
         for (const Hold& hold : costs_[task].holds) engine().give_back(hold);
         const Seconds now = times_[task].done = engine().now();
-        polls_.end(task);
-        if (!costs_[task].polling) {
-            const Seconds completion = completions_.delay(task, now);
-            const Seconds event = polls_.event(task);
-            if (event == Seconds()) {
-                leave_stream(task, dispatcher_.body_done(task));
-            } else {
-                if (!polls_.event_keeps_claim(task)) carry_out(dispatcher_.body_done(task, true));
-                engine().after(event, task, Phase::event);
-            }
-            return end_after(completion, task);
-        }
-        const std::span<const Polls::Seen> seen = polls_.seen(task, now);
-        if (polls_.keeps_stream(task))
-            carry_out(dispatcher_.body_done(task, true));
-        else
+        const Ends::Ending ending = ends_.body_over(task, now);
+        if (!ending.keeps_stream)
             leave_stream(task, dispatcher_.body_done(task));
-        for (const auto& [other, delay] : seen) end_after(delay, other);
+        else if (!ending.keeps_claim)
+            carry_out(dispatcher_.body_done(task, true));
+        if (ending.event > Seconds()) engine().after(ending.event, task, Phase::event);
+        for (const auto& [other, delay] : ending.seen) end_after(delay, other);
     }
 
     Seconds& stream_free(TaskId task) { return stream_free_[graph_.stream_number(task)]; }
@@ -201,7 +188,7 @@ private:
         times_[task].end = engine().now();
         times_[task].unit_seconds = dispatcher_.unit_seconds(task);
         ++ended_;
-        if (polls_.keeps_stream(task)) leave_stream(task, dispatcher_.stream_left(task));
+        if (ends_.keeps_stream(task)) leave_stream(task, dispatcher_.stream_left(task));
         dispatcher_.hand_over(
             task, [&](Handoff kind) { carry_out(dispatcher_.handed_over(task, kind)); },
             [&](Handoff kind, Seconds delay) {
@@ -209,8 +196,7 @@ private:
             });
     }
 
-    Polls polls_;
-    Completions completions_;
+    Ends ends_;
     std::vector<Body> bodies_;
     std::vector<Seconds> stream_free_;  ///< when the last body on it was over
     std::vector<Event> round_;          ///< events of this round

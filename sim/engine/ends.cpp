@@ -1,4 +1,4 @@
-#include "sim/engine/polls.hpp"
+#include "sim/engine/ends.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,8 @@ bool is_kernel(const Task& task) {
 
 }  // namespace
 
-Polls::Polls(const TaskGraph& graph, std::span<const Cost> costs) : graph_(graph), costs_(costs) {
+Ends::Ends(const TaskGraph& graph, std::span<const Cost> costs)
+    : graph_(graph), costs_(costs), completions_(graph, costs) {
     std::map<int, int> streams_of_gpu;
     bool events = false;
     for (TaskId id = 0; id < graph.size(); ++id) {
@@ -35,8 +36,8 @@ Polls::Polls(const TaskGraph& graph, std::span<const Cost> costs) : graph_(graph
     if (events) line_up();
 }
 
-// Within a stream the order says it all: there is no event.
-void Polls::find_awaited() {
+// Tasks of one stream wait for each other by its order, without an event.
+void Ends::find_awaited() {
     awaited_.resize(graph_.size());
     for (TaskId id = 0; id < graph_.size(); ++id)
         if (costs_[id].awaited) awaited_[id] = true;
@@ -50,12 +51,12 @@ void Polls::find_awaited() {
         if (costs_[id].polling && costs_[id].polling->queues == 0) awaited_[id] = false;
 }
 
-// Only of chains that say so (Cost::awaited): those of interference, whose numbers are not those of the runs
-// they stand for, are edges.
-void Polls::line_up() {
+// Assigns the events of a GPU to its event queues by turns, in the order in which the tasks were enqueued.
+// Only tasks with Cost::awaited take part: the order of other tasks' numbers need not be that of a run.
+void Ends::line_up() {
     before_.resize(graph_.size());
     next_poll_.resize(graph_.size());
-    seen_.resize(graph_.size());
+    seen_at_.resize(graph_.size());
     std::vector<std::vector<TaskId>> events(kernels_.size());  // by GPU, as enqueued
     for (TaskId id = 0; id < graph_.size(); ++id) before_[id] = id;
     after_ = before_;
@@ -71,7 +72,7 @@ void Polls::line_up() {
     }
 }
 
-Seconds Polls::begin(TaskId task, Seconds now, Seconds stream_free, Seconds launch) {
+Seconds Ends::launch_time(TaskId task, Seconds now, Seconds stream_free, Seconds launch) {
     if (turns_.empty()) return launch;
     if (is_kernel(graph_[task])) ++kernels_[static_cast<std::size_t>(graph_[task].gpu)];
     if (!costs_[task].polling) return launch;
@@ -89,38 +90,45 @@ Seconds Polls::begin(TaskId task, Seconds now, Seconds stream_free, Seconds laun
     return launch;
 }
 
-bool Polls::event_keeps_claim(TaskId task) const {
+bool Ends::event_keeps_claim(TaskId task) const {
     return !is_kernel(graph_[task]);
 }
 
-void Polls::end(TaskId task) {
+Ends::Ending Ends::body_over(TaskId task, Seconds now) {
+    seen_.clear();
     if (!turns_.empty() && is_kernel(graph_[task])) --kernels_[static_cast<std::size_t>(graph_[task].gpu)];
+    if (costs_[task].polling) {
+        see(task, now);
+        return {false, keeps_stream(task), Seconds(), seen_};
+    }
+    seen_.push_back({task, completions_.delay(task, now)});
+    const Seconds event = awaited_.empty() || !awaited_[task] ? Seconds() : costs_[task].event;
+    const bool takes_time = event > Seconds();
+    return {takes_time && event_keeps_claim(task), takes_time, event, seen_};
 }
 
-std::span<const Polls::Seen> Polls::seen(TaskId task, Seconds now) {
-    result_.clear();
+// A poll sees an event when it has seen all that are before it in its event queue.
+void Ends::see(TaskId task, Seconds now) {
     if (!keeps_stream(task)) {
-        result_.push_back({task, next_poll(task, now) - now});
-        return result_;
+        seen_.push_back({task, next_poll(task, now) - now});
+        return;
     }
     next_poll_[task] = next_poll(task, now);
-    // It may be the one that others of its queue have been waiting for.
     while (next_poll_[task]) {
         const TaskId before = before_[task];
-        if (before != task && !seen_[before]) break;
-        seen_[task] = before == task ? *next_poll_[task] : std::max(*next_poll_[task], *seen_[before]);
-        result_.push_back({task, std::max(*seen_[task] - now, Seconds())});
+        if (before != task && !seen_at_[before]) break;
+        seen_at_[task] = before == task ? *next_poll_[task] : std::max(*next_poll_[task], *seen_at_[before]);
+        seen_.push_back({task, std::max(*seen_at_[task] - now, Seconds())});
         if (after_[task] == task) break;
         task = after_[task];
     }
-    return result_;
 }
 
-Seconds Polls::next_poll(TaskId task, Seconds now) const {
+Seconds Ends::next_poll(TaskId task, Seconds now) const {
     if (kernels_[static_cast<std::size_t>(graph_[task].gpu)] > 0) return now;
     Polling polling = *costs_[task].polling;
     const std::size_t stream = graph_.stream_number(task);
-    // Not more than a period: more streams than have been measured (3) would not wait for each other.
+    // Measured on 3 streams; the offset of a stream stays below one period however many there are.
     polling.first =
         polling.first + Seconds(std::fmod(turns_[stream] * polling.apart.si(), polling.period.si()));
     const Seconds elapsed = now - waiting_since_[stream];

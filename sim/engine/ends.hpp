@@ -1,0 +1,68 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "models/cost_model.hpp"
+#include "sim/core/task_graph.hpp"
+#include "sim/engine/completions.hpp"
+
+namespace overlap {
+
+/// What follows the end of a body: how long the task keeps its stream and its claim, and when its end is seen.
+/// The interface between TaskLifecycle and what is peculiar to a device: completions one after another
+/// (Cost::completions_apart), events (Cost::event) and polls (Cost::polling). A device file that leaves the
+/// fields of one out switches it off.
+class Ends {
+public:
+    Ends(const TaskGraph& graph, std::span<const Cost> costs);
+
+    /// How long the launch of `task` takes, which begins now and takes `launch` by itself. `stream_free`: when
+    /// the previous task left the stream.
+    Seconds launch_time(TaskId task, Seconds now, Seconds stream_free, Seconds launch);
+
+    struct Seen {
+        TaskId task;
+        Seconds delay;  ///< from now until the end of the task is seen
+    };
+    struct Ending {
+        bool keeps_claim = false;
+        bool keeps_stream = false;   ///< until `event` is over, or where that is 0 until the end is seen
+        Seconds event;               ///< time that an event after the task takes
+        std::span<const Seen> seen;  ///< ends for which the time is known now
+    };
+    /// The body of `task` is over. Called once a task, in the order of ends. `seen` is valid until the next call.
+    Ending body_over(TaskId task, Seconds now);
+
+    /// True for an end that is polled for and that other streams wait for: the stream goes on when the end has
+    /// been seen.
+    bool keeps_stream(TaskId task) const {
+        return !awaited_.empty() && awaited_[task] && costs_[task].polling;
+    }
+    /// True for copies by DMA, which keep their engine while the event is recorded. Kernels free their compute
+    /// units.
+    bool event_keeps_claim(TaskId task) const;
+
+private:
+    void find_awaited();
+    void line_up();
+    void see(TaskId task, Seconds now);
+    Seconds next_poll(TaskId task, Seconds now) const;
+
+    const TaskGraph& graph_;
+    std::span<const Cost> costs_;
+    Completions completions_;
+    /// By stream: start of the wait that is polled for, and of the last body. Empty where nothing is polled for.
+    std::vector<Seconds> waiting_since_, launched_;
+    std::vector<int> turns_;     ///< by stream: number of its polls on its GPU; -1: not polled for
+    std::vector<int> kernels_;   ///< by GPU: kernels that are launched or run
+    std::vector<bool> awaited_;  ///< by task: its end is an event; empty where events take no time
+    /// By task: the previous and the next event of its event queue; its own number where there is none.
+    std::vector<TaskId> before_, after_;
+    std::vector<std::optional<Seconds>> next_poll_;  ///< by task, once its body is over
+    std::vector<std::optional<Seconds>> seen_at_;    ///< by task, once known
+    std::vector<Seen> seen_;
+};
+
+}  // namespace overlap
