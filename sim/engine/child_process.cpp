@@ -44,7 +44,7 @@ ChildProcess::ChildProcess(const std::function<void(Writer&)>& work, Clock::time
     if (child_ == 0) {
         close(ends[0]);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        // What kills the child is the caller's to report: no handlers and no output of this process in it.
+        // The caller reports how the child died: the child has no handlers and no output of this process.
         std::signal(SIGABRT, SIG_DFL);
         for (std::FILE* stream : {stdout, stderr})
             if (std::freopen("/dev/null", "w", stream) == nullptr) _exit(1);
@@ -54,7 +54,7 @@ ChildProcess::ChildProcess(const std::function<void(Writer&)>& work, Clock::time
             work(writer);
             status = 0;
         } catch (const std::exception&) {
-            // The status says it.
+            // The exit status reports the failure.
         }
         // No destructors and no exit handlers: they belong to the parent.
         _exit(status);

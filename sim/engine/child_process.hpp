@@ -10,9 +10,9 @@
 namespace overlap {
 
 /// A forked copy of this process that runs `work` and sends bytes back through a pipe.
-/// Contract: the caller reads exactly what `work` writes, then calls `finish`. What the child prints is lost:
-/// the caller learns by a Failure that it died. It is killed where it has not written all by the deadline, and
-/// where the caller's process ends.
+/// Contract: the caller reads exactly what `work` writes, then calls `finish`. Output of the child is discarded;
+/// a Failure tells the caller that the child died. The child is killed at the deadline if it has not written
+/// everything, and when the caller's process ends.
 class ChildProcess {
 public:
     class Writer {
@@ -53,7 +53,7 @@ private:
     int descriptor_ = -1;
 };
 
-/// Memory that a child process shares with its parent, for what has to be known of a child that is killed.
+/// Memory that a child process shares with its parent, which can still read it after the child was killed.
 class SharedMemory {
 public:
     explicit SharedMemory(std::size_t bytes);

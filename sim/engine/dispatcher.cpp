@@ -42,7 +42,7 @@ Dispatcher::Dispatcher(const TaskGraph& graph, std::span<const Cost> costs, cons
 }
 
 void Dispatcher::add_successors(const TaskGraph& graph) {
-    // Sorted by predecessor, those of one in the order of the graph.
+    // Sorted by predecessor; successors of one task keep the order of the graph.
     for (std::size_t i = 0; i < graph.edge_count(); ++i) ++first_successor_[graph.edge(i).predecessor + 1];
     std::partial_sum(first_successor_.begin(), first_successor_.end(), first_successor_.begin());
     std::vector<std::uint32_t> next(first_successor_.begin(), first_successor_.end() - 1);
@@ -117,7 +117,7 @@ const Dispatcher::Next& Dispatcher::launched(TaskId task) {
     return next_;
 }
 
-// First come first served. A launch of no time keeps nobody waiting.
+// First come, first served. A launch that takes no time makes no other wait.
 void Dispatcher::begin_launch(TaskId task) {
     states_[task].launch_begun = true;
     if (costs_[task].queued_launch > Seconds()) {
@@ -218,8 +218,8 @@ const Dispatcher::Next& Dispatcher::settle() {
     return next_;
 }
 
-// Called whenever something about the task has changed: each phase begins once, when all that it needs is
-// there.
+// Called whenever the state of the task has changed. Each phase begins once, when everything that it needs is
+// available.
 void Dispatcher::advance(TaskId task) {
     State& state = states_[task];
     if (state.waits_for > 0) return;

@@ -11,7 +11,7 @@
 
 namespace overlap {
 
-/// What lies between a task and the successor that it lets go; each has a latency of its own.
+/// What lies between the end of a task and the start of a successor. Each kind has its own latency.
 enum class Handoff : std::uint8_t {
     same_stream,   ///< none
     other_stream,  ///< Cost::handoff
@@ -25,54 +25,54 @@ inline Seconds latency(const Cost& cost, Handoff kind) {
     return latencies[static_cast<std::size_t>(kind)];
 }
 
-/// Which task may do what next: dependencies, in-order streams, claims on units. It knows order, not time: an
-/// engine reports what has happened and carries out what is returned, which is valid until the next call.
-/// Phases as in `Cost`. A body goes from stop to stop: the shares of it at which progress edges leave or
-/// arrive, or its claim gets smaller.
+/// Decides which task may do what next: dependencies, in-order streams, claims on units. The dispatcher knows
+/// order, not time: TaskLifecycle reports what has happened and begins what is returned, which is valid until
+/// the next call. A body runs from stop to stop. A stop is a fraction of the body at which a progress edge
+/// leaves or arrives, or at which the claim gets smaller.
 class Dispatcher {
 public:
-    /// What the engine is to begin now.
+    /// What begins now.
     struct Next {
         std::vector<TaskId> launch;
         std::vector<TaskId> set_up;
-        /// The body goes on from its stop. One that runs is to go on with what is its next stop and stretch
-        /// now; one that has not begun will.
+        /// Bodies that continue from their stop, and running bodies whose next_stop() or stretch() is new.
+        /// A body that has not begun reads both when it begins.
         std::vector<TaskId> resume;
     };
 
-    /// `seed` decides what the machine leaves unspecified; `progress` says how far a body
-    /// is and `now` what time it is: asked where costs have tiles or blocks.
+    /// `seed` decides the orders that the machine leaves unspecified. `progress` returns the fraction of a body
+    /// that is done, `now` the time; both are called only for costs with tiles or thread blocks.
     Dispatcher(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
                std::uint64_t seed, UnitPools::Progress progress = {}, UnitPools::Clock now = {});
 
-    /// At time zero.
+    /// Time is zero: what begins first.
     const Next& begin();
-    /// How long the launch of `task`, just begun, takes.
+    /// Duration of the launch of `task`, which has just begun.
     Seconds launch_time(TaskId task) const {
         return states_[task].waited_to_launch ? costs_[task].queued_launch : costs_[task].launch;
     }
     /// The launch of `task` is over.
     const Next& launched(TaskId task);
-    /// The share of its body at which `task` stops next: 1 at its end, for one with tiles that came late
-    /// more.
+    /// Fraction of the task's body at which the task next stops. 1.0 is the end of the body. A body of tiles
+    /// ends above 1.0 where compute units came late.
     double next_stop(TaskId task) const;
-    /// Whether that is its end.
+    /// Whether the next stop is the end of the body.
     bool ends_next(TaskId task) const;
-    /// How much longer its body takes at the top rate, for lack of units, up to its next stop.
+    /// Factor by which the body takes longer up to its next stop, because it has fewer units than it could use.
     double stretch(TaskId task) const {
         return costs_[task].claim && costs_[task].claim->blocks > 0 ? pools_.stretch(task) : 1.0;
     }
-    /// Whether that is a stop at which successors or predecessors wait: it has a number.
+    /// Whether the next stop has a number: a progress edge leaves or arrives there, or the claim gets smaller.
     bool is_numbered(TaskId task) const;
-    /// A number for the stop that `task` has come to, of all tasks.
+    /// Number of the stop that `task` has reached, unique among all tasks.
     std::size_t stop_number(TaskId task) const { return states_[task].stop; }
-    /// The body of `task` has come to `next_stop`, not its end. It goes on if `resume` says so, now or later.
+    /// The body of `task` has reached next_stop(), which is not its end. It continues when `resume` lists it.
     const Next& reached(TaskId task);
-    /// The body of `task` is over: its claim is free, and its stream unless it keeps that.
+    /// The body of `task` is over. Releases what it claimed, and its stream unless `keeps_stream`.
     const Next& body_done(TaskId task, bool keeps_stream = false);
-    /// It kept its stream, and leaves it.
+    /// Releases the stream that `task` held past the end of its body (see `keeps_stream`).
     const Next& stream_left(TaskId task);
-    /// Whether anybody waits for this; if not, there is no need to report it.
+    /// Whether a successor waits for this kind of hand-over. If not, nobody need report it.
     bool hands_over(TaskId task, Handoff kind) const;
     bool flags(std::size_t stop) const { return stops_[stop].flags; }
     /// `task` has ended: calls `at_once(kind)` for the successors that may go now, and `later(kind, latency)`
@@ -92,48 +92,48 @@ public:
     const Next& handed_over(TaskId task, Handoff kind);
     /// The latency of a flag set at a stop of `task` is over.
     const Next& flagged(TaskId task, std::size_t stop);
-    /// Of a task with thread blocks that has ended: the units that it had, times how long it had each
-    /// [unit·s].
+    /// Compute units times the time that the task had them [unit·s]. Only for ended tasks whose thread blocks
+    /// are placed one by one.
     double unit_seconds(TaskId task) const {
         return costs_[task].claim && costs_[task].claim->blocks > 0 ? pools_.unit_seconds(task) : 0.0;
     }
-    /// How long the setup of a task takes that has been given what it claims.
+    /// Duration of the setup of a task that has been given what it claims.
     Seconds setup(TaskId task) const {
         const Cost& cost = costs_[task];
         const bool more = cost.switch_over > Seconds() && cost.claim && pools_.switched(task);
         return more ? cost.setup + cost.switch_over : cost.setup;
     }
-    /// All that falls on this instant has been reported: units are given to the tasks that wait for them.
+    /// Everything at this instant has been reported. Gives free units to the tasks that wait for them.
     const Next& settle();
 
 private:
     static constexpr std::uint32_t none = UINT32_MAX;
     struct State {
-        std::uint32_t waits_for = 0;  ///< predecessors that have not let it start
-        std::uint32_t stop = 0;       ///< next one
-        std::uint32_t last_stop = 0;  ///< one past its last
-        bool has_stream = false;      ///< it is first on its stream
+        std::uint32_t waits_for = 0;  ///< predecessors that still block its start
+        std::uint32_t stop = 0;       ///< number of its next stop
+        std::uint32_t last_stop = 0;  ///< number of its last stop, plus 1
+        bool has_stream = false;      ///< first on its stream
         bool launch_begun = false;
         bool waited_to_launch = false;
         bool launch_over = false;
-        bool stalled = false;  ///< at `stop`
+        bool stalled = false;  ///< waits at `stop`
     };
     struct Stop {
         double at = 0;
-        std::uint32_t waits_for = 0;  ///< predecessors that have not let the body beyond
-        bool flags = false;           ///< successors wait for it
+        std::uint32_t waits_for = 0;  ///< predecessors that still block the body here
+        bool flags = false;           ///< successors wait for this stop
     };
     struct Successor {
         std::uint32_t task;
-        std::uint32_t stop;  ///< of the successor; none: its start
-        std::uint32_t from;  ///< stop of the predecessor; none: its end
+        std::uint32_t stop;  ///< stop of the successor that waits; none: its start
+        std::uint32_t from;  ///< stop of the predecessor that is waited for; none: its end
         Handoff kind;
     };
 
-    /// The front end of a GPU, where launches that can't go side by side wait.
+    /// Launches one task of a GPU at a time (Cost::queued_launch); the others wait.
     struct Launcher {
         bool busy = false;
-        std::size_t next = 0;  ///< of `waiting`
+        std::size_t next = 0;  ///< index into `waiting`
         std::vector<std::uint32_t> waiting;
     };
 
@@ -156,13 +156,13 @@ private:
 
     std::span<const Cost> costs_;
     std::vector<State> states_;
-    std::vector<Stop> stops_;                    ///< of all tasks, task by task
-    std::vector<Successor> successors_;          ///< likewise
-    std::vector<std::size_t> first_successor_;   ///< by task, and one past the last
-    std::vector<std::uint8_t> hands_over_;       ///< by task: a bit a Handoff
-    std::vector<std::uint32_t> next_in_stream_;  ///< own number where last
-    std::vector<Launcher> launchers_;            ///< by GPU; none where all launches go side by side
-    std::vector<std::uint32_t> gpus_;            ///< by task; likewise
+    std::vector<Stop> stops_;                    ///< sorted by task
+    std::vector<Successor> successors_;          ///< sorted by predecessor
+    std::vector<std::size_t> first_successor_;   ///< by task, and one element more
+    std::vector<std::uint8_t> hands_over_;       ///< by task: one bit per Handoff
+    std::vector<std::uint32_t> next_in_stream_;  ///< by task; its own number for the last of a stream
+    std::vector<Launcher> launchers_;            ///< by GPU; empty where no launch waits for another
+    std::vector<std::uint32_t> gpus_;            ///< by task: its GPU; empty likewise
     UnitPools pools_;
     Next next_;
 };

@@ -12,15 +12,15 @@
 
 namespace overlap {
 
-/// When a task ran. start: its stream and its predecessors let it begin (launch latency follows); body: first
-/// byte or FLOP; done: last one; end: after its completion latency, or when that is seen.
+/// When a task ran. start: its stream and its predecessors let it begin, and its launch latency begins; body:
+/// first byte or FLOP; done: last byte or FLOP; end: its end is seen, after its completion latency or by a poll.
 struct TaskTimes {
     Seconds start;
     Seconds body;
-    Seconds done;  ///< the body is over
+    Seconds done;
     Seconds end = never;
     double unit_seconds =
-        0;  ///< of a kernel whose thread blocks are placed one by one: units times time [unit·s]
+        0;  ///< compute units times time, of kernels whose thread blocks are placed one by one [unit·s]
 
     static constexpr Seconds never{-1};  ///< not ended
 };
@@ -29,25 +29,25 @@ struct EngineResult {
     std::vector<TaskTimes> tasks;  ///< by task number
     Seconds makespan;              ///< latest end
     double wall_ms = 0;            ///< host time inside the engine
-    std::string approximation;     ///< where the engine could not keep to the contract: how; else empty
+    std::string approximation;     ///< how the engine deviated from the contract; empty: it did not
 };
 
-/// The result of a simulation that ran since `begin`. Throws UserError where a task has no end, having waited
-/// for ever, or ends after the end of simulated time.
+/// The result of a simulation that began at wall time `begin`. Throws UserError if a task never ended (deadlock)
+/// or ended after the end of simulated time.
 EngineResult finished(const TaskGraph& graph, std::vector<TaskTimes> tasks,
                       std::chrono::steady_clock::time_point begin);
 
-/// Throws UserError: `task` goes on beyond the end of simulated time.
+/// Throws UserError: `task` lasts beyond the end of simulated time.
 [[noreturn]] void fail_at_end_of_time(const Task& task);
-/// Throws the same UserError where a task, with nothing beside it, takes longer than simulated time lasts.
+/// Throws the same UserError if a task alone takes longer than simulated time lasts.
 void require_simulable(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources);
 
 /// Runs a task graph on shared resources.
 /// Contract: `costs[t]` belongs to task t. Rates are constant between events and follow the rule in
-/// models/contention.hpp; no resource is used above its capacity; a body moves on while it has any share.
-/// Order is the Dispatcher's: in-order streams, claims, progress edges; what happens at one instant counts in
-/// the order of task numbers, and units are given away at its end. Same input and seed, same output, bit for
-/// bit.
+/// models/contention.hpp; no resource is used above its capacity; a running body always makes progress.
+/// The Dispatcher decides the order: in-order streams, claims, progress edges. Events of one instant are
+/// processed in the order of task numbers, and free units are handed out at the end of the instant. Same input
+/// and seed, same output, bit for bit.
 class Engine {
 public:
     virtual ~Engine() = default;

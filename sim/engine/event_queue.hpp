@@ -17,13 +17,13 @@ namespace overlap {
 using Femtoseconds = std::int64_t;
 
 inline constexpr double femtoseconds_per_second = 1e15;
-/// Simulated time ends here, after 2.56 hours. An event that is this late may still be put off or brought
-/// forward by a change of rate; one that happens ends the simulation with an error.
+/// Simulated time ends here, after 2.56 hours. A change of rate may still move an event of this date forward; an
+/// event that happens at this date ends the simulation with an error.
 inline constexpr Femtoseconds end_of_time = std::numeric_limits<Femtoseconds>::max();
 inline Seconds to_seconds(Femtoseconds time) {
     return Seconds(static_cast<double>(time) / femtoseconds_per_second);
 }
-/// end_of_time for all that is later, infinity included. Contract: `time` is not negative.
+/// end_of_time for every later time, infinity included. Contract: `time` is not negative.
 inline Femtoseconds to_femtoseconds(Seconds time) {
     const double rounded = time.si() * femtoseconds_per_second + 0.5;
     return rounded < static_cast<double>(end_of_time) ? static_cast<Femtoseconds>(rounded) : end_of_time;
@@ -38,7 +38,7 @@ enum class Phase : std::uint8_t { launch, setup, body, completion, handoff, flag
 /// The end of a phase of a task, in 16 bytes.
 struct Event {
     Femtoseconds date = 0;
-    std::uint64_t order = 0;  ///< of the events of a date: task, phase, and a detail
+    std::uint64_t order = 0;  ///< of the events of one date: task, phase, detail
 
     static constexpr unsigned detail_bits = 28, task_shift = 32;
     Event() = default;
@@ -48,13 +48,13 @@ struct Event {
 
     TaskId task() const { return order >> task_shift; }
     Phase phase() const { return static_cast<Phase>(order >> detail_bits & 0xfU); }
-    /// body: version of its rate, an older one is void; handoff: its kind; flag: its stop.
+    /// body: version of the body, other versions are void; handoff: its kind; flag: its stop.
     std::uint32_t detail() const { return static_cast<std::uint32_t>(order & ((1U << detail_bits) - 1)); }
 };
 
-/// Events by date. Symmetric GPUs do the same at the same instant: of the events that are pushed one after
-/// another, those of one date are chained, and a chain is one entry of the heap (of 8 GPUs with 8 chunks, 204
-/// entries for 2328 events).
+/// Events by date. Symmetric GPUs do the same at the same instant. Events of one date that are pushed one after
+/// another form a chain, and a chain is one entry of the heap (8 GPUs with 8 chunks: 204 entries for 2328
+/// events).
 class EventQueue {
 public:
     explicit EventQueue(std::size_t tasks) { links_.reserve(2 * tasks); }
@@ -62,7 +62,7 @@ public:
     bool empty() const { return chains_.empty(); }
     Femtoseconds next_date() const { return chains_.front().date; }
 
-    /// Its date is after all that were taken.
+    /// Contract: the date of `event` is later than all dates that were taken.
     void push(Event event) {
         const std::uint32_t link = add_link(event);
         if (event.date == last_date_) {
@@ -116,9 +116,9 @@ private:
 
     std::vector<Chain> chains_;  ///< a heap, earliest first
     std::vector<Link> links_;
-    std::uint32_t free_ = none;   ///< links that were taken, chained
-    std::uint32_t last_ = none;   ///< the link pushed last
-    Femtoseconds last_date_ = 0;  ///< its date; 0, at which nothing is pushed, where its chain was taken
+    std::uint32_t free_ = none;   ///< chain of unused links
+    std::uint32_t last_ = none;   ///< link pushed last
+    Femtoseconds last_date_ = 0;  ///< its date; 0 (no event has it) once its chain was taken
 };
 
 }  // namespace overlap

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double settled = 1e-13;
 constexpr double clearly = 1 - 1e-6;
-// Levels that still move after so many fills do so by less than the error of the costs.
+// Levels that still move after this many fills move by less than the error of the costs.
 constexpr std::size_t most_fills = 10'000'000;
 constexpr int fills_before_damping = 50;
 
@@ -46,7 +46,7 @@ void FairShare::read_demands(std::span<const Cost> costs) {
     }
 }
 
-// Those of one task begin at `first`; a resource that is asked for twice is used once.
+// The uses of one task begin at `first`. Two demands for the same resource become one use.
 void FairShare::add_use(Index first, Index resource, double amount, double weight) {
     for (Use& same : std::span(uses_).subspan(first)) {
         if (same.resource != resource) continue;
@@ -127,8 +127,8 @@ void FairShare::leave_out(const std::vector<char>& ample) {
     uses_.resize(kept);
 }
 
-// A running sum would drift, by far less than `clearly`; nearer to the capacity, and of what is contended, it
-// is summed anew.
+// `drawn` is a running sum; its drift is far smaller than the margin of `clearly`. Closer to the capacity, and
+// for contended resources, update_contended() sums anew.
 void FairShare::touch(Index resource, double drawn) {
     Pool& pool = pools_[resource];
     pool.touched = true;
@@ -270,8 +270,8 @@ double FairShare::water_level(const Pool& pool, double& open) const {
     }
 }
 
-// True if the level of the resource has moved. Levels that chase each other round a circle of resources,
-// which weights make possible, go half of their way.
+// True if the level of the resource has moved. With weights, levels can chase each other round a cycle of
+// resources; after fills_before_damping fills each moves half of its way only.
 bool FairShare::fill(Index resource) {
     Pool& pool = pools_[resource];
     if (pool.touched) update_contended(pool);
@@ -292,12 +292,14 @@ std::span<const FairShare::Index> FairShare::resolve() {
         pool.waits = false;
         const double before = pool.level;
         if (!fill(resource)) continue;
-        if (pool.fills > fills_before_damping) refill_later(resource);  // it has gone half of its way
+        if (pool.fills > fills_before_damping) refill_later(resource);  // the level has moved half of its way
         const double lowest = std::min(before, pool.level);
         for (const User& user : pool.users) {
-            if (lowest * user.weight > user.alone) continue;  // it limits nobody who runs at the top rate
+            if (lowest * user.weight > user.alone)
+                continue;  // the user runs at its top rate, before and after
             update_wanted(user.task, resource);
-            if (lowest * user.weight > user.wanted) continue;  // limited by others all the time
+            if (lowest * user.weight > user.wanted)
+                continue;  // other resources limit the user, before and after
             mark_changed(user.task);
             for (const Use& use : uses(tasks_[user.task]))
                 if (use.resource != resource && pools_[use.resource].contended) refill_later(use.resource);
@@ -309,7 +311,7 @@ std::span<const FairShare::Index> FairShare::resolve() {
     }
     waiting_.clear();
 
-    // Of the tasks marked, those that run and whose rate is new stay in the result.
+    // The result is the marked tasks that run and whose rate has changed.
     result_.clear();
     for (const Index id : changed_) {
         Task& task = tasks_[id];

@@ -11,7 +11,7 @@
 namespace overlap {
 namespace {
 
-/// Of one simulation, by whatever solver: with rates of very different magnitude it may never end.
+/// Time limit of one simulation, over both solvers: with rates of very different magnitude it may never end.
 struct TimeLimit {
     double seconds =
         number_from_environment("OVERLAP_SIMGRID_SECONDS", {1e-3, 1e6}).value_or(default_simgrid_seconds);

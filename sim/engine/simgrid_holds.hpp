@@ -11,12 +11,11 @@
 
 namespace overlap {
 
-/// The holds that there are on a resource, and the speeds that they can leave, as SimGrid has them: one for
-/// every state of a host.
+/// The holds on a resource, and the speeds that they can leave: one SimGrid pstate of a host for each.
 struct SimgridHolds {
-    int units = 0;  ///< of those that add up: whole ones
+    int units = 0;  ///< sum of the holds that add up: whole units
     std::vector<double> largest;
-    std::set<double> possible{0.0};  ///< of those that don't
+    std::set<double> possible{0.0};  ///< values of the holds that do not add up
     bool add_up = false;
 
     void may_take(const Hold& hold) {

@@ -2,7 +2,7 @@
 
 namespace overlap {
 
-/// Wall time that the simgrid engine takes for a simulation before it gives up, unless the environment has
+/// Wall time after which the simgrid engine gives up a simulation, unless the environment sets
 /// OVERLAP_SIMGRID_SECONDS.
 inline constexpr double default_simgrid_seconds = 300;
 

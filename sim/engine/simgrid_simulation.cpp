@@ -60,7 +60,7 @@ private:
         s4u::Engine::set_config("host/model:ptask_L07");
         s4u::Engine::set_config("host/solver:" + solver_);
         s4u::Engine::set_config(
-            "bmf/max-iterations:100");  // it settles in a few, or not in a thousand either
+            "bmf/max-iterations:100");  // the solver converges in a few iterations, or not within a thousand
         // Far below the shortest task (0.1 µs) and the smallest share (1e-6 of a capacity).
         s4u::Engine::set_config("surf/precision:1e-13");
         s4u::Engine::set_config("maxmin/precision:1e-13");
@@ -73,7 +73,7 @@ private:
                 least = std::min(least, demand.weight);
             }
         }
-        // SimGrid takes no more hosts once it runs.
+        // SimGrid accepts no more hosts once it runs.
         for (TaskId task = 0; task < graph_.size(); ++task) {
             top_rate_host(stream_of(task));
             for (const Demand& demand : costs_[task].demands) host_of(demand.resource, task);
@@ -133,7 +133,7 @@ private:
 
     bool run_body(TaskId task) {
         const Cost& cost = costs_[task];
-        const double share = body(task).goal - body(task).done;  // two stops may fall together
+        const double share = body(task).goal - body(task).done;  // 0 where two stops coincide
         if (!takes_time(cost) || share <= 0) return false;
         std::vector<s4u::Host*> hosts;
         std::vector<double> amounts;
@@ -171,7 +171,7 @@ private:
         return at.goal - (at.goal - at.done) * at.exec->get_remaining_ratio();
     }
 
-    // A task that asks for a resource twice does so with one weight.
+    // The demands of a task for one resource have one weight.
     static std::vector<Demand> merged(const Cost& cost) {
         std::vector<Demand> demands(cost.demands.begin(), cost.demands.end());
         std::sort(demands.begin(), demands.end(),

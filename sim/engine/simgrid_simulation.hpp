@@ -9,15 +9,15 @@
 
 namespace overlap {
 
-/// How far a simulation is: known to the parent process, too.
+/// Progress of a simulation, which the parent process can read.
 struct SimgridReached {
     std::atomic<double> clock{0};  ///< simulated, in seconds
     std::atomic<std::size_t> ended{0};
     std::atomic<TaskId> latest{0};  ///< task to which something happened last
 };
 
-/// One simulation by SimGrid. Contract: the only one of its process, whose clock it leaves advanced. Throws what
-/// SimGrid throws where its solver gives up.
+/// One simulation by SimGrid. Contract: called once a process, because SimGrid's clock never goes back. Throws
+/// SimGrid's exception if its solver gives up.
 std::vector<TaskTimes> simulate_by_simgrid(const TaskGraph& graph, std::span<const Cost> costs,
                                            const ResourceTable& resources, std::uint64_t seed,
                                            const std::string& solver, SimgridReached& reached);

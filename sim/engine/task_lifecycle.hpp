@@ -52,8 +52,8 @@ protected:
 
     void begin() { carry_out(dispatcher_.begin()); }
 
-    /// All that falls on this instant, in rounds: a launch or a body of no time ends in the next round. Events of
-    /// one round go by task number. Units are given away when a round brings nothing about any more.
+    /// Processes all events of this instant in rounds: what takes no time ends in the next round. Events of one
+    /// round are processed by task number. Free units are handed out when a round causes no further events.
     void instant() {
         const auto before = [](const Event& a, const Event& b) { return a.order < b.order; };
         while (!at_once_.empty()) {

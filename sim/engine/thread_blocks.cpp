@@ -6,7 +6,7 @@
 namespace overlap {
 namespace {
 
-/// Units whose times are equal but for rounding are in step.
+/// Compute units whose times differ by no more than rounding count as one group.
 constexpr double in_step = 1 + 1e-9;
 
 }  // namespace

@@ -4,35 +4,36 @@
 
 namespace overlap {
 
-/// How far the thread blocks of a kernel are, each with an equal share of its body, which are placed on units
-/// as these come free: some may run, or be done, while others wait. A unit whose blocks are done leaves.
+/// Progress of the thread blocks of a kernel, which share its body equally. They are placed on compute units as
+/// these come free: some may run, or be done, while others wait. A compute unit whose thread blocks are done is
+/// free again.
 class ThreadBlocks {
 public:
     ThreadBlocks() = default;
     explicit ThreadBlocks(int blocks) : waiting_(blocks), share_(1.0 / blocks) {}
 
-    /// Blocks that have no unit yet.
+    /// Thread blocks that have no compute unit yet.
     int waiting() const { return waiting_; }
-    /// None is at work.
+    /// No thread block runs.
     bool waits() const { return groups_.empty(); }
-    /// When `done` of the body is, so many blocks are placed on units, as evenly as can be. `pace`: the rate
-    /// of each of these, in units that have all they need.
+    /// Places `blocks` on `units` compute units as evenly as possible. `done`: fraction of the body done now.
+    /// `pace`: rate of each of these units, relative to a unit that has all the cache that it needs.
     void place(int units, int blocks, double done, double pace);
-    /// The rate of all units at work, in units that have all they need.
+    /// Sum of `pace` over the compute units that work.
     double pace() const;
-    /// The share of the body at which units are next done; infinity where none is at work.
+    /// Fraction of the body at which compute units are next done; infinity where none works.
     double next() const;
-    /// The body is over at `next`.
+    /// The body is over at next().
     bool ends_next() const;
-    /// At `next`: returns how many units leave.
+    /// The body has reached next(). Returns the number of compute units that are free again.
     int go_on();
 
 private:
-    /// Units in step.
+    /// Compute units that started together, with the same work.
     struct Group {
         int units;
-        double pace;  ///< of each
-        double left;  ///< of the body, for each of them to do
+        double pace;  ///< of each unit
+        double left;  ///< fraction of the body that each unit still does
         double time() const { return left / pace; }
     };
     void add(int units, int each, double pace) {
@@ -40,13 +41,13 @@ private:
     }
     void advance(double done);
     void work(double time);
-    /// Until the first group is done.
+    /// Time until the first group is done.
     double least_time() const;
 
     boost::container::small_vector<Group, 4> groups_;
     int waiting_ = 0;
-    double share_ = 0;  ///< of the body, that a block does
-    double done_ = 0;   ///< of the body, for which `Group::left` holds
+    double share_ = 0;  ///< fraction of the body that one thread block does
+    double done_ = 0;   ///< fraction of the body done when `Group::left` was updated
 };
 
 }  // namespace overlap

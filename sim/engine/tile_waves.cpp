@@ -6,9 +6,9 @@
 namespace overlap {
 namespace {
 
-/// Units done at the same wave but for rounding are in step.
+/// Compute units whose waves differ by no more than rounding count as one group.
 constexpr double in_step = 1e-9;
-/// Units whose blocks are a cluster: two in all GEMMs of residency.jsonl but one (`cluster 3` and `5`).
+/// Thread blocks of a cluster: two in all GEMMs of residency.jsonl but one (`cluster 3` and `5`).
 constexpr int pair = 2;
 
 }  // namespace

@@ -4,56 +4,57 @@
 
 namespace overlap {
 
-/// How far a body of equal tiles is, on units that need not all be there from its start: a
-/// library GEMM whose thread blocks stay until no tile is left. Progress is counted in waves: a tile takes
-/// one.
+/// Progress of a persistent GEMM, whose thread blocks stay on their compute units until no tile is left, where
+/// some compute units come after its start. Progress is counted in waves: a tile takes one wave.
 ///
-/// Units that are there from the start take a tile each, then a second; what is over of these, and two tiles
-/// of a cluster of two, is kept for units that come late, two tiles each; the others are dealt one by one. A
-/// unit that finds no tile leaves.
-/// So a last wave leaves units as it begins, and a body of one or two waves ends its own time after the last
-/// of its units has come (traces/h200_4/microbench/residency.jsonl: GEMMs beside kernels that hold 1 to 32
+/// Each compute unit that is there from the start takes one tile, then a second. Tiles are reserved for late
+/// compute units, two each: as many as the first compute units leave of their two, and two for a cluster of
+/// two. All other tiles go to whichever compute unit is free. A compute unit that finds no tile is free for
+/// other tasks.
+/// Hence the last wave frees compute units when it begins, and a body of one or two waves ends its whole
+/// duration after its last compute unit has come (traces/h200_4/microbench/residency.jsonl: GEMMs beside kernels that hold 1 to 32
 /// units for a quarter to all of their time; residency_drawn.jsonl: 256 tiles end half their time late though
-/// 128 units are there from the start). Where units that keep tiles waiting never come, it does not end.
+/// 128 units are there from the start). If a late compute unit never comes, its reserved tiles are never done and
+/// the body does not end.
 ///
-/// Left out: clusters of thread blocks that need neighbouring units.
+/// Ignored: clusters of thread blocks need neighbouring compute units.
 class TileWaves {
 public:
     TileWaves() = default;
-    /// `given` units at the start, of `most`, with which it is `waves` waves long.
+    /// `given` compute units at the start, of `most`, with which the body takes `waves` waves.
     TileWaves(int tiles, int waves, int most, int given);
 
-    /// The wave at which units are next done with a tile; infinity where none is at work.
+    /// Wave at which compute units next finish a tile; infinity where none works.
     double next() const;
-    /// The body is over at `next`.
+    /// The body is over at next().
     bool ends_next() const;
-    /// At `next`: returns how many units leave.
+    /// The body has reached next(). Returns the number of compute units that are free again.
     int go_on();
-    /// It waits for units that are late, and none is at work.
+    /// No compute unit works: the body waits for late ones.
     bool waits() const { return groups_.empty(); }
-    /// How many more units it has tiles for.
+    /// Number of further compute units for which there are tiles.
     int wanted() const;
-    /// More units come at wave `now`.
+    /// `units` further compute units come at wave `now`.
     void join(int units, double now);
 
 private:
-    /// Units in step.
+    /// Compute units that finish their tiles at the same waves.
     struct Group {
         int units;
-        double next;  ///< the wave at which their tile is done
-        int own;      ///< tiles that each of them has after it
+        double next;  ///< wave at which their tile is done
+        int own;      ///< further tiles that each unit has already taken
     };
-    /// Waves after the next one before any unit can leave or come.
+    /// Waves after the next one during which no compute unit can leave or come.
     int waves_to_skip() const;
     void add(int units, double next, int own) {
         if (units > 0) groups_.push_back({units, next, own});
     }
 
     boost::container::small_vector<Group, 4> groups_;
-    int each_ = 1;  ///< tiles that a unit takes as it starts
-    int late_ = 0;  ///< units that have not come
-    int kept_ = 0;  ///< tiles for them
-    int open_ = 0;  ///< tiles for whoever comes
+    int each_ = 1;  ///< tiles that a compute unit takes at its start
+    int late_ = 0;  ///< compute units that have not come yet
+    int kept_ = 0;  ///< tiles reserved for late compute units
+    int open_ = 0;  ///< tiles for any compute unit
 };
 
 }  // namespace overlap

@@ -152,7 +152,7 @@ void UnitPools::settle(Pool& pool, std::vector<TaskId>& served, std::vector<Task
     update_pace(pool, resumed);
 }
 
-// Blocks go on at another rate when the first GEMM begins beside them, or the last one is over.
+// Thread blocks change their rate when the first GEMM begins beside them and when the last one ends.
 void UnitPools::update_pace(Pool& pool, std::vector<TaskId>& resumed) {
     const bool tiles = std::any_of(pool.holders.begin(), pool.holders.end(), [&](const Holder& holder) {
         return costs_[holder.task].claim->tiles > 0;
@@ -220,7 +220,8 @@ std::size_t UnitPools::next_waiter(const Pool& pool) const {
                                     pool.waiting.begin());
 }
 
-// Holders of at least this priority take what they can still use: their thread blocks were queued before.
+// Holders of at least this priority take the free units that they can use: their thread blocks were queued
+// before those of waiting tasks.
 void UnitPools::grow_holders(Pool& pool, int at_least, std::vector<TaskId>& resumed) {
     for (Holder& holder : pool.holders) {
         if (pool.free == 0) return;
@@ -259,7 +260,7 @@ void UnitPools::join_blocks(Pool& pool, Holder& holder, std::vector<TaskId>& res
     resumed.push_back(holder.task);
 }
 
-// One unit stays with each.
+// Each holder keeps one unit.
 int UnitPools::reclaimable(const Pool& pool, int priority) const {
     int units = 0;
     for (const Holder& holder : pool.holders)

@@ -13,43 +13,44 @@
 namespace overlap {
 
 /// Units of the resources that tasks claim: DMA engines, compute units. At the end of an instant, `settle`
-/// gives free units away: by priority, then to tasks that run and can use more, then to those that wait, in
-/// the order of the resource. A task that can't be given its least yet keeps the ones behind it waiting.
+/// hands out free units: by priority, then to running tasks that can use more, then to waiting tasks in the
+/// order of the resource (QueueOrder). A waiting task for which fewer units are free than Claim::least blocks
+/// the tasks behind it.
 ///
-/// round_robin goes on with the stream after the one served last, by TaskGraph::stream_number.
-/// unspecified goes on with the stream served last while that has a task that waits; else it serves the
-/// lowest of ranks drawn from the seed and the task's number: every order of streams that wait together is as
-/// likely as any other (traces/h200_4/microbench/at_once.jsonl: chains of pushes to three peers run one after
-/// another, in all orders). Claims that are served as enqueued wait for their turn whatever the order of the
-/// resource.
+/// round_robin serves next the stream after the last served one, by TaskGraph::stream_number.
+/// unspecified serves the last served stream as long as a task of it waits. Otherwise it serves the lowest of
+/// ranks drawn from the seed and the task number: all orders of streams that wait together are equally likely
+/// (traces/h200_4/microbench/at_once.jsonl: chains of pushes to three peers run one after another, in all
+/// orders). Claims with `as_enqueued` wait for their turn in every order.
 class UnitPools {
 public:
-    /// The share of its body that a task has done.
+    /// Fraction of its body that a task has done.
     using Progress = std::function<double(TaskId)>;
     using Clock = std::function<Seconds()>;
 
     UnitPools(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
               std::uint64_t seed, Progress progress, Clock now);
 
-    /// The task waits from now on. Of one instant, requests count in the order of task numbers.
+    /// The task waits from now on. Requests of one instant are served in the order of task numbers.
     void request(TaskId task);
     void release(TaskId task);
-    /// Of a task with blocks, released: the units that it had, times how long it had each [unit·s].
+    /// Units times the time that a task with thread blocks had them [unit·s]; after its release.
     double unit_seconds(TaskId task) const { return places_[task].had; }
-    /// From now on the task has use for no more than so many of its units.
+    /// From now on the task keeps at most `units`; the others are free.
     void keep(TaskId task, int units);
-    /// Of a task with tiles or blocks that has units: the share of its body at which units are next done with
-    /// one.
+    /// Fraction of the body at which units next finish a tile or thread block. Only for tasks with tiles or
+    /// thread blocks that have units.
     double next_step(TaskId task) const;
     bool ends_next_step(TaskId task) const;
-    /// It has come there: units without a tile or block are free. False: it can't go on until more come.
+    /// The body has reached next_step(): frees units without further tiles or thread blocks. False: no units
+    /// are left, so the body waits until it is given more.
     bool go_on(TaskId task);
-    /// How much longer its body takes at the top rate, with the units that it has now (Cost::crowding).
+    /// Factor by which the body takes longer with the units that it has now (Cost::crowding).
     double stretch(TaskId task) const;
-    /// Whether the task had to wait for its units, and was given them after one of another stream.
+    /// Whether the task waited for its units and got them after a task of another stream.
     bool switched(TaskId task) const { return places_[task].switched; }
-    /// Appends to `served` the tasks that have been given their units, to `resumed` those that waited for
-    /// more or are to go on at another rate with more.
+    /// Appends to `served` the tasks that have been given their units, to `resumed` the running tasks that
+    /// continue, or continue at another rate, because units came.
     void settle(std::vector<TaskId>& served, std::vector<TaskId>& resumed);
 
 private:
@@ -62,8 +63,8 @@ private:
     struct Waiter {
         std::uint32_t task;
         int priority;
-        std::uint64_t rank;   ///< the lower first; round_robin: number of the stream
-        std::uint64_t since;  ///< Pool::settled when it asked
+        std::uint64_t rank;   ///< lowest first; round_robin: number of the stream
+        std::uint64_t since;  ///< Pool::settled at the time of the request
     };
     struct Holder {
         std::uint32_t task;
@@ -72,21 +73,21 @@ private:
         int most;
         TileWaves waves = {};
         ThreadBlocks blocks = {};
-        Seconds since = {};  ///< of blocks: when `given` last changed
+        Seconds since = {};  ///< thread blocks: when `given` last changed
     };
     struct Pool {
         int free = 0;
         QueueOrder order = QueueOrder::fifo;
         std::uint64_t last_stream = UINT64_MAX;
         std::uint64_t arrivals = 0;
-        std::uint64_t settled = 0;  ///< how often
+        std::uint64_t settled = 0;  ///< number of calls of settle() so far
         bool touched = false;
         std::vector<Waiter> waiting;
-        std::vector<std::uint32_t> enqueued;  ///< tasks that are served in this order
+        std::vector<std::uint32_t> enqueued;  ///< tasks with Claim::as_enqueued, in their order
         std::size_t next_enqueued = 0;
-        std::vector<Holder> holders;  ///< in the order they were served
-        Bytes cache_left;             ///< by the last task with tiles
-        bool tiles = false;           ///< some holder has any
+        std::vector<Holder> holders;  ///< in the order in which they were served
+        Bytes cache_left;             ///< Claim::cache_left of the last task with tiles
+        bool tiles = false;           ///< some holder has tiles
     };
 
     Pool& pool_of(TaskId task);
@@ -94,11 +95,11 @@ private:
     static std::vector<Holder>::iterator holder_of(Pool& pool, TaskId task);
     void settle(Pool& pool, std::vector<TaskId>& served, std::vector<TaskId>& resumed);
     void give(Pool& pool, const Waiter& waiter, int within_reach);
-    /// How many units so many blocks get where they had to wait.
+    /// Compute units for `blocks` thread blocks that had to wait: Crowding::together share one.
     int crowded_units(TaskId task, int blocks) const;
-    /// Puts blocks of a holder on so many units.
+    /// Places waiting thread blocks of `holder` on `units` compute units.
     void place_blocks(const Pool& pool, Holder& holder, int units, bool had_to_wait);
-    /// Adds up the unit·s of a holder with blocks, before its units change.
+    /// Adds the unit·s of `holder` since its last change; called before its units change.
     void count(Holder& holder);
     bool is_in_turn(const Pool& pool, const Waiter& waiter) const;
     std::size_t next_waiter(const Pool& pool) const;
@@ -117,7 +118,7 @@ private:
     std::vector<std::uint32_t> pool_by_resource_;
     std::vector<Pool> pools_;
     std::vector<std::uint32_t> touched_;
-    std::vector<TaskId> requests_;  ///< of this instant
+    std::vector<TaskId> requests_;  ///< requests of this instant
 };
 
 }  // namespace overlap
