@@ -224,7 +224,7 @@ class SweepRunning(Sweeping, SimTestCase):
             process.send_signal(sent)
             _, errors = process.communicate(timeout=60)
             self.assertEqual(process.returncode, 2, errors)
-            self.assertRegex(errors, r"stopped at \d+ of 48; --resume goes on")
+            self.assertRegex(errors, r"stopped at \d+ of 48; --resume continues from there")
             self.output("sweep", "slow.json", "--out", "out", "--resume")
             self.assertEqual(self.results("out"), expected)
             self.assertIn("48 points; 0 run", self.output("sweep", "slow.json", "--out", "out", "--resume"))

@@ -2,6 +2,7 @@
 // to our own measurements (traces/h200_4/microbench, traces/h200_2/energy), judged on families that the fit
 // has not seen, and compared with the calibration that is shipped.
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <iostream>
 
 #include "models/calibration/problems/device_problems.hpp"
@@ -134,14 +135,17 @@ void check_bounds(const std::vector<ErrorClass>& classes, const Bounds& bounds) 
 
 }  // namespace
 
-// One test, because several would each repeat the fit in their own process.
+// One test, because several would each repeat the fit in their own process. The fit of interference takes two minutes
+// and is repeated only where OVERLAP_ALL_REFITS is set, as in scripts/test --all.
 TEST_CASE(
     "H200 copies, local kernels, interference: held-out errors, known gaps, and the shipped groups "
     "regenerated") {
-    const std::string folder = "traces/h200_4/microbench";
-    const auto calibrations =
-        calibrate_device(shipped.calibration("h200"), source_folder / folder, folder, shipped);
-    CHECK(calibrations.size() == all_bounds.size());
+    const std::string shown = "traces/h200_4/microbench";
+    const bool all = std::getenv("OVERLAP_ALL_REFITS") != nullptr;
+    constexpr std::size_t sample = 3;  // copies by DMA and by kernels, local kernels
+    const auto calibrations = calibrate_device(shipped.calibration("h200"), source_folder / shown, shown,
+                                               shipped, all ? all_fits : sample);
+    CHECK(calibrations.size() == (all ? all_bounds.size() : sample));
     for (const DeviceCalibration& calibration : calibrations) {
         INFO(calibration.problem.name);
         const std::vector<ErrorClass> classes = calibration.classes();
@@ -155,6 +159,8 @@ TEST_CASE(
     for (const std::string& group : calibrated_groups)
         if (file.contains(group)) groups[group] = file.at(group);
     const Json fitted = device_groups(calibrations);
-    CHECK(fitted.size() == groups.size());
-    for (const auto& item : fitted.items()) CHECK(item.value().dump(2) == groups.at(item.key()).dump(2));
+    if (all) CHECK(fitted.dump(2) == groups.dump(2));
+    for (const auto& [group, values] : fitted.items())
+        for (const auto& [key, value] : values.items())
+            if (key != "provenance") CHECK(value.dump(2) == groups.at(group).at(key).dump(2));
 }

@@ -14,10 +14,13 @@ namespace overlap {
 std::vector<DeviceProblem> device_problems(const std::string& device, const std::filesystem::path& folder,
                                            const std::string& shown);
 
-/// Runs all fits, with GEMM parameters `gemms`. Problems whose files are missing are left out. No value of an
-/// earlier calibration of these groups is used.
+inline constexpr std::size_t all_fits = 1000;
+
+/// Runs all fits, or the first `most`, with GEMM parameters `gemms`. Problems whose files are missing are left out. No
+/// value of an earlier calibration of these groups is used.
 std::vector<DeviceCalibration> calibrate_device(const Calibration& gemms, const std::filesystem::path& folder,
-                                                const std::string& shown, const ConfigFolder& configs);
+                                                const std::string& shown, const ConfigFolder& configs,
+                                                std::size_t most = all_fits);
 
 /// The groups of calibrated_groups in the form of a calibration file.
 Json device_groups(const std::vector<DeviceCalibration>& calibrations);
