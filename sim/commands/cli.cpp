@@ -69,7 +69,7 @@ void add_help_command(CLI::App& app) {
 
 void print(std::string_view text) {
     errno = 0;
-    std::cout << text << std::flush;
+    std::cout << printable(text) << std::flush;
     if (!std::cout)
         throw UserError(std::string("standard output: cannot be written: ") +
                         (errno == 0 ? "an earlier write failed" : std::strerror(errno)));

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 
 #include "models/calibration_schema.hpp"
@@ -37,6 +38,10 @@ Json schema_of(const std::string& kind) {
     const auto file = [&](const std::string& name) {
         return read_json_file(folder.find("schema", name + ".schema"));
     };
+    std::vector<std::string> kinds;
+    for (const std::string& name : folder.names("schema")) kinds.push_back(name.substr(0, name.find('.')));
+    if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
+        throw UserError("schema: " + in_quotes(kind) + " is no kind of file" + suggestion(kind, kinds));
     Json schema = file(kind);
     if (kind == "run" || kind == "schedule") schema["properties"]["params"] = parameters_schema();
     if (kind == "run") {

@@ -142,6 +142,15 @@ std::string one_line(std::string_view message) {
            line.substr(tail);
 }
 
+std::string printable(std::string_view text) {
+    std::string result;
+    for_each_character(text, [&](std::string_view character) {
+        const bool kept = character == "\n" || character == "\t" || !is_control(character);
+        result += kept ? std::string(character) : escaped(character);
+    });
+    return result;
+}
+
 std::string json_text(const Json& json, int indent) {
     return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }

@@ -23,6 +23,9 @@ std::string shown(const Json& value);
 /// a message over 2000 bytes loses its middle.
 std::string one_line(std::string_view message);
 
+/// An output of many lines, for a terminal: valid UTF-8, control characters escaped, but for line breaks and tabs.
+std::string printable(std::string_view text);
+
 /// JSON text, whatever bytes the strings in it hold; Json::dump throws on those that are no UTF-8.
 std::string json_text(const Json& json, int indent = -1);
 

@@ -58,6 +58,15 @@ class AnyBytes(SimTestCase):
                     self.assertRegex(done.stderr, r"\Asim: [^\n\x00-\x1f]+\n\Z")
                     self.assertLess(len(done.stderr), 3000)
 
+    def test_names_in_outputs(self):
+        workload = {"schema": 1, "name": "\x1b[31mred", "description": "A name that would colour a terminal.", "source": "none",
+                    "collective": "all_gather", "order": "collective_first", "shard_dim": "m",
+                    "gemm": {"m": 512, "n": 512, "k": 512, "dtype": "bf16"}}
+        text = self.output("--topology", "h200_2", "--schedule", "serial", "--workload",
+                           self.file("red.json", json.dumps(workload)))
+        self.assertNotIn("\x1b", text)
+        self.assertIn("[31mred", text)
+
     def test_table_of_gemms(self):
         (self.folder / "gemms.csv").write_bytes(b"m,n,k,dtype,note\n64,64,64,bf16,caf\xe9\n")
         rows = json.loads(self.output("cost", "--device", "h200", "--from", "gemms.csv", "--format", "json"))

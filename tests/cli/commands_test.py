@@ -41,7 +41,7 @@ class List(SimTestCase):
         for file in files:
             with self.subTest(file=file.name):
                 self.assertEqual(self.output("schema", file.name.removesuffix(".schema.json")), file.read_text(encoding="utf-8"))
-        self.assert_refused(["schema", "devise"], "'device.schema'")
+        self.assert_refused(["schema", "devise"], "'devise' is no kind of file (did you mean 'device'?)")
 
 
 class CostOfOne(SimTestCase):

@@ -31,6 +31,11 @@ bool is_utf8(const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("an output has line breaks and tabs, and no other control character") {
+    CHECK(printable("a\tb\n\x1b[31m\r\xC3") == "a\tb\n\\u001b[31m\\r\xEF\xBF\xBD");
+    CHECK(printable("\xE2\x80\xA6 %") == "\xE2\x80\xA6 %");
+}
+
 TEST_CASE("bytes that are no UTF-8 are replaced, all others kept") {
     const std::string bad = "\xEF\xBF\xBD";  // U+FFFD
     // One, two, three and four bytes: a, é, €, 😀.
