@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/calibration/hip/data.hpp"
 #include "models/calibration/hip/elements.hpp"
 #include "models/calibration/hip/gemm.hpp"
 #include "models/calibration/hip/machine.hpp"

@@ -5,6 +5,7 @@
 // products a wave. Samples: from release to end, µs. More fields: flop, the work in that time. All operands
 // are ones, so every sum is known and checked.
 
+#include "models/calibration/hip/data.hpp"
 #include "models/calibration/hip/elements.hpp"
 #include "models/calibration/hip/lanes.hpp"
 #include "models/calibration/hip/question.hpp"

@@ -7,6 +7,7 @@
 //   reduce   sum of `parts` bf16 arrays into one, added in fp32: parts read, 1 written
 // Samples: from release to end, µs. Results are checked; sums are compared with a second, plain pass.
 
+#include "models/calibration/hip/data.hpp"
 #include "models/calibration/hip/elements.hpp"
 #include "models/calibration/hip/lanes.hpp"
 #include "models/calibration/hip/question.hpp"

@@ -2,6 +2,7 @@
 
 #include "models/calibration/hip/replay/reference.hpp"
 
+#include "models/calibration/hip/data.hpp"
 #include "models/calibration/hip/elements.hpp"
 
 namespace overlap::hip {
