@@ -99,8 +99,12 @@ std::vector<SimulatedScenario> read_scenario_table(const std::filesystem::path& 
     for (const std::string& name : leading) csv.require(name);
     std::vector<std::string> labels;
     for (const std::string& name : csv.columns())
-        if (std::find(leading.begin(), leading.end(), name) == leading.end())
+        if (std::find(leading.begin(), leading.end(), name) == leading.end()) {
             labels.push_back(parse_candidate(name, path.string()).label());
+            if (labels.back() != name)
+                throw UserError(path.string() + ":1: column " + in_quotes(name) + ", expected " +
+                                in_quotes(labels.back()));
+        }
     std::vector<SimulatedScenario> table;
     for (std::size_t row = 0; row < csv.rows(); ++row) {
         const std::string where = csv.where(row);
