@@ -58,6 +58,28 @@ constexpr std::size_t longest_expression = 10'000;
 
 const std::string name_letters = "0123456789_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.";
 
+/// The first "and", "or", && or || that lacks an operand, else empty. muparserx takes some of these and crashes on others.
+std::string_view lone_logical_operator(std::string_view text) {
+    std::string_view before = "(", logical;  // the token before; the same, where it is such an operator
+    while (true) {
+        text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+        if (text.empty()) return logical;
+        const std::size_t quote = text.front() == '"' ? std::min(text.find('"', 1), text.size() - 1) + 1 : 0;
+        const std::size_t word = std::min(text.find_first_not_of(name_letters), text.size());
+        const bool symbols = text.starts_with("&&") || text.starts_with("||");
+        const std::string_view token = text.substr(0, quote > 0 ? quote : word > 0 ? word : symbols ? 2 : 1);
+        const bool is_logical = symbols || token == "and" || token == "or";
+        constexpr std::string_view before_operands = "(,?:[{", after_operands = "),?:]}";
+        const bool begins = before.size() == 1 && before_operands.find(before) != std::string_view::npos;
+        const bool ends = token.size() == 1 && after_operands.find(token) != std::string_view::npos;
+        if (is_logical && (begins || !logical.empty())) return token;
+        if (ends && !logical.empty()) return logical;
+        logical = is_logical ? token : std::string_view();
+        before = token;
+        text.remove_prefix(token.size());
+    }
+}
+
 }  // namespace
 
 struct Expressions::Parsers {
@@ -108,6 +130,8 @@ Expressions::Expressions(const std::vector<std::string>& expressions, const std:
         if (expressions[i].size() > longest_expression)
             parsers_->fail(i, "has " + std::to_string(expressions[i].size()) + " characters, the most are " +
                                   std::to_string(longest_expression));
+        if (const std::string_view lone = lone_logical_operator(expressions[i]); !lone.empty())
+            parsers_->fail(i, std::string(lone) + " lacks an operand");
         try {
             parser.DefineOprt(new Remainder);
             parser.DefineInfixOprt(new Not);

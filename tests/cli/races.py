@@ -8,7 +8,7 @@ import unittest
 from sim_case import ROOT, SMALL, SimTestCase
 
 TREE = ROOT / "build" / "tsan"
-SWEEP = {"schema": 1, "name": "races", "base": {**SMALL, "seeds": 2},
+SWEEP = {"schema": 1, "name": "races", "base": {**{key: value for key, value in SMALL.items() if key != "params"}, "seeds": 2},
          "axes": {"topology": ["h200_4", "mi250x_8"], "schedule": ["serial", "ring_chunked", "hetero_fused_1d", "flag_gated"],
                   "params.chunks": [1, 2, 3], "params.agent": ["dma", "cu"],
                   "what_if.device.dma.peer_engines": [1, 2]},

@@ -21,6 +21,13 @@ bool holds(const std::string& expression) {
 
 }  // namespace
 
+TEST_CASE("a logical operator without an operand is refused", "[sweep]") {
+    for (const char* wrong : {"scatter or or !scatter", "scatter and and scatter", "or scatter", "scatter &&",
+                              "(scatter ||) && scatter", "max(gpus, or)"})
+        CHECK_THAT(error_of([&] { holds(wrong); }), Contains("lacks an operand"));
+    CHECK_FALSE(holds("agent == \"and or\" && !(!scatter) or gpus < 3"));
+}
+
 TEST_CASE("constraints compute with numbers, texts and truth values", "[sweep]") {
     CHECK(holds("gemm.m % (gpus * chunks) == 0"));  // 4096 = 128 * 32
     CHECK_FALSE(holds("gemm.m % 24 == 0"));         // 4096 = 170 * 24 + 16
