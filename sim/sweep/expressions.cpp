@@ -3,6 +3,7 @@
 #include <muparserx/mpParser.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <deque>
 
@@ -58,25 +59,49 @@ constexpr std::size_t longest_expression = 10'000;
 
 const std::string name_letters = "0123456789_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.";
 
-/// The first "and", "or", && or || that lacks an operand, else empty. muparserx takes some of these and crashes on others.
-std::string_view lone_logical_operator(std::string_view text) {
-    std::string_view before = "(", logical;  // the token before; the same, where it is such an operator
+bool is_logical(std::string_view token) {
+    return token == "and" || token == "or" || token == "&&" || token == "||";
+}
+
+/// Texts with letters of names that muparserx would take apart: "andor", "3and".
+bool runs_together(const std::string& word, const std::vector<std::string>& names) {
+    if (std::isdigit(static_cast<unsigned char>(word.front())))
+        return word.find_first_not_of("0123456789.eExX") != std::string::npos;
+    return (word.starts_with("and") || word.starts_with("or")) && !is_logical(word) &&
+           std::find(names.begin(), names.end(), word) == names.end();
+}
+
+/// What is wrong with an expression that muparserx would take, or crash on; empty where nothing is.
+std::string wrong_with(std::string_view text, const std::vector<std::string>& names) {
+    constexpr std::string_view before_operands = "(,?:[{", after_operands = "),?:]}";
+    const auto is_one_of = [](std::string_view token, std::string_view characters) {
+        return token.size() == 1 && characters.find(token) != std::string_view::npos;
+    };
+    std::string_view before = "(";
     while (true) {
         text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-        if (text.empty()) return logical;
-        const std::size_t quote = text.front() == '"' ? std::min(text.find('"', 1), text.size() - 1) + 1 : 0;
-        const std::size_t word = std::min(text.find_first_not_of(name_letters), text.size());
-        const bool symbols = text.starts_with("&&") || text.starts_with("||");
-        const std::string_view token = text.substr(0, quote > 0 ? quote : word > 0 ? word : symbols ? 2 : 1);
-        const bool is_logical = symbols || token == "and" || token == "or";
-        constexpr std::string_view before_operands = "(,?:[{", after_operands = "),?:]}";
-        const bool begins = before.size() == 1 && before_operands.find(before) != std::string_view::npos;
-        const bool ends = token.size() == 1 && after_operands.find(token) != std::string_view::npos;
-        if (is_logical && (begins || !logical.empty())) return token;
-        if (ends && !logical.empty()) return logical;
-        logical = is_logical ? token : std::string_view();
+        std::size_t length = std::min(text.find_first_not_of(name_letters), text.size());
+        if (length > 0 && runs_together(std::string(text.substr(0, length)), names))
+            return "there is no " + in_quotes(text.substr(0, length));
+        if (text.starts_with('"')) length = std::min(text.find('"', 1), text.size() - 1) + 1;
+        if (length == 0) {
+            const bool two = is_logical(text.substr(0, 2)) || text.starts_with("!=");
+            length = std::min<std::size_t>(text.size(), two ? 2 : 1);
+        }
+        const std::string_view token = text.substr(0, length);
+        const bool after_operand = !before.empty() && !is_logical(before) &&
+                                   (name_letters.find(before.back()) != std::string::npos ||
+                                    before.back() == '"' || is_one_of(before, ")]"));
+        if (token == "!" && after_operand) return "! comes after a value";
+        if (before == "!" && (token.empty() || is_one_of(token, "<>=*/%&|^,?:)]}")))
+            return "! lacks an operand";
+        if (is_logical(token) && (is_logical(before) || is_one_of(before, before_operands)))
+            return std::string(token) + " lacks an operand";
+        if (is_logical(before) && (token.empty() || is_one_of(token, after_operands)))
+            return std::string(before) + " lacks an operand";
+        if (token.empty()) return "";
         before = token;
-        text.remove_prefix(token.size());
+        text.remove_prefix(length);
     }
 }
 
@@ -130,8 +155,8 @@ Expressions::Expressions(const std::vector<std::string>& expressions, const std:
         if (expressions[i].size() > longest_expression)
             parsers_->fail(i, "has " + std::to_string(expressions[i].size()) + " characters, the most are " +
                                   std::to_string(longest_expression));
-        if (const std::string_view lone = lone_logical_operator(expressions[i]); !lone.empty())
-            parsers_->fail(i, std::string(lone) + " lacks an operand");
+        if (const std::string wrong = wrong_with(expressions[i], names); !wrong.empty())
+            parsers_->fail(i, wrong);
         try {
             parser.DefineOprt(new Remainder);
             parser.DefineInfixOprt(new Not);

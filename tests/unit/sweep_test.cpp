@@ -6,6 +6,7 @@
 
 #include "sim/sweep/expressions.hpp"
 #include "sim/sweep/progress_line.hpp"
+#include "tests/test_support.hpp"
 
 using namespace overlap;
 
@@ -23,8 +24,13 @@ bool holds(const std::string& expression) {
 
 TEST_CASE("a logical operator without an operand is refused", "[sweep]") {
     for (const char* wrong : {"scatter or or !scatter", "scatter and and scatter", "or scatter", "scatter &&",
-                              "(scatter ||) && scatter", "max(gpus, or)"})
-        CHECK_THAT(error_of([&] { holds(wrong); }), Contains("lacks an operand"));
+                              "(scatter ||) && scatter", "max(gpus, or)", "! < 1"})
+        CHECK_THAT(test::error_of([&] { holds(wrong); }), Catch::Contains("lacks an operand"));
+    for (const char* wrong : {"scatter andand scatter", "gpus == 3or scatter", "scatter orscatter"})
+        CHECK_THAT(test::error_of([&] { holds(wrong); }), Catch::Contains("there is no '"));
+    CHECK_THAT(test::error_of([&] { holds("(gpus)!< 1"); }), Catch::Contains("! comes after a value"));
+    CHECK(holds("gpus != 3 and !(gpus != 8)"));
+    CHECK(holds("ratio < 1e3 and gpus > 0x7"));
     CHECK_FALSE(holds("agent == \"and or\" && !(!scatter) or gpus < 3"));
 }
 
