@@ -93,6 +93,11 @@ std::string wrong_with(std::string_view text, const std::vector<std::string>& na
                                    (name_letters.find(before.back()) != std::string::npos ||
                                     before.back() == '"' || is_one_of(before, ")]"));
         if (token == "!" && after_operand) return "! comes after a value";
+        const bool is_operand =
+            !token.empty() && !is_logical(token) &&
+            (token.front() == '"' || name_letters.find(token.front()) != std::string::npos);
+        if (is_operand && after_operand && before != ")")
+            return "there is no operator before " + in_quotes(token);
         if (before == "!" && (token.empty() || is_one_of(token, "<>=*/%&|^,?:)]}")))
             return "! lacks an operand";
         if (is_logical(token) && (is_logical(before) || is_one_of(before, before_operands)))

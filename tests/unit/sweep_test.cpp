@@ -29,6 +29,8 @@ TEST_CASE("a logical operator without an operand is refused", "[sweep]") {
     for (const char* wrong : {"scatter andand scatter", "gpus == 3or scatter", "scatter orscatter"})
         CHECK_THAT(test::error_of([&] { holds(wrong); }), Catch::Contains("there is no '"));
     CHECK_THAT(test::error_of([&] { holds("(gpus)!< 1"); }), Catch::Contains("! comes after a value"));
+    CHECK_THAT(test::error_of([&] { holds("(gpus 45* chunks) == 0"); }),
+               Catch::Contains("no operator before '45'"));
     CHECK(holds("gpus != 3 and !(gpus != 8)"));
     CHECK(holds("ratio < 1e3 and gpus > 0x7"));
     CHECK_FALSE(holds("agent == \"and or\" && !(!scatter) or gpus < 3"));
