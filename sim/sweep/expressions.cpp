@@ -3,11 +3,11 @@
 #include <muparserx/mpParser.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <deque>
 
 #include "sim/core/shown.hpp"
+#include "sim/sweep/expression_syntax.hpp"
 
 namespace overlap {
 namespace {
@@ -56,59 +56,6 @@ void assign(Value& value, const Json& json) {
 }
 
 constexpr std::size_t longest_expression = 10'000;
-
-const std::string name_letters = "0123456789_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.";
-
-bool is_logical(std::string_view token) {
-    return token == "and" || token == "or" || token == "&&" || token == "||";
-}
-
-/// Texts with letters of names that muparserx would take apart: "andor", "3and".
-bool runs_together(const std::string& word, const std::vector<std::string>& names) {
-    if (std::isdigit(static_cast<unsigned char>(word.front())))
-        return word.find_first_not_of("0123456789.eExX") != std::string::npos;
-    return (word.starts_with("and") || word.starts_with("or")) && !is_logical(word) &&
-           std::find(names.begin(), names.end(), word) == names.end();
-}
-
-/// What is wrong with an expression that muparserx would take, or crash on; empty where nothing is.
-std::string wrong_with(std::string_view text, const std::vector<std::string>& names) {
-    constexpr std::string_view before_operands = "(,?:[{", after_operands = "),?:]}";
-    const auto is_one_of = [](std::string_view token, std::string_view characters) {
-        return token.size() == 1 && characters.find(token) != std::string_view::npos;
-    };
-    std::string_view before = "(";
-    while (true) {
-        text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-        std::size_t length = std::min(text.find_first_not_of(name_letters), text.size());
-        if (length > 0 && runs_together(std::string(text.substr(0, length)), names))
-            return "there is no " + in_quotes(text.substr(0, length));
-        if (text.starts_with('"')) length = std::min(text.find('"', 1), text.size() - 1) + 1;
-        if (length == 0) {
-            const bool two = is_logical(text.substr(0, 2)) || text.starts_with("!=");
-            length = std::min<std::size_t>(text.size(), two ? 2 : 1);
-        }
-        const std::string_view token = text.substr(0, length);
-        const bool after_operand = !before.empty() && !is_logical(before) &&
-                                   (name_letters.find(before.back()) != std::string::npos ||
-                                    before.back() == '"' || is_one_of(before, ")]"));
-        if (token == "!" && after_operand) return "! comes after a value";
-        const bool is_operand =
-            !token.empty() && !is_logical(token) &&
-            (token.front() == '"' || name_letters.find(token.front()) != std::string::npos);
-        if (is_operand && after_operand && before != ")")
-            return "there is no operator before " + in_quotes(token);
-        if (before == "!" && (token.empty() || is_one_of(token, "<>=*/%&|^,?:)]}")))
-            return "! lacks an operand";
-        if (is_logical(token) && (is_logical(before) || is_one_of(before, before_operands)))
-            return std::string(token) + " lacks an operand";
-        if (is_logical(before) && (token.empty() || is_one_of(token, after_operands)))
-            return std::string(before) + " lacks an operand";
-        if (token.empty()) return "";
-        before = token;
-        text.remove_prefix(length);
-    }
-}
 
 }  // namespace
 
@@ -160,7 +107,7 @@ Expressions::Expressions(const std::vector<std::string>& expressions, const std:
         if (expressions[i].size() > longest_expression)
             parsers_->fail(i, "has " + std::to_string(expressions[i].size()) + " characters, the most are " +
                                   std::to_string(longest_expression));
-        if (const std::string wrong = wrong_with(expressions[i], names); !wrong.empty())
+        if (const std::string wrong = syntax_error(expressions[i], names); !wrong.empty())
             parsers_->fail(i, wrong);
         try {
             parser.DefineOprt(new Remainder);

@@ -62,7 +62,7 @@ Json library_json(const GemmRecipe& recipe, const GemmValidation& validation, st
                           {"families_held_out", held_out.families},
                           {"mean_error_held_out_pct", percent(held_out.mean)},
                           {"p90_error_held_out_pct", percent(held_out.p90)}};
-    return gemm_group(provenance, recipe.library_names.at(index), validation.libraries.fits[index],
+    return gemm_group(provenance, recipe.kernel_libraries.at(index), validation.libraries.fits[index],
                       {.fitted = "fitted to " + table + ", " + rows,
                        .prior = "fit to all libraries of " + table + " with the same tiles: " + rows +
                                 " hardly determines it",
@@ -83,13 +83,13 @@ GemmFit deployed(const GemmRecipe& recipe, GemmFit fit) {
 
 Json to_json(const GemmRecipe& recipe, const GemmValidation& validation, const std::string& date) {
     const std::string table = "shared/data/gemm/" + recipe.file;
-    Json group =
-        gemm_group(provenance(recipe, validation, date), recipe.library, deployed(recipe, validation.fit),
-                   {.fitted = "fitted to " + table,
-                    .prior = "prior of models/calibration/recipes/gemm_recipes.cpp (estimate): the table "
-                             "hardly determines it",
-                    .file = "",
-                    .date = ""});
+    Json group = gemm_group(
+        provenance(recipe, validation, date), recipe.kernel_library, deployed(recipe, validation.fit),
+        {.fitted = "fitted to " + table,
+         .prior = "prior of models/calibration/recipes/gemm_recipes.cpp (estimate): the table "
+                  "hardly determines it",
+         .file = "",
+         .date = ""});
     if (recipe.deployed_launch_us > 0)
         group["launch_us"] = parameter_entry(recipe.deployed_launch_us, recipe.launch_source);
     return group;

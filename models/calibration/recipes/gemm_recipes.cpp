@@ -122,7 +122,7 @@ std::vector<GemmRecipe> make_recipes() {
     // the source changes from this file to another: 17 %, the ratio of MI325X to MI300X.
     recipes.back().filter.campaign_column = "src_file";
     recipes.back().filter.campaigns = {"model_configs/a8w8_blockscale_tuned_gemm_glm5_1.csv"};
-    recipes.back().library = composable_kernel;
+    recipes.back().kernel_library = composable_kernel;
     recipes.back().note =
         "block-scaled fp8 (1x128 by 128x128); per-tensor hipBLASLt fp8 is up to 1.4 times as fast. The table "
         "does not say whether it is MI300X or MI325X; rows of the campaign with a rate of its own may be of "
@@ -135,7 +135,7 @@ std::vector<GemmRecipe> make_recipes() {
         anchor(4096, 4864, 32896, 708,
                "ROCm blog 'Measuring max-achievable FLOPs, part 2', MI300X bf16 708 TFLOPS"),
     };
-    recipes.back().library = tensile;
+    recipes.back().kernel_library = tensile;
     recipes.back().note = "few rows, all small or shallow; the two published large GEMMs set the peak";
 
     recipes.push_back(
@@ -144,9 +144,9 @@ std::vector<GemmRecipe> make_recipes() {
     recipes.back().start_of_libraries = prior_for({256, 1600, 1.3, 6000, 256, 128, fine_amd_tiles});
     recipes.back().filter.column_of_libraries = "lib";
     recipes.back().filter.libraries = {"torch", "asm", "flydsl", "triton", "opus"};
-    recipes.back().library = "mix of hipBLASLt, asm, flydsl, triton and opus (aiter)";
-    recipes.back().library_names = {"hipBLASLt (aiter)", "asm (aiter)", "flydsl (aiter)", "triton (aiter)",
-                                    "opus (aiter)"};
+    recipes.back().kernel_library = "mix of hipBLASLt, asm, flydsl, triton and opus (aiter)";
+    recipes.back().kernel_libraries = {"hipBLASLt (aiter)", "asm (aiter)", "flydsl (aiter)", "triton (aiter)",
+                                       "opus (aiter)"};
     recipes.back().note =
         "rows come from five kernel libraries tuned at different times: this is their mix, for those who do "
         "not know which one runs; gemm_libraries has each alone (torch is hipBLASLt)";
@@ -154,7 +154,7 @@ std::vector<GemmRecipe> make_recipes() {
         aiter_recipe("mi355x", DType::fp8, "fp8_blockscale", {256, 2200, 1.3, 6000, 256, 128, amd_tiles}));
     // The table mixes kernel libraries of different age; the largest of them is one population.
     recipes.back().filter.where["lib"] = "ck";
-    recipes.back().library = composable_kernel;
+    recipes.back().kernel_library = composable_kernel;
     recipes.back().note =
         "block-scaled fp8 by Composable Kernel only; newer kernels are up to 1.3 times as fast for "
         "M >= 65536, per-tensor hipBLASLt fp8 up to 1.9 times";
@@ -164,7 +164,7 @@ std::vector<GemmRecipe> make_recipes() {
             "mi250x", dtype, {{"arch", "aldebaran"}, {"cu_dir", "104CU/Equality"}, {"dtype_code", code}},
             {104, 130, 1.3, 1300, 8, 64, tensile_tiles}));
         recipes.back().deployed_units = 110;
-        recipes.back().library = tensile;
+        recipes.back().kernel_library = tensile;
         recipes.back().note =
             "one GCD. Fitted to an MI250 (104 CUs), rate per CU kept for 110 CUs. Old library, few rows";
         // There a GEMM of 0.07 GFLOP takes 39 (fp16 31) us; the shortest kernel of 110 CUs in this file
@@ -177,7 +177,7 @@ std::vector<GemmRecipe> make_recipes() {
             "the same table)";
     }
     recipes.push_back(nvidia_recipe("h100", 2950));
-    recipes.back().library = "torch linear of TensorRT-LLM 1.3.0rc20";
+    recipes.back().kernel_library = "torch linear of TensorRT-LLM 1.3.0rc20";
     recipes.push_back(nvidia_recipe("h200", 4150));
     recipes.back().check_only = true;
     recipes.back().note = "another library version (and event times) than configs/calibrations/h200.json";

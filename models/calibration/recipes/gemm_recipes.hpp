@@ -35,8 +35,8 @@ struct GemmRecipe {
     /// If the filter names kernel libraries: prior of the fit to all rows from which the fits of the
     /// libraries start. It may have finer tiles than the mix can determine.
     std::optional<GemmPrior> start_of_libraries = {};
-    std::string library = "";                     ///< kernel library of the rows, shown with prices
-    std::vector<std::string> library_names = {};  ///< the same for each of the filter's kernel libraries
+    std::string kernel_library = "";                 ///< of the rows, shown with prices
+    std::vector<std::string> kernel_libraries = {};  ///< the same for each of the filter's kernel libraries
 };
 
 /// A dtype of a device that is fitted to our own microbenchmark results.
