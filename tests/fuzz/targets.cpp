@@ -173,7 +173,7 @@ const Target& find_target(const std::string& name) {
 
 std::optional<std::string> refusal(const Target& target, std::string_view input) {
     static const test::TemporaryFolder folder;
-    // A mesh of 4096 GPUs is read within 7 GB and 30 s; here it is refused. Larger limits of the caller hold.
+    // Refuses what takes more memory, such as a full mesh of 4096 GPUs (7 GB, 30 s). A limit that is set already stays.
     static const int limited = setenv("OVERLAP_MEMORY_GB", "1", 0);
     if (limited != 0) throw std::runtime_error("setenv failed");
     const Path file = folder / target.file;
