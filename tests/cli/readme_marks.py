@@ -8,7 +8,7 @@ A README states where its contents come from in comments, which a reader of the 
     -->
 
 `output, long:` and `values, long:` mark commands of more than 20 s, as does `# long` behind a command in a ```sh block.
-They run where OVERLAP_LONG_READMES is set. Every command runs in a copy of the repository's root.
+They run where OVERLAP_ALL is set. Every command runs in a copy of the repository's root.
 
     SIM=build/release/sim python3 tests/cli/readme_marks.py [--long] [README ...]     writes the blocks of output anew
     python3 tests/cli/readme_marks.py --rows README           prints the rows of its tables as JSON, for marks of values
@@ -25,7 +25,7 @@ import unittest
 from dataclasses import dataclass
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LONG = bool(os.environ.get("OVERLAP_LONG_READMES"))
+LONG = bool(os.environ.get("OVERLAP_ALL"))
 CLOCK = re.compile(r"simulated in \S+ ms")
 BLOCK = re.compile(r"<!-- output(, long)?: (.*?) -->\n(?:```\n(.*?)^```$|((?:\|[^\n]*\n)+))", re.M | re.S)
 VALUES = re.compile(r"<!-- values(, long)?: (.*?)\n(.*?)^-->$", re.M | re.S)

@@ -216,16 +216,9 @@ Agreement compare(const TaskGraph& graph, std::span<const Cost> costs, const Res
     return result;
 }
 
-unsigned random_graphs() {
-    const char* given = std::getenv("OVERLAP_RANDOM_GRAPHS");
-    return given == nullptr ? 1000 : static_cast<unsigned>(std::stoul(given));
-}
-
-}  // namespace
-
-TEST_CASE("the engines agree on random task graphs") {
+void compare_random(unsigned graphs) {
     unsigned decided = 0, undecided = 0, bound = 0;
-    for (unsigned seed = 0; seed < random_graphs(); ++seed) {
+    for (unsigned seed = 0; seed < graphs; ++seed) {
         const unsigned size = 3 + seed % 30;
         const RandomCase whole(seed, size);
         Laws laws;
@@ -253,10 +246,8 @@ TEST_CASE("the engines agree on random task graphs") {
     std::cout << "engines compared on " << decided << " random graphs; SimGrid gave up on " << undecided
               << "; " << bound << " bottlenecks checked\n";
     CHECK(decided > 9 * undecided);
-    CHECK(bound > random_graphs());
+    CHECK(bound > graphs);
 }
-
-namespace {
 
 std::vector<std::string> names_in(const std::string& folder) {
     std::vector<std::string> names;
@@ -290,6 +281,14 @@ std::optional<Agreement> compare_shipped(const std::string& topology, const Sche
 }
 
 }  // namespace
+
+TEST_CASE("the engines agree on random task graphs") {
+    compare_random(1000);
+}
+
+TEST_CASE("the engines agree on ten times as many random task graphs", "[.all]") {
+    compare_random(10'000);
+}
 
 // With OVERLAP_ALL_SHIPPED=1 on every topology of at most 16 GPUs, or with the name of one on that, and every
 // workload, which takes minutes; larger ones are beyond SimGrid.
