@@ -13,8 +13,7 @@ TaskClass class_of(const Task& task) {
         case TaskKind::gemm:
             return TaskClass::gemm;
         case TaskKind::copy:
-            return std::get<CopyWork>(task.work).agent == Agent::dma ? TaskClass::copy_dma
-                                                                     : TaskClass::copy_cu;
+            return task.by_dma() ? TaskClass::copy_dma : TaskClass::copy_cu;
         case TaskKind::collective:
             return TaskClass::collective;
         case TaskKind::local_copy:
@@ -72,30 +71,25 @@ Bytes cache_left_by(const GemmShape& gemm, int tiles, const DeviceSpec& device) 
     return elements > kernel.large_tile ? kernel.cache_beside_large_tiles : kernel.cache_beside_gemms;
 }
 
-/// Claim of a copy kernel: its thread blocks are placed as compute units come free.
-void claim_for_blocks(ResourceId units, int blocks, Cost& cost) {
-    cost.claim = {units, 1, blocks};
-    cost.claim->blocks = blocks;
-    const auto of_units = [&](const Hold& hold) { return hold.resource == units; };
-    cost.holds.erase(std::remove_if(cost.holds.begin(), cost.holds.end(), of_units), cost.holds.end());
-}
-
 /// A kernel that holds units needs exactly these; one that shares units starts with any number. A tiled GEMM
 /// takes no more units than it has tiles. A persistent GEMM works through its tiles on the units it gets.
+/// Thread blocks of a copy are placed as units come free.
 void claim_compute_units(const Task& task, const Machine& machine, bool library_runs, Cost& cost) {
     const Residency residency = residency_beside_gemms(task.kind(), machine.topology.device(), library_runs);
     const ResourceId units = machine.resources.compute_units(task.gpu);
-    const std::optional<Claim> of_tiles = std::exchange(cost.claim, std::nullopt);
-    if (residency == Residency::shared) return;
-    const bool tiled = residency == Residency::tiled;
-    if (const auto* copy = std::get_if<CopyWork>(&task.work);
-        copy != nullptr && machine.topology.device().copy_kernel.blocks_per_unit > 1)
-        return claim_for_blocks(units, std::max(copy->cus, 1), cost);
-    if (of_tiles && residency == Residency::persistent) {
-        cost.claim = of_tiles;
-        cost.claim->tail = 1;  // TileWaves computes the last wave from the tiles
+    if (residency == Residency::shared) return cost.claim.reset();
+    if (claimed<Blocks>(cost) != nullptr) {
+        const auto of_units = [&](const Hold& hold) { return hold.resource == units; };
+        cost.holds.erase(std::remove_if(cost.holds.begin(), cost.holds.end(), of_units), cost.holds.end());
+        return;
+    }
+    std::optional<Claim> of_tiles = std::exchange(cost.claim, std::nullopt);
+    const bool persistent = residency == Residency::persistent;
+    if (of_tiles && persistent) {
+        Tiles& tiles = std::get<Tiles>(of_tiles->parts);
         if (const auto* gemm = std::get_if<GemmShape>(&task.work))
-            cost.claim->cache_left = cache_left_by(*gemm, of_tiles->tiles, machine.topology.device());
+            tiles.cache_left = cache_left_by(*gemm, tiles.count, machine.topology.device());
+        cost.claim = of_tiles;
         return;
     }
     for (const Hold& hold : cost.holds)
@@ -105,12 +99,11 @@ void claim_compute_units(const Task& task, const Machine& machine, bool library_
         if (demand.resource != units || cost.claim) continue;
         const int all = machine.resources[units].units;
         const int allowed = task.gemm_cus > 0 ? std::min(task.gemm_cus, all) : all;
-        cost.claim = tiled && of_tiles ? *of_tiles : Claim{units, 1, allowed};
+        cost.claim = {units, 1, of_tiles ? of_tiles->most : allowed, !persistent};
+        if (of_tiles && std::get<Tiles>(of_tiles->parts).tail)
+            cost.claim->parts = *std::get<Tiles>(of_tiles->parts).tail;
         const double needed = cost.body > Seconds() ? std::ceil(demand.amount / cost.body.si()) : 1;
-        if (residency == Residency::persistent)
-            cost.claim->least = std::clamp(static_cast<int>(needed), 1, allowed);
-        cost.claim->tiles = 0;
-        cost.claim->yields = tiled;
+        if (persistent) cost.claim->least = std::clamp(static_cast<int>(needed), 1, allowed);
     }
 }
 
@@ -120,8 +113,7 @@ void add_interference(const Task& task, const Machine& machine, Cost& cost, bool
     const DeviceSpec& device = machine.topology.device();
     const auto* copy = std::get_if<CopyWork>(&task.work);
     if (copy != nullptr && copy->stored) return;  // part of the kernel that stores
-    const bool kernel = copy == nullptr || copy->agent == Agent::cu;
-    if (kernel) claim_compute_units(task, machine, library_runs, cost);
+    if (!task.by_dma()) claim_compute_units(task, machine, library_runs, cost);
     if (copy != nullptr) disturb_gemms(*copy, machine, cost);
     if (task.kind() == TaskKind::gemm) disturb_copies(task.gpu, machine, cost);
     if (device.interference.weights.empty()) return;
@@ -136,8 +128,7 @@ void add_interference(const Task& task, const Machine& machine, Cost& cost, bool
 void remove_contention(const Machine& machine, Cost& cost) {
     cost.body = isolated_body(cost, machine.resources);
     // Without contention a kernel beside a pull must not make its completion visible earlier.
-    cost.polling.reset();
-    cost.crowding.reset();
+    if (std::holds_alternative<Polling>(cost.end)) cost.end = Completion();
     const auto shared_by_both = [&](const Demand& demand) {
         const ResourceKind kind = machine.resources[demand.resource].kind;
         return kind == ResourceKind::compute_units || kind == ResourceKind::hbm ||

@@ -23,7 +23,7 @@ namespace overlap {
 ///   not slowed when its last wave's free units are held. A persistent GEMM starts with all its tiles and
 ///   works through them on the units it gets (sim/engine/tile_waves.hpp). Thread blocks of a copy are placed
 ///   on units as these come free (sim/engine/thread_blocks.hpp); beside a GEMM they run at a lower rate,
-///   limited by the cache that the GEMM leaves (Crowding). A kernel that streams memory waits for as many
+///   limited by the cache that the GEMM leaves (Blocks). A kernel that streams memory waits for as many
 ///   units as it needs to saturate memory.
 ///
 /// `library_runs`: whether the graph has a library collective. Without one, GEMMs claim no

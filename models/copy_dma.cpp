@@ -61,7 +61,8 @@ public:
         else if (!route.through_nic)
             cost.setup += (copy.direction == Direction::pull ? dma.pull_start : dma.start) +
                           std::min(copy.bytes, dma.ramp) / rate;
-        if (copy.added) cost.completion += route.latency;
+        auto* completion = std::get_if<Completion>(&cost.end);
+        if (copy.added && completion != nullptr) completion->latency += route.latency;
         use_memory(copy, resources, cost);
         return cost;
     }
@@ -94,25 +95,22 @@ private:
         // The sender's engine gets the command when the receiver's stream reaches the copy, not earlier; the
         // receiver polls for the end.
         const bool sender = by_sender(copy, dma);
-        cost.launch_ahead = !sender;
+        cost.launch.ahead = !sender;
         const bool first = copy.place == 0, last = copy.place + 1 == copy.batch;
         if (first && copy.prelaunched) {
-            cost.launch = dma.commands->release;
+            cost.launch.time = dma.commands->release;
         } else if (first) {
             const Seconds others =
                 copy.batch > 1 ? (copy.batch - 1.0) * dma.commands->next_command : Seconds();
-            cost.launch = dma.command + (sender ? dma.pull_schedule : dma.schedule) + others;
-            if (dma.queued_launch > Seconds()) cost.queued_launch = dma.queued_launch + others;
+            cost.launch.time = dma.command + (sender ? dma.pull_schedule : dma.schedule) + others;
+            if (dma.queued_launch > Seconds()) cost.launch.queued = dma.queued_launch + others;
         }
         cost.switch_over = dma.switch_over;
         if (!last) return;
-        if (sender && dma.poll > Seconds()) {
-            cost.polling = Polling{dma.first_poll, dma.poll, dma.poll_apart, dma.pull_step, dma.event_queues};
-        } else {
-            cost.event = dma.event;
-            cost.completion = dma.completion;
-            cost.completions_apart = dma.completions_apart;
-        }
+        if (sender && dma.poll > Seconds())
+            cost.end = Polling{dma.first_poll, dma.poll, dma.poll_apart, dma.pull_step, dma.event_queues};
+        else
+            cost.end = Completion{dma.completion, dma.completions_apart, dma.event};
     }
 
     static void occupy_engine(const Task& task, const CopyWork& copy, const DeviceSpec::Dma& dma,

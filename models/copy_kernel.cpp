@@ -37,14 +37,12 @@ public:
 
         Cost cost;
         const bool pull = copy.direction == Direction::pull;
+        cost.end = Completion{kernel.completion, kernel.completions_apart};
         if (!copy.prelaunched) {
-            cost.launch = kernel.launch;
-            cost.queued_launch = kernel.queued_launch;
+            cost.launch = {kernel.launch, kernel.queued_launch};
+            std::get<Completion>(cost.end).event = machine.topology.device().launch.event;
         }
-        if (!copy.prelaunched) cost.event = machine.topology.device().launch.event;
         cost.setup = pull ? route.latency + kernel.pull_start : route.latency;
-        cost.completion = kernel.completion;
-        cost.completions_apart = kernel.completions_apart;
         BytesPerSecond narrowest(std::numeric_limits<double>::max());
         for (const std::size_t link : route.links) {
             narrowest = std::min(narrowest, machine.topology.links()[link].bandwidth);
@@ -54,13 +52,16 @@ public:
         if (against > 0)
             for (const std::size_t link : machine.topology.route(copy.dst, copy.src).links)
                 cost.demands.push_back({resources.link(link), against * copy.bytes.si()});
-        const double units = std::max(copy.cus, 1);
+        const int blocks = std::max(copy.cus, 1);
+        const double units = blocks;
         cost.body = copy.bytes / saturating(units * kernel.link_per_cu,
                                             narrowest / (1 + kernel.link_overhead), kernel.saturation);
         if (kernel.blocks_per_unit > 1)
-            cost.crowding = {copy.bytes / kernel.link_per_cu, kernel.blocks_per_unit,
-                             pull ? kernel.pull_rate_beside_gemms : kernel.rate_beside_gemms,
-                             pull ? kernel.peer_loads : kernel.local_loads};
+            cost.claim = {.resource = resources.compute_units(task.gpu),
+                          .most = blocks,
+                          .parts = Blocks{blocks, kernel.blocks_per_unit, copy.bytes / kernel.link_per_cu,
+                                          pull ? kernel.pull_rate_beside_gemms : kernel.rate_beside_gemms,
+                                          pull ? kernel.peer_loads : kernel.local_loads}};
         cost.demands.push_back({resources.hbm(copy.src), copy.bytes.si()});
         cost.demands.push_back({resources.hbm(copy.dst), copy.bytes.si()});
         if (pull) cost.demands.push_back({resources.remote_read(copy.dst), copy.bytes.si()});

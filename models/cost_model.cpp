@@ -5,6 +5,14 @@
 
 namespace overlap {
 
+Cost kernel_cost(const DeviceSpec::Launch& launch) {
+    Cost cost;
+    cost.launch.time = launch.kernel;
+    cost.end = Completion{.event = launch.event};
+    cost.handoffs = {launch.dependency, launch.remote_dependency, launch.flag};
+    return cost;
+}
+
 Seconds isolated_body(const Cost& cost, const ResourceTable& resources) {
     Seconds body = cost.body;
     for (const Demand& demand : cost.demands)
@@ -23,8 +31,9 @@ Seconds seen_after(const Polling& polling, Seconds elapsed) {
 }
 
 Seconds isolated_time(const Cost& cost, const ResourceTable& resources) {
-    const Seconds done = cost.launch + cost.setup + isolated_body(cost, resources);
-    return cost.polling ? std::max(done, seen_after(*cost.polling, done)) : done + cost.completion;
+    const Seconds done = cost.launch.time + cost.setup + isolated_body(cost, resources);
+    if (const auto* completion = std::get_if<Completion>(&cost.end)) return done + completion->latency;
+    return std::max(done, seen_after(std::get<Polling>(cost.end), done));
 }
 
 }  // namespace overlap

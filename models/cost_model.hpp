@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "models/calibration.hpp"
@@ -28,6 +29,36 @@ struct Hold {
     bool adds_up = true;
 };
 
+/// From this fraction of its body on a task keeps at most `units`: its last wave has fewer tiles than units.
+struct Tail {
+    double from = 1;
+    int units = 0;
+};
+
+/// The body is `count` tiles, in `waves` waves if the task has Claim::most units from its start. Missing units
+/// make the body longer, not slower (sim/engine/tile_waves.hpp).
+struct Tiles {
+    int count = 0;
+    int waves = 0;
+    std::optional<Tail> tail = {};  ///< what a kernel that is not persistent claims instead of tiles
+    /// First-level cache per unit that the thread blocks leave to others. It also limits a kernel that waited
+    /// for the unit and starts when the unit comes free, because the cache is not divided anew. 0: no limit.
+    Bytes cache_left = {};
+};
+
+/// The body is `count` thread blocks of equal work. They start on the units that are free and share these; the
+/// other blocks are placed as units come free (sim/engine/thread_blocks.hpp).
+struct Blocks {
+    int count = 0;
+    int together = 1;   ///< thread blocks per unit when the kernel had to wait for units
+    Seconds unit = {};  ///< time of the whole body on one unit, however many blocks the unit runs
+    /// Fraction of a unit's rate while a task with tiles holds units of the resource
+    double beside_tiles = 1;
+    /// First-level cache per unit that the blocks' loads need at full rate. A unit that blocks waited for
+    /// runs at most at the fraction that is left (Tiles::cache_left). 0: no limit.
+    Bytes in_flight = {};
+};
+
 /// Units of a resource that a task must get before its setup and keeps until its body ends: a DMA engine, or
 /// the compute units for its thread blocks.
 struct Claim {
@@ -37,32 +68,8 @@ struct Claim {
     bool yields = false;  ///< gives units to tasks of higher priority
     /// Served after all such claims of lower task number, even if those tasks are not ready yet
     bool as_enqueued = false;
-    /// From this fraction of the body on the task keeps at most `tail_units`: its last wave
-    /// has fewer tiles than units.
-    double tail = 1;
-    int tail_units = 0;
-    /// Above 0: the body is this many thread blocks of equal work. They start on the units that are free and
-    /// share these (see Crowding); the other blocks are placed as units come free
-    /// (sim/engine/thread_blocks.hpp).
-    int blocks = 0;
-    /// Above 0: the body is this many tiles, in `waves` waves if the task has `most` units from its start.
-    /// Missing units make the body longer, not slower (sim/engine/tile_waves.hpp).
-    int tiles = 0;
-    int waves = 0;
-    /// Of a task with tiles: first-level cache per unit that its thread blocks leave to others. It also
-    /// limits a kernel that waited for the unit and starts when the unit comes free, because the cache is not
-    /// divided anew. 0: no limit.
-    Bytes cache_left = {};
-};
-
-/// A kernel whose thread blocks are placed on units as these come free (Claim::blocks).
-struct Crowding {
-    Seconds unit;         ///< time of the whole body on one unit, however many blocks the unit runs
-    int together;         ///< thread blocks per unit when the kernel had to wait for units
-    double beside_tiles;  ///< fraction of a unit's rate while a task with tiles holds units of the resource
-    /// First-level cache per unit that the blocks' loads need at full rate. A unit that blocks waited for
-    /// runs at most at the fraction that is left (Claim::cache_left). 0: no limit.
-    Bytes in_flight;
+    /// Parts of the body that end at different times and free units; monostate: all units stay to the end
+    std::variant<std::monostate, Tail, Tiles, Blocks> parts = {};
 };
 
 /// Completions that the driver finds by polling: `first` after the task's stream started waiting, then every
@@ -82,39 +89,58 @@ struct Polling {
 /// poll within 1 µs of the end may or may not see it, so the result is the mean of both cases.
 Seconds seen_after(const Polling& polling, Seconds elapsed);
 
-/// What one task costs alone. The phases: launch, its turn on its stream, `claim`, setup, body, completion.
-/// The stream and the claimed resource are free after the body; the task ends after the completion.
-/// Successors wait longer, by kind of edge: on the same stream not at all; on another stream `handoff`; on
-/// another GPU `remote_handoff`; over a progress edge `flag`, counted from when the flag is set.
-struct Cost {
-    Seconds launch;
-    bool launch_ahead = false;  ///< launched while the stream still runs the task before
+/// An end that the device signals.
+struct Completion {
+    Seconds latency = {};  ///< from the end of the body until the end is seen
+    Seconds apart = {};    ///< above 0: a GPU sees such ends one after another, at least this far apart
+    /// If the end is an event, the stream and a claimed DMA engine stay busy this much longer
+    Seconds event = {};
+};
+
+/// From the start of a launch until the device has the task.
+struct Launch {
+    Seconds time = {};
     /// Above 0: a GPU launches such tasks one at a time. A task that waited for another's launch takes this
-    /// long instead of `launch`.
-    Seconds queued_launch;
+    /// long instead of `time`.
+    Seconds queued = {};
+    bool ahead = false;  ///< launched while the stream still runs the task before
+};
+
+/// How much longer successors wait; those on the same stream wait for the end only.
+struct Handoffs {
+    Seconds other_stream;
+    Seconds other_gpu;
+    Seconds flag;  ///< over a progress edge, counted from when the flag is set
+};
+
+/// What one task costs alone. The phases: launch, its turn on its stream, `claim`, setup, body, end.
+/// The stream and the claimed resource are free after the body; the task ends when its end is seen.
+struct Cost {
+    Launch launch;
     Seconds setup;
     Seconds switch_over;  ///< extra setup when the claimed resource served another stream before
     Seconds body;         ///< at the top rate; demands may make it longer
-    std::optional<Crowding> crowding;
-    Seconds completion;
-    /// Above 0: a GPU sees the ends of such tasks one after another, at least this far apart.
-    Seconds completions_apart;
-    std::optional<Polling> polling;  ///< replaces `completion` where the driver polls for the end
-    /// If its end is an event, the stream and a claimed DMA engine stay busy this much longer
-    Seconds event;
+    std::variant<Completion, Polling> end;
     bool awaited = false;  ///< its end is an event even if no task of another stream waits for it
-    Seconds handoff;
-    Seconds remote_handoff;
-    Seconds flag;
+    Handoffs handoffs;
     std::optional<Claim> claim;
     /// Rarely more than 6, so pricing needs no allocation
     boost::container::small_vector<Demand, 6> demands;
     boost::container::small_vector<Hold, 1> holds;
 };
 
+/// The parts of kind `Parts` that `cost` claims units for; null if it has none.
+template <class Parts>
+const Parts* claimed(const Cost& cost) {
+    return cost.claim ? std::get_if<Parts>(&cost.claim->parts) : nullptr;
+}
+
+/// Launch, event and hand-offs of a kernel that a stream runs; nothing else.
+Cost kernel_cost(const DeviceSpec::Launch& launch);
+
 /// Duration of the body when nothing else runs: the top rate, or the demand that takes longest.
 Seconds isolated_body(const Cost& cost, const ResourceTable& resources);
-/// launch + setup + body + completion (or until a poll sees the end) when nothing else runs.
+/// launch + setup + body, until the end is seen, when nothing else runs.
 Seconds isolated_time(const Cost& cost, const ResourceTable& resources);
 
 /// A machine as the cost models see it: topology, resources, fitted parameters of the device. `sustained`:

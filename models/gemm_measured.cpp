@@ -49,12 +49,9 @@ private:
     static void claim_tiles(Claim& claim, int tiles, int units) {
         const int waves = (tiles + units - 1) / units;
         const int last = tiles - (waves - 1) * units;
-        const bool leaves_units = waves > 1 && last < units;
         claim.most = std::min(tiles, units);
-        claim.tail = leaves_units ? (waves - 1.0) / waves : 1.0;
-        claim.tail_units = leaves_units ? last : 0;
-        claim.tiles = tiles;
-        claim.waves = waves;
+        Tiles& parts = claim.parts.emplace<Tiles>(Tiles{tiles, waves});
+        if (waves > 1 && last < units) parts.tail = {(waves - 1.0) / waves, last};
     }
 
     std::unique_ptr<CostModel> tiled_ = make_gemm_tiled();

@@ -24,14 +24,9 @@ public:
                            matrix_size(shape.k, shape.n, shape.dtype) + (shape.accumulate ? 2.0 : 1.0) * c);
         const bool masked = task.gemm_cus > 0 && task.gemm_cus < device.compute_units;
         const double units = masked ? task.gemm_cus : device.compute_units;
-        Cost cost;
-        cost.launch = device.launch.kernel;
+        Cost cost = kernel_cost(device.launch);
         cost.body =
             std::max(shape.flops() / (peak->second * (units / device.compute_units)), hbm / device.hbm);
-        cost.event = device.launch.event;
-        cost.handoff = device.launch.dependency;
-        cost.remote_handoff = device.launch.remote_dependency;
-        cost.flag = device.launch.flag;
         cost.demands.push_back({machine.resources.compute_units(task.gpu), units * cost.body.si()});
         cost.demands.push_back({machine.resources.hbm(task.gpu), hbm.si()});
         return cost;

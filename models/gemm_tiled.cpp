@@ -18,13 +18,8 @@ public:
         const GemmParameters& parameters = machine.calibration.gemm_for(shape.dtype);
         const int units = task.gemm_cus < parameters.compute_units ? task.gemm_cus : 0;
         const GemmEstimate& estimate = remembered({shape, units}, parameters, machine.sustained);
-        Cost cost;
-        cost.launch = device.launch.kernel;
+        Cost cost = kernel_cost(device.launch);
         cost.body = estimate.launch + estimate.body;
-        cost.event = device.launch.event;
-        cost.handoff = device.launch.dependency;
-        cost.remote_handoff = device.launch.remote_dependency;
-        cost.flag = device.launch.flag;
         const ResourceTable& resources = machine.resources;
         // A what-if may give the GEMM parameters more units than the device has.
         const double busy = std::min(estimate.compute_units_busy, device.compute_units);
@@ -49,13 +44,12 @@ private:
     static Claim claim_of(const GemmEstimate& estimate, ResourceId resource, int units) {
         Claim claim{resource, 1, units};
         constexpr double most_tiles = 1e9;  // with more tiles the GEMM exceeds the simulated time range
-        claim.tiles = static_cast<int>(std::clamp(std::ceil(estimate.waves * units - 1e-6), 1.0, most_tiles));
-        claim.waves = (claim.tiles + units - 1) / units;
+        Tiles tiles;
+        tiles.count = static_cast<int>(std::clamp(std::ceil(estimate.waves * units - 1e-6), 1.0, most_tiles));
+        tiles.waves = (tiles.count + units - 1) / units;
+        if (estimate.last_wave < 1) tiles.tail = {estimate.last_wave, static_cast<int>(estimate.last_tiles)};
+        claim.parts = tiles;
         if (estimate.waves < 1) claim.most = std::max(static_cast<int>(std::ceil(estimate.waves * units)), 1);
-        if (estimate.last_wave < 1) {
-            claim.tail = estimate.last_wave;
-            claim.tail_units = static_cast<int>(estimate.last_tiles);
-        }
         return claim;
     }
 

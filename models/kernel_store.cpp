@@ -28,7 +28,7 @@ public:
             cost.demands.push_back({machine.resources.link(link), copy.bytes.si()});
         }
         cost.body = copy.bytes / narrowest;
-        cost.completion = route.latency;
+        cost.end = Completion{route.latency};
         return cost;
     }
 };

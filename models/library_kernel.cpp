@@ -45,13 +45,9 @@ public:
             bus = small->bus;
         }
 
-        Cost cost;
-        cost.launch = latency;
+        Cost cost = kernel_cost(device.launch);
+        cost.launch.time = latency;
         cost.body = on_bus / bus;
-        cost.event = device.launch.event;
-        cost.handoff = device.launch.dependency;
-        cost.remote_handoff = device.launch.remote_dependency;
-        cost.flag = device.launch.flag;
         if (library.pattern == CollectivePattern::ring)
             go_round(work, task.gpu, machine, on_bus, cost);
         else

@@ -54,14 +54,9 @@ public:
     Cost cost(const Task& task, const Machine& machine) const override {
         const DeviceSpec& device = machine.topology.device();
         const Streamed kernel = streamed(task.work, device);
-        Cost cost;
-        cost.launch = device.launch.kernel;
+        Cost cost = kernel_cost(device.launch);
         cost.setup = device.stream.start;
         cost.body = kernel.body;
-        cost.event = device.launch.event;
-        cost.handoff = device.launch.dependency;
-        cost.remote_handoff = device.launch.remote_dependency;
-        cost.flag = device.launch.flag;
         cost.demands.push_back({machine.resources.compute_units(task.gpu), kernel.units * cost.body.si()});
         cost.demands.push_back(
             {machine.resources.hbm(task.gpu), std::min(kernel.moved, device.hbm * cost.body).si()});

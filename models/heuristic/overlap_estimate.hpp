@@ -17,6 +17,7 @@ public:
     Unrolled(const GemmPrices& prices, const Plan& plan, int chunks, bool push)
         : machine_(prices.machine()),
           op_(prices.op()),
+          copies_(machine_.copies(plan.by_kernels)),
           prices_(prices),
           plan_(plan),
           chunks_(chunks),
@@ -25,23 +26,16 @@ public:
           on_links_(time_on_links(push)),
           steps_(machine_, plan.by_kernels, held(), 2 * bytes_ / on_links_),
           whole_(gemm(op_.m, op_.n, op_.k)) {
-        const Machine& machine = machine_;
-        const double pull_more = push ? 0 : machine.dma_pull_latency - machine.dma_push_latency;
-        to_one_ = plan.by_kernels
-                      ? Transfer{machine.kernel_copy, machine.kernel_step, machine.kernel_issue}
-                      : Transfer{machine.dma_copy + pull_more, machine.dma_start, machine.dma_issue};
-        const double latency = plan.by_kernels ? machine.kernel_latency
-                               : push          ? machine.dma_push_latency
-                                               : machine.dma_pull_latency;
-        const double step = plan.by_kernels ? machine.kernel_step : machine.dma_step;
-        each_ = to_one_peer(plan) ? to_one_ : Transfer{latency, step, to_one_.issue * peers_};
+        const double latency = (push ? copies_.push : copies_.pull).latency;
+        to_one_ = Transfer{copies_.peer_latency + (latency - copies_.push.latency), copies_.peer_step,
+                           copies_.issue};
+        each_ = to_one_peer(plan) ? to_one_ : Transfer{latency, copies_.step, to_one_.issue * peers_};
         own_first_ = plan.style != pieces || plan.hetero;
         gated_ = plan.style == flag_gated;
-        in_turn_ = machine.engines_shared && !plan.by_kernels && !to_one_peer(plan);
-        shared_ =
-            1 - std::min(1.0, rate_of(machine, op_, plan, push) / peers_ / one_peer_rate(machine, plan));
-        waits_ = machine.kernels_wait && plan.by_kernels;
-        unordered_ = in_turn_ && machine.unordered && (push || gated_);
+        in_turn_ = machine_.engines.shared && !plan.by_kernels && !to_one_peer(plan);
+        shared_ = 1 - std::min(1.0, rate_of(machine_, op_, plan, push) / peers_ / copies_.peer_rate);
+        waits_ = machine_.kernels_wait && plan.by_kernels;
+        unordered_ = in_turn_ && machine_.engines.unordered && (push || gated_);
         if (plan.style == serial)
             one_after_another();
         else if (op_.gemm_first)
@@ -71,18 +65,18 @@ private:
                    : op_.tokens_in_k ? op_.operand_size * op_.m
                                      : op_.operand_size * op_.k) /
                   chunks_;
-        const double stretch = run > 0 ? 1 + machine_.strided_run / run : 1;
-        return std::max(on_links, bytes_ * stretch / machine_.dma_engines);
+        const double stretch = run > 0 ? 1 + machine_.engines.strided_run / run : 1;
+        return std::max(on_links, bytes_ * stretch / machine_.engines.rate);
     }
     /// Compute units held by copy kernels, averaged over moving and launching; for a transfer to one peer,
     /// those of that peer's kernel.
     double held() const {
         if (!plan_.by_kernels) return 0;
         const bool one = to_one_peer(plan_) || sent_apart();
-        const double rate = one ? one_peer_rate(machine_, plan_) : bytes_ / on_links_;
+        const double rate = one ? copies_.peer_rate : bytes_ / on_links_;
         const double bytes = (one ? bytes_ / peers_ : bytes_) / (plan_.style == shard_direct ? 1 : chunks_);
         const double moving = bytes / rate;
-        return machine_.copy_units / (one ? peers_ : 1) * moving / (moving + machine_.kernel_step);
+        return copies_.units / (one ? peers_ : 1) * moving / (moving + copies_.step);
     }
     /// Whether a GEMM's results are sent to each peer as soon as they are finished.
     bool sent_apart() const { return op_.gemm_first && (gemm_a_piece(plan_) || plan_.style == flag_gated); }
@@ -273,7 +267,7 @@ private:
 
     /// Sends to one peer what one GEMM, or one part of a gated GEMM, made for it.
     int send_piece(int made, int gemms) {
-        const double alone = bytes_ / peers_ / one_peer_rate(machine_, plan_) / chunks_;
+        const double alone = bytes_ / peers_ / copies_.peer_rate / chunks_;
         // Copies to other peers hide the start of a copy to one peer, unless one engine serves all peers.
         const double work =
             std::max(on_links_ / chunks_ / peers_ + (in_turn_ ? to_one_.step : 0), to_one_.issue);
@@ -293,7 +287,7 @@ private:
         Step step = transfer(work, std::max(0.0, each_.seen() + alone - work));
         if (to_one_peer(plan_) || direct) step.seen = to_one_.latency;
         if (direct) {
-            step.to_its_peer = bytes_ / peers_ / one_peer_rate(machine_, plan_);
+            step.to_its_peer = bytes_ / peers_ / copies_.peer_rate;
             step.seen += shared_ * std::max(0.0, step.to_its_peer - work);
         }
         step.after[multiplying] = made;
@@ -321,6 +315,7 @@ private:
 
     const Machine& machine_;
     const Operator& op_;
+    const Copies& copies_;
     const GemmPrices& prices_;
     const Plan& plan_;
     int chunks_, peers_;

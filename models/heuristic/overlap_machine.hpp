@@ -11,12 +11,45 @@
 
 namespace overlap_advice {
 
+/// Copies between a GPU and all its peers at once, in one direction.
+struct AllPeers {
+    double rate;     ///< bytes/s that a GPU receives in an all-gather of large operands
+    double latency;  ///< s of an empty all-gather
+    /// bytes/s after a GEMM. DMA engines serve copies in one order if all pieces of a step are ready at once
+    /// (sent), and in another if each piece is sent as it is finished (pieces).
+    double sent_rate, pieces_rate;
+};
+
+/// Copies by one agent: by DMA engines, or by kernels.
+struct Copies {
+    AllPeers pull, push;  ///< kernels only push: both are the same
+    double ring_rate;     ///< bytes/s pushed around a ring of neighbours
+    double peer_rate;     ///< bytes/s pushed to one peer at a time (r+1, r+2, ...)
+    double peer_latency;  ///< s of one empty copy to one peer
+    /// s that one more copy to every peer adds to a queue of copies, and one more copy to one peer
+    double step, peer_step;
+    double issue;  ///< s between two copies of a GPU if the host issues them one at a time; else 0
+    double units;  ///< compute units held by copies to all peers at once
+    /// Fractions lost while copies run at the full rate of the GPU's links: of its compute units, beyond
+    /// `units`; of a GEMM's rate; of that rate if the GEMM has few waves; of the copies' rate.
+    double units_lost, gemm_lost, few_waves_lost, copies_lost;
+
+    double latency() const { return std::min(pull.latency, push.latency); }
+};
+
+/// The DMA engines of a GPU.
+struct DmaEngines {
+    double rate;         ///< bytes/s of all engines that serve the GPU's peers
+    double strided_run;  ///< bytes of a contiguous run at which a strided copy reaches half its rate
+    bool shared;         ///< fewer engines than peers: copies to all peers run one after another
+    bool unordered;      ///< shared engines serve pushes in any order
+};
+
 /// Constants of a machine in SI units, each from a data sheet or a short benchmark. `sim advise --constants`
 /// prints them for a topology.
 struct Machine {
     double gpus;           ///< ranks that take part
     double compute_units;  ///< CUs or SMs of a GPU
-    double copy_units;     ///< units held by kernels that copy to all peers at once
     double stream_units;   ///< units that a local copy at full rate keeps busy
     double hbm_rate;       ///< bytes/s read and written by a streaming copy
     double launch;         ///< s between two kernels of a stream
@@ -25,38 +58,12 @@ struct Machine {
     double event;          ///< extra s between two kernels of a stream if another stream waits for the first
     double flag;           ///< s until a polling kernel sees a flag
     double slowest;        ///< GEMM time on the slowest GPU over the mean, minus 1
+    bool kernels_wait;     ///< a copy kernel waits for the end of a GEMM that holds all units
     GemmConstants gemm;    ///< for the operator's type
+    DmaEngines engines;
+    Copies dma, kernels;
 
-    /// All-gather of large operands from all peers at once: bytes/s that a GPU receives, with DMA engines
-    /// pulling or pushing, and with kernels.
-    double dma_pull_rate, dma_push_rate, kernel_rate;
-    /// The same by DMA after a GEMM. Engines serve copies in one order if all pieces of a step are ready at
-    /// once (sent), and in another if each piece is sent as it is finished (pieces).
-    double dma_pull_sent_rate, dma_push_sent_rate;
-    double dma_pull_pieces_rate, dma_push_pieces_rate;
-    /// Pushed around a ring of neighbours, and to one peer at a time (r+1, r+2, ...).
-    double dma_ring_rate, kernel_ring_rate, dma_one_peer_rate, kernel_one_peer_rate;
-    double dma_engines;  ///< bytes/s of all DMA engines that serve a GPU's peers
-    double strided_run;  ///< bytes of a contiguous run at which a strided DMA copy reaches half its rate
-
-    /// s of an empty all-gather from all peers at once, and of one empty copy to one peer.
-    double dma_pull_latency, dma_push_latency, kernel_latency;
-    double dma_copy, kernel_copy;
-    /// s that one more copy to every peer adds to a queue of copies, and one more copy to one
-    /// peer (equal for kernels).
-    double dma_step, dma_start, kernel_step;
-    /// s between two copies of a GPU if the host issues them one at a time; else 0.
-    double dma_issue, kernel_issue;
-
-    /// Fractions lost while copies run at the full rate of the GPU's links: of its compute units, beyond the
-    /// units that copies hold; of a GEMM's rate beside any copy, and beside a kernel copy if the GEMM has few
-    /// waves; of the DMA engines' rate.
-    double units_lost_to_dma, units_lost_to_kernels, slowed_beside_dma, slowed_beside_kernels;
-    double few_waves_lost, dma_lost;
-
-    bool engines_shared;  ///< fewer DMA engines than peers: copies to all peers run one after another
-    bool unordered;       ///< such engines serve pushes in any order
-    bool kernels_wait;    ///< a copy kernel waits for the end of a GEMM that holds all units
+    const Copies& copies(bool by_kernels) const { return by_kernels ? kernels : dma; }
 };
 
 /// A GEMM C[m,n] = A[m,k]*B[k,n] with a collective; dimensions of one GPU after a gather.
@@ -136,20 +143,14 @@ inline double received(const Machine& machine, const Operator& op) {
     return whole * (machine.gpus - 1) / machine.gpus * (op.all_reduce ? 2 : 1);
 }
 
-/// Bytes/s of a transfer to one peer alone.
-inline double one_peer_rate(const Machine& machine, const Plan& plan) {
-    return plan.by_kernels ? machine.kernel_one_peer_rate : machine.dma_one_peer_rate;
-}
-
 /// Bytes/s of a plan's transfers.
 inline double rate_of(const Machine& machine, const Operator& op, const Plan& plan, bool push) {
-    if (around_ring(plan)) return plan.by_kernels ? machine.kernel_ring_rate : machine.dma_ring_rate;
-    if (plan.style == shard_p2p) return one_peer_rate(machine, plan);
-    if (plan.by_kernels) return machine.kernel_rate;
-    if (!op.gemm_first || plan.style == serial) return push ? machine.dma_push_rate : machine.dma_pull_rate;
-    if (gemm_a_piece(plan) || plan.style == flag_gated)
-        return push ? machine.dma_push_pieces_rate : machine.dma_pull_pieces_rate;
-    return push ? machine.dma_push_sent_rate : machine.dma_pull_sent_rate;
+    const Copies& copies = machine.copies(plan.by_kernels);
+    if (around_ring(plan)) return copies.ring_rate;
+    if (plan.style == shard_p2p) return copies.peer_rate;
+    const AllPeers& all = push ? copies.push : copies.pull;
+    if (!op.gemm_first || plan.style == serial) return all.rate;
+    return gemm_a_piece(plan) || plan.style == flag_gated ? all.pieces_rate : all.sent_rate;
 }
 /// In the faster of the two directions.
 inline double rate_of(const Machine& machine, const Operator& op, const Plan& plan) {

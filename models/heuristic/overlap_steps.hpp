@@ -33,7 +33,12 @@ public:
     /// `held`: compute units that a transfer's kernels hold (with `in_flight`: of each transfer; else of all
     /// together); `moved`: bytes/s of HBM that transfers use.
     Steps(const Machine& machine, bool by_kernels, double held, double moved)
-        : machine_(machine), by_kernels_(by_kernels), in_flight_(false), held_(held), moved_(moved) {}
+        : machine_(machine),
+          copies_(machine.copies(by_kernels)),
+          by_kernels_(by_kernels),
+          in_flight_(false),
+          held_(held),
+          moved_(moved) {}
 
     void count_in_flight() { in_flight_ = true; }
     /// Returns the step's number in its lane.
@@ -155,12 +160,11 @@ private:
         double units = machine_.compute_units, memory = machine_.hbm_rate, top = 1;
         if (active_[moving]) {
             units -= held_ * (in_flight_ ? transfers_in_flight() : 1);
-            units -= machine_.compute_units *
-                     (by_kernels_ ? machine_.units_lost_to_kernels : machine_.units_lost_to_dma);
+            units -= machine_.compute_units * copies_.units_lost;
             memory -= moved_;
-            top -= by_kernels_ ? machine_.slowed_beside_kernels : machine_.slowed_beside_dma;
-            if (by_kernels_ && gemm.few_waves) top = std::min(top, 1 - machine_.few_waves_lost);
-            if (!by_kernels_) rate[moving] = 1 - machine_.dma_lost;
+            top -= copies_.gemm_lost;
+            if (gemm.few_waves) top = std::min(top, 1 - copies_.few_waves_lost);
+            rate[moving] = 1 - copies_.copies_lost;
         }
         if (active_[streaming]) {  // takes what the GEMM leaves, or half
             const Step& local = steps_[streaming][next_[streaming]];
@@ -175,6 +179,7 @@ private:
     }
 
     const Machine& machine_;
+    const Copies& copies_;
     bool by_kernels_, in_flight_;
     double held_, moved_;
     std::vector<Step> steps_[lane_count];

@@ -83,12 +83,9 @@ MachineConstants::MachineConstants(const std::string& topology, const ConfigFold
     const DeviceSpec& device = machine.device();
     const Benchmarks alone(topology, folder);
     const Json pull{{"agent", "dma"}, {"transfer", "pull"}}, push{{"agent", "dma"}, {"transfer", "push"}},
-        kernels{{"agent", "cu"}};
-    const DeviceSpec::Dma& dma = device.dma;
-    const DeviceSpec::CopyKernel& kernel = device.copy_kernel;
+        by_kernels{{"agent", "cu"}};
     common_.gpus = machine.gpus();
     common_.compute_units = device.compute_units;
-    common_.copy_units = alone.copy_units();
     common_.stream_units = streamed(LocalCopyWork{Bytes(1e9), Bytes(1e9)}, device).units;
     common_.hbm_rate = device.hbm.si();
     common_.launch = device.launch.kernel.si();
@@ -97,47 +94,49 @@ MachineConstants::MachineConstants(const std::string& topology, const ConfigFold
     common_.event = device.launch.event.si();
     common_.flag = device.launch.flag.si();
     common_.slowest = slowest_of(machine.gpus(), device.variation.gpu_speed) - 1;
-    common_.dma_pull_rate = alone.rate(pull);
-    common_.dma_push_rate = alone.rate(push);
-    common_.kernel_rate = alone.rate(kernels);
-    common_.dma_pull_sent_rate = alone.sent_rate("hetero_fused_1d", pull);
-    common_.dma_push_sent_rate = alone.sent_rate("hetero_fused_1d", push);
-    common_.dma_pull_pieces_rate = alone.sent_rate("hetero_unfused_1d", pull);
-    common_.dma_push_pieces_rate = alone.sent_rate("hetero_unfused_1d", push);
-    const double peers = std::max(machine.gpus() - 1, 1), turns = std::ceil(peers / dma.peer_engines);
-    common_.dma_engines = dma.engine.si() * std::min<double>(peers, dma.peer_engines);
-    common_.strided_run = dma.strided_run.si();
-    common_.dma_pull_latency = alone.latency(pull);
-    common_.dma_push_latency = alone.latency(push);
-    common_.kernel_latency = alone.latency(kernels);
-    const Seconds hop = machine.gpus() > 1 ? machine.route(0, 1).latency : Seconds();
-    common_.dma_copy = (dma.command + dma.schedule + dma.start + dma.completion + hop).si();
-    common_.kernel_copy = (kernel.launch + kernel.completion + hop).si();
-    common_.dma_start = (dma.start + dma.switch_over + hop).si();
-    common_.dma_step = turns * common_.dma_start;
-    common_.kernel_step = (kernel.launch + hop).si();
-    common_.dma_issue = dma.queued_launch.si();
-    common_.kernel_issue = kernel.queued_launch.si();
-    const DeviceSpec::Interference& lost = device.interference;
-    common_.units_lost_to_dma = lost.compute_lost_to_dma;
-    common_.units_lost_to_kernels = lost.compute_lost_to_copy_kernels;
-    common_.slowed_beside_dma = lost.gemm_slowed_beside_dma;
-    common_.slowed_beside_kernels = lost.gemm_slowed_beside_copy_kernels;
-    // A GEMM keeps tiles for units that copies hold, so a GEMM of two waves takes up to twice its time
-    // (sim/engine/tile_waves.hpp; traces/h200_4/microbench/residency.jsonl: 1.88 times).
-    common_.few_waves_lost = device.launch.residency == Residency::persistent ? 0.5 : 0;
-    common_.dma_lost = lost.dma_lost_to_compute;
-    common_.engines_shared = turns > 1;
-    common_.unordered = dma.order == QueueOrder::unspecified;
     common_.kernels_wait = device.launch.residency != Residency::shared;
+    const DeviceSpec::Dma& engine = device.dma;
+    const double peers = std::max(machine.gpus() - 1, 1), turns = std::ceil(peers / engine.peer_engines);
+    common_.engines = {engine.engine.si() * std::min<double>(peers, engine.peer_engines),
+                       engine.strided_run.si(), turns > 1, engine.order == QueueOrder::unspecified};
     const auto around = [](Json params) {
         params["algorithm"] = "ring";
         return params;
     };
-    common_.dma_ring_rate = alone.rate(around(push));
-    common_.kernel_ring_rate = alone.rate(around(kernels));
-    common_.dma_one_peer_rate = alone.rate_of_schedule("shard_p2p", push);
-    common_.kernel_one_peer_rate = alone.rate_of_schedule("shard_p2p", kernels);
+    const auto by_dma = [&](const Json& way) {
+        return overlap_advice::AllPeers{alone.rate(way), alone.latency(way),
+                                        alone.sent_rate("hetero_fused_1d", way),
+                                        alone.sent_rate("hetero_unfused_1d", way)};
+    };
+    const Seconds hop = machine.gpus() > 1 ? machine.route(0, 1).latency : Seconds();
+    const DeviceSpec::Interference& lost = device.interference;
+    overlap_advice::Copies& dma = common_.dma;
+    dma.pull = by_dma(pull);
+    dma.push = by_dma(push);
+    dma.ring_rate = alone.rate(around(push));
+    dma.peer_rate = alone.rate_of_schedule("shard_p2p", push);
+    dma.peer_latency = (engine.command + engine.schedule + engine.start + engine.completion + hop).si();
+    dma.peer_step = (engine.start + engine.switch_over + hop).si();
+    dma.step = turns * dma.peer_step;
+    dma.issue = engine.queued_launch.si();
+    dma.units_lost = lost.compute_lost_to_dma;
+    dma.gemm_lost = lost.gemm_slowed_beside_dma;
+    dma.copies_lost = lost.dma_lost_to_compute;
+    const DeviceSpec::CopyKernel& kernel = device.copy_kernel;
+    overlap_advice::Copies& kernels = common_.kernels;
+    const double rate = alone.rate(by_kernels);
+    kernels.pull = kernels.push = {rate, alone.latency(by_kernels), rate, rate};
+    kernels.ring_rate = alone.rate(around(by_kernels));
+    kernels.peer_rate = alone.rate_of_schedule("shard_p2p", by_kernels);
+    kernels.peer_latency = (kernel.launch + kernel.completion + hop).si();
+    kernels.step = kernels.peer_step = (kernel.launch + hop).si();
+    kernels.issue = kernel.queued_launch.si();
+    kernels.units = alone.copy_units();
+    kernels.units_lost = lost.compute_lost_to_copy_kernels;
+    kernels.gemm_lost = lost.gemm_slowed_beside_copy_kernels;
+    // A GEMM keeps tiles for units that copies hold, so a GEMM of two waves takes up to twice its time
+    // (sim/engine/tile_waves.hpp; traces/h200_4/microbench/residency.jsonl: 1.88 times).
+    kernels.few_waves_lost = device.launch.residency == Residency::persistent ? 0.5 : 0;
 }
 
 overlap_advice::Machine MachineConstants::of(DType dtype) const {
@@ -148,73 +147,69 @@ overlap_advice::Machine MachineConstants::of(DType dtype) const {
 
 std::string to_json_text(const overlap_advice::Machine& machine) {
     const overlap_advice::GemmConstants& gemm = machine.gemm;
-    nlohmann::ordered_json tiles = nlohmann::ordered_json::array();
+    using Ordered = nlohmann::ordered_json;
+    Ordered tiles = Ordered::array();
     for (std::size_t i = 0; i < gemm.tile_count; ++i)
         tiles.push_back({gemm.tiles[i].rows, gemm.tiles[i].columns, gemm.tiles[i].efficiency});
-    const nlohmann::ordered_json of_gemm{{"compute_units", gemm.compute_units},
-                                         {"k_step", gemm.k_step},
-                                         {"launch", gemm.launch},
-                                         {"tile_fixed", gemm.tile_fixed},
-                                         {"tile_epilogue", gemm.tile_epilogue},
-                                         {"peak_rate", gemm.peak_rate},
-                                         {"stride_loss", gemm.stride_loss},
-                                         {"tail_floor", gemm.tail_floor},
-                                         {"partial_floor", gemm.partial_floor},
-                                         {"hbm", gemm.hbm},
-                                         {"unit_bandwidth", gemm.unit_bandwidth},
-                                         {"overlap_exponent", gemm.overlap_exponent},
-                                         {"reuse_cache", gemm.reuse_cache},
-                                         {"split_k_fixed", gemm.split_k_fixed},
-                                         {"split_k_rate", gemm.split_k_rate},
-                                         {"sustained_slowdown", gemm.sustained_slowdown},
-                                         {"sustained_time", gemm.sustained_time},
-                                         {"tiles", tiles},
-                                         {"tile_count", gemm.tile_count}};
-    const nlohmann::ordered_json json{{"gpus", machine.gpus},
-                                      {"compute_units", machine.compute_units},
-                                      {"copy_units", machine.copy_units},
-                                      {"stream_units", machine.stream_units},
-                                      {"hbm_rate", machine.hbm_rate},
-                                      {"launch", machine.launch},
-                                      {"stream_start", machine.stream_start},
-                                      {"dependency", machine.dependency},
-                                      {"event", machine.event},
-                                      {"flag", machine.flag},
-                                      {"slowest", machine.slowest},
-                                      {"gemm", of_gemm},
-                                      {"dma_pull_rate", machine.dma_pull_rate},
-                                      {"dma_push_rate", machine.dma_push_rate},
-                                      {"kernel_rate", machine.kernel_rate},
-                                      {"dma_pull_sent_rate", machine.dma_pull_sent_rate},
-                                      {"dma_push_sent_rate", machine.dma_push_sent_rate},
-                                      {"dma_pull_pieces_rate", machine.dma_pull_pieces_rate},
-                                      {"dma_push_pieces_rate", machine.dma_push_pieces_rate},
-
-                                      {"dma_ring_rate", machine.dma_ring_rate},
-                                      {"kernel_ring_rate", machine.kernel_ring_rate},
-                                      {"dma_one_peer_rate", machine.dma_one_peer_rate},
-                                      {"kernel_one_peer_rate", machine.kernel_one_peer_rate},
-                                      {"dma_engines", machine.dma_engines},
-                                      {"strided_run", machine.strided_run},
-                                      {"dma_pull_latency", machine.dma_pull_latency},
-                                      {"dma_push_latency", machine.dma_push_latency},
-                                      {"kernel_latency", machine.kernel_latency},
-                                      {"dma_copy", machine.dma_copy},
-                                      {"kernel_copy", machine.kernel_copy},
-                                      {"dma_step", machine.dma_step},
-                                      {"dma_start", machine.dma_start},
-                                      {"kernel_step", machine.kernel_step},
-                                      {"dma_issue", machine.dma_issue},
-                                      {"kernel_issue", machine.kernel_issue},
-                                      {"units_lost_to_dma", machine.units_lost_to_dma},
-                                      {"units_lost_to_kernels", machine.units_lost_to_kernels},
-                                      {"slowed_beside_dma", machine.slowed_beside_dma},
-                                      {"slowed_beside_kernels", machine.slowed_beside_kernels},
-                                      {"few_waves_lost", machine.few_waves_lost},
-                                      {"dma_lost", machine.dma_lost},
-                                      {"engines_shared", machine.engines_shared},
-                                      {"unordered", machine.unordered},
-                                      {"kernels_wait", machine.kernels_wait}};
+    const Ordered of_gemm{{"compute_units", gemm.compute_units},
+                          {"k_step", gemm.k_step},
+                          {"launch", gemm.launch},
+                          {"tile_fixed", gemm.tile_fixed},
+                          {"tile_epilogue", gemm.tile_epilogue},
+                          {"peak_rate", gemm.peak_rate},
+                          {"stride_loss", gemm.stride_loss},
+                          {"tail_floor", gemm.tail_floor},
+                          {"partial_floor", gemm.partial_floor},
+                          {"hbm", gemm.hbm},
+                          {"unit_bandwidth", gemm.unit_bandwidth},
+                          {"overlap_exponent", gemm.overlap_exponent},
+                          {"reuse_cache", gemm.reuse_cache},
+                          {"split_k_fixed", gemm.split_k_fixed},
+                          {"split_k_rate", gemm.split_k_rate},
+                          {"sustained_slowdown", gemm.sustained_slowdown},
+                          {"sustained_time", gemm.sustained_time},
+                          {"tiles", tiles},
+                          {"tile_count", gemm.tile_count}};
+    const auto of_all = [](const overlap_advice::AllPeers& all) {
+        return Ordered{{"rate", all.rate},
+                       {"latency", all.latency},
+                       {"sent_rate", all.sent_rate},
+                       {"pieces_rate", all.pieces_rate}};
+    };
+    const auto of_copies = [&](const overlap_advice::Copies& copies) {
+        return Ordered{{"pull", of_all(copies.pull)},
+                       {"push", of_all(copies.push)},
+                       {"ring_rate", copies.ring_rate},
+                       {"peer_rate", copies.peer_rate},
+                       {"peer_latency", copies.peer_latency},
+                       {"step", copies.step},
+                       {"peer_step", copies.peer_step},
+                       {"issue", copies.issue},
+                       {"units", copies.units},
+                       {"units_lost", copies.units_lost},
+                       {"gemm_lost", copies.gemm_lost},
+                       {"few_waves_lost", copies.few_waves_lost},
+                       {"copies_lost", copies.copies_lost}};
+    };
+    const Ordered of_engines{{"rate", machine.engines.rate},
+                             {"strided_run", machine.engines.strided_run},
+                             {"shared", machine.engines.shared},
+                             {"unordered", machine.engines.unordered}};
+    const Ordered json{{"gpus", machine.gpus},
+                       {"compute_units", machine.compute_units},
+                       {"stream_units", machine.stream_units},
+                       {"hbm_rate", machine.hbm_rate},
+                       {"launch", machine.launch},
+                       {"stream_start", machine.stream_start},
+                       {"dependency", machine.dependency},
+                       {"event", machine.event},
+                       {"flag", machine.flag},
+                       {"slowest", machine.slowest},
+                       {"kernels_wait", machine.kernels_wait},
+                       {"gemm", of_gemm},
+                       {"engines", of_engines},
+                       {"dma", of_copies(machine.dma)},
+                       {"kernels", of_copies(machine.kernels)}};
     return json.dump(2);
 }
 

@@ -20,7 +20,7 @@ private:
     Calibration calibration_;
 };
 
-/// {"gpus": …, "compute_units": …}: the members in the order of the struct, as a C++ initialiser needs them.
+/// {"gpus": …, "compute_units": …}: the members in the order of the structs, as a C++ initialiser needs them.
 std::string to_json_text(const overlap_advice::Machine& machine);
 
 /// The operator of a pair that is not independent (asserted).

@@ -74,19 +74,19 @@ Json described(const Task& task, const Machine& machine, const CostModels& model
     const Cost cost = models.cost(task, machine);
     Json phases = Json::object();
     const auto* copy = std::get_if<CopyWork>(&task.work);
-    if (copy != nullptr && copy->agent == Agent::dma) {
+    if (task.by_dma()) {
         const DeviceSpec::Dma& dma = machine.topology.device().dma;
         phases["command_us"] = to_microseconds(dma.command);
-        phases["schedule_us"] = to_microseconds(cost.launch - dma.command);
+        phases["schedule_us"] = to_microseconds(cost.launch.time - dma.command);
     } else {
-        phases["launch_us"] = to_microseconds(cost.launch);
+        phases["launch_us"] = to_microseconds(cost.launch.time);
     }
     if (copy != nullptr) phases["start_us"] = to_microseconds(cost.setup);
     const Seconds body = isolated_body(cost, machine.resources);
     phases["body_us"] = to_microseconds(body);
     if (copy != nullptr)
         phases["completion_us"] =
-            to_microseconds(isolated_time(cost, machine.resources) - cost.launch - cost.setup - body);
+            to_microseconds(isolated_time(cost, machine.resources) - cost.launch.time - cost.setup - body);
 
     Json json{{"device", machine.topology.device().name},
               {"time_us", to_microseconds(isolated_time(cost, machine.resources))},
@@ -134,7 +134,7 @@ void print_cost(const Json& json, const std::string& format) {
 // Kernel time alone, as in profilers and GEMM tables: without the launch gap.
 double kernel_us(const GemmShape& shape, const Machine& machine, const CostModels& models) {
     const Cost cost = models.cost(Task{shape, 0, compute_stream}, machine);
-    return to_microseconds(isolated_time(cost, machine.resources) - cost.launch);
+    return to_microseconds(isolated_time(cost, machine.resources) - cost.launch.time);
 }
 
 /// "gemm_library" of a GEMM's price; null if unknown.

@@ -106,6 +106,11 @@ struct Task {
     int gemm_cus = 0;  ///< compute units that a GEMM's stream may use (a mask); 0: all
 
     TaskKind kind() const { return static_cast<TaskKind>(work.index()); }
+    /// Whether it is a copy and a DMA engine its agent; all other tasks are kernels.
+    bool by_dma() const {
+        const auto* copy = std::get_if<CopyWork>(&work);
+        return copy != nullptr && copy->agent == Agent::dma;
+    }
     /// For reports: "gemm s3 c1", "copy 3>0 s3 c1", "copy 3>0+1", "copy 3<>0".
     std::string name() const;
 };

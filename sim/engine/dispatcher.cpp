@@ -27,7 +27,7 @@ Dispatcher::Dispatcher(const TaskGraph& graph, std::span<const Cost> costs, cons
       next_in_stream_(graph.size()),
       pools_(graph, costs, resources, seed, std::move(progress), std::move(now)) {
     add_stops(graph);
-    if (std::any_of(costs.begin(), costs.end(), [](const Cost& c) { return c.queued_launch > Seconds(); })) {
+    if (std::any_of(costs.begin(), costs.end(), [](const Cost& c) { return c.launch.queued > Seconds(); })) {
         launchers_.resize(static_cast<std::size_t>(graph.gpus()));
         for (TaskId id = 0; id < graph.size(); ++id)
             gpus_.push_back(static_cast<std::uint32_t>(graph[id].gpu));
@@ -74,8 +74,8 @@ void Dispatcher::add_stops(const TaskGraph& graph) {
         if (edge.to > 0) all.push_back({static_cast<std::uint32_t>(edge.successor), edge.to});
     }
     for (TaskId id = 0; id < costs_.size(); ++id)
-        if (costs_[id].claim && costs_[id].claim->tail < 1)
-            all.push_back({static_cast<std::uint32_t>(id), costs_[id].claim->tail});
+        if (const auto* tail = claimed<Tail>(costs_[id]))
+            all.push_back({static_cast<std::uint32_t>(id), tail->from});
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
     auto next = all.begin();
@@ -110,7 +110,7 @@ const Dispatcher::Next& Dispatcher::launched(TaskId task) {
     clear();
     states_[task].launch_over = true;
     advance(task);
-    if (costs_[task].queued_launch == Seconds() || launch_time(task) == Seconds()) return next_;
+    if (costs_[task].launch.queued == Seconds() || launch_time(task) == Seconds()) return next_;
     Launcher& launcher = launchers_[gpus_[task]];
     launcher.busy = launcher.next < launcher.waiting.size();
     if (launcher.busy) next_.launch.push_back(launcher.waiting[launcher.next++]);
@@ -120,14 +120,14 @@ const Dispatcher::Next& Dispatcher::launched(TaskId task) {
 // First come, first served. A launch that takes no time makes no other wait.
 void Dispatcher::begin_launch(TaskId task) {
     states_[task].launch_begun = true;
-    if (costs_[task].queued_launch > Seconds()) {
+    if (costs_[task].launch.queued > Seconds()) {
         Launcher& launcher = launchers_[gpus_[task]];
         if (launcher.busy) {
             states_[task].waited_to_launch = true;
             launcher.waiting.push_back(static_cast<std::uint32_t>(task));
             return;
         }
-        launcher.busy = costs_[task].launch > Seconds();
+        launcher.busy = costs_[task].launch.time > Seconds();
     }
     next_.launch.push_back(task);
 }
@@ -155,9 +155,8 @@ const Dispatcher::Next& Dispatcher::reached(TaskId task) {
         if (pools_.go_on(task)) next_.resume.push_back(task);
         return next_;
     }
-    const auto& claim = costs_[task].claim;
-    if (claim && claim->tail < 1 && claim->tail == stops_[state.stop].at)
-        pools_.keep(task, claim->tail_units);
+    const auto* tail = claimed<Tail>(costs_[task]);
+    if (tail != nullptr && tail->from == stops_[state.stop].at) pools_.keep(task, tail->units);
     state.stalled = stops_[state.stop].waits_for > 0;
     if (!state.stalled) {
         ++state.stop;
@@ -224,7 +223,7 @@ void Dispatcher::advance(TaskId task) {
     State& state = states_[task];
     if (state.waits_for > 0) return;
     if (!state.launch_begun) {
-        if (!state.has_stream && !costs_[task].launch_ahead) return;
+        if (!state.has_stream && !costs_[task].launch.ahead) return;
         begin_launch(task);
         return;
     }

@@ -14,14 +14,15 @@ namespace overlap {
 /// What lies between the end of a task and the start of a successor. Each kind has its own latency.
 enum class Handoff : std::uint8_t {
     same_stream,   ///< none
-    other_stream,  ///< Cost::handoff
-    other_gpu,     ///< Cost::remote_handoff
-    flag,          ///< Cost::flag: a progress edge
+    other_stream,  ///< Handoffs::other_stream
+    other_gpu,     ///< Handoffs::other_gpu
+    flag,          ///< Handoffs::flag: a progress edge
 };
 inline constexpr std::array all_handoffs{Handoff::same_stream, Handoff::other_stream, Handoff::other_gpu,
                                          Handoff::flag};
 inline Seconds latency(const Cost& cost, Handoff kind) {
-    const std::array latencies{Seconds(), cost.handoff, cost.remote_handoff, cost.flag};
+    const Handoffs& handoffs = cost.handoffs;
+    const std::array latencies{Seconds(), handoffs.other_stream, handoffs.other_gpu, handoffs.flag};
     return latencies[static_cast<std::size_t>(kind)];
 }
 
@@ -49,7 +50,8 @@ public:
     const Next& begin();
     /// Duration of the launch of `task`, which has just begun.
     Seconds launch_time(TaskId task) const {
-        return states_[task].waited_to_launch ? costs_[task].queued_launch : costs_[task].launch;
+        const Launch& launch = costs_[task].launch;
+        return states_[task].waited_to_launch ? launch.queued : launch.time;
     }
     /// The launch of `task` is over.
     const Next& launched(TaskId task);
@@ -60,7 +62,7 @@ public:
     bool ends_next(TaskId task) const;
     /// Factor by which the body takes longer up to its next stop, because it has fewer units than it could use.
     double stretch(TaskId task) const {
-        return costs_[task].claim && costs_[task].claim->blocks > 0 ? pools_.stretch(task) : 1.0;
+        return claimed<Blocks>(costs_[task]) != nullptr ? pools_.stretch(task) : 1.0;
     }
     /// Whether the next stop has a number: a progress edge leaves or arrives there, or the claim gets smaller.
     bool is_numbered(TaskId task) const;
@@ -95,7 +97,7 @@ public:
     /// Compute units times the time that the task had them [unit·s]. Only for ended tasks whose thread blocks
     /// are placed one by one.
     double unit_seconds(TaskId task) const {
-        return costs_[task].claim && costs_[task].claim->blocks > 0 ? pools_.unit_seconds(task) : 0.0;
+        return claimed<Blocks>(costs_[task]) != nullptr ? pools_.unit_seconds(task) : 0.0;
     }
     /// Duration of the setup of a task that has been given what it claims.
     Seconds setup(TaskId task) const {
@@ -130,7 +132,7 @@ private:
         Handoff kind;
     };
 
-    /// Launches one task of a GPU at a time (Cost::queued_launch); the others wait.
+    /// Launches one task of a GPU at a time (Launch::queued); the others wait.
     struct Launcher {
         bool busy = false;
         std::size_t next = 0;  ///< index into `waiting`
@@ -138,8 +140,7 @@ private:
     };
 
     bool goes_in_steps(TaskId task) const {
-        const auto& claim = costs_[task].claim;
-        return claim && (claim->tiles > 0 || claim->blocks > 0);
+        return claimed<Tiles>(costs_[task]) != nullptr || claimed<Blocks>(costs_[task]) != nullptr;
     }
     void begin_launch(TaskId task);
     void add_stops(const TaskGraph& graph);

@@ -5,23 +5,15 @@
 #include <map>
 
 namespace overlap {
-namespace {
-
-bool is_kernel(const Task& task) {
-    const auto* copy = std::get_if<CopyWork>(&task.work);
-    return copy == nullptr || copy->agent == Agent::cu;
-}
-
-}  // namespace
 
 Ends::Ends(const TaskGraph& graph, std::span<const Cost> costs)
     : graph_(graph), costs_(costs), completions_(graph, costs) {
     std::map<int, int> streams_of_gpu;
     bool events = false;
     for (TaskId id = 0; id < graph.size(); ++id) {
-        events =
-            events || costs[id].event > Seconds() || (costs[id].polling && costs[id].polling->queues > 0);
-        if (!costs[id].polling) continue;
+        const auto* completion = std::get_if<Completion>(&costs[id].end);
+        events = events || (completion != nullptr ? completion->event > Seconds() : polling(id)->queues > 0);
+        if (completion != nullptr) continue;
         if (turns_.empty()) {
             waiting_since_.resize(graph.streams());
             launched_.resize(graph.streams());
@@ -48,7 +40,7 @@ void Ends::find_awaited() {
             awaited_[edge.predecessor] = true;
     }
     for (TaskId id = 0; id < graph_.size(); ++id)
-        if (costs_[id].polling && costs_[id].polling->queues == 0) awaited_[id] = false;
+        if (polling(id) != nullptr && polling(id)->queues == 0) awaited_[id] = false;
 }
 
 // Assigns the events of a GPU to its event queues by turns, in the order in which the tasks were enqueued.
@@ -63,7 +55,7 @@ void Ends::line_up() {
     for (TaskId id = 0; id < graph_.size(); ++id) {
         if (!keeps_stream(id) || !costs_[id].awaited) continue;
         std::vector<TaskId>& all = events[static_cast<std::size_t>(graph_[id].gpu)];
-        const auto queues = static_cast<std::size_t>(costs_[id].polling->queues);
+        const auto queues = static_cast<std::size_t>(polling(id)->queues);
         if (all.size() >= queues) {
             before_[id] = all[all.size() - queues];
             after_[before_[id]] = id;
@@ -74,16 +66,16 @@ void Ends::line_up() {
 
 Seconds Ends::launch_time(TaskId task, Seconds now, Seconds stream_free, Seconds launch) {
     if (turns_.empty()) return launch;
-    if (is_kernel(graph_[task])) ++kernels_[static_cast<std::size_t>(graph_[task].gpu)];
-    if (!costs_[task].polling) return launch;
+    if (!graph_[task].by_dma()) ++kernels_[static_cast<std::size_t>(graph_[task].gpu)];
+    if (polling(task) == nullptr) return launch;
     const std::size_t stream = graph_.stream_number(task);
     const TaskId before = graph_.stream_predecessor(task);
-    const bool follows = before != task && costs_[before].polling && now <= stream_free;
+    const bool follows = before != task && polling(before) != nullptr && now <= stream_free;
     const bool goes_on = follows && !keeps_stream(before);
     if (follows)
         launch = std::max(launch - costs_[task].setup, Seconds());  // the engine sets it up meanwhile
     if (goes_on)
-        launch = std::max(launch, launched_[stream] + costs_[task].polling->step - now);
+        launch = std::max(launch, launched_[stream] + polling(task)->step - now);
     else
         waiting_since_[stream] = now;
     launched_[stream] = now + launch;
@@ -91,18 +83,19 @@ Seconds Ends::launch_time(TaskId task, Seconds now, Seconds stream_free, Seconds
 }
 
 bool Ends::event_keeps_claim(TaskId task) const {
-    return !is_kernel(graph_[task]);
+    return graph_[task].by_dma();
 }
 
 Ends::Ending Ends::body_over(TaskId task, Seconds now) {
     seen_.clear();
-    if (!turns_.empty() && is_kernel(graph_[task])) --kernels_[static_cast<std::size_t>(graph_[task].gpu)];
-    if (costs_[task].polling) {
+    if (!turns_.empty() && !graph_[task].by_dma()) --kernels_[static_cast<std::size_t>(graph_[task].gpu)];
+    if (polling(task) != nullptr) {
         see(task, now);
         return {false, keeps_stream(task), Seconds(), seen_};
     }
     seen_.push_back({task, completions_.delay(task, now)});
-    const Seconds event = awaited_.empty() || !awaited_[task] ? Seconds() : costs_[task].event;
+    const Seconds event =
+        awaited_.empty() || !awaited_[task] ? Seconds() : std::get<Completion>(costs_[task].end).event;
     const bool takes_time = event > Seconds();
     return {takes_time && event_keeps_claim(task), takes_time, event, seen_};
 }
@@ -126,13 +119,12 @@ void Ends::see(TaskId task, Seconds now) {
 
 Seconds Ends::next_poll(TaskId task, Seconds now) const {
     if (kernels_[static_cast<std::size_t>(graph_[task].gpu)] > 0) return now;
-    Polling polling = *costs_[task].polling;
+    Polling polled = *polling(task);
     const std::size_t stream = graph_.stream_number(task);
     // Measured on 3 streams; the offset of a stream stays below one period however many there are.
-    polling.first =
-        polling.first + Seconds(std::fmod(turns_[stream] * polling.apart.si(), polling.period.si()));
+    polled.first = polled.first + Seconds(std::fmod(turns_[stream] * polled.apart.si(), polled.period.si()));
     const Seconds elapsed = now - waiting_since_[stream];
-    return std::max(now, waiting_since_[stream] + seen_after(polling, elapsed));
+    return std::max(now, waiting_since_[stream] + seen_after(polled, elapsed));
 }
 
 }  // namespace overlap

@@ -12,7 +12,7 @@ namespace overlap {
 
 /// What follows the end of a body: how long the task keeps its stream and its claim, and when its end is seen.
 /// The interface between TaskLifecycle and what is peculiar to a device: completions one after another
-/// (Cost::completions_apart), events (Cost::event) and polls (Cost::polling). A device file that leaves the
+/// (Completion::apart), events (Completion::event) and polls (Polling). A device file that leaves the
 /// fields of one out switches it off.
 class Ends {
 public:
@@ -38,13 +38,14 @@ public:
     /// True for an end that is polled for and that other streams wait for: the stream goes on when the end has
     /// been seen.
     bool keeps_stream(TaskId task) const {
-        return !awaited_.empty() && awaited_[task] && costs_[task].polling;
+        return !awaited_.empty() && awaited_[task] && polling(task) != nullptr;
     }
     /// True for copies by DMA, which keep their engine while the event is recorded. Kernels free their compute
     /// units.
     bool event_keeps_claim(TaskId task) const;
 
 private:
+    const Polling* polling(TaskId task) const { return std::get_if<Polling>(&costs_[task].end); }
     void find_awaited();
     void line_up();
     void see(TaskId task, Seconds now);

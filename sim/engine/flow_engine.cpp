@@ -56,7 +56,7 @@ private:
 
     bool run_body(TaskId task) {
         if (!shares_.takes_time(index(task))) return false;
-        if (costs_[task].crowding)
+        if (claimed<Blocks>(costs_[task]) != nullptr)
             shares_.limit(index(task), 1 / (costs_[task].body.si() * dispatcher_.stretch(task)));
         body(task).since = now_;
         shares_.start(index(task));

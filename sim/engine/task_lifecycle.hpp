@@ -97,7 +97,7 @@ private:
     void set_up(TaskId task) {
         // A launch that ran ahead is hidden behind the task before; the span begins where that one left the
         // stream.
-        if (costs_[task].launch_ahead) times_[task].start = std::max(times_[task].start, stream_free(task));
+        if (costs_[task].launch.ahead) times_[task].start = std::max(times_[task].start, stream_free(task));
         const Seconds setup = dispatcher_.setup(task);
         if (setup == Seconds()) return start_body(task);
         engine().after(setup, task, Phase::setup);
@@ -154,7 +154,7 @@ private:
         halt(task, bodies_[task].goal);
         if (dispatcher_.is_numbered(task)) {
             const std::size_t stop = dispatcher_.stop_number(task);
-            if (dispatcher_.flags(stop)) engine().after(costs_[task].flag, task, Phase::flag, stop);
+            if (dispatcher_.flags(stop)) engine().after(costs_[task].handoffs.flag, task, Phase::flag, stop);
         }
         carry_out(dispatcher_.reached(task));
     }

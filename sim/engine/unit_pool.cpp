@@ -16,6 +16,11 @@ std::uint64_t mixed(std::uint64_t x) {
     return x ^ (x >> 31U);
 }
 
+/// Compute units for `waiting` thread blocks that had to wait.
+int crowded_units(const Blocks& blocks, int waiting) {
+    return (waiting + blocks.together - 1) / blocks.together;
+}
+
 }  // namespace
 
 UnitPools::UnitPools(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
@@ -30,7 +35,8 @@ UnitPools::UnitPools(const TaskGraph& graph, std::span<const Cost> costs, const 
         places_[id] = {graph[id].priority, static_cast<std::uint32_t>(graph.stream_number(id))};
         const Claim& claim = *costs[id].claim;
         assert(claim.least >= 1 && claim.least <= claim.most);
-        assert(claim.tail == 1 || (claim.tail > 0 && claim.tail < 1 && claim.tail_units >= 1));
+        [[maybe_unused]] const auto* tail = claimed<Tail>(costs[id]);
+        assert(tail == nullptr || (tail->from > 0 && tail->from < 1 && tail->units >= 1));
         assert(claim.least <= resources[claim.resource].units);
         std::uint32_t& pool = pool_by_resource_[claim.resource];
         if (pool == UINT32_MAX) {
@@ -52,69 +58,70 @@ void UnitPools::request(TaskId task) {
     requests_.push_back(task);
 }
 
+template <class AnyPool>
+auto UnitPools::holder_of(AnyPool& pool, TaskId task) {
+    const auto holder = std::find_if(pool.holders.begin(), pool.holders.end(),
+                                     [&](const Holder& h) { return h.task == task; });
+    assert(holder != pool.holders.end());
+    return holder;
+}
+
 void UnitPools::release(TaskId task) {
     Pool& pool = pool_of(task);
     const auto holder = holder_of(pool, task);
-    count(*holder);
-    pool.free += holder->given;
+    move_units(pool, *holder, -holder->given);
     pool.holders.erase(holder);
 }
 
 void UnitPools::count(Holder& holder) {
-    if (costs_[holder.task].claim->blocks == 0) return;
+    if (claimed<Blocks>(costs_[holder.task]) == nullptr) return;
     const Seconds now = now_();
     places_[holder.task].had += holder.given * (now - holder.since).si();
     holder.since = now;
+}
+
+void UnitPools::move_units(Pool& pool, Holder& holder, int units) {
+    count(holder);
+    holder.given += units;
+    pool.free -= units;
 }
 
 void UnitPools::keep(TaskId task, int units) {
     Pool& pool = pool_of(task);
     Holder& holder = *holder_of(pool, task);
     holder.most = units;
-    pool.free += std::max(holder.given - units, 0);
-    holder.given = std::min(holder.given, units);
+    move_units(pool, holder, std::min(units - holder.given, 0));
 }
 
 const UnitPools::Holder& UnitPools::holder_of(TaskId task) const {
-    const Pool& pool = pools_[pool_by_resource_[costs_[task].claim->resource]];
-    return *std::find_if(pool.holders.begin(), pool.holders.end(),
-                         [&](const Holder& h) { return h.task == task; });
+    return *holder_of(pools_[pool_by_resource_[costs_[task].claim->resource]], task);
 }
 
 double UnitPools::next_step(TaskId task) const {
     const Holder& holder = holder_of(task);
-    const Claim& claim = *costs_[task].claim;
-    return claim.tiles > 0 ? holder.waves.next() / claim.waves : holder.blocks.next();
+    const auto* tiles = claimed<Tiles>(costs_[task]);
+    return tiles != nullptr ? holder.waves.next() / tiles->waves : holder.blocks.next();
 }
 
 bool UnitPools::ends_next_step(TaskId task) const {
     const Holder& holder = holder_of(task);
-    return costs_[task].claim->tiles > 0 ? holder.waves.ends_next() : holder.blocks.ends_next();
+    return claimed<Tiles>(costs_[task]) != nullptr ? holder.waves.ends_next() : holder.blocks.ends_next();
 }
 
 bool UnitPools::go_on(TaskId task) {
     Pool& pool = pool_of(task);
     Holder& holder = *holder_of(pool, task);
-    const bool tiles = costs_[task].claim->tiles > 0;
-    count(holder);
-    const int leaving = tiles ? holder.waves.go_on() : holder.blocks.go_on();
-    holder.given -= leaving;
-    pool.free += leaving;
+    const bool tiles = claimed<Tiles>(costs_[task]) != nullptr;
+    move_units(pool, holder, -(tiles ? holder.waves.go_on() : holder.blocks.go_on()));
     return tiles ? !holder.waves.waits() : !holder.blocks.waits();
 }
 
 double UnitPools::stretch(TaskId task) const {
     const Cost& cost = costs_[task];
+    const Blocks& blocks = std::get<Blocks>(cost.claim->parts);
     const bool tiles = pools_[pool_by_resource_[cost.claim->resource]].tiles;
-    const double pace = holder_of(task).blocks.pace() * (tiles ? cost.crowding->beside_tiles : 1.0);
-    return std::max(1.0, cost.crowding->unit / pace / cost.body);
-}
-
-std::vector<UnitPools::Holder>::iterator UnitPools::holder_of(Pool& pool, TaskId task) {
-    const auto holder = std::find_if(pool.holders.begin(), pool.holders.end(),
-                                     [&](const Holder& h) { return h.task == task; });
-    assert(holder != pool.holders.end());
-    return holder;
+    const double pace = holder_of(task).blocks.pace() * (tiles ? blocks.beside_tiles : 1.0);
+    return std::max(1.0, blocks.unit / pace / cost.body);
 }
 
 void UnitPools::settle(std::vector<TaskId>& served, std::vector<TaskId>& resumed) {
@@ -155,28 +162,28 @@ void UnitPools::settle(Pool& pool, std::vector<TaskId>& served, std::vector<Task
 // Thread blocks change their rate when the first GEMM begins beside them and when the last one ends.
 void UnitPools::update_pace(Pool& pool, std::vector<TaskId>& resumed) {
     const bool tiles = std::any_of(pool.holders.begin(), pool.holders.end(), [&](const Holder& holder) {
-        return costs_[holder.task].claim->tiles > 0;
+        return claimed<Tiles>(costs_[holder.task]) != nullptr;
     });
     if (std::exchange(pool.tiles, tiles) == tiles) return;
     for (const Holder& holder : pool.holders)
-        if (costs_[holder.task].claim->blocks > 0) resumed.push_back(holder.task);
+        if (claimed<Blocks>(costs_[holder.task]) != nullptr) resumed.push_back(holder.task);
 }
 
 void UnitPools::give(Pool& pool, const Waiter& waiter, int within_reach) {
     const Claim& claim = *costs_[waiter.task].claim;
+    const auto* blocks = std::get_if<Blocks>(&claim.parts);
     const bool had_to_wait = waiter.since != pool.settled;
-    const int wanted =
-        claim.blocks > 0 && had_to_wait ? crowded_units(waiter.task, claim.blocks) : claim.most;
+    const int wanted = blocks != nullptr && had_to_wait ? crowded_units(*blocks, blocks->count) : claim.most;
     const int given = std::min(wanted, within_reach);
     reclaim(pool, waiter.priority, std::max(given - pool.free, 0));
     pool.free -= given;
     Holder& holder = pool.holders.emplace_back(Holder{waiter.task, waiter.priority, given, claim.most});
-    if (claim.tiles > 0) {
-        holder.waves = TileWaves(claim.tiles, claim.waves, claim.most, given);
-        pool.cache_left = claim.cache_left;
+    if (const auto* tiles = std::get_if<Tiles>(&claim.parts)) {
+        holder.waves = TileWaves(tiles->count, tiles->waves, claim.most, given);
+        pool.cache_left = tiles->cache_left;
     }
-    if (claim.blocks > 0) {
-        holder.blocks = ThreadBlocks(claim.blocks);
+    if (blocks != nullptr) {
+        holder.blocks = ThreadBlocks(blocks->count);
         holder.since = now_();
         place_blocks(pool, holder, given, had_to_wait);
     }
@@ -186,17 +193,12 @@ void UnitPools::give(Pool& pool, const Waiter& waiter, int within_reach) {
     pool.last_stream = place.stream;
 }
 
-int UnitPools::crowded_units(TaskId task, int blocks) const {
-    const int together = costs_[task].crowding->together;
-    return (blocks + together - 1) / together;
-}
-
 void UnitPools::place_blocks(const Pool& pool, Holder& holder, int units, bool had_to_wait) {
-    const Crowding& crowding = *costs_[holder.task].crowding;
-    const int blocks = std::min(holder.blocks.waiting(), crowding.together * units);
-    const bool short_of_cache = had_to_wait && pool.cache_left > Bytes() && crowding.in_flight > Bytes();
-    const double pace = short_of_cache ? std::min(pool.cache_left / crowding.in_flight, 1.0) : 1.0;
-    holder.blocks.place(units, blocks, progress_(holder.task), pace);
+    const Blocks& blocks = *claimed<Blocks>(costs_[holder.task]);
+    const int placed = std::min(holder.blocks.waiting(), blocks.together * units);
+    const bool short_of_cache = had_to_wait && pool.cache_left > Bytes() && blocks.in_flight > Bytes();
+    const double pace = short_of_cache ? std::min(pool.cache_left / blocks.in_flight, 1.0) : 1.0;
+    holder.blocks.place(units, placed, progress_(holder.task), pace);
 }
 
 bool UnitPools::is_in_turn(const Pool& pool, const Waiter& waiter) const {
@@ -226,38 +228,18 @@ void UnitPools::grow_holders(Pool& pool, int at_least, std::vector<TaskId>& resu
     for (Holder& holder : pool.holders) {
         if (pool.free == 0) return;
         if (holder.priority < at_least) continue;
-        const Claim& claim = *costs_[holder.task].claim;
-        if (claim.tiles > 0) {
-            join(pool, holder, resumed);
-            continue;
-        }
-        if (claim.blocks > 0) {
-            join_blocks(pool, holder, resumed);
-            continue;
-        }
-        const int more = std::min(holder.most - holder.given, pool.free);
-        holder.given += more;
-        pool.free -= more;
+        const auto* tiles = claimed<Tiles>(costs_[holder.task]);
+        const auto* blocks = claimed<Blocks>(costs_[holder.task]);
+        const int wanted = tiles != nullptr    ? holder.waves.wanted()
+                           : blocks != nullptr ? crowded_units(*blocks, holder.blocks.waiting())
+                                               : holder.most - holder.given;
+        const int more = std::min(wanted, pool.free);
+        if (more == 0) continue;
+        move_units(pool, holder, more);
+        if (blocks != nullptr || (tiles != nullptr && holder.waves.waits())) resumed.push_back(holder.task);
+        if (tiles != nullptr) holder.waves.join(more, progress_(holder.task) * tiles->waves);
+        if (blocks != nullptr) place_blocks(pool, holder, more, true);
     }
-}
-
-void UnitPools::join(Pool& pool, Holder& holder, std::vector<TaskId>& resumed) {
-    const int more = std::min(holder.waves.wanted(), pool.free);
-    if (more == 0) return;
-    holder.given += more;
-    pool.free -= more;
-    if (holder.waves.waits()) resumed.push_back(holder.task);
-    holder.waves.join(more, progress_(holder.task) * costs_[holder.task].claim->waves);
-}
-
-void UnitPools::join_blocks(Pool& pool, Holder& holder, std::vector<TaskId>& resumed) {
-    const int more = std::min(crowded_units(holder.task, holder.blocks.waiting()), pool.free);
-    if (more == 0) return;
-    count(holder);
-    holder.given += more;
-    pool.free -= more;
-    place_blocks(pool, holder, more, true);
-    resumed.push_back(holder.task);
 }
 
 // Each holder keeps one unit.
@@ -272,8 +254,7 @@ void UnitPools::reclaim(Pool& pool, int priority, int units) {
     for (Holder& holder : pool.holders) {
         if (holder.priority >= priority || !costs_[holder.task].claim->yields) continue;
         const int taken = std::min(units, holder.given - 1);
-        holder.given -= taken;
-        pool.free += taken;
+        move_units(pool, holder, -taken);
         units -= taken;
     }
 }

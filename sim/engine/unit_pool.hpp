@@ -45,7 +45,7 @@ public:
     /// The body has reached next_step(): frees units without further tiles or thread blocks. False: no units
     /// are left, so the body waits until it is given more.
     bool go_on(TaskId task);
-    /// Factor by which the body takes longer with the units that it has now (Cost::crowding).
+    /// Factor by which the body takes longer with the units that its thread blocks have now.
     double stretch(TaskId task) const;
     /// Whether the task waited for its units and got them after a task of another stream.
     bool switched(TaskId task) const { return places_[task].switched; }
@@ -86,26 +86,25 @@ private:
         std::vector<std::uint32_t> enqueued;  ///< tasks with Claim::as_enqueued, in their order
         std::size_t next_enqueued = 0;
         std::vector<Holder> holders;  ///< in the order in which they were served
-        Bytes cache_left;             ///< Claim::cache_left of the last task with tiles
+        Bytes cache_left;             ///< Tiles::cache_left of the last task with tiles
         bool tiles = false;           ///< some holder has tiles
     };
 
     Pool& pool_of(TaskId task);
     const Holder& holder_of(TaskId task) const;
-    static std::vector<Holder>::iterator holder_of(Pool& pool, TaskId task);
+    template <class AnyPool>
+    static auto holder_of(AnyPool& pool, TaskId task);
     void settle(Pool& pool, std::vector<TaskId>& served, std::vector<TaskId>& resumed);
     void give(Pool& pool, const Waiter& waiter, int within_reach);
-    /// Compute units for `blocks` thread blocks that had to wait: Crowding::together share one.
-    int crowded_units(TaskId task, int blocks) const;
     /// Places waiting thread blocks of `holder` on `units` compute units.
     void place_blocks(const Pool& pool, Holder& holder, int units, bool had_to_wait);
     /// Adds the unit·s of `holder` since its last change; called before its units change.
     void count(Holder& holder);
+    /// Gives `units` free units to `holder`; takes them from it if negative.
+    void move_units(Pool& pool, Holder& holder, int units);
     bool is_in_turn(const Pool& pool, const Waiter& waiter) const;
     std::size_t next_waiter(const Pool& pool) const;
     void grow_holders(Pool& pool, int at_least, std::vector<TaskId>& resumed);
-    void join(Pool& pool, Holder& holder, std::vector<TaskId>& resumed);
-    void join_blocks(Pool& pool, Holder& holder, std::vector<TaskId>& resumed);
     void update_pace(Pool& pool, std::vector<TaskId>& resumed);
     int reclaimable(const Pool& pool, int priority) const;
     void reclaim(Pool& pool, int priority, int units);

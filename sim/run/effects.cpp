@@ -16,10 +16,10 @@ void scale(Cost& cost, double share) {
 }
 
 void remove_latencies(Cost& cost) {
-    cost.launch = cost.queued_launch = cost.setup = cost.switch_over = cost.event = Seconds();
-    cost.completion = cost.completions_apart = Seconds();
-    cost.polling.reset();
-    cost.handoff = cost.remote_handoff = cost.flag = Seconds();
+    cost.launch = {.ahead = cost.launch.ahead};
+    cost.setup = cost.switch_over = Seconds();
+    cost.end = Completion();
+    cost.handoffs = {};
 }
 
 /// All GPUs run GEMMs at the speed of the slowest one: GEMM time = mean GPU time × this factor.

@@ -24,8 +24,8 @@ Utilisation utilisation_of(std::span<const Cost> costs, const EngineResult& simu
         for (const Demand& demand : costs[id].demands) used[demand.resource] += demand.amount;
         const double length = body_of(simulated.tasks[id]).length.si();
         for (const Hold& hold : costs[id].holds) used[hold.resource] += hold.units * length;
-        if (const auto& claim = costs[id].claim; claim && claim->blocks > 0)
-            used[claim->resource] += simulated.tasks[id].unit_seconds;
+        if (claimed<Blocks>(costs[id]) != nullptr)
+            used[costs[id].claim->resource] += simulated.tasks[id].unit_seconds;
     }
     const auto mean_share = [&](ResourceKind kind) {
         double sum = 0;

@@ -102,7 +102,8 @@ TEST_CASE("every cost is positive and finite, and names resources that exist") {
                                          const std::vector<Task>& tasks) {
         for (const Task& task : tasks) {
             const Cost cost = model.cost(task, machine);
-            for (const Seconds time : {cost.launch, cost.setup, cost.body, cost.completion, cost.handoff}) {
+            for (const Seconds time : {cost.launch.time, cost.setup, cost.body,
+                                       isolated_time(cost, machine.resources), cost.handoffs.other_stream}) {
                 REQUIRE(std::isfinite(time.si()));
                 REQUIRE(time >= Seconds());
             }
@@ -119,14 +120,15 @@ TEST_CASE("every cost is positive and finite, and names resources that exist") {
             }
             if (!cost.claim) continue;
             const Claim& claim = *cost.claim;
-            const Resource& claimed = machine.resources[claim.resource];
-            const bool gemm = task.kind() == TaskKind::gemm;
-            REQUIRE(claimed.kind == (gemm ? ResourceKind::compute_units : ResourceKind::dma));
+            const Resource& resource = machine.resources[claim.resource];
+            REQUIRE(resource.kind == (task.by_dma() ? ResourceKind::dma : ResourceKind::compute_units));
             REQUIRE(1 <= claim.least);
             REQUIRE(claim.least <= claim.most);
-            REQUIRE(claim.most <= claimed.units);
-            REQUIRE((claim.tail == 1 || (0 < claim.tail && claim.tail < 1 && 1 <= claim.tail_units &&
-                                         claim.tail_units < claim.most)));
+            REQUIRE(claim.most <= resource.units);
+            if (const auto* tiles = claimed<Tiles>(cost); tiles != nullptr && tiles->tail) {
+                const Tail& tail = *tiles->tail;
+                REQUIRE((0 < tail.from && tail.from < 1 && 1 <= tail.units && tail.units < claim.most));
+            }
         }
     });
     CHECK(cases >= 6 * 10);  // six devices; eight families of bytes, at least two of GEMMs by two models

@@ -65,17 +65,18 @@ private:
         task.stream = static_cast<int>(below(4));
         task.priority = static_cast<int>(below(2));
         Cost cost;
-        cost.launch = microseconds_below(5);
-        cost.launch_ahead = below(2) == 0;
-        if (below(6) == 0) cost.queued_launch = microseconds_below(5);
+        cost.launch.time = microseconds_below(5);
+        cost.launch.ahead = below(2) == 0;
+        if (below(6) == 0) cost.launch.queued = microseconds_below(5);
         cost.setup = microseconds_below(3);
-        cost.completion = microseconds_below(3);
-        if (below(6) == 0) cost.completions_apart = microseconds_below(3);
-        if (below(6) == 0) cost.event = microseconds_below(3);
+        Completion& completion = cost.end.emplace<Completion>();
+        completion.latency = microseconds_below(3);
+        if (below(6) == 0) completion.apart = microseconds_below(3);
+        if (below(6) == 0) completion.event = microseconds_below(3);
         cost.awaited = below(3) == 0;
-        cost.handoff = microseconds_below(3);
-        cost.remote_handoff = microseconds_below(5);
-        cost.flag = microseconds_below(2);
+        cost.handoffs.other_stream = microseconds_below(3);
+        cost.handoffs.other_gpu = microseconds_below(5);
+        cost.handoffs.flag = microseconds_below(2);
         cost.body = microseconds_below(200);
         add_uses(task.gpu, cost);
         std::vector<Edge> edges;
@@ -111,21 +112,20 @@ private:
             cost.claim =
                 Claim{table_.compute_units(gpu), least, least + static_cast<int>(below(50)), below(2) == 0};
             if (least % 3 == 0) {
-                cost.claim->tail = 0.02 * least - 0.01;
-                cost.claim->tail_units = (least + 1) / 2;
+                cost.claim->parts = Tail{0.02 * least - 0.01, (least + 1) / 2};
             } else if (least % 3 == 1) {
                 cost.claim->least = 1;
                 cost.claim->yields = false;
-                cost.claim->waves = 1 + static_cast<int>(below(5));
-                cost.claim->tiles = cost.claim->most * cost.claim->waves -
-                                    static_cast<int>(below(static_cast<unsigned>(least)));
-                cost.claim->cache_left = Bytes(below(4));
+                Tiles& tiles = cost.claim->parts.emplace<Tiles>();
+                tiles.waves = 1 + static_cast<int>(below(5));
+                tiles.count =
+                    cost.claim->most * tiles.waves - static_cast<int>(below(static_cast<unsigned>(least)));
+                tiles.cache_left = Bytes(below(4));
             } else if (below(2) == 0) {
                 cost.claim->least = 1;
                 cost.claim->yields = false;
-                cost.claim->blocks = cost.claim->most;
-                cost.crowding = Crowding{cost.body * least, 1 + static_cast<int>(below(3)),
-                                         0.5 + 0.01 * below(50), Bytes(below(4))};
+                cost.claim->parts = Blocks{cost.claim->most, 1 + static_cast<int>(below(3)),
+                                           cost.body * least, 0.5 + 0.01 * below(50), Bytes(below(4))};
             }
         }
         if (below(6) == 0) cost.holds.push_back({table_.compute_units(gpu), 1.0 + below(20)});
@@ -158,7 +158,8 @@ public:
             if ((next - now).si() < 1e-14) continue;
             // Blocks that share units have a top rate of their own (tests/unit/tile_waves_test.cpp).
             for (TaskId id = 0; id < rates.size(); ++id)
-                if (costs[id].crowding && rates[id] > 0) as_run[id].body = Seconds(1 / rates[id]);
+                if (claimed<Blocks>(costs[id]) != nullptr && rates[id] > 0)
+                    as_run[id].body = Seconds(1 / rates[id]);
             bound += check_allocation(as_run, rates, capacities(costs, result, resources, (now + next) / 2),
                                       resources);
         }
@@ -167,7 +168,7 @@ public:
             const bool takes_time = costs[id].body > Seconds() || !costs[id].demands.empty();
             // Whole, but for the femtosecond by which an end is rounded.
             // One that lacked units for its tiles may take longer.
-            const bool tiles = costs[id].claim && costs[id].claim->tiles > 0;
+            const bool tiles = claimed<Tiles>(costs[id]) != nullptr;
             if (takes_time && (!tiles || done[id] < 1)) REQUIRE(done[id] == Approx(1).epsilon(1e-7));
         }
         return bound;

@@ -30,20 +30,23 @@ Seconds lower_bound(const TaskGraph& graph, std::span<const Cost> costs, const R
             const bool same = graph.stream_number(before) == graph.stream_number(id);
             const Seconds body = isolated_body(costs[before], resources);
             if (!edge.of_progress())
-                ready = std::max(ready, end[before] + (same ? Seconds() : costs[before].handoff));
+                ready =
+                    std::max(ready, end[before] + (same ? Seconds() : costs[before].handoffs.other_stream));
             else if (edge.to > 0)
                 gated = std::max(gated, end[before] + (1 - edge.to) * isolated_body(cost, resources));
             else
                 ready = std::max(ready, body_end[before] - (1 - edge.from) * body);
         });
         // The setup of a stream's next pull continues during its launch.
+        const auto polled = [](const Cost& c) { return std::holds_alternative<Polling>(c.end); };
         const bool next =
-            cost.polling && graph.stream_predecessor(id) != id && costs[graph.stream_predecessor(id)].polling;
-        const Seconds launch = next ? std::max(cost.launch - cost.setup, Seconds()) : cost.launch;
-        const Seconds launched = launch + (cost.launch_ahead ? ready : std::max(ready, stream_free));
+            polled(cost) && graph.stream_predecessor(id) != id && polled(costs[graph.stream_predecessor(id)]);
+        const Seconds launch = next ? std::max(cost.launch.time - cost.setup, Seconds()) : cost.launch.time;
+        const Seconds launched = launch + (cost.launch.ahead ? ready : std::max(ready, stream_free));
         body_end[id] = std::max(launched, stream_free) + cost.setup + isolated_body(cost, resources);
         body_end[id] = std::max(body_end[id], gated);
-        end[id] = body_end[id] + cost.completion;
+        end[id] = body_end[id];
+        if (!polled(cost)) end[id] = end[id] + std::get<Completion>(cost.end).latency;
         latest = std::max(latest, end[id]);
     }
     return latest;

@@ -43,10 +43,10 @@ const ResourceTable& table() {
 
 TEST_CASE("a DMA copy is command, schedule, start, bytes at the engine's rate, completion") {
     const Cost cost = cost_of(copy_task(1, 0, 10'000));
-    CHECK(to_microseconds(cost.launch) == Approx(2));  // command 1 + schedule 1
-    CHECK(cost.launch_ahead);
+    CHECK(to_microseconds(cost.launch.time) == Approx(2));  // command 1 + schedule 1
+    CHECK(cost.launch.ahead);
     CHECK(to_microseconds(cost.setup) == Approx(2));  // start 1 + latency of the link 1
-    CHECK(to_microseconds(cost.completion) == Approx(1));
+    CHECK(to_microseconds(std::get<Completion>(cost.end).latency) == Approx(1));
     CHECK(alone_us(cost) == Approx(6));  // 2 + 2 + 10 kB / 10 GB/s = 1 + 1
     // Pulled: an engine of the receiver. Read from one HBM, written to the other.
     REQUIRE(cost.claim.has_value());
@@ -92,7 +92,7 @@ TEST_CASE("a copy between nodes is the NIC's: no engine, no command, the route's
     const Machine machine = machine_of(topology_of(1, group("rails", "", 10, 4), 2));
     const Cost cost = cost_of(copy_task(0, 1, 10'000), machine);
     CHECK_FALSE(cost.claim.has_value());
-    CHECK(cost.launch == Seconds());
+    CHECK(cost.launch.time == Seconds());
     CHECK(alone_us(cost, machine) == Approx(5));  // 4 + 10 kB / 10 GB/s
 }
 
@@ -112,7 +112,7 @@ TEST_CASE("a copy kernel saturates with its compute units and holds them") {
     REQUIRE(pushed.holds.size() == 1);
     CHECK(pushed.holds[0].resource == table().compute_units(0));  // a push runs on the sender
     CHECK(pushed.holds[0].units == 3);
-    CHECK_FALSE(pushed.launch_ahead);
+    CHECK_FALSE(pushed.launch.ahead);
     CHECK(demand(pushed, table().remote_read(1)) == 0);
     // A pull runs on the receiver, and its bytes are remote reads of that GPU.
     const Cost pulled = with(3, Direction::pull);
@@ -127,7 +127,7 @@ TEST_CASE("packs, reductions and element-wise operators stream HBM") {
     CHECK(alone_us(pack) == Approx(3));  // launch 1 + 1 MB read and written at 1 MB/µs
     CHECK(demand(pack, table().hbm(0)) == Approx(2e6));
     CHECK(demand(pack, table().compute_units(0)) == Approx(100 * 2e-6));
-    CHECK(to_microseconds(pack.handoff) == Approx(1));
+    CHECK(to_microseconds(pack.handoffs.other_stream) == Approx(1));
     // Runs of 100 B with 100 B lost a run take twice the time.
     CHECK(alone_us(cost_of(Task{LocalCopyWork{Bytes(1e6), Bytes(100)}})) == Approx(5));
     // Three parts are read and one sum written.
@@ -185,7 +185,7 @@ TEST_CASE(
     CHECK(to_microseconds(pulled(8).body) == Approx(1.25));
     const Cost cost = pulled(8);
     CHECK(to_microseconds(cost.setup) == Approx(3));  // latency 1 + start 2
-    CHECK(to_microseconds(cost.queued_launch) == Approx(3));
+    CHECK(to_microseconds(cost.launch.queued) == Approx(3));
     CHECK(cost.holds[0].units == 4);
     std::vector<double> link_bytes;
     for (const Demand& demand : cost.demands)

@@ -161,13 +161,13 @@ TEST_CASE("where only the library waits for compute units, GEMMs and collectives
     CHECK(gemm->least == 1);
     CHECK(gemm->most == 100);
     CHECK(gemm->yields);
-    CHECK(gemm->tail == 1);
+    CHECK(std::holds_alternative<std::monostate>(gemm->parts));
     CHECK(kernel->least == 8);
     CHECK(kernel->most == 8);
     CHECK(claim(Task{GemmShape{500, 1000, 1000}})->most == 50);  // tiles
     const auto tail = claim(Task{GemmShape{1400, 1000, 1000}});  // 140 tiles
-    CHECK(tail->tail == Approx(0.5));
-    CHECK(tail->tail_units == 40);
+    CHECK(std::get<Tail>(tail->parts).from == Approx(0.5));
+    CHECK(std::get<Tail>(tail->parts).units == 40);
     CHECK_FALSE(claim(copy_task(1, 0, 1e6, Agent::cu, Direction::push, 4)).has_value());
     CHECK_FALSE(claim(Task{LocalCopyWork{Bytes(1e6), Bytes(1e6)}}).has_value());
     // Without a collective among the tasks no GEMM has to.

@@ -29,7 +29,7 @@ Cost queued(int gpu) {
 
 Cost ahead() {
     Cost cost;
-    cost.launch_ahead = true;
+    cost.launch.ahead = true;
     return cost;
 }
 

@@ -91,7 +91,8 @@ TEST_CASE("without launch no task has a latency") {
     effects.launch = false;
     for (std::size_t task = 0; task < all_tasks; ++task) {
         const Cost cost = price_of(task, effects);
-        CHECK(cost.launch + cost.setup + cost.completion + cost.handoff == Seconds());
+        CHECK(cost.launch.time + cost.setup + cost.handoffs.other_stream == Seconds());
+        CHECK(std::get<Completion>(cost.end).latency == Seconds());
     }
     CHECK(alone_us(price_of(gemm_task, effects)) == Approx(20));
     CHECK(alone_us(price_of(copy, effects)) == Approx(1));
@@ -105,7 +106,8 @@ TEST_CASE("an event behind a kernel is a latency of its own, one behind a copy b
     TaskGraph graph;
     const TaskId gemm = graph.add(Task{whole}), sent = graph.add(copy_task(1, 0, 10'000));
     const auto event_us = [&](TaskId task, const Effects& effects) {
-        return to_microseconds(price(graph, Workload(), two, CostModels(), effects)[task].event);
+        return to_microseconds(
+            std::get<Completion>(price(graph, Workload(), two, CostModels(), effects)[task].end).event);
     };
     Effects without_launch;
     without_launch.launch = false;

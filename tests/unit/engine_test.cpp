@@ -64,11 +64,11 @@ Cost full_gpu(double seconds) {
 
 Cost phases_us(double launch, double setup, double body, double completion, double handoff = 0) {
     Cost cost;
-    cost.launch = microseconds(launch);
+    cost.launch.time = microseconds(launch);
     cost.setup = microseconds(setup);
     cost.body = microseconds(body);
-    cost.completion = microseconds(completion);
-    cost.handoff = microseconds(handoff);
+    cost.end = Completion{microseconds(completion)};
+    cost.handoffs.other_stream = microseconds(handoff);
     return cost;
 }
 
@@ -214,7 +214,7 @@ TEST_CASE("a task is launch, setup, body and completion, and frees its stream af
     three.add(phases_us(1, 2, 4, 8), {}, 0);
     three.add(phases_us(1, 2, 4, 8), {}, 0);
     Cost ahead = phases_us(1, 2, 4, 8);
-    ahead.launch_ahead = true;
+    ahead.launch.ahead = true;
     three.costs.push_back(ahead);
     three.graph.add(Task{GemmShape{1, 1, 1}, 0, 0});
     const EngineResult result = three.run(any_engine());
@@ -231,7 +231,7 @@ TEST_CASE("a task is launch, setup, body and completion, and frees its stream af
 TEST_CASE("an event behind a body keeps the stream, not what waits for the task") {
     Case three;
     Cost before = phases_us(1, 0, 10, 0, 3);
-    before.event = microseconds(2);
+    std::get<Completion>(before.end).event = microseconds(2);
     const TaskId first = three.add(before, {}, 0);
     const TaskId same = three.add(phases_us(1, 0, 1, 0), {}, 0);
     const TaskId other = three.add(phases_us(0, 0, 1, 0), {first}, 1);
@@ -286,7 +286,7 @@ TEST_CASE("the same input twice gives the same result, bit for bit") {
         Cost cost = uses(i % 2 == 0 ? std::initializer_list<ResourceId>{slow, fast}
                                     : std::initializer_list<ResourceId>{fast},
                          0.001 * (1 + i * 7 % 11));
-        cost.launch = microseconds(i % 3);
+        cost.launch.time = microseconds(i % 3);
         if (i % 5 == 0) cost.holds.push_back({row().compute_units(0), 3});
         if (i % 4 == 0) cost.claim = Claim{row().dma_engine(0, 1)};
         const std::vector<TaskId> after(i < 8 ? 0 : 1, static_cast<TaskId>(i - 8 < 0 ? 0 : i - 8));

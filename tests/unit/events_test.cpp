@@ -19,9 +19,9 @@ struct Pulls {
 
     TaskId add(double body, int stream, bool awaited, int queues = 8) {
         Cost cost;
-        cost.launch = microseconds(2);
+        cost.launch.time = microseconds(2);
         cost.body = microseconds(body);
-        cost.polling = Polling{microseconds(11), microseconds(9), Seconds(), Seconds(), queues};
+        cost.end = Polling{microseconds(11), microseconds(9), Seconds(), Seconds(), queues};
         cost.awaited = awaited;
         costs.push_back(cost);
         return graph.add({CopyWork{1, 0, Bytes(1), Bytes(1), Agent::dma}, 0, stream}, {});
@@ -89,7 +89,7 @@ TEST_CASE("polled tasks of a stream are launched a step apart, unless it waits f
     for (const bool awaited : {false, true}) {
         Pulls pulls;
         for (int i = 0; i < 3; ++i) pulls.add(1, 0, awaited);
-        for (Cost& cost : pulls.costs) cost.polling->step = microseconds(10);
+        for (Cost& cost : pulls.costs) std::get<Polling>(cost.end).step = microseconds(10);
         // Launched at 2, 12, 22; the last is over at 23, seen at 29. With events each takes 11.
         CHECK(pulls.ends()[2] == Approx(awaited ? 33 : 29));
     }
@@ -100,9 +100,7 @@ TEST_CASE("an event after a copy keeps its engine and its stream busy, and delay
         Pulls pushes;
         for (const int stream : {0, 1, 0}) {
             const TaskId copy = pushes.add(10, stream, awaited);
-            pushes.costs[copy].polling.reset();
-            pushes.costs[copy].completion = microseconds(3);
-            pushes.costs[copy].event = microseconds(2);
+            pushes.costs[copy].end = Completion{.latency = microseconds(3), .event = microseconds(2)};
             pushes.costs[copy].claim = Claim{pushes.table.dma_engine(0, 1)};
         }
         const auto ends = pushes.ends();

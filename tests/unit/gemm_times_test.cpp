@@ -37,7 +37,8 @@ Claim claim_of(int tiles, int gemm_cus = 0, const std::vector<std::string>& chos
 
 /// The units at most, when the tail begins, the units that it keeps.
 std::tuple<int, double, int> summed_up(const Claim& claim) {
-    return {claim.most, claim.tail, claim.tail_units};
+    const Tail tail = std::get<Tiles>(claim.parts).tail.value_or(Tail());
+    return {claim.most, tail.from, tail.units};
 }
 
 GemmTimes reading(const std::string& group) {
@@ -105,7 +106,7 @@ TEST_CASE("tiles that are not known, and a masked GEMM's, are the model's") {
     CHECK(summed_up(claim_of(0)) == std::tuple(100, Approx(16.0 / 17), 81));
     CHECK(summed_up(claim_of(230, 50)) == summed_up(claim_of(230, 50, tiled)));
     CHECK(summed_up(claim_of(230, 50)) == std::tuple(50, Approx(33.0 / 34), 31));
-    CHECK(claim_of(230, 100).tail_units == 30);  // a mask of all units is none
+    CHECK(std::get<2>(summed_up(claim_of(230, 100))) == 30);  // a mask of all units is none
 }
 
 TEST_CASE("nothing but the claim depends on the tiles") {

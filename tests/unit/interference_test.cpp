@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "models/contention.hpp"
+#include "models/cost_model_registry.hpp"
 #include "tests/test_support.hpp"
 
 using namespace overlap;
@@ -183,12 +184,11 @@ TEST_CASE("a persistent GEMM claims units for its tiles, and its tiles say what 
     const auto claim = [&](int tiles) {
         Cost cost;
         cost.claim = Claim{machine.resources.compute_units(1), 1, 100};
-        cost.claim->tiles = tiles;
-        cost.claim->waves = 2;
+        cost.claim->parts = Tiles{tiles, 2};
         add_interference(Task{GemmShape{1500, 1000, 1000}, 1}, machine, cost);
-        return *cost.claim;
+        return std::get<Tiles>(cost.claim->parts);
     };
-    CHECK(claim(150).tiles == 150);
+    CHECK(claim(150).count == 150);
     CHECK(claim(150).cache_left == Bytes(1000));  // of 10,000 elements
     CHECK(claim(149).cache_left == Bytes(2000));
 }
@@ -198,11 +198,12 @@ TEST_CASE("thread blocks that may share units claim any, and hold no others") {
     device.launch.residency = Residency::persistent;
     device.copy_kernel.blocks_per_unit = 2;
     const Machine machine = machine_of(topology_of(3, group("full_mesh"), 1, "", device));
-    Cost cost;
-    cost.holds = {{machine.resources.compute_units(0), 5}};
-    add_interference(copy_task(1, 0, 1e9, Agent::cu, Direction::pull, 5), machine, cost);
-    REQUIRE(cost.claim.has_value());
-    CHECK(cost.claim->blocks == 5);
+    const Task copy = copy_task(1, 0, 1e9, Agent::cu, Direction::pull, 5);
+    Cost cost = CostModels().cost(copy, machine);
+    REQUIRE_FALSE(cost.holds.empty());
+    add_interference(copy, machine, cost);
+    REQUIRE(claimed<Blocks>(cost) != nullptr);
+    CHECK(claimed<Blocks>(cost)->count == 5);
     CHECK(cost.claim->least == 1);
     CHECK(cost.claim->most == 5);
     CHECK(cost.holds.empty());

@@ -119,8 +119,7 @@ TEST_CASE("a claim that gets smaller leaves units to whoever waits") {
         Case two;
         Cost gemm = two.gemm(4);
         gemm.demands[0].amount = 40 * 4;
-        gemm.claim->tail = 0.75;
-        gemm.claim->tail_units = 30;
+        gemm.claim->parts = Tail{0.75, 30};
         two.add(gemm);
         two.add(two.kernel(units, 1));
         return two.ends(any_engine());
@@ -141,8 +140,8 @@ TEST_CASE("round robin goes from stream to stream, whoever asked first") {
     some.table = machine(QueueOrder::round_robin);
     const auto add = [&](int stream, double launch) {
         Cost cost = some.copy(1);
-        cost.launch = Seconds(launch);
-        cost.launch_ahead = true;
+        cost.launch.time = Seconds(launch);
+        cost.launch.ahead = true;
         return some.add(cost, {}, 0, stream);
     };
     // Streams 0, 1, 2 by their first tasks. Stream 2 asks first and is served at 0.1. At 1.1 the streams 2
@@ -176,7 +175,7 @@ TEST_CASE("claims served as enqueued wait for their turn, ready or not") {
     Cost copy = three.copy(1);
     copy.claim->as_enqueued = true;
     for (const double launch : {2.0, 0.5, 0.0}) {
-        copy.launch = Seconds(launch);
+        copy.launch.time = Seconds(launch);
         three.add(copy);
     }
     // The engine is free, but the first of them comes at 2 s.
@@ -214,7 +213,7 @@ TEST_CASE("a kernel starves beside a GEMM that keeps its units") {
     Case two;
     two.add(two.gemm(10));
     Cost late = two.kernel(20, 1);
-    late.launch = Seconds(1);
+    late.launch.time = Seconds(1);
     two.add(late);
     // It waits for the GEMM's end.
     CHECK(two.ends(any_engine()) == std::vector<double>{10, 11});
@@ -224,7 +223,7 @@ TEST_CASE("a kernel that comes first has its units until its end, and the GEMM t
     Case three;
     three.add(three.kernel(20, 1), {}, 0, 1);
     Cost gemm = three.gemm(10);
-    gemm.launch = Seconds(0.5);
+    gemm.launch.time = Seconds(0.5);
     three.add(gemm);
     three.add(three.kernel(20, 1), {}, 0, 1);  // after the first on its stream
     // The GEMM: 0.5 s at 80 %, 0.4 done; then it has taken the units of the first kernel before the second
@@ -241,7 +240,7 @@ TEST_CASE("a higher priority gets in beside a GEMM whose tiles leave units, an e
         Case some;
         some.add(some.gemm(10, yields));
         Cost late = some.kernel(20, 1);
-        late.launch = Seconds(1);
+        late.launch.time = Seconds(1);
         some.add(late, {}, 0, -1, priority);
         return some.ends(any_engine());
     };
@@ -265,8 +264,8 @@ TEST_CASE("of kernels that wait the higher priority starts first, and nobody ove
 TEST_CASE("a successor may start when its predecessor is so far") {
     Case two;
     Cost first = lasts(4);
-    first.flag = Seconds(0.5);
-    first.completion = Seconds(7);
+    first.handoffs.flag = Seconds(0.5);
+    first.end = Completion{Seconds(7)};
     const TaskId a = two.add(first);
     const TaskId b = two.add(lasts(1));
     two.graph.add_edge({a, b, 0.25});
@@ -310,9 +309,7 @@ TEST_CASE("a body of no size passes its gates, too") {
 TEST_CASE("latencies between tasks are by kind of edge") {
     Case four;
     Cost first = lasts(1);
-    first.handoff = Seconds(0.1);
-    first.remote_handoff = Seconds(0.2);
-    first.flag = Seconds(0.4);
+    first.handoffs = {Seconds(0.1), Seconds(0.2), Seconds(0.4)};
     const TaskId a = four.add(first, {}, 0, 7);
     const TaskId same = four.add(lasts(1), {a}, 0, 7), other = four.add(lasts(1), {a}, 0, 8),
                  remote = four.add(lasts(1), {a}, 1, 7), gated = four.add(lasts(2), {}, 2);
@@ -339,15 +336,15 @@ TEST_CASE("a schedule that waits for ever is an error") {
 TEST_CASE("launches that can't go side by side go one at a time, and those that waited take longer") {
     Case some;
     Cost kernel = lasts(10);
-    kernel.launch = Seconds(1);
-    kernel.queued_launch = Seconds(3);
+    kernel.launch.time = Seconds(1);
+    kernel.launch.queued = Seconds(3);
     some.add(kernel);         // launched 0-1
     some.add(kernel);         // waits, 1-4
     some.add(kernel);         // waits, 4-7
     some.add(kernel, {}, 1);  // another GPU
-    kernel.queued_launch = Seconds();
+    kernel.launch.queued = Seconds();
     some.add(kernel);  // needs no turn
-    kernel.queued_launch = Seconds(3);
+    kernel.launch.queued = Seconds(3);
     some.add(kernel, {4});  // at 11: nobody is being launched
     CHECK(some.ends(any_engine()) == std::vector<double>{11, 14, 17, 11, 11, 22});
 }

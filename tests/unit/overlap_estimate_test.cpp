@@ -27,10 +27,10 @@ Machine machine() {
     m.gemm.sustained_time = 1;
     m.gemm.tiles[0] = {1, 1, 1};
     m.gemm.tile_count = 1;
-    m.dma_pull_rate = m.dma_push_rate = m.kernel_rate = 1e9;
-    m.dma_pull_sent_rate = m.dma_push_sent_rate = m.dma_pull_pieces_rate = m.dma_push_pieces_rate = 1e9;
-    m.dma_ring_rate = m.kernel_ring_rate = m.dma_one_peer_rate = m.kernel_one_peer_rate = 1e9;
-    m.dma_engines = 1e18;
+    m.dma.pull = m.dma.push = {1e9, 0, 1e9, 1e9};
+    m.dma.ring_rate = m.dma.peer_rate = 1e9;
+    m.kernels = m.dma;
+    m.engines.rate = 1e18;
     return m;
 }
 
@@ -75,17 +75,17 @@ TEST_CASE("estimates know launches, waits for other streams, and copies issued o
     CHECK(in_ms(m, sent(), one_peer, 1) == Approx(2.3));
     CHECK(in_ms(m, gathered(), one_peer, 1) == Approx(2.0));
     m = machine();
-    m.dma_issue = 0.4 * ms;  // three copies a half: its period is 1.2, longer than its bytes take
+    m.dma.issue = 0.4 * ms;  // three copies a half: its period is 1.2, longer than its bytes take
     CHECK(in_ms(m, gathered(), {pieces, true, true, true, false}, 2) == Approx(0.75 + 1.2 + 0.75));
 }
 
 TEST_CASE("estimated GEMMs are slower beside transfers by what these hold") {
     Machine m = machine();
-    m.copy_units = 30;  // ten a peer
+    m.kernels.units = 30;  // ten a peer
     const Plan by_kernels{shard_p2p, false, false, false, true};
     // At 0.9 of the rate to 1.5 ms, which leaves 0.65 of the 2.
     CHECK(in_ms(m, gathered(), by_kernels, 1) == Approx(2.15));
-    m.few_waves_lost = 0.5;  // 10,000 waves of tiles are not few
+    m.kernels.few_waves_lost = 0.5;  // 10,000 waves of tiles are not few
     CHECK(in_ms(m, gathered(), by_kernels, 1) == Approx(2.15));
     m.kernels_wait = true;
     // Each copy starts at the end of a GEMM: own to 0.5, copy to 1, shard 1 beside copy 2 to 1 + 0.5/0.9 less
@@ -93,14 +93,14 @@ TEST_CASE("estimated GEMMs are slower beside transfers by what these hold") {
     const double beside = 0.5 + (0.5 - 0.9 * 0.5);
     CHECK(in_ms(m, gathered(), by_kernels, 1) == Approx(0.5 + 0.5 + 2 * beside + 0.5));
     m = machine();
-    m.slowed_beside_dma = 0.2;
+    m.dma.gemm_lost = 0.2;
     CHECK(in_ms(m, gathered(), one_peer, 1) == Approx(1.5 + 2 - 0.8 * 1.5));
 }
 
 TEST_CASE("column blocks cost DMA engines, not kernels, by the length of their rows") {
     Machine m = machine();
-    m.dma_engines = 1e9;
-    m.strided_run = 1000;  // half of K in two blocks: runs of 1000 bytes take twice as long
+    m.engines.rate = 1e9;
+    m.engines.strided_run = 1000;  // half of K in two blocks: runs of 1000 bytes take twice as long
     const Plan columns{pieces, true, true, true, false};
     CHECK(in_ms(m, gathered(), columns, 2) == Approx(1.5 + 1.5 + 0.75));
     Plan by_kernels = columns;
@@ -110,7 +110,7 @@ TEST_CASE("column blocks cost DMA engines, not kernels, by the length of their r
 
 TEST_CASE("pieces sent to peers that have links of their own do not wait for each other") {
     Machine m = machine();
-    m.dma_one_peer_rate = 1e9 / 3;  // three such links are 1e9
+    m.dma.peer_rate = 1e9 / 3;  // three such links are 1e9
     Operator op = sent();
     op.m = 1200;
     // 9 GEMMs of 0.2 ms; each piece takes 0.6 on its link, the last one from 1.8
@@ -122,13 +122,13 @@ TEST_CASE("pieces sent to peers that have links of their own do not wait for eac
 
 TEST_CASE("the direction and the chunk count with the least estimate are taken") {
     Machine m = machine();
-    m.dma_pull_rate = 2e9;
+    m.dma.pull.rate = 2e9;
     const Operator op = gathered();
     CHECK_FALSE(Estimator(m, op).pushes(halves, 2));
     CHECK(Estimator(m, op).pushes(one_peer, 1));
     CHECK(Estimator(m, op)(halves, 2) == Estimator(m, op)(halves, 2, false));
-    m.dma_step = 0.3 * ms;
-    m.dma_pull_latency = m.dma_push_latency = 0.3 * ms;
+    m.dma.step = 0.3 * ms;
+    m.dma.pull.latency = m.dma.push.latency = 0.3 * ms;
     const Estimator time(m, op);
     const int chunks = time.chunks(halves, 1);
     for (const int other : {1, 2, 4, 8, 16}) CHECK(time(halves, chunks) <= time(halves, other));

@@ -19,15 +19,15 @@ struct Copies {
 
     TaskId add(double launch, double body, int stream, bool polled, int gpu = 0) {
         Cost cost;
-        cost.launch = microseconds(launch);
+        cost.launch.time = microseconds(launch);
         cost.body = microseconds(body);
-        if (polled) cost.polling = Polling{microseconds(11), microseconds(9), microseconds(3)};
+        if (polled) cost.end = Polling{microseconds(11), microseconds(9), microseconds(3)};
         costs.push_back(cost);
         return graph.add({CopyWork{1 - gpu, gpu, Bytes(1), Bytes(1), Agent::dma}, gpu, stream}, {});
     }
     void add_kernel(double launch, double body, int stream, int gpu = 0) {
         Cost cost;
-        cost.launch = microseconds(launch);
+        cost.launch.time = microseconds(launch);
         cost.body = microseconds(body);
         cost.demands.push_back({table.compute_units(gpu), 1e-9});
         costs.push_back(cost);

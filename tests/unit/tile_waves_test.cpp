@@ -32,8 +32,7 @@ struct Case {
         const int waves = (tiles + 99) / 100;
         Cost cost = lasts(waves);
         cost.claim = Claim{table.compute_units(0), 1, std::min(tiles, 100)};
-        cost.claim->tiles = tiles;
-        cost.claim->waves = waves;
+        cost.claim->parts = Tiles{tiles, waves};
         return cost;
     }
     /// A kernel that needs, and keeps, `units` units.
@@ -46,10 +45,9 @@ struct Case {
     /// and beside a GEMM three quarters of its rate.
     Cost copy(int blocks, double work, Seconds launch, double in_flight = 0) const {
         Cost cost = lasts(work / blocks);
-        cost.launch = launch;
+        cost.launch.time = launch;
         cost.claim = Claim{table.compute_units(0), 1, blocks};
-        cost.claim->blocks = blocks;
-        cost.crowding = Crowding{Seconds(work), 2, 0.75, Bytes(in_flight)};
+        cost.claim->parts = Blocks{blocks, 2, Seconds(work), 0.75, Bytes(in_flight)};
         return cost;
     }
     std::vector<double> ends() const {
@@ -68,7 +66,7 @@ TEST_CASE("a GEMM that lacks units takes longer by what these have to do") {
         Case two;
         two.add(two.kernel(10, held));
         Cost gemm = two.gemm(tiles);
-        gemm.launch = Seconds(0.125);
+        gemm.launch.time = Seconds(0.125);
         two.add(gemm);
         return two.ends()[1];
     };
@@ -103,7 +101,7 @@ TEST_CASE("thread blocks that find too few units share them, with what cache a G
     const auto end_beside = [](int held, Bytes cache_left, double in_flight) {
         Case two;
         Cost gemm = two.gemm(held);
-        gemm.claim->cache_left = cache_left;
+        std::get<Tiles>(gemm.claim->parts).cache_left = cache_left;
         two.add(gemm);
         two.add(two.copy(8, 12, Seconds(0.5), in_flight));
         return two.ends()[1];
@@ -124,7 +122,7 @@ TEST_CASE("thread blocks are placed as units come free, and leave them one by on
     three.add(three.copy(8, 12, Seconds(0.5)));
     CHECK(three.ends()[1] == Approx(1 + 3));
     Cost late = three.kernel(98, 1);  // it gets the units that the first four blocks leave
-    late.launch = Seconds(2);
+    late.launch.time = Seconds(2);
     three.add(late);
     CHECK(three.ends()[2] == Approx(1 + 2.625 + 1));
     CHECK(three.ends()[1] == Approx(1 + 3));

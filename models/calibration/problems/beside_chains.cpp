@@ -135,16 +135,18 @@ private:
         } else if (is.kind() == TaskKind::gemm && beside_.work_units > 0 && cost.claim) {
             // The GEMM leaves units to kernels beside it, which take none of its own.
             cost.claim->most = std::min(cost.claim->most, beside_.work_units);
-            cost.claim->waves = (cost.claim->tiles + beside_.work_units - 1) / beside_.work_units;
+            if (auto* tiles = std::get_if<Tiles>(&cost.claim->parts))
+                tiles->waves = (tiles->count + beside_.work_units - 1) / beside_.work_units;
         } else if (is.stream != compute_stream && is.kind() == TaskKind::local_copy && beside_.blocks > 0) {
             const DeviceSpec& device = machine_.topology.device();
             cost.body = streamed(is.work, device, beside_.blocks).body;
             const DeviceSpec::CopyKernel& kernel = device.copy_kernel;
-            cost.crowding = {streamed(is.work, device, 1).body, kernel.blocks_per_unit,
-                             kernel.rate_beside_gemms, kernel.local_loads};
             drop(cost, ResourceKind::compute_units);
-            cost.claim = Claim{units, 1, beside_.blocks};
-            cost.claim->blocks = beside_.blocks;
+            cost.claim = {
+                .resource = units,
+                .most = beside_.blocks,
+                .parts = Blocks{beside_.blocks, kernel.blocks_per_unit, streamed(is.work, device, 1).body,
+                                kernel.rate_beside_gemms, kernel.local_loads}};
         }
         if (std::holds_alternative<LocalCopyWork>(beside_.work) && beside_.own_kernels()) run_together(task);
     }
@@ -159,7 +161,6 @@ private:
             if (machine_.resources[demand.resource].kind == ResourceKind::hbm)
                 demand.weight = blocks * (copy != nullptr ? 1 : 2);  // one load; one load and one store
         cost.claim.reset();
-        cost.crowding.reset();
     }
 
     const Beside& beside_;
