@@ -7,30 +7,16 @@
 namespace overlap {
 namespace {
 
-const char* const name_pattern = "^[a-z0-9][a-z0-9_]*$";
-
 Json provenance_schema(const std::string& what) {
     return {{"description", what}, {"type", "object"}, {"minProperties", 1}};
-}
-
-/// An object with a member for each of any number of names.
-Json map_schema(const std::string& what, const Json& names, const Json& values) {
-    return {{"description", what},
-            {"type", "object"},
-            {"minProperties", 1},
-            {"propertyNames", names},
-            {"additionalProperties", values}};
 }
 
 Json gemm_schema() {
     Json gemm = object_schema("Parameters of the GEMM cost model for one number format.");
     gemm["required"] = {"provenance", "tiles"};
     Json& keys = gemm["properties"];
-    keys["library"] = {
-        {"description",
-         "Whose kernels were timed, in words: every output with a price of these GEMMs says it."},
-        {"type", "string"},
-        {"minLength", 1}};
+    keys["library"] = text_schema(
+        "Whose kernels were timed, in words: every output with a price of these GEMMs says it.", 1);
     keys["provenance"] =
         provenance_schema("What was fitted, on which rows, with which errors; or what it was derived from.");
     add_fields<GemmParameters>(gemm, "sourced", true, GemmParameters::fixed_fields());
@@ -39,17 +25,14 @@ Json gemm_schema() {
     tile.range = tile_efficiency;
     keys["tiles"] = map_schema(
         "Efficiency of each macro-tile, rows x columns of C.", {{"pattern", "^[1-9][0-9]*x[1-9][0-9]*$"}},
-        sourced_schema(tile, "Main-loop rate with this tile, as a share of peak_TFLOPS.", "sourced"));
+        sourced_schema(tile, "Main-loop rate with this tile, as a share of peak_TFLOPS.", "sourced"), 1);
     return gemm;
 }
 
 /// Keys "bf16_us", "fp8_accumulated_us", …: numbers by shape.
 Json measured_schema() {
     const auto by_shape = [](const std::string& what, const Json& value) {
-        return Json{{"description", what},
-                    {"type", "object"},
-                    {"propertyNames", {{"pattern", "^[1-9][0-9]*x[1-9][0-9]*x[1-9][0-9]*$"}}},
-                    {"additionalProperties", value}};
+        return map_schema(what, {{"pattern", "^[1-9][0-9]*x[1-9][0-9]*x[1-9][0-9]*$"}}, value);
     };
     std::string dtypes;
     for (const std::string& dtype : dtype_names) dtypes += (dtypes.empty() ? "" : "|") + dtype;
@@ -76,22 +59,17 @@ Json calibration_schema() {
         "interference, variation and energy are laid over its file in configs/devices.");
     schema["required"] = {"schema", "device", "gemm"};
     Json& keys = schema["properties"];
-    keys["device"] = {
-        {"description", "Device the parameters belong to: this file's name, and a file in configs/devices."},
-        {"type", "string"},
-        {"pattern", name_pattern}};
+    keys["device"] =
+        name_schema("Device the parameters belong to: this file's name, and a file in configs/devices.");
     const Json gemm{{"$ref", "#/definitions/gemm"}};
     const Json by_dtype =
-        map_schema("Parameters of the GEMM cost model by number format.", {{"enum", dtype_names}}, gemm);
+        map_schema("Parameters of the GEMM cost model by number format.", {{"enum", dtype_names}}, gemm, 1);
     keys["gemm"] = by_dtype;
-    keys["gemm_library"] = {
-        {"description",
-         "Whose kernels run: one of gemm_libraries, where it has the number format, or the mix of all that is gemm."},
-        {"type", "string"},
-        {"pattern", name_pattern}};
+    keys["gemm_library"] = name_schema(
+        "Whose kernels run: one of gemm_libraries, where it has the number format, or the mix of all that is gemm.");
     keys["gemm_libraries"] =
         map_schema("The same as gemm for each kernel library alone, where a table tells them apart.",
-                   {{"pattern", name_pattern}}, by_dtype);
+                   {{"pattern", keys["gemm_library"]["pattern"]}}, by_dtype, 1);
     for (const std::string& group : calibrated_groups) {
         keys[group] = calibrated_group_schema(group, "fitted");
         keys[group]["required"] = {"provenance"};

@@ -49,42 +49,31 @@ GemmParameters read_one(ConfigObject& group) {
 
 std::span<const Field<GemmParameters>> GemmParameters::fields() {
     using P = GemmParameters;
+    // clang-format off
     static const std::array rows{
         field<&P::launch>("launch_us", "Kernel start and end, independent of the shape."),
         field<&P::tile_fixed>("tile_fixed_us", "Prologue of a tile: first loads, pipeline fill."),
-        field<&P::tile_epilogue>("tile_epilogue_us",
-                                 "Storing a 128x128 tile of C; proportional to the tile's area."),
-        field<&P::peak_rate>(
-            "peak_TFLOPS",
-            "Rate of all units together for a short kernel with deep K: what clock and power "
-            "allow.")
-            .in({1e-3, 1e7}),
-        field<&P::stride_loss>("stride_loss_per_kB",
-                               "Extra main-loop time, as a share, for a kB of K where rows of A and B are "
-                               "multiples of 512 B apart. 0: none seen."),
+        field<&P::tile_epilogue>("tile_epilogue_us", "Storing a 128x128 tile of C; proportional to the tile's area."),
+        field<&P::peak_rate>("peak_TFLOPS",
+            "Rate of all units together for a short kernel with deep K: what clock and power allow.").in({1e-3, 1e7}),
+        field<&P::stride_loss>("stride_loss_per_kB", "Extra main-loop time, as a share, for a kB of K where rows of A "
+            "and B are multiples of 512 B apart. 0: none seen."),
         field<&P::tail_floor>("tail_floor", "Cost of a last wave that is almost empty, in full waves."),
-        field<&P::partial_floor>(
-            "partial_floor",
+        field<&P::partial_floor>("partial_floor",
             "Cost of an only wave that is almost empty, in full waves; the clock is higher."),
         field<&P::hbm>("hbm_GBps", "Achieved memory rate with all units reading."),
         field<&P::unit_bandwidth>("unit_bandwidth_GBps", "Most that one compute unit draws from memory."),
-        field<&P::overlap_exponent>(
-            "overlap_exponent",
-            "p in (compute^p + memory^p)^(1/p): 1 is no overlap, a large value perfect "
-            "overlap.")
-            .in({1.0, 100.0}),
+        field<&P::overlap_exponent>("overlap_exponent",
+            "p in (compute^p + memory^p)^(1/p): 1 is no overlap, a large value perfect overlap.").in({1.0, 100.0}),
         field<&P::reuse_cache>("reuse_cache_MB",
-                               "Operand size at which a quarter of the re-reads miss the last-level cache.")
-            .in({1e-3, 1e6}),
+            "Operand size at which a quarter of the re-reads miss the last-level cache.").in({1e-3, 1e6}),
         field<&P::split_k_fixed>("split_k_fixed_us", "Extra time of a split-K kernel: its reduction pass."),
         field<&P::split_k_rate>("split_k_GBps", "Rate of reducing the fp32 partial results."),
-        field<&P::sustained_slowdown>("sustained_slowdown",
-                                      "Extra time, as a share, of a kernel much longer than "
-                                      "sustained_time_us: the power cap lowers the clock.")
-            .in({0.0, 2.0}),
-        field<&P::sustained_time>("sustained_time_us", "Duration at which half of that slowdown is reached.")
-            .in({1e-3, 1e9}),
-    };
+        field<&P::sustained_slowdown>("sustained_slowdown", "Extra time, as a share, of a kernel much longer than "
+            "sustained_time_us: the power cap lowers the clock.").in({0.0, 2.0}),
+        field<&P::sustained_time>("sustained_time_us",
+            "Duration at which half of that slowdown is reached.").in({1e-3, 1e9})};
+    // clang-format on
     return rows;
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <sstream>
 
 #include "models/calibration_schema.hpp"
@@ -102,41 +103,53 @@ void explain_schedule(std::ostream& out, const ScheduleEntry& entry) {
     out << forms << '\n';
 }
 
-/// The schema of a member of what `schema` describes; null where it has no schema of its own.
-Json member_schema(const Json& root, const Json& schema, const std::string& key) {
+/// The schema of a member of `json`, which `schema` describes; null where it has no schema of its own.
+Json member_schema(const Json& root, const Json& schema, const Json& json, const std::string& key) {
     if (!schema.is_object()) return {};
+    static const Json::json_pointer type("/if/properties/type/const");
+    for (const Json& rule : schema.value("allOf", Json::array()))  // see schema_by_type
+        if (json.contains("type") && rule.contains(type) && rule[type] == json["type"])
+            return member_schema(root, rule["then"], {}, key);
     if (schema.contains("$ref")) {
         const auto target = schema["$ref"].get<std::string>();
-        return member_schema(root, root["definitions"][target.substr(target.rfind('/') + 1)], key);
+        return member_schema(root, root["definitions"][target.substr(target.rfind('/') + 1)], json, key);
     }
     if (schema.contains("properties") && schema["properties"].contains(key)) return schema["properties"][key];
+    if (schema.contains("items")) return schema["items"];
     return schema.value("additionalProperties", Json()).is_object() ? schema["additionalProperties"] : Json();
 }
 
-/// Every value of a config with its source and, where it has a schema, what it means.
-void explain_config(std::ostream& out, const Json& json, const std::string& file, const std::string& pointer,
-                    const Json& root, const Json& schema) {
-    if (json.is_object() && json.contains("value") && json.contains("source")) {
-        out << "  " << pointer << " = " << json["value"].dump() << '\n';
-        if (schema.contains("description"))
+/// Every value of a config with its source and, once, what it means.
+struct ConfigExplainer {
+    std::ostream& out;
+    std::string file;
+    const Json& root;
+    std::set<std::string> said = {};
+
+    void explain(const Json& json, const std::string& pointer, const Json& schema) {
+        const bool sourced = json.is_object() && json.contains("value") && json.contains("source");
+        const bool list = json.is_array() && (json.empty() || !json[0].is_object());
+        if (json.is_structured() && !sourced && !list) {
+            for (const auto& item : json.items())
+                if (item.key() != "provenance")
+                    explain(item.value(), pointer + "/" + item.key(),
+                            member_schema(root, schema, json, item.key()));
+            return;
+        }
+        for (const char* shown : {"/schema", "/name", "/description", "/device"})
+            if (pointer == shown) return;
+        out << "  " << pointer << " = " << (sourced ? json["value"] : json).dump() << '\n';
+        if (schema.contains("description") && said.insert(schema["description"].dump()).second)
             out << "      " << schema["description"].get<std::string>() << '\n';
-        out << "      source: " << ConfigObject(json, file, pointer).text("source") << '\n';
-    } else if (json.is_structured()) {
-        for (const auto& item : json.items())
-            if (item.key() != "provenance")
-                explain_config(out, item.value(), file, pointer + "/" + item.key(), root,
-                               member_schema(root, schema, item.key()));
-    } else if (pointer != "/schema" && pointer != "/name" && pointer != "/description" &&
-               pointer != "/device") {
-        out << "  " << pointer << " = " << json.dump() << '\n';
+        if (sourced) out << "      source: " << ConfigObject(json, file, pointer).text("source") << '\n';
     }
-}
+};
 
 void explain_file(std::ostream& out, const std::filesystem::path& path, const Json& schema) {
     out << "\nvalues and sources (" << path.string() << "):\n";
     const Json json = read_json_file(path);
     ConfigObject(json, path.string());  // is an object
-    explain_config(out, json, path.string(), "", schema, schema);
+    ConfigExplainer{out, path.string(), schema}.explain(json, "", schema);
 }
 
 void explain(const std::string& name) {
@@ -150,9 +163,9 @@ void explain(const std::string& name) {
         out << (out.str().empty() ? "" : "\n") << item.name << " (" << item.kind << ")\n"
             << item.summary << '\n';
         if (item.kind.starts_with("schedules")) explain_schedule(out, *folder.schedule(stem));
-        if (item.kind == "topologies" || item.kind == "devices" || item.kind == "workloads")
-            explain_file(out, folder.find(item.kind, stem),
-                         item.kind == "devices" ? device_schema() : Json::object());
+        if (item.kind == "topologies") explain_file(out, folder.find(item.kind, stem), topology_schema());
+        if (item.kind == "devices") explain_file(out, folder.find(item.kind, stem), device_schema());
+        if (item.kind == "workloads") explain_file(out, folder.find(item.kind, stem), workload_schema(false));
         const std::vector<std::string> calibrated = folder.names("calibrations");
         if (item.kind == "devices" &&
             std::find(calibrated.begin(), calibrated.end(), stem) != calibrated.end())

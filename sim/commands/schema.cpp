@@ -6,7 +6,10 @@
 #include "sim/core/shown.hpp"
 #include "sim/run/config_folder.hpp"
 #include "sim/schedules/parameters.hpp"
+#include "sim/sweep/axes.hpp"
 #include "sim/topology/device_schema.hpp"
+#include "sim/topology/topology.hpp"
+#include "sim/workload/workload.hpp"
 
 namespace overlap {
 namespace {
@@ -34,6 +37,8 @@ std::string in_lines(const Json& json, const std::string& margin = "\n", bool in
 Json schema_of(const std::string& kind) {
     if (kind == "device") return device_schema();
     if (kind == "calibration") return calibration_schema();
+    if (kind == "topology") return topology_schema();
+    if (kind == "workload") return workload_schema(false);
     const ConfigFolder folder = ConfigFolder::standard();
     const auto file = [&](const std::string& name) {
         return read_json_file(folder.find("schema", name + ".schema"));
@@ -44,10 +49,14 @@ Json schema_of(const std::string& kind) {
         throw UserError("schema: " + in_quotes(kind) + " is no kind of file" + suggestion(kind, kinds));
     Json schema = file(kind);
     if (kind == "run" || kind == "schedule") schema["properties"]["params"] = parameters_schema();
-    if (kind == "run") {
-        schema["properties"]["workload"]["oneOf"][1]["properties"]["operators"] =
-            file("workload")["properties"]["operators"];
+    if (kind == "run") schema["properties"]["workload"]["oneOf"][1] = workload_schema(true);
+    if (kind == "experiment") {
+        const Json sweep = file("sweep");
+        for (const auto& item : schema["properties"]["scenarios"]["properties"].items())
+            item.value() = sweep["properties"][item.key()];
+        schema["definitions"] = sweep["definitions"];
     }
+    if (kind == "experiment" || kind == "sweep") schema["definitions"]["field"]["pattern"] = field_pattern();
     return schema;
 }
 

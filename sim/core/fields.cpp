@@ -13,6 +13,16 @@ Json written(double value) {
     return value;
 }
 
+Json value_schema(const Key& key) {
+    if (key.kind == Key::Kind::choice) return {{"enum", key.names}};
+    Json value{{"type", "number"}};
+    if (key.kind == Key::Kind::whole && key.plain) value["type"] = "integer";
+    if (key.kind == Key::Kind::whole && !key.plain) value["multipleOf"] = 1.0;  // 304.0 is no "integer"
+    value["minimum"] = written(key.range.low);
+    if (key.range.high != Range{}.high) value["maximum"] = written(key.range.high);
+    return value;
+}
+
 }  // namespace
 
 bool is_asked_for(const ConfigObject& group, const Key& key) {
@@ -25,13 +35,22 @@ double read_value(ConfigObject& group, const Key& key) {
     const std::string name(key.key);
     switch (key.kind) {
         case Key::Kind::whole:
-            return sourced_whole(group, name, key.range);
+            if (!key.plain) return sourced_whole(group, name, key.range);
+            return static_cast<double>(
+                group.integer(name, std::llround(key.range.low), std::llround(key.range.high)));
         case Key::Kind::choice:
-            return static_cast<double>(group.sourced_choice(name, key.names));
+            return static_cast<double>(key.plain ? group.choice(name, key.names)
+                                                 : group.sourced_choice(name, key.names));
         case Key::Kind::number:
             break;
     }
-    return group.sourced(name, key.range);
+    return key.plain ? group.number(name, key.range) : group.sourced(name, key.range);
+}
+
+Json written_value(const Key& key, double value) {
+    if (key.kind == Key::Kind::choice) return key.names[static_cast<std::size_t>(value)];
+    if (key.kind == Key::Kind::whole) return std::llround(value);
+    return value;
 }
 
 std::string description_of(const Key& key, double by_default) {
@@ -39,6 +58,7 @@ std::string description_of(const Key& key, double by_default) {
     if (!key.with.empty()) text += " Only with " + std::string(key.with) + '.';
     if (!key.without.empty()) text += " Only without " + std::string(key.without) + '.';
     if (key.required) return text;
+    if (key.otherwise != nullptr) return text + " Default: " + key.otherwise + '.';
     if (!key.like.empty()) return text + " Default: as " + std::string(key.like) + '.';
     if (key.kind == Key::Kind::choice)
         return text + " Default: " + key.names[static_cast<std::size_t>(by_default)] + '.';
@@ -46,18 +66,51 @@ std::string description_of(const Key& key, double by_default) {
 }
 
 Json sourced_schema(const Key& key, const std::string& description, const std::string& definition) {
-    Json value;
-    if (key.kind == Key::Kind::choice) {
-        value["enum"] = key.names;
-    } else {
-        value["type"] = "number";
-        if (key.kind == Key::Kind::whole) value["multipleOf"] = 1.0;  // 304.0 is no "integer"
-        value["minimum"] = written(key.range.low);
-        if (key.range.high != Range{}.high) value["maximum"] = written(key.range.high);
-    }
     return {{"description", description},
             {"allOf", {{{"$ref", "#/definitions/" + definition}}}},
-            {"properties", {{"value", value}}}};
+            {"properties", {{"value", value_schema(key)}}}};
+}
+
+Json field_schema(const Key& key, const std::string& description, const std::string& definition) {
+    if (!key.plain) return sourced_schema(key, description, definition);
+    Json schema{{"description", description}};
+    schema.update(value_schema(key));
+    return schema;
+}
+
+Json schema_by_type(const std::string& description, const std::vector<Json>& kinds) {
+    Json names = Json::array(), rules = Json::array();
+    for (Json kind : kinds) {
+        Json& type = kind["properties"]["type"];
+        names.push_back(type["const"]);
+        const Json rule{{"properties", {{"type", type}}}, {"required", {"type"}}};
+        type = {{"description", kind["description"]}, {"const", names.back()}};
+        rules.push_back({{"if", rule}, {"then", kind}});
+    }
+    return {{"type", "object"},
+            {"required", {"type"}},
+            {"properties", {{"type", {{"description", description}, {"enum", names}}}}},
+            {"allOf", rules}};
+}
+
+Json list_schema(const std::string& description, const Json& items) {
+    return {{"description", description}, {"type", "array"}, {"minItems", 1}, {"items", items}};
+}
+
+Json map_schema(const std::string& description, const Json& names, const Json& values, int least) {
+    Json map{{"description", description}, {"type", "object"}};
+    if (least > 0) map["minProperties"] = least;
+    map.update({{"propertyNames", names}, {"additionalProperties", values}});
+    return map;
+}
+
+Json text_schema(const std::string& description, int least) {
+    return {{"description", description}, {"type", "string"}, {"minLength", least}};
+}
+
+Json name_schema(const std::string& description, const std::string& ending) {
+    return {
+        {"description", description}, {"type", "string"}, {"pattern", "^[a-z0-9][a-z0-9_]*" + ending + "$"}};
 }
 
 Json object_schema(const std::string& description) {
@@ -72,6 +125,15 @@ Json file_schema(const std::string& title, const std::string& description) {
     Json schema{{"$schema", "http://json-schema.org/draft-07/schema#"}, {"title", title}};
     schema.update(object_schema(description));
     schema["properties"]["schema"] = {{"description", "Version of this file format."}, {"const", 1}};
+    schema["required"].push_back("schema");
+    return schema;
+}
+
+Json named_file_schema(const std::string& title, const std::string& description) {
+    Json schema = file_schema(title, description);
+    schema["properties"]["name"] = name_schema("The file's name without .json.");
+    schema["properties"]["description"] = text_schema("What this is, in a sentence or two.", 10);
+    schema["required"].insert(schema["required"].end(), {"name", "description"});
     return schema;
 }
 

@@ -41,7 +41,7 @@ constexpr const Unit& unit_of(std::string_view key) {
     return units.back();
 }
 
-/// One key of a group of a config file. Its value is a {"value", "source"}.
+/// One key of a group of a config file. Its value is a {"value", "source"}, or `plain`.
 struct Key {
     enum class Kind { number, whole, choice };
 
@@ -52,6 +52,8 @@ struct Key {
     Range range;                           ///< in the key's unit
     std::span<const std::string> names{};  ///< of a choice
     bool required = true;                  ///< else the member keeps its default
+    bool plain = false;                    ///< the value stands by itself, without a source
+    const char* otherwise = nullptr;       ///< the default in words, where the reader decides it
     std::string_view like;                 ///< where left out, the value is that of this key
     std::string_view with;                 ///< may only be given where this key of the group is
     std::string_view without;              ///< may only be given where this key of the group is not
@@ -88,11 +90,19 @@ struct Field : Key {
     constexpr Field optional() const {
         return changed([](Field& field) { field.required = false; });
     }
+    /// A value without a source.
+    constexpr Field plain_in(Range allowed) const {
+        return in(allowed).changed([](Field& field) { field.plain = true; });
+    }
     constexpr Field only_with(std::string_view other) const {
         return changed([&](Field& field) { field.with = other; });
     }
     constexpr Field only_without(std::string_view other) const {
         return changed([&](Field& field) { field.without = other; });
+    }
+    /// Optional; where left out, the reader decides. `words` say how.
+    constexpr Field or_else(const char* words) const {
+        return optional().changed([&](Field& field) { field.otherwise = words; });
     }
     /// Optional; where left out, the value is that of `other`, which stands before it in the table.
     constexpr Field or_as(std::string_view other) const {
@@ -146,30 +156,57 @@ constexpr auto field(std::string_view key, const std::array<std::string, N>& nam
     return choice;
 }
 
+/// The same without a source, and required.
+template <auto Member, std::size_t N>
+constexpr auto plain_field(std::string_view key, const std::array<std::string, N>& names, const char* doc) {
+    auto choice = field<Member>(key, names, doc).plain_in({});
+    choice.required = true;
+    return choice;
+}
+
 /// The value of the field's key in `group`, in the key's unit. Throws UserError.
 double read_value(ConfigObject& group, const Key& key);
 
 /// Whether the group is to have the key, or has it: else it is left out, or unknown.
 bool is_asked_for(const ConfigObject& group, const Key& key);
 
-/// Reads the keys of `fields` from `group`; the caller finishes the group.
+/// Reads the keys of `fields`, none of which is `or_as`, from `group` up to the first error. The caller
+/// finishes the group.
+template <class T>
+void read_fields(ConfigObject& group, T& to, std::span<const Field<T>> fields) {
+    for (const Field<T>& field : fields)
+        if (is_asked_for(group, field)) field.set(to, read_value(group, field));
+}
+
+/// The same of any fields; keeps all errors.
 template <class T>
 void read_fields(ConfigObject& group, T& to, KeptErrors& errors,
                  std::span<const Field<T>> fields = T::fields()) {
     for (const Field<T>& field : fields) {
-        if (is_asked_for(group, field)) {
-            errors.keep([&] { field.set(to, read_value(group, field)); });
-        } else if (!field.like.empty()) {
-            for (const Field<T>& other : fields)
-                if (other.key == field.like) field.set_si(to, other.si(to));
-        }
+        errors.keep([&] { read_fields(group, to, std::span(&field, 1)); });
+        if (field.like.empty() || group.has(field.key)) continue;
+        for (const Field<T>& other : fields)
+            if (other.key == field.like) field.set_si(to, other.si(to));
     }
+}
+
+/// A value, in the key's unit, as a file has it.
+Json written_value(const Key& key, double value);
+
+/// Writes the keys of `fields`, all of them plain.
+template <class T>
+void write_fields(Json& group, const T& from, std::span<const Field<T>> fields) {
+    for (const Field<T>& field : fields)
+        group[std::string(field.key)] = written_value(field, field.get(from));
 }
 
 /// What `sim explain` and the schema say about a key: its doc, and its default where it has one.
 std::string description_of(const Key& key, double by_default);
 /// {"description", "properties": {"value"}} and `definition`, which demands the source.
 Json sourced_schema(const Key& key, const std::string& description, const std::string& definition);
+
+/// The schema of a key: `sourced_schema`, or that of a plain value.
+Json field_schema(const Key& key, const std::string& description, const std::string& definition);
 
 /// Adds all keys of T::fields() to the schema of an object.
 template <class T>
@@ -178,7 +215,7 @@ void add_fields(Json& object, const std::string& definition, bool with_required 
     for (const Field<T>& field : fields) {
         const double by_default = field.si == nullptr ? 0 : field.get(T{});
         object["properties"][std::string(field.key)] =
-            sourced_schema(field, description_of(field, by_default), definition);
+            field_schema(field, description_of(field, by_default), definition);
         if (field.required && with_required && field.with.empty() && field.without.empty())
             object["required"].push_back(field.key);
     }
@@ -187,7 +224,25 @@ void add_fields(Json& object, const std::string& definition, bool with_required 
 /// {"description", "type": "object", "additionalProperties": false, "required": [], "properties": {}}
 Json object_schema(const std::string& description);
 
+/// An object of one of several kinds: `kinds` are schemas of objects, each with {"const"} as its key "type".
+Json schema_by_type(const std::string& description, const std::vector<Json>& kinds);
+
+/// A list of one or more `items`.
+Json list_schema(const std::string& description, const Json& items);
+
+/// An object with a member for each of `least` or more names.
+Json map_schema(const std::string& description, const Json& names, const Json& values, int least = 0);
+
+/// Text of `least` or more characters.
+Json text_schema(const std::string& description, int least);
+
+/// A name of small letters, digits and underscores, then `ending`, a regular expression.
+Json name_schema(const std::string& description, const std::string& ending = "");
+
 /// The schema of a whole file, of version 1 and no other keys yet.
 Json file_schema(const std::string& title, const std::string& description);
+
+/// The same with the keys "name" and "description".
+Json named_file_schema(const std::string& title, const std::string& description);
 
 }  // namespace overlap

@@ -33,8 +33,7 @@ bool of_operator(std::string_view field) {
 std::vector<std::string> known_fields() {
     std::vector<std::string> fields{"topology", "schedule",    "workload", "engine",
                                     "seeds",    "cost_models", "without"};
-    for (const char* field : {"collective", "order", "shard_dim", "gemm.m", "gemm.n", "gemm.k", "gemm.dtype"})
-        fields.push_back("workload." + std::string(field));
+    for (const std::string& path : pair_paths()) fields.push_back("workload." + path);
     for (const ParameterInfo& parameter : schedule_parameters()) fields.push_back("params." + parameter.name);
     return fields;
 }
@@ -203,6 +202,13 @@ void require_field(const ConfigObject& at, const std::string& field) {
         if (candidate.ends_with("." + field))
             at.fail(field, "is no field of a run config (did you mean '" + candidate + "'?)");
     at.fail(field, "is no field of a run config" + suggestion(field, known));
+}
+
+std::string field_pattern() {
+    std::string fields;
+    for (const std::string& field : known_fields())
+        for (const char c : field + '|') fields += c == '.' ? "\\." : std::string(1, c);
+    return "^(" + fields + R"(workload\.operators\.[0-9]+\.[a-z_]+|what_if\.(topology|device)\..+)$)";
 }
 
 std::vector<Axis> read_axes(ConfigObject& sweep, const ConfigFolder& folder) {

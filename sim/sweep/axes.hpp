@@ -21,6 +21,8 @@ std::vector<Axis> read_axes(ConfigObject& sweep, const ConfigFolder& folder);
 
 /// Throws UserError, at `field` of `at`, if it is no path into a run config.
 void require_field(const ConfigObject& at, const std::string& field);
+/// Regular expression of the paths into a run config.
+std::string field_pattern();
 /// Sets fields of a run config, each at its path; "what_if.a.b" sets the member "a.b" of "what_if". A whole
 /// workload is set before fields of it, whatever their order in `values`. If fields of a named workload are
 /// set, its name is replaced by its file `named(name)`.

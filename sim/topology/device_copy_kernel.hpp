@@ -16,87 +16,48 @@ struct DeviceCopyKernel {
 
     static std::span<const Field<DeviceCopyKernel>> fields() {
         using D = DeviceCopyKernel;
+        // clang-format off
         static const std::array rows{
             field<&D::launch>("launch_us", "From the queue to the first byte, without the link's latency."),
             field<&D::completion>("completion_us", "From the last byte until the waiter sees the end."),
-            field<&D::link_per_cu>("link_GBps_per_cu",
-                                   "Rate of the first compute unit on a link: r in the rate of n units on a "
-                                   "link of rate L, L * (1 - exp(-(n*r/L)^s))^(1/s)."),
-            field<&D::saturation>(
-                "saturation",
-                "Sharpness s of that rate: 1 is a slow approach to the link's rate, a large "
-                "value a sharp corner.")
-                .in({0.5, 100})
-                .optional(),
-            field<&D::remote_read>("remote_read_GBps",
-                                   "Cap on the sum of remote reads by one GPU's compute units."),
+            field<&D::link_per_cu>("link_GBps_per_cu", "Rate of the first compute unit on a link: r in the rate of n "
+                "units on a link of rate L, L * (1 - exp(-(n*r/L)^s))^(1/s)."),
+            field<&D::saturation>("saturation", "Sharpness s of that rate: 1 is a slow approach to the link's rate, a "
+                "large value a sharp corner.").in({0.5, 100}).optional(),
+            field<&D::remote_read>("remote_read_GBps", "Cap on the sum of remote reads by one GPU's compute units."),
             field<&D::default_cus>("default_cus",
-                                   "Thread blocks of a transfer where the run does not say how many.")
-                .in({1, 1024}),
-            field<&D::queued_launch>("queued_launch_us",
-                                     "Instead of launch_us where another kernel copy of the GPU is being "
-                                     "launched, which goes first. 0: side by side.")
-                .optional(),
-            field<&D::completions_apart>(
-                "completions_apart_us", "The ends of a GPU's kernel copies are seen at least this far apart.")
-                .optional(),
+                "Thread blocks of a transfer where the run does not say how many.").in({1, 1024}),
+            field<&D::queued_launch>("queued_launch_us", "Instead of launch_us where another kernel copy of the GPU is "
+                "being launched, which goes first. 0: side by side.").optional(),
+            field<&D::completions_apart>("completions_apart_us",
+                "The ends of a GPU's kernel copies are seen at least this far apart.").optional(),
             field<&D::pull_start>("pull_start_us",
-                                  "Of a pull, beyond the link's latency: the way of the first request.")
-                .optional(),
+                "Of a pull, beyond the link's latency: the way of the first request.").optional(),
             field<&D::link_overhead>("link_overhead",
-                                     "Bytes on the link beyond those copied, for each byte copied: headers.")
-                .optional(),
+                "Bytes on the link beyond those copied, for each byte copied: headers.").optional(),
             field<&D::pull_requests>("pull_requests",
-                                     "Bytes against the direction of a pull, for each byte copied.")
-                .optional(),
+                "Bytes against the direction of a pull, for each byte copied.").optional(),
             field<&D::push_acknowledgements>("push_acknowledgements",
-                                             "Bytes against the direction of a push, for each byte copied.")
-                .optional(),
-            field<&D::units_per_block>(
-                "units_per_block",
-                "Compute units that a thread block of a copy keeps from other kernels: "
-                "less than 1 where blocks share a unit.")
-                .in({0.01, 1})
-                .optional(),
-            field<&D::blocks_per_unit>(
-                "blocks_per_unit",
-                "Thread blocks of copies that a compute unit has room for; they share "
-                "the rate of one. With more than 1, GEMMs lose the units that a copy was "
-                "given, instead of units_per_block.")
-                .in({1, 32})
-                .optional(),
-            field<&D::pull_rate_beside_gemms>(
-                "pull_rate_beside_gemms",
-                "Share of a compute unit's rate that pulls have while a GEMM runs "
-                "on their GPU, where blocks_per_unit is more than 1.")
-                .in({0.01, 1})
-                .optional(),
+                "Bytes against the direction of a push, for each byte copied.").optional(),
+            field<&D::units_per_block>("units_per_block", "Compute units that a thread block of a copy keeps from "
+                "other kernels: less than 1 where blocks share a unit.").in({0.01, 1}).optional(),
+            field<&D::blocks_per_unit>("blocks_per_unit",
+                "Thread blocks of copies that a compute unit has room for; they share the rate of one. With more than "
+                "1, GEMMs lose the units that a copy was given, instead of units_per_block.").in({1, 32}).optional(),
+            field<&D::pull_rate_beside_gemms>("pull_rate_beside_gemms", "Share of a compute unit's rate that pulls "
+                "have while a GEMM runs on their GPU, where blocks_per_unit is more than 1.").in({0.01, 1}).optional(),
             field<&D::rate_beside_gemms>("rate_beside_gemms",
-                                         "The same of pushes, and of copies within the GPU.")
-                .in({0.01, 1})
-                .optional(),
-            field<&D::peer_loads>(
-                "peer_loads_bytes",
-                "Loads from a peer that a compute unit has under way at its full rate. With "
-                "less first-level cache the unit copies as much slower. 0: any cache is "
-                "enough.")
-                .optional(),
-            field<&D::local_loads>("local_loads_bytes", "The same of loads from the GPU's own memory.")
-                .optional(),
-            field<&D::cache_beside_gemms>("cache_beside_gemms_bytes",
-                                          "First-level cache that a library GEMM's shared memory leaves of a "
-                                          "compute unit. 0: all that copies need.")
-                .optional(),
-            field<&D::cache_beside_large_tiles>(
-                "cache_beside_large_tiles_bytes",
-                "The same of GEMMs whose tiles have more than large_tile_elements.")
-                .optional(),
-            field<&D::large_tile>(
-                "large_tile_elements",
-                "Elements of C in a tile beyond which a library's kernel has one stage less "
-                "in shared memory. 0: not known.")
-                .in({1, 1e9})
-                .optional()};
+                "The same of pushes, and of copies within the GPU.").in({0.01, 1}).optional(),
+            field<&D::peer_loads>("peer_loads_bytes", "Loads from a peer that a compute unit has under way at its full "
+                "rate. With less first-level cache the unit copies as much slower. 0: any cache is enough.").optional(),
+            field<&D::local_loads>("local_loads_bytes", "The same of loads from the GPU's own memory.").optional(),
+            field<&D::cache_beside_gemms>("cache_beside_gemms_bytes", "First-level cache that a library GEMM's shared "
+                "memory leaves of a compute unit. 0: all that copies need.").optional(),
+            field<&D::cache_beside_large_tiles>("cache_beside_large_tiles_bytes",
+                "The same of GEMMs whose tiles have more than large_tile_elements.").optional(),
+            field<&D::large_tile>("large_tile_elements", "Elements of C in a tile beyond which a library's kernel has "
+                "one stage less in shared memory. 0: not known.").in({1, 1e9}).optional()};
+        // clang-format on
         return rows;
     }
 };
@@ -111,41 +72,27 @@ struct DeviceStream {
 
     static std::span<const Field<DeviceStream>> fields() {
         using D = DeviceStream;
+        // clang-format off
         static const std::array rows{
-            field<&D::cu>("cu_GBps", "Streaming rate of one compute unit in local memory, read plus written.")
-                .only_without("cu_read_GBps"),
-            field<&D::read>(
-                "cu_read_GBps",
-                "Rate at which one compute unit reads local memory; 0: not known apart from cu_GBps.")
-                .optional(),
-            field<&D::write>("cu_write_GBps", "Rate at which one compute unit writes local memory.")
-                .only_with("cu_read_GBps"),
-            field<&D::overlap>(
-                "read_write_overlap",
-                "Exponent p of (read^p + write^p)^(1/p), the time of a compute unit that reads "
-                "and writes: 1 is one after the other.")
-                .in({1, 10})
-                .optional(),
+            field<&D::cu>("cu_GBps",
+                "Streaming rate of one compute unit in local memory, read plus written.").only_without("cu_read_GBps"),
+            field<&D::read>("cu_read_GBps",
+                "Rate at which one compute unit reads local memory; 0: not known apart from cu_GBps.").optional(),
+            field<&D::write>("cu_write_GBps",
+                "Rate at which one compute unit writes local memory.").only_with("cu_read_GBps"),
+            field<&D::overlap>("read_write_overlap", "Exponent p of (read^p + write^p)^(1/p), the time of a compute "
+                "unit that reads and writes: 1 is one after the other.").in({1, 10}).optional(),
             field<&D::reduce>("cu_reduce_GBps",
-                              "Parts that one compute unit adds up. 0: a sum is as fast as a copy.")
-                .optional(),
+                "Parts that one compute unit adds up. 0: a sum is as fast as a copy.").optional(),
             field<&D::cache>("cache_GBps",
-                             "Rate of all compute units in the last-level cache, of what fits. 0: as HBM.")
-                .optional(),
-            field<&D::cached_loads>(
-                "cached_load_gain",
-                "Factor by which a compute unit that waits for its loads (sums, pure reads) "
-                "is faster where they come from the cache. 0: not known.")
-                .in({1, 100})
-                .optional(),
+                "Rate of all compute units in the last-level cache, of what fits. 0: as HBM.").optional(),
+            field<&D::cached_loads>("cached_load_gain", "Factor by which a compute unit that waits for its loads "
+                "(sums, pure reads) is faster where they come from the cache. 0: not known.").in({1, 100}).optional(),
             field<&D::start>("stream_start_us",
-                             "Until the first bytes of a kernel that streams local memory have come.")
-                .optional(),
-            field<&D::strided_run>(
-                "strided_run_bytes",
-                "Run at which a pack or scatter reaches half its contiguous rate. Left out: "
-                "that of dma.")
-                .optional()};
+                "Until the first bytes of a kernel that streams local memory have come.").optional(),
+            field<&D::strided_run>("strided_run_bytes",
+                "Run at which a pack or scatter reaches half its contiguous rate. Left out: that of dma.").optional()};
+        // clang-format on
         return rows;
     }
 };

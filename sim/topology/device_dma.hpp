@@ -50,75 +50,47 @@ struct DeviceDma {
 
     static std::span<const Field<DeviceDma>> fields() {
         using D = DeviceDma;
+        // clang-format off
         static const std::array rows{
-            field<&D::peer_engines>("peer_engines", "Engines that serve copies to peers at the same time.")
-                .in({1, 1024}),
-            field<&D::queues>("queues", dma_queues_names,
-                              "Where copies wait: in a queue for each engine, which serves certain peers, or "
-                              "in one queue for all engines."),
-            field<&D::order>("order", queue_order_names,
-                             "Which of several waiting copies an engine takes next. unspecified: an order "
-                             "that cannot be known beforehand; each simulation draws one from its seed."),
-            field<&D::pulls>(
-                "pulls_served_by", pull_server_names,
-                "Whose engine serves a copy that the receiver issues. The sender's engine serves "
-                "pulls in the order in which they were enqueued: a pull that is not ready blocks "
-                "those behind it."),
+            field<&D::peer_engines>("peer_engines",
+                "Engines that serve copies to peers at the same time.").in({1, 1024}),
+            field<&D::queues>("queues", dma_queues_names, "Where copies wait: in a queue for each engine, which serves "
+                "certain peers, or in one queue for all engines."),
+            field<&D::order>("order", queue_order_names, "Which of several waiting copies an engine takes next. "
+                "unspecified: an order that cannot be known beforehand; each simulation draws one from its seed."),
+            field<&D::pulls>("pulls_served_by", pull_server_names,
+                "Whose engine serves a copy that the receiver issues. The sender's engine serves pulls in the order in "
+                "which they were enqueued: a pull that is not ready blocks those behind it."),
             field<&D::engine>("engine_GBps", "What one engine sustains in total."),
             field<&D::command>("command_us", "Writing the command of a copy and ringing the doorbell."),
             field<&D::schedule>("schedule_us", "From the doorbell until the engine takes the command."),
-            field<&D::start>("start_us",
-                             "From taking the command to the first byte, without the link's latency."),
-            field<&D::pull_start>("pull_start_us", "start_us of a copy that the receiver issues.")
-                .or_as("start_us"),
-            field<&D::pull_schedule>("pull_schedule_us",
-                                     "schedule_us of a pull that the sender serves. It begins when the "
-                                     "receiver's stream has come to the copy.")
-                .or_as("schedule_us"),
-            field<&D::switch_over>(
-                "switch_us", "Added to start_us where the engine served a copy of another stream before.")
-                .optional(),
-            field<&D::poll>(
-                "poll_us",
-                "The receiver polls at this interval for the end of a pull that the sender serves. "
-                "0: the receiver is told, after completion_us.")
-                .in({0.1, 1e6})
-                .optional(),
+            field<&D::start>("start_us", "From taking the command to the first byte, without the link's latency."),
+            field<&D::pull_start>("pull_start_us", "start_us of a copy that the receiver issues.").or_as("start_us"),
+            field<&D::pull_schedule>("pull_schedule_us", "schedule_us of a pull that the sender serves. It begins when "
+                "the receiver's stream has come to the copy.").or_as("schedule_us"),
+            field<&D::switch_over>("switch_us",
+                "Added to start_us where the engine served a copy of another stream before.").optional(),
+            field<&D::poll>("poll_us", "The receiver polls at this interval for the end of a pull that the sender "
+                "serves. 0: the receiver is told, after completion_us.").in({0.1, 1e6}).optional(),
             field<&D::first_poll>("first_poll_us",
-                                  "From when the receiver's stream began to wait to the first poll.")
-                .only_with("poll_us"),
-            field<&D::poll_apart>("poll_apart_us", "Between polls of several streams of a GPU.")
-                .only_with("poll_us"),
-            field<&D::pull_step>(
-                "pull_step_us",
-                "Pulls of a stream are launched at least this far apart, unless each waits for "
-                "the end of the one before it to be seen.")
-                .only_with("poll_us")
-                .optional(),
-            field<&D::event_queues>(
-                "event_queues",
-                "A GPU looks for the awaited ends of its pulls in this number of queues by "
-                "turns, each in order; their streams go on only then. 0: streams go on at "
-                "once.")
-                .in({1, 1024})
-                .only_with("poll_us")
-                .optional(),
+                "From when the receiver's stream began to wait to the first poll.").only_with("poll_us"),
+            field<&D::poll_apart>("poll_apart_us", "Between polls of several streams of a GPU.").only_with("poll_us"),
+            field<&D::pull_step>("pull_step_us", "Pulls of a stream are launched at least this far apart, unless each "
+                "waits for the end of the one before it to be seen.").only_with("poll_us").optional(),
+            field<&D::event_queues>("event_queues",
+                "A GPU looks for the awaited ends of its pulls in this number of queues by turns, each in order; their "
+                "streams go on only then. 0: streams go on at once.").in({1, 1024}).only_with("poll_us").optional(),
             field<&D::event>("event_us",
-                             "Time for which an event after a copy that the sender issues keeps the engine.")
-                .optional(),
+                "Time for which an event after a copy that the sender issues keeps the engine.").optional(),
             field<&D::completion>("completion_us", "From the last byte until the waiter sees the end."),
-            field<&D::queued_launch>(
-                "queued_launch_us",
-                "Copies of a GPU are issued one at a time; one that had to wait for another "
-                "takes this time instead of command_us and schedule_us. 0: side by side.")
-                .optional(),
+            field<&D::queued_launch>("queued_launch_us", "Copies of a GPU are issued one at a time; one that had to "
+                "wait for another takes this time instead of command_us and schedule_us. 0: side by side.").optional(),
             field<&D::completions_apart>("completions_apart_us",
-                                         "The ends of a GPU's copies are seen at least this far apart.")
-                .optional(),
+                "The ends of a GPU's copies are seen at least this far apart.").optional(),
             field<&D::ramp>("ramp_bytes", "The first bytes of a copy, which move at half the rate."),
-            field<&D::strided_run>("strided_run_bytes",
-                                   "Contiguous run at which a strided (2-D) copy reaches half the rate of a "
-                                   "contiguous one: factor run / (run + this).")};
+            field<&D::strided_run>("strided_run_bytes", "Contiguous run at which a strided (2-D) copy reaches half the "
+                "rate of a contiguous one: factor run / (run + this).")};
+        // clang-format on
         return rows;
     }
 };

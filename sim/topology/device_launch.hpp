@@ -15,27 +15,21 @@ struct DeviceLaunch {
 
     static std::span<const Field<DeviceLaunch>> fields() {
         using D = DeviceLaunch;
+        // clang-format off
         static const std::array rows{
             field<&D::kernel>("kernel_us", "Gap between two kernels queued back to back on one stream."),
-            field<&D::dependency>("dependency_us",
-                                  "Extra delay of a task that waits for an event of another stream."),
+            field<&D::dependency>("dependency_us", "Extra delay of a task that waits for an event of another stream."),
             field<&D::remote_dependency>("remote_dependency_us",
-                                         "Extra delay of a task that waits for an event of another GPU.")
-                .or_as("dependency_us"),
-            field<&D::event>("event_us",
-                             "Extra gap between two kernels of a stream where an event is recorded between "
-                             "them, for which another stream waits.")
-                .optional(),
+                "Extra delay of a task that waits for an event of another GPU.").or_as("dependency_us"),
+            field<&D::event>("event_us", "Extra gap between two kernels of a stream where an event is recorded between "
+                "them, for which another stream waits.").optional(),
             field<&D::flag>("flag_us",
-                            "From the write of a flag in memory until a polling kernel has seen the flag.")
-                .or_as("dependency_us"),
-            field<&D::residency>(
-                "residency", residency_names,
-                "What becomes of a kernel that is launched beside a GEMM. shared: the kernel "
-                "finds compute units at once. tiled: the kernel gets the units that tiles of "
-                "the GEMM leave, if its priority is higher, else waits for the GEMM's end. "
-                "persistent: the kernel waits for the GEMM's end, because the GEMM's thread "
-                "blocks stay for all of it.")};
+                "From the write of a flag in memory until a polling kernel has seen the flag.").or_as("dependency_us"),
+            field<&D::residency>("residency", residency_names, "What becomes of a kernel that is launched beside a "
+                "GEMM. shared: the kernel finds compute units at once. tiled: the kernel gets the units that tiles of "
+                "the GEMM leave, if its priority is higher, else waits for the GEMM's end. persistent: the kernel "
+                "waits for the GEMM's end, because the GEMM's thread blocks stay for all of it.")};
+        // clang-format on
         return rows;
     }
 };

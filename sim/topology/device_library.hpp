@@ -37,23 +37,17 @@ struct DeviceLibrary {
 
     static std::span<const Field<DeviceLibrary>> fields() {
         using D = DeviceLibrary;
+        // clang-format off
         static const std::array rows{
-            field<&D::channels>("channels", "Compute units that the library's kernel holds.")
-                .whole()
-                .in({1, 1024}),
-            field<&D::residency>(
-                "residency", residency_names,
-                "What becomes of the library's kernel beside a GEMM where launch.residency is "
-                "shared. shared: the kernel finds compute units at once. tiled: the kernel gets "
-                "all units that it needs when tiles of the GEMM leave them, if its priority is "
-                "higher, else when the GEMM has no tiles left for them. persistent: the kernel "
-                "waits for the GEMM's end."),
-            field<&D::pattern>(
-                "pattern", collective_pattern_names,
-                "direct: bytes go over the routes to all peers. ring: bytes go from neighbour to "
-                "neighbour, in a library that is simulated and not measured: each step takes the "
-                "link's latency and the last sum is not hidden, on top of latency_us and "
-                "bus_GBps.")};
+            field<&D::channels>("channels", "Compute units that the library's kernel holds.").whole().in({1, 1024}),
+            field<&D::residency>("residency", residency_names, "What becomes of the library's kernel beside a GEMM "
+                "where launch.residency is shared. shared: the kernel finds compute units at once. tiled: the kernel "
+                "gets all units that it needs when tiles of the GEMM leave them, if its priority is higher, else when "
+                "the GEMM has no tiles left for them. persistent: the kernel waits for the GEMM's end."),
+            field<&D::pattern>("pattern", collective_pattern_names, "direct: bytes go over the routes to all peers. "
+                "ring: bytes go from neighbour to neighbour, in a library that is simulated and not measured: each "
+                "step takes the link's latency and the last sum is not hidden, on top of latency_us and bus_GBps.")};
+        // clang-format on
         return rows;
     }
 };

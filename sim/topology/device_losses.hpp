@@ -26,29 +26,20 @@ struct DeviceInterference {
     static std::span<const Field<DeviceInterference>> fields() {
         using D = DeviceInterference;
         constexpr Range loss{0.0, 0.95};
+        // clang-format off
         static const std::array rows{
-            field<&D::compute_lost_to_dma>(
-                "compute_lost_to_dma",
-                "Share of GEMM rate lost on a GPU whose DMA copies in and out run at "
-                "the full rate of its links.")
-                .in(loss),
-            field<&D::compute_lost_to_copy_kernels>(
-                "compute_lost_to_copy_kernels",
-                "The same for copy kernels, beyond the compute units that they hold.")
-                .in(loss),
+            field<&D::compute_lost_to_dma>("compute_lost_to_dma", "Share of GEMM rate lost on a GPU whose DMA copies "
+                "in and out run at the full rate of its links.").in(loss),
+            field<&D::compute_lost_to_copy_kernels>("compute_lost_to_copy_kernels",
+                "The same for copy kernels, beyond the compute units that they hold.").in(loss),
             field<&D::dma_lost_to_compute>("dma_lost_to_compute",
-                                           "Share of DMA rate lost while a GEMM runs on the same GPU.")
-                .in(loss),
-            field<&D::gemm_slowed_beside_dma>(
-                "gemm_slowed_beside_dma",
-                "Share of GEMM rate lost while any DMA copy from or to the GPU "
-                "runs, whatever the copy's rate. The larger of both losses counts.")
-                .in(loss)
-                .optional(),
-            field<&D::gemm_slowed_beside_copy_kernels>("gemm_slowed_beside_copy_kernels",
-                                                       "The same for copy kernels.")
-                .in(loss)
-                .optional()};
+                "Share of DMA rate lost while a GEMM runs on the same GPU.").in(loss),
+            field<&D::gemm_slowed_beside_dma>("gemm_slowed_beside_dma",
+                "Share of GEMM rate lost while any DMA copy from or to the GPU runs, whatever the copy's rate. The "
+                "larger of both losses counts.").in(loss).optional(),
+            field<&D::gemm_slowed_beside_copy_kernels>(
+                "gemm_slowed_beside_copy_kernels", "The same for copy kernels.").in(loss).optional()};
+        // clang-format on
         return rows;
     }
 };

@@ -14,6 +14,7 @@ Json number_schema(const std::string& key, Range range, const std::string& doc,
     return sourced_schema(number, doc, definition);
 }
 
+// clang-format off
 Json commands_schema(const std::string& definition) {
     Json group = object_schema(
         "Commands of engines beside a plain copy: batches back to back, broadcasts, swaps, commands behind a poll. "
@@ -23,33 +24,25 @@ Json commands_schema(const std::string& definition) {
 }
 
 Json weights_schema(const std::string& definition) {
-    return {{"description",
-             "Weights of classes of tasks on a resource that is short, by resource and class. Default: 1."},
-            {"type", "object"},
-            {"propertyNames", {{"enum", weighted_resources}}},
-            {"additionalProperties",
-             {{"type", "object"},
-              {"propertyNames", {{"enum", task_class_names}}},
-              {"additionalProperties",
-               number_schema("weight", weight_range, "Weight of the class.", definition)}}}};
+    const Json weight = number_schema("weight", weight_range, "Weight of the class.", definition);
+    return map_schema("Weights of classes of tasks on a resource that is short, by resource and class. Default: 1.",
+                      {{"enum", weighted_resources}},
+                      {{"type", "object"},
+                       {"propertyNames", {{"enum", task_class_names}}},
+                       {"additionalProperties", weight}});
 }
 
 Json library_schema() {
     Json library = object_schema("Collectives of the vendor's library, measured.");
     library["required"].push_back("name");
-    library["properties"]["name"] = {
-        {"description", "Library and version."}, {"type", "string"}, {"minLength", 1}};
+    library["properties"]["name"] = text_schema("Library and version.", 1);
     add_fields<DeviceLibrary>(library, "sourced");
-    Json line =
-        object_schema("Time = latency_us + bus bytes / bus_GBps; bus bytes as nccl-tests count them.");
+    Json line = object_schema("Time = latency_us + bus bytes / bus_GBps; bus bytes as nccl-tests count them.");
     add_fields<DeviceLibrary::Line>(line, "sourced");
-    line["properties"]["bus_GBps_by_channels"] = {
-        {"description",
-         "The bus rate with fewer channels, by their number; between them the rate is a power of it."},
-        {"type", "object"},
-        {"propertyNames", {{"pattern", "^[1-9][0-9]*$"}}},
-        {"additionalProperties", number_schema("bus_GBps", unit_of("bus_GBps").range,
-                                               "Bus rate with this number of channels.", "sourced")}};
+    line["properties"]["bus_GBps_by_channels"] = map_schema(
+        "The bus rate with fewer channels, by their number; between them the rate is a power of it.",
+        {{"pattern", "^[1-9][0-9]*$"}},
+        number_schema("bus_GBps", unit_of("bus_GBps").range, "Bus rate with this number of channels.", "sourced"));
     Json fit = line;
     line["description"] = "The same of the protocol for small operands; the faster of both is used.";
     fit["properties"]["small"] = line;
@@ -58,17 +51,18 @@ Json library_schema() {
 }
 
 Json peaks_schema() {
-    Json peaks =
-        object_schema("Data-sheet dense rates by number format, 1e12 operations/s; in reports only.");
+    Json peaks = object_schema("Data-sheet dense rates by number format, 1e12 operations/s; in reports only.");
     peaks["required"] = {"fp16", "bf16"};
     for (const std::string& dtype : dtype_names)
         peaks["properties"][dtype] =
             number_schema("peak_TFLOPS", unit_of("peak_TFLOPS").range, "Data-sheet dense rate.", "sourced");
     return peaks;
 }
+// clang-format on
 
 }  // namespace
 
+// clang-format off
 Json calibrated_group_schema(const std::string& group, const std::string& definition) {
     const auto of = [&]<class T>(const char* doc) {
         Json schema = object_schema(doc);
@@ -83,9 +77,8 @@ Json calibrated_group_schema(const std::string& group, const std::string& defini
     if (group == "variation")
         return of.operator()<DeviceVariation>("How GPUs of one kind differ. Default: not at all.");
     if (group == "dma") {
-        Json dma = of.operator()<DeviceDma>(
-            "Copy engines and the phases of one copy. Time of a copy alone: "
-            "command + schedule + start + link latency + bytes / rate + completion.");
+        Json dma = of.operator()<DeviceDma>("Copy engines and the phases of one copy. Time of a copy alone: "
+                                            "command + schedule + start + link latency + bytes / rate + completion.");
         dma["properties"]["commands"] = commands_schema(definition);
         return dma;
     }
@@ -97,18 +90,16 @@ Json calibrated_group_schema(const std::string& group, const std::string& defini
     }
     if (group == "interference") {
         Json losses = of.operator()<DeviceInterference>(
-            "What computation and copies take from each other beyond the sharing of compute "
-            "units, HBM and links, as shares of the undisturbed rate.");
+            "What computation and copies take from each other beyond the sharing of compute units, HBM and links, as "
+            "shares of the undisturbed rate.");
         losses["properties"]["weights"] = weights_schema(definition);
         return losses;
     }
     Json energy = of.operator()<DeviceEnergy>("What power goes into. Left out: results have no energy.");
     for (const std::string& dtype : dtype_names) {
         const std::string key = dtype + "_pJ_per_flop";
-        energy["properties"][key] = number_schema(
-            key, unit_of(key).range,
-            "Energy of a GEMM's FLOP. Left out: not known, and results with such GEMMs have no energy.",
-            definition);
+        energy["properties"][key] = number_schema(key, unit_of(key).range,
+            "Energy of a GEMM's FLOP. Left out: not known, and results with such GEMMs have no energy.", definition);
     }
     return energy;
 }
@@ -116,55 +107,37 @@ Json calibrated_group_schema(const std::string& group, const std::string& defini
 Json value_definitions() {
     Json sourced = object_schema("A value with its source. A fitted value says how well it was fitted.");
     sourced["required"] = {"value", "source"};
-    Json& keys = sourced["properties"];
-    keys["value"] = Json::object();
-    keys["source"] = {
-        {"description",
-         "Where the value comes from, one line: data sheet; paper and table; repository, commit and "
-         "file; 'derived: arithmetic'; 'estimate: reason'."},
-        {"type", "string"},
-        {"minLength", 8},
-        {"pattern", "^[^\\n]*\\S[^\\n]*$"}};
-    keys["standard_error"] = {{"description", "Standard error of the fit, in the value's unit."},
-                              {"type", "number"},
-                              {"minimum", 0}};
-    keys["residual_pct"] = {
-        {"description",
-         "Mean |error| of the rows fitted to, weighted by how much each depends on this value, percent."},
-        {"type", "number"},
-        {"minimum", 0}};
     Json names = Json::array();
     for (const Unit& unit : units) names.push_back(unit.name);
-    keys["unit"] = {
-        {"description", "Unit of the value, as the key's ending says it; 1 for a share or a count."},
-        {"enum", names}};
-    keys["file"] = {{"description", "Measurements it was fitted to, from the top of the repository."},
-                    {"type", "string"},
-                    {"minLength", 1}};
-    keys["date"] = {{"description", "Day of the measurements."},
-                    {"type", "string"},
-                    {"pattern", "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}};
-    for (const char* key : {"residual_pct", "unit", "file", "date"})
-        sourced["dependencies"][key] = {"standard_error"};
+    sourced["properties"] = {
+        {"value", Json::object()},
+        {"source", {{"description", "Where the value comes from, one line: data sheet; paper and table; repository, "
+                                    "commit and file; 'derived: arithmetic'; 'estimate: reason'."},
+                    {"type", "string"}, {"minLength", 8}, {"pattern", "^[^\\n]*\\S[^\\n]*$"}}},
+        {"standard_error", {{"description", "Standard error of the fit, in the value's unit."},
+                            {"type", "number"}, {"minimum", 0}}},
+        {"residual_pct", {{"description", "Mean |error| of the rows fitted to, weighted by how much each depends on "
+                                          "this value, percent."}, {"type", "number"}, {"minimum", 0}}},
+        {"unit", {{"description", "Unit of the value, as the key's ending says it; 1 for a share or a count."},
+                  {"enum", names}}},
+        {"file", text_schema("Measurements it was fitted to, from the top of the repository.", 1)},
+        {"date", {{"description", "Day of the measurements."},
+                  {"type", "string"}, {"pattern", "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}}}};
+    for (const char* key : {"residual_pct", "unit", "file", "date"}) sourced["dependencies"][key] = {"standard_error"};
     Json fitted{{"description", "A value that was fitted to measurements."},
                 {"allOf", {{{"$ref", "#/definitions/sourced"}}}},
                 {"required", {"unit", "standard_error", "residual_pct", "file", "date"}}};
     return {{"sourced", sourced}, {"fitted", fitted}};
 }
+// clang-format on
 
 Json device_schema() {
-    Json schema = file_schema(
+    Json schema = named_file_schema(
         "Device",
         "One GPU: what it is and what it does. A number is {\"value\", \"source\"}; its unit is in the key. Keys of "
         "launch, dma, copy_kernel, interference, variation and energy may be in configs/calibrations instead: together "
         "both files are complete.");
     Json& keys = schema["properties"];
-    keys["name"] = {{"description", "The file's name without .json."},
-                    {"type", "string"},
-                    {"pattern", "^[a-z0-9][a-z0-9_]*$"}};
-    keys["description"] = {
-        {"description", "What this is, in a sentence or two."}, {"type", "string"}, {"minLength", 10}};
-    schema["required"] = {"schema", "name", "description"};
     add_fields<DeviceSpec>(schema, "sourced");
     keys["peak_TFLOPS"] = peaks_schema();
     for (const std::string& group : calibrated_groups)

@@ -12,10 +12,8 @@ namespace {
 // third group when the direct links are full.
 class Dragonfly final : public Network {
 public:
-    Dragonfly(ConfigObject& config, const ClusterSize& size, Wiring& wiring)
-        : Network(config, size),
-          router_ports_(static_cast<int>(config.integer("router_ports", 1, size.gpus()))),
-          routers_(static_cast<int>(config.integer("group_routers", 1, size.gpus()))) {
+    Dragonfly(ConfigObject& config, const LinkGroup& group, const ClusterSize& size, Wiring& wiring)
+        : Network(group, size), router_ports_(group.router_ports), routers_(group.group_routers) {
         const int group_size = router_ports_ * routers_;
         groups_ = size.gpus() / group_size;
         if (size.gpus() % group_size != 0 || groups_ < 2)
@@ -28,14 +26,11 @@ public:
                                             " links, which must be dealt evenly to " +
                                             std::to_string(groups_ - 1) + " other groups");
         parallel_ = routers_ * global_links_ / (groups_ - 1);
-        wire(config, wiring);
+        wire(group, wiring);
     }
 
 private:
-    void wire(ConfigObject& config, Wiring& wiring) {
-        const BytesPerSecond local = read_bandwidth(config, "local_GBps");
-        const BytesPerSecond global = read_bandwidth(config, "global_GBps");
-        const Seconds hop = read_hop_latency(config);
+    void wire(const LinkGroup& group, Wiring& wiring) {
         std::vector<VertexId> vertices;
         for (int router = 0; router < groups_ * routers_; ++router) {
             vertices.push_back(wiring.add_vertex("router" + std::to_string(router)));
@@ -46,7 +41,7 @@ private:
         local_.resize(vertices.size() * static_cast<std::size_t>(routers_));
         for (int a = 0; a < groups_ * routers_; ++a)
             for (int b = a + 1; b / routers_ == a / routers_ && b < groups_ * routers_; ++b) {
-                const std::size_t link = wiring.join(vertex(a), vertex(b), local, hop);
+                const std::size_t link = wiring.join(vertex(a), vertex(b), group.local, group.hop);
                 local_[local_index(a, b)] = link;
                 local_[local_index(b, a)] = link + 1;
             }
@@ -55,7 +50,7 @@ private:
             for (int b = a + 1; b < groups_; ++b)
                 for (int i = 0; i < parallel_; ++i) {
                     const std::size_t link =
-                        wiring.join(vertex(exit(a, b, i)), vertex(exit(b, a, i)), global, hop);
+                        wiring.join(vertex(exit(a, b, i)), vertex(exit(b, a, i)), group.global, group.hop);
                     global_[global_index(a, b, i)] = link;
                     global_[global_index(b, a, i)] = link + 1;
                 }
@@ -100,8 +95,9 @@ private:
 
 }  // namespace
 
-std::shared_ptr<const Network> make_dragonfly(ConfigObject& config, const ClusterSize& size, Wiring& wiring) {
-    return std::make_shared<Dragonfly>(config, size, wiring);
+std::shared_ptr<const Network> make_dragonfly(ConfigObject& config, const LinkGroup& group,
+                                              const ClusterSize& size, Wiring& wiring) {
+    return std::make_shared<Dragonfly>(config, group, size, wiring);
 }
 
 }  // namespace overlap

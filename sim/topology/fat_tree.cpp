@@ -3,9 +3,6 @@
 namespace overlap {
 namespace {
 
-const std::array<std::string, 2> leaf_names{"nodes", "rails"};
-enum class Leaves { nodes, rails };
-
 // Leaf switches with `leaf_ports` NICs each; every leaf is connected to every spine. A leaf takes the NICs of
 // whole nodes one after another ("nodes"), or NIC i of `leaf_ports` nodes ("rails": a rail-optimised network
 // whose rails have a spine). A route goes up to the spine given by its destination: the destination's number,
@@ -14,18 +11,16 @@ enum class Leaves { nodes, rails };
 // Oversubscription: leaf_ports · bandwidth_GBps over spines · spine_GBps.
 class FatTree final : public Network {
 public:
-    FatTree(ConfigObject& config, const ClusterSize& size, Wiring& wiring)
-        : Network(config, size),
-          by_rail_(static_cast<Leaves>(config.choice("leaves", leaf_names)) == Leaves::rails),
+    FatTree(ConfigObject& config, const LinkGroup& group, const ClusterSize& size, Wiring& wiring)
+        : Network(group, size),
+          by_rail_(group.leaves == Leaves::rails),
           size_(size),
-          leaf_ports_(static_cast<int>(config.integer("leaf_ports", 1, size.gpus()))),
-          spines_(static_cast<int>(config.integer("spines", 1, size.gpus()))) {
+          leaf_ports_(group.leaf_ports),
+          spines_(group.spines) {
         const int dealt = by_rail_ ? size.nodes : size.gpus();
         if (dealt % leaf_ports_ != 0)
             config.fail("leaf_ports", "is " + std::to_string(leaf_ports_) + ", must divide the " +
                                           std::to_string(dealt) + (by_rail_ ? " NICs of a rail" : " NICs"));
-        const BytesPerSecond bandwidth = read_bandwidth(config, "spine_GBps");
-        const Seconds hop = read_hop_latency(config);
 
         std::vector<VertexId> spines;
         for (int spine = 0; spine < spines_; ++spine)
@@ -35,7 +30,7 @@ public:
             for (int port = 0; port < leaf_ports_; ++port)
                 attach(gpu_at(leaf * leaf_ports_ + port), vertex, leaf, wiring);
             for (const VertexId spine : spines)
-                uplinks_.push_back(wiring.join(vertex, spine, bandwidth, hop));
+                uplinks_.push_back(wiring.join(vertex, spine, group.spine, group.hop));
         }
     }
 
@@ -64,8 +59,9 @@ private:
 
 }  // namespace
 
-std::shared_ptr<const Network> make_fat_tree(ConfigObject& config, const ClusterSize& size, Wiring& wiring) {
-    return std::make_shared<FatTree>(config, size, wiring);
+std::shared_ptr<const Network> make_fat_tree(ConfigObject& config, const LinkGroup& group,
+                                             const ClusterSize& size, Wiring& wiring) {
+    return std::make_shared<FatTree>(config, group, size, wiring);
 }
 
 }  // namespace overlap

@@ -2,30 +2,20 @@
 
 namespace overlap {
 
-std::shared_ptr<const Network> make_rails(ConfigObject&, const ClusterSize&, Wiring&);
-std::shared_ptr<const Network> make_fat_tree(ConfigObject&, const ClusterSize&, Wiring&);
-std::shared_ptr<const Network> make_dragonfly(ConfigObject&, const ClusterSize&, Wiring&);
-std::shared_ptr<const Network> make_node_torus(ConfigObject&, const ClusterSize&, Wiring&);
+using Maker = std::shared_ptr<const Network>(ConfigObject&, const LinkGroup&, const ClusterSize&, Wiring&);
+Maker make_rails, make_fat_tree, make_dragonfly, make_node_torus;
 
 std::shared_ptr<const Network> make_network(std::size_t type, ConfigObject& config, const ClusterSize& size,
                                             Wiring& wiring) {
     constexpr std::array makers{make_rails, make_fat_tree, make_dragonfly, make_node_torus};
-    static_assert(makers.size() == network_names.size());
-    return makers[type](config, size, wiring);
+    static_assert(makers.size() + node_group_types == group_names.size());
+    return makers[type - node_group_types](config, read_link_group(config, type, size.gpus()), size, wiring);
 }
 
-BytesPerSecond read_bandwidth(ConfigObject& config, const std::string& key) {
-    return gigabytes_per_second(config.sourced(key, {1e-3, 1e6}));
-}
-
-Seconds read_hop_latency(ConfigObject& config) {
-    return microseconds(config.sourced("hop_latency_us", {0, 1e6}));
-}
-
-Network::Network(ConfigObject& config, const ClusterSize& size)
+Network::Network(const LinkGroup& group, const ClusterSize& size)
     : ports_(static_cast<std::size_t>(size.gpus())),
-      bandwidth_(read_bandwidth(config, "bandwidth_GBps")),
-      latency_(microseconds(config.sourced("latency_us", {0, 1e6})) / 4) {}
+      bandwidth_(group.bandwidth),
+      latency_(group.latency / 4) {}
 
 void Network::attach(int gpu, VertexId fabric_switch, int number, Wiring& wiring) {
     const VertexId nic = wiring.add_vertex("nic" + std::to_string(gpu));

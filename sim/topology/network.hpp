@@ -3,12 +3,10 @@
 #include <array>
 #include <memory>
 
-#include "sim/core/config_reader.hpp"
+#include "sim/topology/link_group.hpp"
 #include "sim/topology/wiring.hpp"
 
 namespace overlap {
-
-inline const std::array<std::string, 4> network_names{"rails", "fat_tree", "dragonfly", "node_torus"};
 
 /// Number of nodes in a network; ranks are numbered node by node.
 struct ClusterSize {
@@ -31,9 +29,9 @@ public:
     bool on_one_switch(int a, int b) const;
 
 protected:
-    /// Reads the values of all networks: "bandwidth_GBps" of a NIC, and "latency_us" from GPU to GPU through
-    /// one switch, a quarter for each of the four links.
-    Network(ConfigObject& config, const ClusterSize& size);
+    /// `group` has the bandwidth of a NIC and the latency from GPU to GPU through one switch, a quarter for
+    /// each of the four links.
+    Network(const LinkGroup& group, const ClusterSize& size);
 
     /// Gives `gpu` its NIC and connects it to switch `number`, in the generator's own numbering.
     void attach(int gpu, VertexId fabric_switch, int number, Wiring& wiring);
@@ -52,12 +50,8 @@ private:
     Seconds latency_;  ///< of each of the four links
 };
 
-/// Reads and builds the network of a type in network_names. Throws UserError.
+/// Reads and builds the network of a type in group_names. Throws UserError.
 std::shared_ptr<const Network> make_network(std::size_t type, ConfigObject& config, const ClusterSize& size,
                                             Wiring& wiring);
-
-/// Links between switches: "<level>_GBps" and "hop_latency_us".
-BytesPerSecond read_bandwidth(ConfigObject& config, const std::string& key);
-Seconds read_hop_latency(ConfigObject& config);
 
 }  // namespace overlap

@@ -17,7 +17,6 @@ namespace {
 
 enum class GroupType { full_mesh, ring, torus, fabric_switch, links };
 
-constexpr int most_in_a_dimension = 4096;
 constexpr std::uint32_t none = ~std::uint32_t{0};
 
 using Pairs = std::vector<std::pair<std::size_t, std::size_t>>;
@@ -38,7 +37,7 @@ Pairs ring_pairs(std::size_t gpus) {
 
 Pairs torus_pairs(ConfigObject& group, std::size_t gpus) {
     Pairs pairs;
-    const auto dims = group.integers("dims", 1, most_in_a_dimension);
+    const auto dims = group.integers("dims", 1, most_gpus);
     if (std::accumulate(dims.begin(), dims.end(), 1.0, std::multiplies<>()) != static_cast<double>(gpus))
         group.fail("dims", "must multiply to gpus_per_node, " + std::to_string(gpus));
     for (std::size_t a = 0; a < gpus; ++a) {
@@ -82,8 +81,9 @@ struct NodeFabric::Reading {
 void NodeFabric::add_group(std::size_t type, ConfigObject& group, Wiring& wiring) {
     const auto gpus = static_cast<std::size_t>(gpus_);
     Reading reading;
-    reading.bandwidth = gigabytes_per_second(group.sourced("bandwidth_GBps", {1e-3, 1e6}));
-    reading.latency = microseconds(group.sourced("latency_us", {0, 1e6}));
+    const LinkGroup numbers = read_link_group(group, type, gpus_);
+    reading.bandwidth = numbers.bandwidth;
+    reading.latency = numbers.latency;
     switch (static_cast<GroupType>(type)) {
         case GroupType::full_mesh:
             reading.pairs = mesh_pairs(gpus);

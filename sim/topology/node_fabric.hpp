@@ -1,11 +1,9 @@
 #pragma once
 
-#include "sim/core/config_reader.hpp"
+#include "sim/topology/link_group.hpp"
 #include "sim/topology/wiring.hpp"
 
 namespace overlap {
-
-inline const std::array<std::string, 5> node_group_names{"full_mesh", "ring", "torus", "switch", "links"};
 
 /// The fabric inside a node, equal in every node, and the routes between the node's GPUs: the paths that move
 /// 1 MiB soonest on idle links (latency + 1 MiB / bandwidth for each link; ties by lower vertex number).
@@ -14,7 +12,7 @@ class NodeFabric {
 public:
     NodeFabric(int nodes, int gpus) : nodes_(nodes), gpus_(gpus), vertices_(static_cast<std::size_t>(gpus)) {}
 
-    /// Reads one group of links (of a type in node_group_names) and adds it to every node. Throws UserError,
+    /// Reads one group of links (of one of the first node_group_types) and adds it to every node. Throws UserError,
     /// and std::invalid_argument for a link given twice.
     void add_group(std::size_t type, ConfigObject& group, Wiring& wiring);
     /// Call it once, after the last group.

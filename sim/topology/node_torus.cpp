@@ -12,13 +12,12 @@ namespace {
 // which loads the links of a ring equally.
 class NodeTorus final : public Network {
 public:
-    NodeTorus(ConfigObject& config, const ClusterSize& size, Wiring& wiring) : Network(config, size) {
+    NodeTorus(ConfigObject& config, const LinkGroup& group, const ClusterSize& size, Wiring& wiring)
+        : Network(group, size) {
         for (const std::int64_t extent : config.integers("dims", 1, size.nodes))
             dims_.push_back(static_cast<int>(extent));
         if (std::accumulate(dims_.begin(), dims_.end(), 1.0, std::multiplies<>()) != size.nodes)
             config.fail("dims", "must multiply to nodes, " + std::to_string(size.nodes));
-        const BytesPerSecond bandwidth = read_bandwidth(config, "link_GBps");
-        const Seconds hop = read_hop_latency(config);
 
         std::vector<VertexId> routers;
         for (int node = 0; node < size.nodes; ++node) {
@@ -39,7 +38,7 @@ public:
                     down_[index(next, d)] = up_[index(next, d)];
                     continue;
                 }
-                const std::size_t link = wiring.join(vertex(node), vertex(next), bandwidth, hop);
+                const std::size_t link = wiring.join(vertex(node), vertex(next), group.link, group.hop);
                 up_[index(node, d)] = link;
                 down_[index(next, d)] = link + 1;
             }
@@ -79,9 +78,9 @@ private:
 
 }  // namespace
 
-std::shared_ptr<const Network> make_node_torus(ConfigObject& config, const ClusterSize& size,
-                                               Wiring& wiring) {
-    return std::make_shared<NodeTorus>(config, size, wiring);
+std::shared_ptr<const Network> make_node_torus(ConfigObject& config, const LinkGroup& group,
+                                               const ClusterSize& size, Wiring& wiring) {
+    return std::make_shared<NodeTorus>(config, group, size, wiring);
 }
 
 }  // namespace overlap

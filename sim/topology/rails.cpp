@@ -7,7 +7,8 @@ namespace {
 // communicate by a hop inside a node.
 class Rails final : public Network {
 public:
-    Rails(ConfigObject& config, const ClusterSize& size, Wiring& wiring) : Network(config, size) {
+    Rails(ConfigObject&, const LinkGroup& group, const ClusterSize& size, Wiring& wiring)
+        : Network(group, size) {
         for (int rail = 0; rail < size.gpus_per_node; ++rail) {
             const VertexId leaf = wiring.add_vertex("leaf" + std::to_string(rail));
             for (int node = 0; node < size.nodes; ++node)
@@ -21,8 +22,9 @@ private:
 
 }  // namespace
 
-std::shared_ptr<const Network> make_rails(ConfigObject& config, const ClusterSize& size, Wiring& wiring) {
-    return std::make_shared<Rails>(config, size, wiring);
+std::shared_ptr<const Network> make_rails(ConfigObject& config, const LinkGroup& group,
+                                          const ClusterSize& size, Wiring& wiring) {
+    return std::make_shared<Rails>(config, group, size, wiring);
 }
 
 }  // namespace overlap

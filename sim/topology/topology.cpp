@@ -5,16 +5,16 @@
 
 #include "sim/core/file_kind.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/topology/device_schema.hpp"
 
 namespace overlap {
 namespace {
 
-constexpr int most_gpus = 4096;
-
-std::vector<std::string> group_names() {
-    std::vector<std::string> names(node_group_names.begin(), node_group_names.end());
-    names.insert(names.end(), network_names.begin(), network_names.end());
-    return names;
+std::span<const Field<ClusterSize>> size_fields() {
+    static const std::array rows{
+        field<&ClusterSize::nodes>("nodes", "Nodes, all alike.").plain_in({1, most_gpus}),
+        field<&ClusterSize::gpus_per_node>("gpus_per_node", "GPUs in a node.").plain_in({1, most_gpus})};
+    return rows;
 }
 
 }  // namespace
@@ -24,8 +24,7 @@ Topology::Topology(ConfigObject config, DeviceSpec device) : device_(std::move(d
     name_ = config.text("name");
     description_ = config.text("description");
     config.text("device");
-    size_.nodes = static_cast<int>(config.integer("nodes", 1, most_gpus));
-    size_.gpus_per_node = static_cast<int>(config.integer("gpus_per_node", 1, most_gpus));
+    read_fields(config, size_, size_fields());
     if (gpus() > most_gpus)
         config.fail("nodes", "gives " + std::to_string(gpus()) + " GPUs, at most 4096 are allowed");
 
@@ -50,12 +49,12 @@ Topology::Topology(ConfigObject config, DeviceSpec device) : device_(std::move(d
 }
 
 void Topology::add_group(ConfigObject& group, NodeFabric& fabric, Wiring& wiring) {
-    const std::size_t type = group.choice("type", group_names());
-    if (type < node_group_names.size()) {
+    const std::size_t type = group.choice("type", group_names);
+    if (type < node_group_types) {
         fabric.add_group(type, group, wiring);
     } else {
         if (network_ != nullptr) group.fail("type", "is a second network between nodes, only one is allowed");
-        network_ = make_network(type - node_group_names.size(), group, size_, wiring);
+        network_ = make_network(type, group, size_, wiring);
     }
     group.finish();
 }
@@ -115,6 +114,25 @@ Route Topology::route(int src, int dst) const {
     for (auto link = route.links.rbegin(); link != route.links.rend(); ++link)
         route.latency += links_[*link].latency;
     return route;
+}
+
+Json topology_schema() {
+    Json schema = named_file_schema("Topology", "GPUs and the links that join them.");
+    Json& keys = schema["properties"];
+    keys["device"] = name_schema("File in configs/devices that describes every GPU.", "\\.json");
+    add_fields(schema, "", true, size_fields());
+    keys["fabric"] = list_schema(
+        "Groups of links. full_mesh, ring, torus, switch and links are repeated in every node, with GPU numbers local "
+        "to the node; of the rest, the network between nodes, there is at most one. Empty: GPUs are not joined.",
+        link_group_schema());
+    keys["fabric"].erase("minItems");
+    keys["ring"] =
+        list_schema("Order of a node's GPUs in ring schedules, every number once. Default: 0, 1, 2, ...",
+                    {{"type", "integer"}, {"minimum", 0}});
+    keys["ring"]["uniqueItems"] = true;
+    schema["required"].insert(schema["required"].end(), {"device", "fabric"});
+    schema["definitions"]["sourced"] = value_definitions()["sourced"];
+    return schema;
 }
 
 MachineFiles read_machine_files(const std::filesystem::path& path, const std::filesystem::path& devices,

@@ -67,6 +67,9 @@ private:
     std::vector<int> ring_;
 };
 
+/// JSON schema of a topology file.
+Json topology_schema();
+
 /// The files of a machine, as read or as changed by a what-if.
 struct MachineFiles {
     ConfigFile topology, device;

@@ -3,22 +3,73 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "sim/core/fields.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
 namespace {
 
-constexpr std::int64_t largest_dimension = 1'000'000'000;
-constexpr Range bytes_range{1.0, 1e15};
+constexpr Range dimension{1, 1e9}, sizes{1, 1e15}, traffic{0, 1e15};
 
-GemmShape read_gemm(ConfigObject& config) {
-    GemmShape shape;
-    shape.m = config.integer("m", 1, largest_dimension);
-    shape.n = config.integer("n", 1, largest_dimension);
-    shape.k = config.integer("k", 1, largest_dimension);
-    shape.dtype = static_cast<DType>(config.choice("dtype", dtype_names));
-    return shape;
+using OperatorWork = decltype(Operator::work);
+
+// clang-format off
+std::span<const Field<GemmShape>> fields_of(const GemmShape&) {
+    using G = GemmShape;
+    static const std::array rows{
+        field<&G::m>("m", "Rows of A and C, after the gather.").plain_in(dimension),
+        field<&G::n>("n", "Columns of B and C on one GPU.").plain_in(dimension),
+        field<&G::k>("k", "Columns of A, rows of B, after the gather.").plain_in(dimension),
+        plain_field<&G::dtype>("dtype", dtype_names, "Number format of the operands."),
+        field<&G::batch>("batch", "GEMMs in one kernel, each with its own operands.").plain_in(dimension).optional()};
+    return rows;
 }
+
+/// A GEMM of a pair has no batch.
+std::span<const Field<GemmShape>> fields_of_pair(const GemmShape& gemm) { return fields_of(gemm).first(4); }
+
+std::span<const Field<Pair>> fields_of(const Pair&) {
+    static const std::array rows{
+        plain_field<&Pair::collective>("collective", collective_names, "The collective operation."),
+        plain_field<&Pair::order>("order", order_names,
+            "collective_first: the GEMM needs the collective's result; gemm_first: the other way round; independent: "
+            "neither needs the other.").or_else("the collective's"),
+        plain_field<&Pair::shard_dim>("shard_dim", shard_dim_names,
+            "all_gather only: the dimension of A along which it is sharded; k where the tokens are in K. "
+            "gemm_first: m.").optional()};
+    return rows;
+}
+
+std::span<const Field<CollectiveWork>> fields_of(const CollectiveWork&) {
+    using C = CollectiveWork;
+    static const std::array rows{
+        plain_field<&C::kind>("collective", collective_names, "The collective operation."),
+        field<&C::operand>("bytes", "The whole operand: gathered (all_gather), before the scatter (reduce_scatter), of "
+            "one GPU (all_reduce, all_to_all).").plain_in(sizes),
+        plain_field<&C::dtype>("dtype", dtype_names, "Number format of the operands.").optional()};
+    return rows;
+}
+
+std::span<const Field<StreamingWork>> fields_of(const StreamingWork&) {
+    static const std::array rows{
+        field<&StreamingWork::read>("read_bytes", "Bytes read on every GPU.").plain_in(traffic),
+        field<&StreamingWork::written>("write_bytes", "Bytes written on every GPU.").plain_in(traffic)};
+    return rows;
+}
+
+std::span<const Field<ReductionWork>> fields_of(const ReductionWork&) {
+    static const std::array rows{
+        field<&ReductionWork::bytes>("bytes", "Size of one operand.").plain_in(sizes),
+        field<&ReductionWork::parts>("parts", "Number of operands.").plain_in({2, 65536})};
+    return rows;
+}
+
+/// By place in Operator::work.
+const std::array<std::string, 4> work_names{"gemm", "collective", "memory_bound", "reduction"};
+const std::array<OperatorWork, 4> works{GemmShape(), CollectiveWork(), StreamingWork(), ReductionWork()};
+const std::array<const char*, 4> work_docs{"C[M,N] = A[M,K] B[K,N] on every GPU.", "A collective over all GPUs.",
+                                           "An operator limited by memory.", "Sum of several operands of one size."};
+// clang-format on
 
 Order default_order(CollectiveKind kind) {
     const bool first = kind == CollectiveKind::all_gather || kind == CollectiveKind::all_to_all;
@@ -27,14 +78,11 @@ Order default_order(CollectiveKind kind) {
 
 Pair read_pair(ConfigObject& config) {
     Pair pair;
-    pair.collective = static_cast<CollectiveKind>(config.choice("collective", collective_names));
+    read_fields(config, pair, fields_of(pair));
+    if (!config.has("order")) pair.order = default_order(pair.collective);
     ConfigObject gemm = config.object("gemm");
-    pair.gemm = read_gemm(gemm);
+    read_fields(gemm, pair.gemm, fields_of_pair(pair.gemm));
     gemm.finish();
-    pair.order = config.has("order") ? static_cast<Order>(config.choice("order", order_names))
-                                     : default_order(pair.collective);
-    if (config.has("shard_dim"))
-        pair.shard_dim = static_cast<ShardDim>(config.choice("shard_dim", shard_dim_names));
     const bool reduces =
         pair.collective == CollectiveKind::reduce_scatter || pair.collective == CollectiveKind::all_reduce;
     if (reduces && pair.order == Order::collective_first)
@@ -58,32 +106,11 @@ using Places = std::unordered_map<std::string, std::size_t>;
 }
 
 Operator read_operator(ConfigObject config, const std::vector<Operator>& earlier, Places& places) {
-    static const std::vector<std::string> types{"gemm", "collective", "memory_bound", "reduction"};
     Operator op;
     op.name = config.text("name");
     if (places.contains(op.name)) config.fail("name", "is '" + op.name + "', which an earlier operator has");
-    switch (config.choice("type", types)) {
-        case 0:
-            op.work = read_gemm(config);
-            if (config.has("batch"))
-                std::get<GemmShape>(op.work).batch = config.integer("batch", 1, largest_dimension);
-            break;
-        case 1: {
-            CollectiveWork work;
-            work.kind = static_cast<CollectiveKind>(config.choice("collective", collective_names));
-            work.operand = Bytes(config.number("bytes", bytes_range));
-            if (config.has("dtype")) work.dtype = static_cast<DType>(config.choice("dtype", dtype_names));
-            op.work = work;
-            break;
-        }
-        case 2:
-            op.work = StreamingWork{Bytes(config.number("read_bytes", {0, 1e15})),
-                                    Bytes(config.number("write_bytes", {0, 1e15}))};
-            break;
-        default:
-            op.work = ReductionWork{Bytes(config.number("bytes", bytes_range)),
-                                    static_cast<int>(config.integer("parts", 2, 65536))};
-    }
+    op.work = works[config.choice("type", work_names)];
+    std::visit([&](auto& work) { read_fields(config, work, fields_of(work)); }, op.work);
     if (config.has("needs")) {
         for (const std::string& need : config.texts("needs")) {
             const auto found = places.find(need);
@@ -149,46 +176,83 @@ Workload read_workload(ConfigObject config) {
 
 Json to_json(const Workload& workload) {
     Json json{{"name", workload.name}};
-    const auto put_gemm = [](Json& into, const GemmShape& shape) {
-        into["m"] = shape.m;
-        into["n"] = shape.n;
-        into["k"] = shape.k;
-        into["dtype"] = name_of(shape.dtype);
-    };
     if (const Pair* pair = workload.pair()) {
-        json["collective"] = name_of(pair->collective);
-        json["order"] = order_names[static_cast<std::size_t>(pair->order)];
-        json["shard_dim"] = shard_dim_names[static_cast<std::size_t>(pair->shard_dim)];
-        put_gemm(json["gemm"], pair->gemm);
+        write_fields(json, *pair, fields_of(*pair));
+        write_fields(json["gemm"], pair->gemm, fields_of_pair(pair->gemm));
         return json;
     }
     const auto& operators = std::get<std::vector<Operator>>(workload.content);
     for (const Operator& op : operators) {
-        Json entry{{"name", op.name}};
-        if (const auto* shape = std::get_if<GemmShape>(&op.work)) {
-            entry["type"] = "gemm";
-            put_gemm(entry, *shape);
-            if (shape->batch > 1) entry["batch"] = shape->batch;
-        } else if (const auto* collective = std::get_if<CollectiveWork>(&op.work)) {
-            entry["type"] = "collective";
-            entry["collective"] = name_of(collective->kind);
-            entry["bytes"] = collective->operand.si();
-            entry["dtype"] = name_of(collective->dtype);
-        } else if (const auto* streaming = std::get_if<StreamingWork>(&op.work)) {
-            entry["type"] = "memory_bound";
-            entry["read_bytes"] = streaming->read.si();
-            entry["write_bytes"] = streaming->written.si();
-        } else {
-            const auto& reduction = std::get<ReductionWork>(op.work);
-            entry["type"] = "reduction";
-            entry["bytes"] = reduction.bytes.si();
-            entry["parts"] = reduction.parts;
-        }
+        Json entry{{"name", op.name}, {"type", work_names[op.work.index()]}};
+        std::visit([&](const auto& work) { write_fields(entry, work, fields_of(work)); }, op.work);
+        if (entry.value("batch", 0) == 1) entry.erase("batch");
         entry["needs"] = Json::array();
         for (const std::size_t need : op.needs) entry["needs"].push_back(operators[need].name);
         json["operators"].push_back(std::move(entry));
     }
     return json;
+}
+
+std::vector<std::string> pair_paths() {
+    std::vector<std::string> paths;
+    for (const auto& field : fields_of(Pair())) paths.emplace_back(field.key);
+    for (const auto& field : fields_of_pair({})) paths.push_back("gemm." + std::string(field.key));
+    return paths;
+}
+
+Json workload_schema(bool in_run_config) {
+    Json schema =
+        named_file_schema("Workload",
+                          "One operator pair (collective, order, gemm), or a list of operators. All "
+                          "dimensions are of one GPU.");
+    schema["properties"]["source"] = text_schema("Where the shapes come from.", 8);
+    schema["required"].push_back("source");
+    if (in_run_config) {
+        for (const char* key : {"$schema", "title"}) schema.erase(key);
+        for (const char* key : {"name", "description", "source"})
+            for (const char* limit : {"pattern", "minLength"}) schema["properties"][key].erase(limit);
+        schema["required"] = Json::array();
+    }
+    Json& keys = schema["properties"];
+    add_fields(schema, "", false, fields_of(Pair()));
+    keys["gemm"] = object_schema(
+        "The GEMM of one GPU after the gather: C[M,N] = A[M,K] B[K,N]. A is the gathered operand (all_gather) or the "
+        "received rows (all_to_all); with gemm_first C is what is sent: of all_gather, the shard of one GPU, which "
+        "all others get.");
+    add_fields(keys["gemm"], "", true, fields_of_pair({}));
+    std::vector<Json> kinds;
+    for (const OperatorWork& work : works) {
+        Json& kind = kinds.emplace_back(object_schema(work_docs[work.index()]));
+        kind["required"] = {"name", "type"};
+        kind["properties"] = {{"name", {{"description", "Unique in the list."}, {"type", "string"}}},
+                              {"type", {{"const", work_names[work.index()]}}}};
+        std::visit([&](const auto& one) { add_fields(kind, "", true, fields_of(one)); }, work);
+        kind["properties"]["needs"] = {
+            {"description", "Operators whose results this one needs, earlier in the list. Default: none."},
+            {"type", "array"},
+            {"uniqueItems", true},
+            {"items", {{"type", "string"}}}};
+    }
+    keys["operators"] =
+        list_schema("Operators with their data dependencies, instead of the pair collective, order, gemm.",
+                    schema_by_type("Kind of operator.", kinds));
+    // clang-format off
+    schema["allOf"] = parse_json(R"([
+        {"oneOf": [{"required": ["collective", "gemm"], "not": {"required": ["operators"]}},
+                   {"required": ["operators"], "not": {"anyOf": [{"required": ["collective"]}, {"required": ["order"]},
+                                                                 {"required": ["shard_dim"]}, {"required": ["gemm"]}]}}]},
+        {"if": {"properties": {"collective": {"enum": ["reduce_scatter", "all_reduce"]}}, "required": ["collective"]},
+         "then": {"properties": {"order": {"enum": ["gemm_first", "independent"]}}}},
+        {"if": {"properties": {"shard_dim": {"const": "k"}}, "required": ["shard_dim"]},
+         "then": {"properties": {"collective": {"const": "all_gather"}, "order": {"const": "collective_first"}}}}
+        ])", "rules");
+    if (!in_run_config) schema["allOf"].push_back(parse_json(R"(
+        {"if": {"required": ["collective"]},
+         "then": {"required": ["order"],
+                  "if": {"properties": {"collective": {"const": "all_gather"}}}, "then": {"required": ["shard_dim"]},
+                  "else": {"not": {"required": ["shard_dim"]}}}})", "rule of files"));
+    // clang-format on
+    return schema;
 }
 
 }  // namespace overlap

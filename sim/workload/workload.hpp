@@ -84,4 +84,10 @@ Workload read_workload(ConfigObject config);
 /// JSON that read_workload reads back to an equal workload.
 Json to_json(const Workload& workload);
 
+/// Paths of the keys of a pair: "collective", "gemm.m", …
+std::vector<std::string> pair_paths();
+
+/// JSON schema of a workload file, or of the "workload" of a run config, which leaves out more.
+Json workload_schema(bool in_run_config);
+
 }  // namespace overlap

@@ -34,6 +34,12 @@ class List(SimTestCase):
             self.assertIn(word, text)
         self.assertIn("source", self.output("explain", "h200_4.json"))
         self.assertIn("/dma/engine_GBps = 50\n      What one engine sustains in total.\n      source: ", self.output("explain", "mi100"))
+        tree = self.output("explain", "mi300x_64_fat_tree")
+        self.assertIn('/fabric/1/type = "fat_tree"\n      Between nodes: leaf switches', tree)
+        self.assertIn("/fabric/1/leaf_ports = 16\n      NICs on a leaf; ", tree)
+        layer = self.output("explain", "llama3_70b_mlp_layer")
+        self.assertIn('/operators/4/needs = ["down"]\n', layer)
+        self.assertEqual(layer.count("Rows of A and C, after the gather."), 1)
 
     def test_schemas_are_what_the_tables_say(self):
         files = sorted((ROOT / "configs" / "schema").iterdir())
