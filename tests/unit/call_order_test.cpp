@@ -20,7 +20,8 @@ Enum named(const std::string& name, const Names& names) {
 }
 
 Scenario scenario(const Json& json) {
-    return resolve(read_run_config(json, "x.json"), shipped);
+    static Resolver resolver(shipped);
+    return resolver.resolve(read_run_config(json, "x.json"));
 }
 
 struct Form {

@@ -10,7 +10,7 @@
 #include "sim/run/run_config.hpp"
 #include "sim/schedules/preset.hpp"
 #include "tests/test_support.hpp"
-#include "tests/unit/schema.hpp"
+#include "tests/schema.hpp"
 
 using namespace overlap;
 using namespace overlap::test;

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/schema.hpp"
+#include "tests/schema.hpp"
 
 namespace {
 

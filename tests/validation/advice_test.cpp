@@ -230,7 +230,7 @@ TEST_CASE("the static heuristic on all unseen models is as good as README says",
 
 TEST_CASE("advice on the measured schedules of H200", "[.all]") {
     const std::vector<std::string> traces{root + "/traces/h200_4/overlap", root + "/traces/h200_2/overlap"};
-    const MeasuredJudgement measured = judge_measured(traces, folder);
+    const MeasuredJudgement measured = judge_measured(read_measured_cases(traces), folder);
     CHECK(measured.simulation.scenarios == 39);
     CHECK(1 - measured.simulation.hit_rate <= 1.1 * (1 - 0.897));
     CHECK(measured.simulation.mean_regret <= 1.1 * 0.0064);

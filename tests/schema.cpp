@@ -1,4 +1,4 @@
-#include "tests/unit/schema.hpp"
+#include "tests/schema.hpp"
 
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
 #include <valijson/schema.hpp>

@@ -5,7 +5,7 @@
 
 #include "sim/run/resolver.hpp"
 #include "tests/test_support.hpp"
-#include "tests/unit/schema.hpp"
+#include "tests/schema.hpp"
 
 using namespace overlap;
 using namespace overlap::test;
