@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "sim/advise/heuristic.hpp"
+#include "sim/compare/measured_case.hpp"
 
 namespace overlap {
 
@@ -65,7 +66,9 @@ struct MeasuredJudgement {
     /// Scenarios left out because the advised variant was not measured
     std::size_t heuristic_not_measured = 0;
 };
-MeasuredJudgement judge_measured(std::span<const std::string> traces, const ConfigFolder& folder);
+/// `predicted` is called, by any thread, for each case.
+MeasuredJudgement judge_measured(const std::vector<MeasuredCase>& cases, const ConfigFolder& folder,
+                                 const std::function<void()>& predicted = nullptr);
 std::string to_text(const MeasuredJudgement& judgement);
 
 }  // namespace overlap

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "sim/advise/actions.hpp"
 #include "sim/advise/machine_constants.hpp"
 #include "sim/advise/regret_tree.hpp"
@@ -15,9 +17,9 @@ struct Heuristic {
 };
 
 /// Fits a tree to the scenarios of a table. All machines have equal weight; both kinds of
-/// kernels use the same options.
+/// kernels use the same options. `priced` is called, by any thread, for each scenario of the table.
 Heuristic fit_heuristic(std::span<const SimulatedScenario> table, const ConfigFolder& folder,
-                        bool own_kernels);
+                        bool own_kernels, const std::function<void()>& priced = nullptr);
 
 /// The decision table as text.
 std::string to_text(const Heuristic& heuristic);
@@ -54,8 +56,10 @@ struct Judgement {
     RegretSummary least_estimate;  ///< always the plan with the smallest estimate, without the tree
     RegretSummary one_choice;      ///< the single candidate that is best on average for the group
 };
-/// Judges the shipped heuristic by a table: each topology, then all; first without flag_gated.
-std::vector<Judgement> judge(std::span<const SimulatedScenario> table, const ConfigFolder& folder);
+/// Judges the shipped heuristic by a table: each topology, then all; first without flag_gated. `advised` is
+/// called, by any thread, four times for each scenario of the table.
+std::vector<Judgement> judge(std::span<const SimulatedScenario> table, const ConfigFolder& folder,
+                             const std::function<void()>& advised = nullptr);
 std::string to_text(std::span<const Judgement> judgements);
 
 }  // namespace overlap

@@ -48,7 +48,7 @@ overlap_advice::Machine ConstantsOf::operator()(const std::string& topology, DTy
 }
 
 Heuristic fit_heuristic(std::span<const SimulatedScenario> table, const ConfigFolder& folder,
-                        bool own_kernels) {
+                        bool own_kernels, const std::function<void()>& priced) {
     if (table.empty()) throw UserError("the table of scenarios has no row to fit to");
     Heuristic result{own_kernels, {}, all_actions(own_kernels)};
     ConstantsOf constants(folder);
@@ -67,6 +67,7 @@ Heuristic fit_heuristic(std::span<const SimulatedScenario> table, const ConfigFo
         samples.known[i].assign(known.begin(), known.end());
         samples.regret[i] = regrets_of_actions(table[i], result.actions, estimates, own_kernels);
         samples.weight[i] = weight_of(table, table[i].scenario.topology);
+        if (priced) priced();
     });
     result.tree = fit_tree(samples, TreeOptions{});
     return result;

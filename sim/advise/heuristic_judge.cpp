@@ -29,7 +29,7 @@ RegretSummary one_choice(std::span<const SimulatedScenario* const> rows, bool ow
 }
 
 Judgement judged(const std::string& group, std::span<const SimulatedScenario* const> rows, bool own_kernels,
-                 const std::vector<overlap_advice::Machine>& machines) {
+                 const std::vector<overlap_advice::Machine>& machines, const std::function<void()>& advised) {
     Regrets regrets{std::vector<double>(rows.size()), std::vector<double>(rows.size())};
     tbb::parallel_for(std::size_t{0}, rows.size(), [&](std::size_t i) {
         const overlap_advice::Operator op = heuristic_operator(rows[i]->scenario.pair);
@@ -37,6 +37,7 @@ Judgement judged(const std::string& group, std::span<const SimulatedScenario* co
             candidate_of(overlap_advice::least_estimate(machines[i], op, own_kernels));
         regrets.heuristic[i] = regret_of(*rows[i], shipped_advice(machines[i], op, own_kernels), own_kernels);
         regrets.least_estimate[i] = regret_of(*rows[i], estimated, own_kernels);
+        if (advised) advised();
     });
     return {group, own_kernels, summarise_regrets(regrets.heuristic),
             summarise_regrets(regrets.least_estimate), one_choice(rows, own_kernels)};
@@ -50,7 +51,8 @@ Candidate shipped_advice(const overlap_advice::Machine& machine, const overlap_a
                                     : overlap_advice::advise_library(machine, op));
 }
 
-std::vector<Judgement> judge(std::span<const SimulatedScenario> table, const ConfigFolder& folder) {
+std::vector<Judgement> judge(std::span<const SimulatedScenario> table, const ConfigFolder& folder,
+                             const std::function<void()>& advised) {
     ConstantsOf constants(folder);
     std::vector<std::string> groups;
     for (const SimulatedScenario& row : table)
@@ -67,7 +69,7 @@ std::vector<Judgement> judge(std::span<const SimulatedScenario> table, const Con
                 rows.push_back(&row);
                 machines.push_back(constants(row.scenario.topology, row.scenario.pair.gemm.dtype));
             }
-            if (!rows.empty()) judgements.push_back(judged(group, rows, own_kernels, machines));
+            if (!rows.empty()) judgements.push_back(judged(group, rows, own_kernels, machines, advised));
         }
     return judgements;
 }

@@ -34,9 +34,9 @@ std::string line(const std::string& name, const RegretSummary& summary) {
 
 }  // namespace
 
-MeasuredJudgement judge_measured(std::span<const std::string> traces, const ConfigFolder& folder) {
-    const std::vector<MeasuredCase> cases = read_measured_cases(traces);
-    const Comparison comparison = compare(cases, folder);
+MeasuredJudgement judge_measured(const std::vector<MeasuredCase>& cases, const ConfigFolder& folder,
+                                 const std::function<void()>& predicted) {
+    const Comparison comparison = compare(cases, folder, predicted);
     std::vector<double> by_simulation;
     for (const RankedScenario& one : comparison.scenarios) by_simulation.push_back(one.regret);
 

@@ -52,8 +52,8 @@ Scenario base_scenario(const AdviceScenario& scenario, const ConfigFolder& folde
     return resolve(config, folder);
 }
 
-std::vector<SimulatedScenario> simulate(std::span<const AdviceScenario> scenarios,
-                                        const ConfigFolder& folder) {
+std::vector<SimulatedScenario> simulate(std::span<const AdviceScenario> scenarios, const ConfigFolder& folder,
+                                        const std::function<void()>& simulated) {
     std::vector<SimulatedScenario> table(scenarios.size());
     tbb::parallel_for(std::size_t{0}, scenarios.size(), [&](std::size_t i) {
         const Scenario base = base_scenario(scenarios[i], folder, table_seeds);
@@ -66,6 +66,7 @@ std::vector<SimulatedScenario> simulate(std::span<const AdviceScenario> scenario
                 // More chunks than rows: no candidate for this scenario.
             }
         }
+        if (simulated) simulated();
     });
     return table;
 }

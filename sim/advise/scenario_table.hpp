@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 
 #include "sim/advise/candidates.hpp"
@@ -21,8 +22,9 @@ inline constexpr int table_seeds = 5;
 Scenario base_scenario(const AdviceScenario& scenario, const ConfigFolder& folder, std::optional<int> seeds);
 
 /// Simulates every candidate of every scenario on all cores. The result does not depend on their number.
-std::vector<SimulatedScenario> simulate(std::span<const AdviceScenario> scenarios,
-                                        const ConfigFolder& folder);
+/// `simulated` is called, by any thread, for each scenario.
+std::vector<SimulatedScenario> simulate(std::span<const AdviceScenario> scenarios, const ConfigFolder& folder,
+                                        const std::function<void()>& simulated = nullptr);
 
 /// One scenario a line: topology,family,collective,order,shard_dim,m,n,k,dtype, then one column for each
 /// candidate, empty if the candidate can't run. Makespans in microseconds with five digits.

@@ -57,7 +57,11 @@ void simulate_set(const AdviseFlags& flags, const ConfigFolder& folder) {
         throw UserError("command line: --topology '" + flags.topology + "' is not in this set of scenarios" +
                         suggestion(flags.topology, topologies_of(set)));
     if (!flags.out.empty()) require_writable(flags.out);
-    const std::string csv = to_csv(simulate(scenarios, folder));
+    const auto simulate_all = [&] {
+        ProgressReporter progress("scenarios", scenarios.size());
+        return simulate(scenarios, folder, [&progress] { progress.add(); });
+    };
+    const std::string csv = to_csv(simulate_all());
     if (flags.out.empty()) return print(csv);
     write_file_atomically(flags.out, csv);
 }
@@ -65,9 +69,25 @@ void simulate_set(const AdviseFlags& flags, const ConfigFolder& folder) {
 void fit(const AdviseFlags& flags, const ConfigFolder& folder) {
     const auto table = read_scenario_table(flags.fit);
     if (!flags.header.empty()) require_writable(flags.header);
-    const Heuristic library = fit_heuristic(table, folder, false), any = fit_heuristic(table, folder, true);
+    const auto fit_with_progress = [&](bool own_kernels) {
+        ProgressReporter progress("scenarios", table.size());
+        return fit_heuristic(table, folder, own_kernels, [&progress] { progress.add(); });
+    };
+    const Heuristic library = fit_with_progress(false), any = fit_with_progress(true);
     if (!flags.header.empty()) write_file_atomically(flags.header, to_header(library, any));
     print(to_text(library) + "\n" + to_text(any));
+}
+
+std::string judge_by_table(const std::string& file, const ConfigFolder& folder) {
+    const auto table = read_scenario_table(file);
+    ProgressReporter progress("advices", 4 * table.size());
+    return to_text(judge(table, folder, [&progress] { progress.add(); }));
+}
+
+std::string judge_by_measurements(const std::vector<std::string>& traces, const ConfigFolder& folder) {
+    const std::vector<MeasuredCase> cases = read_measured_cases(traces);
+    ProgressReporter progress("cases", cases.size());
+    return to_text(judge_measured(cases, folder, [&progress] { progress.add(); }));
 }
 
 void print_constants(const AdviseFlags& flags, const ConfigFolder& folder) {
@@ -84,8 +104,8 @@ void execute(const AdviseFlags& flags) {
     if (!flags.constants.empty()) return print_constants(flags, folder);
     if (!flags.simulate.empty()) return simulate_set(flags, folder);
     if (!flags.fit.empty()) return fit(flags, folder);
-    if (!flags.judge.empty()) return print(to_text(judge(read_scenario_table(flags.judge), folder)));
-    if (!flags.traces.empty()) return print(to_text(judge_measured(flags.traces, folder)));
+    if (!flags.judge.empty()) return print(judge_by_table(flags.judge, folder));
+    if (!flags.traces.empty()) return print(judge_by_measurements(flags.traces, folder));
     print_advice(flags, folder);
 }
 

@@ -3,6 +3,7 @@
 #include <ctime>
 #include <iomanip>
 #include <memory>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -15,6 +16,7 @@
 #include "sim/commands/calibration_plots.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/folders.hpp"
+#include "sim/commands/progress_reporter.hpp"
 #include "sim/report/gnuplot.hpp"
 #include "sim/run/config_folder.hpp"
 
@@ -90,14 +92,22 @@ std::string as_source(const fs::path& folder) {
 
 std::string calibrate_from_measurements(const CalibrateFlags& flags, const std::string& device,
                                         const fs::path& folder) {
-    const std::vector<MeasuredCalibration> calibrations = calibrate_measured(device, folder);
+    const auto& recipes = measured_gemm_recipes();
+    const auto gemm_fits = std::count_if(recipes.begin(), recipes.end(),
+                                         [&](const MeasuredGemmRecipe& one) { return one.device == device; });
+    const std::size_t other_fits = device_problems(device, folder, as_source(folder)).size();
+    auto progress = std::make_optional<ProgressReporter>("fits of " + device,
+                                                         static_cast<std::size_t>(gemm_fits) + other_fits);
+    const auto fitted = [&progress] { progress->add(); };
+    const std::vector<MeasuredCalibration> calibrations = calibrate_measured(device, folder, fitted);
     write_groups(flags.out, device,
                  {{"gemm", measured_gemm_json(calibrations, as_source(folder))},
                   {"measured_gemms", gemm_times_json(folder, as_source(folder))}});
     const fs::path written = fs::path(flags.out) / (device + ".json");
     const std::vector<DeviceCalibration> copies =
         calibrate_device({device, read_gemm_calibration(written), read_gemm_times(written)}, folder,
-                         as_source(folder), ConfigFolder::standard());
+                         as_source(folder), ConfigFolder::standard(), all_fits, fitted);
+    progress.reset();
     write_groups(flags.out, device, device_groups(copies));
     std::ostringstream out;
     for (const MeasuredCalibration& calibration : calibrations) {

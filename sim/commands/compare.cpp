@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "sim/commands/commands.hpp"
+#include "sim/commands/progress_reporter.hpp"
 #include "sim/core/output_file.hpp"
 #include "sim/core/shown.hpp"
 
@@ -22,7 +23,10 @@ int execute(const CompareFlags& flags) {
     if (!flags.cost_models.empty())
         for (MeasuredCase& one : cases) one.config.cost_models = flags.cost_models;
     if (!flags.html.empty()) require_writable(flags.html);
-    Comparison comparison = compare(cases, folder);
+    Comparison comparison = [&] {
+        ProgressReporter progress("cases", cases.size());
+        return compare(cases, folder, [&progress] { progress.add(); });
+    }();
     comparison.verdicts =
         flags.tolerances.empty() ? judge_cases(comparison) : judge(comparison, flags.tolerances);
     if (!flags.html.empty()) write_file_atomically(flags.html, to_html(comparison));

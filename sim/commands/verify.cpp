@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "sim/commands/commands.hpp"
+#include "sim/commands/progress_reporter.hpp"
 #include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
 
@@ -28,8 +29,10 @@ Outcome compare(const Scenario& scenario, double tolerance) {
     const TaskGraph graph = scenario.graph();
     const std::vector<Cost> costs = price(graph, scenario.workload, *scenario.machine,
                                           CostModels(scenario.cost_models), without(scenario.without));
-    Outcome outcome{make_engine("simgrid")->run(graph, costs, scenario.machine->resources),
-                    make_engine("flow")->run(graph, costs, scenario.machine->resources)};
+    ProgressReporter progress("engines", 2);
+    Outcome outcome{.simgrid = make_engine("simgrid")->run(graph, costs, scenario.machine->resources)};
+    progress.add();
+    outcome.flow = make_engine("flow")->run(graph, costs, scenario.machine->resources);
     const double scale = outcome.simgrid.makespan.si();
     outcome.makespan_error = outcome.flow.makespan.si() / scale - 1;
     for (TaskId id = 0; id < graph.size(); ++id) {

@@ -240,7 +240,8 @@ const std::vector<std::string>& comparison_labels() {
     return labels;
 }
 
-Comparison compare(const std::vector<MeasuredCase>& cases, const ConfigFolder& folder) {
+Comparison compare(const std::vector<MeasuredCase>& cases, const ConfigFolder& folder,
+                   const std::function<void()>& predicted) {
     std::vector<std::optional<ComparedCase>> compared(cases.size());
     std::vector<std::string> failures(cases.size());
     tbb::parallel_for(std::size_t{0}, cases.size(), [&](std::size_t i) {
@@ -249,6 +250,7 @@ Comparison compare(const std::vector<MeasuredCase>& cases, const ConfigFolder& f
         } catch (const UserError& error) {
             failures[i] = error.what();
         }
+        if (predicted) predicted();
     });
     Comparison comparison;
     for (std::size_t i = 0; i < cases.size(); ++i) {

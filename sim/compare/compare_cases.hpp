@@ -1,13 +1,17 @@
 #pragma once
 
+#include <functional>
+
 #include "sim/compare/measured_case.hpp"
 #include "sim/report/comparison/comparison.hpp"
 
 namespace overlap {
 
 /// Predicts every case and computes its error. A case that can't be predicted (unknown schedule or topology)
-/// is listed, but not counted. Uses all cores; the result does not depend on their number.
-Comparison compare(const std::vector<MeasuredCase>& cases, const ConfigFolder& folder);
+/// is listed, but not counted. Uses all cores; the result does not depend on their number. `predicted` is
+/// called, by any thread, for each case.
+Comparison compare(const std::vector<MeasuredCase>& cases, const ConfigFolder& folder,
+                   const std::function<void()>& predicted = nullptr);
 
 /// Computes all summaries from the cases.
 void summarise(Comparison& comparison);

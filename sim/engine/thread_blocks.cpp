@@ -7,7 +7,7 @@ namespace overlap {
 namespace {
 
 /// Compute units whose times differ by no more than rounding count as one group.
-constexpr double in_step = 1 + 1e-9;
+constexpr double same_time = 1 + 1e-9;
 
 }  // namespace
 
@@ -37,13 +37,13 @@ double ThreadBlocks::next() const {
 }
 
 bool ThreadBlocks::ends_next() const {
-    const double end = least_time() * in_step;
+    const double end = least_time() * same_time;
     return !groups_.empty() && waiting_ == 0 &&
            std::all_of(groups_.begin(), groups_.end(), [&](const Group& g) { return g.time() <= end; });
 }
 
 int ThreadBlocks::go_on() {
-    const double end = least_time() * in_step, done = next(), time = (done - done_) / pace();
+    const double end = least_time() * same_time, done = next(), time = (done - done_) / pace();
     const auto over = [&](const Group& group) { return group.time() <= end; };
     int leaving = 0;
     for (const Group& group : groups_)

@@ -7,7 +7,7 @@ namespace overlap {
 namespace {
 
 /// Compute units whose waves differ by no more than rounding count as one group.
-constexpr double in_step = 1e-9;
+constexpr double same_wave = 1e-9;
 /// Thread blocks of a cluster: two in all GEMMs of residency.jsonl but one (`cluster 3` and `5`).
 constexpr int pair = 2;
 
@@ -37,7 +37,7 @@ double TileWaves::next() const {
 
 bool TileWaves::ends_next() const {
     if (waves_to_skip() > 0) return open_ % groups_[0].units == 0;
-    const double now = next() + in_step;
+    const double now = next() + same_wave;
     return !groups_.empty() && open_ == 0 && kept_ == 0 &&
            std::all_of(groups_.begin(), groups_.end(),
                        [&](const Group& group) { return group.own == 0 && group.next <= now; });
@@ -52,7 +52,7 @@ int TileWaves::go_on() {
     }
     int leaving = 0;
     for (Group& group : groups_) {
-        if (group.next > now + in_step) continue;
+        if (group.next > now + same_wave) continue;
         group.next = now + 1;
         if (group.own > 0) {
             --group.own;

@@ -7,7 +7,7 @@ import resource
 import subprocess
 import time
 
-from sim_case import PAIR, SMALL, SimTestCase
+from sim_case import PAIR, ROOT, SMALL, SimTestCase
 
 LARGE = ["--topology", "mi300x_1024_rail", "--schedule", "hetero_fused_1d", "--set", "chunks=4"]
 
@@ -125,6 +125,20 @@ class Progress(SimTestCase):
     def test_advice(self):
         text = self.on_terminal("advise", "--topology", "h200_8", "--gemm", "8192x8192x8192", "--seeds", "10000")
         self.assertRegex(text, r"\d+ of \d+  candidates")
+
+    def test_measured_cases(self):
+        overlap = str(ROOT / "traces" / "h200_4" / "overlap")
+        for args in (["compare", overlap], ["advise", "--traces", overlap]):
+            self.assertRegex(self.on_terminal(*args), r"\d+ of \d+  cases")
+
+    def test_heuristics(self):
+        for mode in ("fit", "judge"):
+            text = self.on_terminal("advise", f"--{mode}", str(ROOT / "models" / "heuristic" / f"{mode}.csv"))
+            self.assertRegex(text, r"\d+ of \d+  (scenarios|advices)")
+        self.assertRegex(self.on_terminal("advise", "--simulate", "fit"), r"\d+ of \d+  scenarios")
+
+    def test_fits(self):
+        self.assertRegex(self.on_terminal("calibrate", "h200", "--out", "out"), r"\d+ of \d+  fits of h200")
 
     def test_a_constraint_that_never_holds(self):
         axes = {f"workload.gemm.{d}": {"from": 1024, "to": 1323, "by": 1} for d in "mnk"}

@@ -89,7 +89,8 @@ MeasuredRows read_measured_rows(const std::filesystem::path& folder, const Measu
 }
 
 std::vector<MeasuredCalibration> calibrate_measured(const std::string& device,
-                                                    const std::filesystem::path& folder) {
+                                                    const std::filesystem::path& folder,
+                                                    const std::function<void()>& fitted) {
     std::vector<MeasuredCalibration> calibrations;
     std::map<GemmFamily, int> folds;
     for (const MeasuredGemmRecipe& recipe : measured_gemm_recipes()) {
@@ -131,6 +132,7 @@ std::vector<MeasuredCalibration> calibrate_measured(const std::string& device,
         for (int fold = 0; fold < measured_folds; ++fold)
             calibration.fold_fits.push_back(fits[static_cast<std::size_t>(fold)].get());
         calibration.fit = fits.back().get();
+        if (fitted) fitted();
         calibration.judged = judge(calibration, folds);
         calibrations.push_back(std::move(calibration));
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -38,9 +39,10 @@ MeasuredRows read_measured_rows(const std::filesystem::path& folder, const Measu
 
 /// Fits every measured recipe of `device`, in order: once to all rows, and once without each fold. A dtype
 /// whose prior is another dtype starts, in each fold, from that fold's fit, so no fold sees its families in
-/// any dtype. Deterministic. Takes 10 s on two cores for the H200.
+/// any dtype. Deterministic. Takes 10 s on two cores for the H200. `fitted` is called after each recipe.
 std::vector<MeasuredCalibration> calibrate_measured(const std::string& device,
-                                                    const std::filesystem::path& folder);
+                                                    const std::filesystem::path& folder,
+                                                    const std::function<void()>& fitted = nullptr);
 
 /// The device's `gemm` group. `shown_folder`: the folder's name in the file ("traces/…").
 Json measured_gemm_json(const std::vector<MeasuredCalibration>& calibrations,

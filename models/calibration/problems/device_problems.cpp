@@ -67,7 +67,7 @@ std::vector<DeviceProblem> device_problems(const std::string& device, const fs::
 
 std::vector<DeviceCalibration> calibrate_device(const Calibration& gemms, const fs::path& folder,
                                                 const std::string& shown, const ConfigFolder& configs,
-                                                std::size_t most) {
+                                                std::size_t most, const std::function<void()>& fitted) {
     std::vector<DeviceProblem> problems = device_problems(gemms.device, folder, shown);
     if (problems.empty()) return {};
     DeviceValues known;
@@ -84,6 +84,7 @@ std::vector<DeviceCalibration> calibrate_device(const Calibration& gemms, const 
             return machines(all);
         }));
         for (const auto& [name, value] : result.back().values()) known[name] = value;
+        if (fitted) fitted();
     }
     return result;
 }
