@@ -1,6 +1,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <iostream>
@@ -10,6 +11,7 @@
 #include "sim/commands/commands.hpp"
 #include "sim/commands/progress_reporter.hpp"
 #include "sim/report/text_format.hpp"
+#include "sim/run/remarks.hpp"
 #include "sim/run/resolver.hpp"
 #include "sim/sweep/cluster.hpp"
 #include "sim/sweep/progress_line.hpp"
@@ -58,6 +60,22 @@ std::string summary(const SweepFolder& folder, std::uint64_t before, double seco
     return text;
 }
 
+/// Warns of changes of the machine that mislead, as its last point has them.
+void warn_of_what_ifs(const DesignSpace& space, const ConfigFolder& configs) {
+    constexpr std::uint64_t most_looked_at = 10'000;
+    Expressions constraints = space.constraints();
+    std::optional<DesignPoint> last;
+    for (std::uint64_t i = 1; i <= std::min(space.size(), most_looked_at) && !last; ++i)
+        last = space.point(space.size() - i, constraints);
+    if (!last || last->config.what_if.empty()) return;
+    try {
+        const Scenario scenario = resolve(last->config, configs);
+        for (const std::string& note : Remarker(configs).notes_of_values(last->config, scenario))
+            spdlog::warn("{}", note);
+    } catch (const UserError&) {  // the row of the point says it
+    }
+}
+
 /// Runs the missing points by threads of this process or by the processes of a cluster.
 void run_missing(const DesignSpace& space, SweepFolder& folder, int threads, const Cluster& cluster,
                  const ConfigFolder& configs) {
@@ -92,6 +110,7 @@ void lead(const SweepFlags& flags, Cluster& cluster, const DesignSpace& space, c
         throw UserError(
             flags.file +
             ": is not the same for all processes: the file, or configs/, differ between machines");
+    warn_of_what_ifs(space, configs);
     stop_on_signals();
     const auto begun = std::chrono::steady_clock::now();
     const std::uint64_t before = folder.points();

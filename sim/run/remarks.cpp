@@ -179,20 +179,30 @@ std::string Remarker::library(const RunConfig& config, const Scenario& scenario)
     return names.size() == 1 ? *names.begin() : joined(by_type);
 }
 
-std::vector<std::string> Remarker::notes(const RunConfig& config, const Scenario& scenario,
-                                         Seconds makespan) {
-    if (config.what_if.empty()) return {};
+std::vector<ChangedValue> Remarker::changes_of(const RunConfig& config, const Scenario& scenario) {
     const std::string& name = scenario.machine->topology.device().name;
     ConfigFile topology = *file("topologies", config.topology), device = *file("devices", name),
                calibration = *file("calibrations", name);
     std::vector<ChangedValue> changes = changed_values(config.what_if, "topology", std::array{&topology});
     for (ChangedValue& change : changed_values(config.what_if, "device", std::array{&device, &calibration}))
         changes.push_back(std::move(change));
-    const bool roofline = uses_roofline(scenario);
-    std::vector<std::string> notes =
-        notes_of_changes(changes, device.json, calibration.json, types_of_gemms(scenario.workload), roofline);
-    for (const ChangedValue& change : changes)
-        if (informational(change.key, roofline) == nullptr &&
+    return changes;
+}
+
+std::vector<std::string> Remarker::notes_of_values(const RunConfig& config, const Scenario& scenario) {
+    if (config.what_if.empty()) return {};
+    const std::string& name = scenario.machine->topology.device().name;
+    return notes_of_changes(changes_of(config, scenario), file("devices", name)->json,
+                            file("calibrations", name)->json, types_of_gemms(scenario.workload),
+                            uses_roofline(scenario));
+}
+
+std::vector<std::string> Remarker::notes(const RunConfig& config, const Scenario& scenario,
+                                         Seconds makespan) {
+    if (config.what_if.empty()) return {};
+    std::vector<std::string> notes = notes_of_values(config, scenario);
+    for (const ChangedValue& change : changes_of(config, scenario))
+        if (informational(change.key, uses_roofline(scenario)) == nullptr &&
             changes_nothing(config, change.key, makespan, folder_))
             notes.push_back(about(change) + "changes nothing in this run's makespan");
     return notes;

@@ -31,12 +31,15 @@ public:
     /// Remarks on a run of `scenario`, the resolved `config`, with its makespan. For each change of the
     /// what-if, simulates the run once without that change to see whether the makespan differs.
     Remarks on(const RunConfig& config, const Scenario& scenario, Seconds makespan);
+    /// Those notes on the what-if that need no simulation.
+    std::vector<std::string> notes_of_values(const RunConfig& config, const Scenario& scenario);
 
 private:
     using FilePtr = std::shared_ptr<const ConfigFile>;
 
     FilePtr file(const std::string& kind, const std::string& name);
     std::string library(const RunConfig& config, const Scenario& scenario);
+    std::vector<ChangedValue> changes_of(const RunConfig& config, const Scenario& scenario);
     std::vector<std::string> notes(const RunConfig& config, const Scenario& scenario, Seconds makespan);
 
     ConfigFolder folder_;

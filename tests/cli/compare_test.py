@@ -93,7 +93,7 @@ class MeasuredTestCase(SimTestCase):
         done = self.sim("compare", *folders, "--tolerances", str(ROOT / "configs" / "tolerances" / claims),
                         "--format", "json", *args)
         report = json.loads(done.stdout)
-        self.assertEqual((done.returncode, done.stderr), (0, ""), report["verdicts"])
+        self.assertEqual(done.returncode, 0, report["verdicts"])  # standard error may show progress
         self.assertEqual(len(report["cases"]), 1306)
         # What was asked for, of whatever cases; what was reached may follow the program, this may not.
         asked = {"mean_abs_pct": 5, "p90_abs_pct": 12, "bias_abs_pct": 2, "best_within_2pct": 85, "mean_regret_pct": 1.5}

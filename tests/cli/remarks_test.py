@@ -43,6 +43,15 @@ class Remarks(SimTestCase):
         self.assertEqual(self.result(*RUN)["notes"], [])
         self.assertEqual(self.result(*RUN, "--what-if", "topology.fabric.0.bandwidth_GBps=2x")["notes"], [])
 
+    def test_a_swept_what_if_that_misleads_is_told_before_the_sweep(self):
+        sweep = {"schema": 1, "name": "s", "base": {"topology": "mi300x_8", "schedule": "serial",
+                 "workload": "llama3_70b_qkv_forward"}, "axes": {"what_if.device.peak_TFLOPS.bf16": ["1x", "2x"]}}
+        done = self.sim("sweep", self.file("s.json", sweep), "--out", "out")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr.count("is information only"), 1)
+        sweep["axes"] = {"what_if.topology.fabric.0.bandwidth_GBps": ["1x", "2x"]}
+        self.assertEqual(self.sim("sweep", self.file("s.json", sweep), "--out", "other").stderr, "")
+
     def test_fractions_of_counts_are_refused(self):
         for key in ("device.compute_units", "device.gemm.bf16.compute_units"):
             self.assert_refused([*RUN, "--what-if", key + "=1.2x"], "compute_units/value: is 364.8",
