@@ -106,7 +106,7 @@ std::string calibrate_from_measurements(const CalibrateFlags& flags, const std::
     const fs::path written = fs::path(flags.out) / (device + ".json");
     const std::vector<DeviceCalibration> copies =
         calibrate_device({device, read_gemm_calibration(written), read_gemm_times(written)}, folder,
-                         as_source(folder), ConfigFolder::standard(), all_fits, fitted);
+                         as_source(folder), ConfigFolder::standard(), fitted);
     progress.reset();
     write_groups(flags.out, device, device_groups(copies));
     std::ostringstream out;

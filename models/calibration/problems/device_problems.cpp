@@ -1,7 +1,5 @@
 #include "models/calibration/problems/device_problems.hpp"
 
-#include <algorithm>
-
 #include "models/calibration/problems/dma_copies.hpp"
 #include "models/calibration/problems/energy_of_work.hpp"
 #include "models/calibration/problems/gpu_speeds.hpp"
@@ -67,7 +65,7 @@ std::vector<DeviceProblem> device_problems(const std::string& device, const fs::
 
 std::vector<DeviceCalibration> calibrate_device(const Calibration& gemms, const fs::path& folder,
                                                 const std::string& shown, const ConfigFolder& configs,
-                                                std::size_t most, const std::function<void()>& fitted) {
+                                                const std::function<void()>& fitted) {
     std::vector<DeviceProblem> problems = device_problems(gemms.device, folder, shown);
     if (problems.empty()) return {};
     DeviceValues known;
@@ -76,7 +74,6 @@ std::vector<DeviceCalibration> calibrate_device(const Calibration& gemms, const 
             if (!parameter.of_several_gpus) known[parameter.name()] = parameter.start;
     const MachineMaker machines(gemms, configs);
     std::vector<DeviceCalibration> result;
-    problems.resize(std::min(most, problems.size()));
     for (DeviceProblem& problem : problems) {
         result.push_back(calibrate(std::move(problem), [&](const DeviceValues& values) {
             DeviceValues all = values;

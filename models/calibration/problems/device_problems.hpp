@@ -15,13 +15,10 @@ namespace overlap {
 std::vector<DeviceProblem> device_problems(const std::string& device, const std::filesystem::path& folder,
                                            const std::string& shown);
 
-inline constexpr std::size_t all_fits = 1000;
-
-/// Runs all fits, or the first `most`, with GEMM parameters `gemms`. Problems whose files are missing are left out. No
+/// Runs all fits with GEMM parameters `gemms`. Problems whose files are missing are left out. No
 /// value of an earlier calibration of these groups is used. `fitted` is called after each fit.
 std::vector<DeviceCalibration> calibrate_device(const Calibration& gemms, const std::filesystem::path& folder,
                                                 const std::string& shown, const ConfigFolder& configs,
-                                                std::size_t most = all_fits,
                                                 const std::function<void()>& fitted = nullptr);
 
 /// The groups of calibrated_groups in the form of a calibration file.
