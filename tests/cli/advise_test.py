@@ -112,6 +112,10 @@ int main() {
 
     def machine(self):
         constants = json.loads(self.output("advise", "--topology", "mi300x_8", "--constants", "bf16"))
+        # Constants in groups count one by one; each of the two kinds of copies has the same.
+        count = sum(len(value) if isinstance(value, dict) else 1 for value in constants.values())
+        self.assertGreater(count, 50)
+        self.assertGreater(len(constants), 10)
         self.assertEqual(constants["dma"].keys(), constants["kernels"].keys())
         self.assertGreater(len(constants["gemm"]["tiles"]), 4)
         return [initialiser(value) for value in constants.values()]
