@@ -1,6 +1,7 @@
 #include "models/calibration_schema.hpp"
 
 #include "models/gemm_parameters.hpp"
+#include "sim/core/file_version.hpp"
 #include "sim/topology/device.hpp"
 #include "sim/topology/device_schema.hpp"
 
@@ -56,7 +57,8 @@ Json calibration_schema() {
     Json schema = file_schema(
         "Calibration",
         "Fitted parameters of the cost models for one device. Those of its groups launch, dma, copy_kernel, "
-        "interference, variation and energy are laid over its file in configs/devices.");
+        "interference, variation and energy are laid over its file in configs/devices.",
+        newest_version("calibration"));
     schema["required"] = {"schema", "device", "gemm"};
     Json& keys = schema["properties"];
     keys["device"] =

@@ -108,9 +108,9 @@ private:
         cost.switch_over = dma.switch_over;
         if (!last) return;
         if (sender && dma.poll > Seconds())
-            cost.end = Polling{dma.first_poll, dma.poll, dma.poll_apart, dma.pull_step, dma.event_queues};
+            cost.end = Polling{dma.first_poll, dma.poll, dma.event_queues};
         else
-            cost.end = Completion{dma.completion, dma.completions_apart, dma.event};
+            cost.end = Completion{dma.completion, dma.completions_apart};
     }
 
     static void occupy_engine(const Task& task, const CopyWork& copy, const DeviceSpec::Dma& dma,

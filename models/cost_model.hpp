@@ -73,16 +73,15 @@ struct Claim {
 };
 
 /// Completions that the driver finds by polling: `first` after the task's stream started waiting, then every
-/// `period`. A stream starts waiting with the first task of a gapless sequence. The polls of a GPU's streams
-/// are offset by `apart`. While a kernel runs on the waiting GPU, a completion is seen at once. A polled task
-/// is launched at least `step` after its predecessor if the stream runs them without a gap.
+/// `period`. A stream starts waiting with the first task of a gapless sequence. While a kernel
+/// runs on the waiting GPU, a completion is seen at once.
 ///
 /// An awaited end is one that another stream waits for. It is an event: the task's stream continues only
 /// after the event has been seen. Tasks with Cost::awaited are distributed over `queues` queues in the order
 /// in which the GPU's tasks were enqueued; within a queue, completions are seen in order. `queues` = 0:
 /// streams wait for no event.
 struct Polling {
-    Seconds first, period, apart, step = Seconds();
+    Seconds first, period;
     int queues = 0;
 };
 /// When the driver sees a body that ends `elapsed` after its stream started waiting. Polls are not exact: a

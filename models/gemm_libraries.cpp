@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "sim/core/file_version.hpp"
 #include "sim/topology/device.hpp"
 
 namespace overlap {
@@ -48,7 +49,8 @@ std::map<DType, GemmParameters> read_gemm_calibration(const std::filesystem::pat
 
 std::map<DType, GemmParameters> read_gemm_calibration(const ConfigFile& file) {
     ConfigObject config = file.view();
-    config.integer("schema", 1, 1);
+    const int version = newest_version("calibration");
+    config.integer("schema", version, version);
     config.text("device");
     for (const std::string& group : calibrated_groups)  // read together with the device file
         if (config.has(group)) config.raw(group);

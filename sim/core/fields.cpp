@@ -121,16 +121,16 @@ Json object_schema(const std::string& description) {
             {"properties", Json::object()}};
 }
 
-Json file_schema(const std::string& title, const std::string& description) {
+Json file_schema(const std::string& title, const std::string& description, int version) {
     Json schema{{"$schema", "http://json-schema.org/draft-07/schema#"}, {"title", title}};
     schema.update(object_schema(description));
-    schema["properties"]["schema"] = {{"description", "Version of this file format."}, {"const", 1}};
+    schema["properties"]["schema"] = {{"description", "Version of this file format."}, {"const", version}};
     schema["required"].push_back("schema");
     return schema;
 }
 
-Json named_file_schema(const std::string& title, const std::string& description) {
-    Json schema = file_schema(title, description);
+Json named_file_schema(const std::string& title, const std::string& description, int version) {
+    Json schema = file_schema(title, description, version);
     schema["properties"]["name"] = name_schema("The file's name without .json.");
     schema["properties"]["description"] = text_schema("What this is, in a sentence or two.", 10);
     schema["required"].insert(schema["required"].end(), {"name", "description"});

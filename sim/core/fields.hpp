@@ -240,9 +240,9 @@ Json text_schema(const std::string& description, int least);
 Json name_schema(const std::string& description, const std::string& ending = "");
 
 /// The schema of a whole file, of version 1 and no other keys yet.
-Json file_schema(const std::string& title, const std::string& description);
+Json file_schema(const std::string& title, const std::string& description, int version = 1);
 
 /// The same with the keys "name" and "description".
-Json named_file_schema(const std::string& title, const std::string& description);
+Json named_file_schema(const std::string& title, const std::string& description, int version = 1);
 
 }  // namespace overlap

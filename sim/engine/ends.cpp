@@ -1,29 +1,20 @@
 #include "sim/engine/ends.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <map>
 
 namespace overlap {
 
 Ends::Ends(const TaskGraph& graph, std::span<const Cost> costs)
     : graph_(graph), costs_(costs), completions_(graph, costs) {
-    std::map<int, int> streams_of_gpu;
-    bool events = false;
+    bool polls = false, events = false;
     for (TaskId id = 0; id < graph.size(); ++id) {
         const auto* completion = std::get_if<Completion>(&costs[id].end);
+        polls = polls || completion == nullptr;
         events = events || (completion != nullptr ? completion->event > Seconds() : polling(id)->queues > 0);
-        if (completion != nullptr) continue;
-        if (turns_.empty()) {
-            waiting_since_.resize(graph.streams());
-            launched_.resize(graph.streams());
-            turns_.assign(graph.streams(), -1);
-        }
-        int& turn = turns_[graph.stream_number(id)];
-        if (turn < 0) turn = streams_of_gpu[graph[id].gpu]++;
     }
     if (events) find_awaited();
-    if (turns_.empty()) return;
+    if (!polls) return;
+    waiting_since_.resize(graph.streams());
     kernels_.resize(static_cast<std::size_t>(graph.gpus()));
     if (events) line_up();
 }
@@ -65,39 +56,27 @@ void Ends::line_up() {
 }
 
 Seconds Ends::launch_time(TaskId task, Seconds now, Seconds stream_free, Seconds launch) {
-    if (turns_.empty()) return launch;
+    if (waiting_since_.empty()) return launch;
     if (!graph_[task].by_dma()) ++kernels_[static_cast<std::size_t>(graph_[task].gpu)];
     if (polling(task) == nullptr) return launch;
-    const std::size_t stream = graph_.stream_number(task);
     const TaskId before = graph_.stream_predecessor(task);
     const bool follows = before != task && polling(before) != nullptr && now <= stream_free;
-    const bool goes_on = follows && !keeps_stream(before);
-    if (follows)
-        launch = std::max(launch - costs_[task].setup, Seconds());  // the engine sets it up meanwhile
-    if (goes_on)
-        launch = std::max(launch, launched_[stream] + polling(task)->step - now);
-    else
-        waiting_since_[stream] = now;
-    launched_[stream] = now + launch;
-    return launch;
-}
-
-bool Ends::event_keeps_claim(TaskId task) const {
-    return graph_[task].by_dma();
+    if (!follows || keeps_stream(before)) waiting_since_[graph_.stream_number(task)] = now;
+    // The engine sets up a task that follows meanwhile.
+    return follows ? std::max(launch - costs_[task].setup, Seconds()) : launch;
 }
 
 Ends::Ending Ends::body_over(TaskId task, Seconds now) {
     seen_.clear();
-    if (!turns_.empty() && !graph_[task].by_dma()) --kernels_[static_cast<std::size_t>(graph_[task].gpu)];
+    if (!kernels_.empty() && !graph_[task].by_dma()) --kernels_[static_cast<std::size_t>(graph_[task].gpu)];
     if (polling(task) != nullptr) {
         see(task, now);
-        return {false, keeps_stream(task), Seconds(), seen_};
+        return {keeps_stream(task), Seconds(), seen_};
     }
     seen_.push_back({task, completions_.delay(task, now)});
-    const Seconds event =
-        awaited_.empty() || !awaited_[task] ? Seconds() : std::get<Completion>(costs_[task].end).event;
-    const bool takes_time = event > Seconds();
-    return {takes_time && event_keeps_claim(task), takes_time, event, seen_};
+    const bool is_event = !awaited_.empty() && awaited_[task];
+    const Seconds event = is_event ? std::get<Completion>(costs_[task].end).event : Seconds();
+    return {event > Seconds(), event, seen_};
 }
 
 // A poll sees an event when it has seen all that are before it in its event queue.
@@ -119,12 +98,8 @@ void Ends::see(TaskId task, Seconds now) {
 
 Seconds Ends::next_poll(TaskId task, Seconds now) const {
     if (kernels_[static_cast<std::size_t>(graph_[task].gpu)] > 0) return now;
-    Polling polled = *polling(task);
-    const std::size_t stream = graph_.stream_number(task);
-    // Measured on 3 streams; the offset of a stream stays below one period however many there are.
-    polled.first = polled.first + Seconds(std::fmod(turns_[stream] * polled.apart.si(), polled.period.si()));
-    const Seconds elapsed = now - waiting_since_[stream];
-    return std::max(now, waiting_since_[stream] + seen_after(polled, elapsed));
+    const Seconds since = waiting_since_[graph_.stream_number(task)];
+    return std::max(now, since + seen_after(*polling(task), now - since));
 }
 
 }  // namespace overlap

@@ -10,7 +10,7 @@
 
 namespace overlap {
 
-/// What follows the end of a body: how long the task keeps its stream and its claim, and when its end is seen.
+/// What follows the end of a body: how long the task keeps its stream, and when its end is seen.
 /// The interface between TaskLifecycle and what is peculiar to a device: completions one after another
 /// (Completion::apart), events (Completion::event) and polls (Polling). A device file that leaves the
 /// fields of one out switches it off.
@@ -27,7 +27,6 @@ public:
         Seconds delay;  ///< from now until the end of the task is seen
     };
     struct Ending {
-        bool keeps_claim = false;
         bool keeps_stream = false;   ///< until `event` is over, or where that is 0 until the end is seen
         Seconds event;               ///< time that an event after the task takes
         std::span<const Seen> seen;  ///< ends for which the time is known now
@@ -40,9 +39,6 @@ public:
     bool keeps_stream(TaskId task) const {
         return !awaited_.empty() && awaited_[task] && polling(task) != nullptr;
     }
-    /// True for copies by DMA, which keep their engine while the event is recorded. Kernels free their compute
-    /// units.
-    bool event_keeps_claim(TaskId task) const;
 
 private:
     const Polling* polling(TaskId task) const { return std::get_if<Polling>(&costs_[task].end); }
@@ -54,9 +50,7 @@ private:
     const TaskGraph& graph_;
     std::span<const Cost> costs_;
     Completions completions_;
-    /// By stream: start of the wait that is polled for, and of the last body. Empty where nothing is polled for.
-    std::vector<Seconds> waiting_since_, launched_;
-    std::vector<int> turns_;     ///< by stream: number of its polls on its GPU; -1: not polled for
+    std::vector<Seconds> waiting_since_;  ///< by stream: start of the wait; empty where nothing is polled for
     std::vector<int> kernels_;   ///< by GPU: kernels that are launched or run
     std::vector<bool> awaited_;  ///< by task: its end is an event; empty where events take no time
     /// By task: the previous and the next event of its event queue; its own number where there is none.

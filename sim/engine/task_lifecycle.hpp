@@ -117,8 +117,7 @@ private:
             case Phase::completion:
                 return end(task);
             case Phase::event:
-                return leave_stream(task, ends_.event_keeps_claim(task) ? dispatcher_.body_done(task)
-                                                                        : dispatcher_.stream_left(task));
+                return leave_stream(task, dispatcher_.stream_left(task));
             case Phase::handoff:
                 return carry_out(dispatcher_.handed_over(task, static_cast<Handoff>(event.detail())));
             case Phase::flag:
@@ -164,10 +163,10 @@ private:
         for (const Hold& hold : costs_[task].holds) engine().give_back(hold);
         const Seconds now = times_[task].done = engine().now();
         const Ends::Ending ending = ends_.body_over(task, now);
-        if (!ending.keeps_stream)
-            leave_stream(task, dispatcher_.body_done(task));
-        else if (!ending.keeps_claim)
+        if (ending.keeps_stream)
             carry_out(dispatcher_.body_done(task, true));
+        else
+            leave_stream(task, dispatcher_.body_done(task));
         if (ending.event > Seconds()) engine().after(ending.event, task, Phase::event);
         for (const auto& [other, delay] : ending.seen) end_after(delay, other);
     }

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "sim/core/file_version.hpp"
+
 namespace overlap {
 namespace {
 
@@ -13,7 +15,8 @@ class DeviceReader {
 public:
     DeviceSpec read(ConfigObject config, ConfigObject* calibration) {
         DeviceSpec device;
-        errors_.keep([&] { config.integer("schema", 1, 1); });
+        const int version = newest_version("device");
+        errors_.keep([&] { config.integer("schema", version, version); });
         errors_.keep([&] { device.name = config.text("name"); });
         if (calibration != nullptr) overlay(config, *calibration, device.name);
         errors_.keep([&] { device.description = config.text("description"); });
@@ -41,7 +44,8 @@ public:
 
 private:
     static void overlay(ConfigObject& config, ConfigObject& calibration, const std::string& device) {
-        calibration.integer("schema", 1, 1);
+        const int version = newest_version("calibration");
+        calibration.integer("schema", version, version);
         if (const std::string of = calibration.text("device"); !device.empty() && of != device)
             calibration.fail("device", "is '" + of + "', expected '" + device + "'");
         for (const std::string key : {"gemm", "gemm_library", "gemm_libraries"})  // read_gemm_calibration

@@ -42,9 +42,8 @@ struct DeviceDma {
     BytesPerSecond engine;
     Seconds command, schedule, start, completion;
     Seconds pull_start, pull_schedule, switch_over, queued_launch, completions_apart;
-    Seconds poll, first_poll, poll_apart, pull_step;
+    Seconds poll, first_poll;
     int event_queues = 0;
-    Seconds event;
     Bytes ramp, strided_run;
     std::optional<DeviceDmaCommands> commands;  ///< none: plain copies only
 
@@ -74,14 +73,9 @@ struct DeviceDma {
                 "serves. 0: the receiver is told, after completion_us.").in({0.1, 1e6}).optional(),
             field<&D::first_poll>("first_poll_us",
                 "From when the receiver's stream began to wait to the first poll.").only_with("poll_us"),
-            field<&D::poll_apart>("poll_apart_us", "Between polls of several streams of a GPU.").only_with("poll_us"),
-            field<&D::pull_step>("pull_step_us", "Pulls of a stream are launched at least this far apart, unless each "
-                "waits for the end of the one before it to be seen.").only_with("poll_us").optional(),
             field<&D::event_queues>("event_queues",
                 "A GPU looks for the awaited ends of its pulls in this number of queues by turns, each in order; their "
                 "streams go on only then. 0: streams go on at once.").in({1, 1024}).only_with("poll_us").optional(),
-            field<&D::event>("event_us",
-                "Time for which an event after a copy that the sender issues keeps the engine.").optional(),
             field<&D::completion>("completion_us", "From the last byte until the waiter sees the end."),
             field<&D::queued_launch>("queued_launch_us", "Copies of a GPU are issued one at a time; one that had to "
                 "wait for another takes this time instead of command_us and schedule_us. 0: side by side.").optional(),

@@ -1,5 +1,6 @@
 #include "sim/topology/device_schema.hpp"
 
+#include "sim/core/file_version.hpp"
 #include "sim/topology/device.hpp"
 
 namespace overlap {
@@ -136,7 +137,8 @@ Json device_schema() {
         "Device",
         "One GPU: what it is and what it does. A number is {\"value\", \"source\"}; its unit is in the key. Keys of "
         "launch, dma, copy_kernel, interference, variation and energy may be in configs/calibrations instead: together "
-        "both files are complete.");
+        "both files are complete.",
+        newest_version("device"));
     Json& keys = schema["properties"];
     add_fields<DeviceSpec>(schema, "sourced");
     keys["peak_TFLOPS"] = peaks_schema();

@@ -13,7 +13,7 @@ EFFECTS = {
     "late thread blocks get little cache": (
         {"copy_kernel.peer_loads_bytes": 0, "copy_kernel.local_loads_bytes": 0}, 0.5, "h200_2"),
     "ends of pulls are polled for": (
-        {"dma.poll_us": 0.1, "dma.first_poll_us": 0.1, "dma.poll_apart_us": 0}, 0.2, "h200_2"),
+        {"dma.poll_us": 0.1, "dma.first_poll_us": 0.1}, 0.2, "h200_2"),
     "late thread blocks share compute units": ({"copy_kernel.blocks_per_unit": 1}, 1.0, "h200_2"),
     "copy kernels are slower beside GEMMs": (
         {"copy_kernel.pull_rate_beside_gemms": 1, "copy_kernel.rate_beside_gemms": 1}, 0.2, "h200_2"),

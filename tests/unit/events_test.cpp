@@ -21,7 +21,7 @@ struct Pulls {
         Cost cost;
         cost.launch.time = microseconds(2);
         cost.body = microseconds(body);
-        cost.end = Polling{microseconds(11), microseconds(9), Seconds(), Seconds(), queues};
+        cost.end = Polling{microseconds(11), microseconds(9), queues};
         cost.awaited = awaited;
         costs.push_back(cost);
         return graph.add({CopyWork{1, 0, Bytes(1), Bytes(1), Agent::dma}, 0, stream}, {});
@@ -85,28 +85,18 @@ TEST_CASE("ends that are no events hold up nobody, and are held up by none") {
     CHECK(pulls.ends()[third] == Approx(11));
 }
 
-TEST_CASE("polled tasks of a stream are launched a step apart, unless it waits for each") {
-    for (const bool awaited : {false, true}) {
-        Pulls pulls;
-        for (int i = 0; i < 3; ++i) pulls.add(1, 0, awaited);
-        for (Cost& cost : pulls.costs) std::get<Polling>(cost.end).step = microseconds(10);
-        // Launched at 2, 12, 22; the last is over at 23, seen at 29. With events each takes 11.
-        CHECK(pulls.ends()[2] == Approx(awaited ? 33 : 29));
-    }
-}
-
-TEST_CASE("an event after a copy keeps its engine and its stream busy, and delays its own end by nothing") {
+TEST_CASE("an event keeps its stream busy, not what the task claimed, and delays its own end by nothing") {
     for (const bool awaited : {false, true}) {
         Pulls pushes;
         for (const int stream : {0, 1, 0}) {
             const TaskId copy = pushes.add(10, stream, awaited);
-            pushes.costs[copy].end = Completion{.latency = microseconds(3), .event = microseconds(2)};
+            pushes.costs[copy].end = Completion{.latency = microseconds(3), .event = microseconds(12)};
             pushes.costs[copy].claim = Claim{pushes.table.dma_engine(0, 1)};
         }
         const auto ends = pushes.ends();
-        // The engine: 2 – 12, 12 – 22, 22 – 32, or 2 – 12, 14 – 24, 26 – 36: by then the stream is free.
+        // The engine: 2 – 12, 12 – 22, 22 – 32; stream 0 is free at 24 where an event follows its first task.
         CHECK(ends[0] == Approx(15));
-        CHECK(ends[1] == Approx(awaited ? 27 : 25));
+        CHECK(ends[1] == Approx(25));
         CHECK(ends[2] == Approx(awaited ? 39 : 35));
     }
 }

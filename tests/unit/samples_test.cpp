@@ -69,3 +69,13 @@ TEST_CASE("claims of version 1 say limit where those of version 2 say asked") {
                                                     "status": "enforced", "asked": 5}])"));
     CHECK(sample("1").at("schema") == sample("2").at("schema"));
 }
+
+TEST_CASE("devices and calibrations of version 2 lack three keys of version 1") {
+    const Json old = Json::parse(R"({"schema": 1, "dma": {"poll_us": 9, "poll_apart_us": 3, "event_us": 2,
+                                                          "pull_step_us": 13}})");
+    const Json odd = Json::parse(R"({"schema": 1, "dma": ["event_us"]})");
+    for (const std::string kind : {"device", "calibration"}) {
+        CHECK(upgraded(old, kind, "sample") == Json::parse(R"({"schema": 2, "dma": {"poll_us": 9}})"));
+        CHECK(upgraded(odd, kind, "sample").at("dma").is_array());
+    }
+}

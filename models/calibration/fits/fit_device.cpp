@@ -6,6 +6,7 @@
 #include <set>
 
 #include "models/calibration/fits/robust_fit.hpp"
+#include "sim/core/file_version.hpp"
 
 namespace overlap {
 namespace {
@@ -131,7 +132,7 @@ DeviceCalibration calibrate(DeviceProblem problem, const MachinesWith& machines)
 }
 
 Json trial_calibration(const std::string& device, const DeviceValues& values) {
-    Json json{{"schema", 1}, {"device", device}};
+    Json json{{"schema", newest_version("calibration")}, {"device", device}};
     for (const auto& [name, value] : values) {
         const auto [place, key] = place_of(json, name);
         (*place)[key] = {{"value", value}, {"source", "trial"}};

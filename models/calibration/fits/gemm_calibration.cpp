@@ -5,7 +5,9 @@
 
 #include "models/calibration/fits/gemm_json.hpp"
 #include "models/gemm_libraries.hpp"
+#include "sim/core/file_version.hpp"
 #include "sim/core/output_file.hpp"
+#include "sim/core/what_if.hpp"
 
 namespace overlap {
 namespace {
@@ -189,8 +191,8 @@ std::vector<GemmTableCheck> check_public_tables(const std::string& device,
 
 void write_groups(const std::filesystem::path& folder, const std::string& device, const Json& groups) {
     const std::filesystem::path path = folder / (device + ".json");
-    Json file{{"schema", 1}, {"device", device}};
-    if (std::filesystem::exists(path)) file = read_json_file(path);
+    Json file{{"schema", newest_version("calibration")}, {"device", device}};
+    if (std::filesystem::exists(path)) file = read_config_file(path, "calibration").json;
     for (const auto& item : groups.items()) file[item.key()] = item.value();
     write_file_atomically(path, file.dump(2) + "\n");
 }

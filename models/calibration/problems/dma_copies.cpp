@@ -48,9 +48,6 @@ std::vector<DeviceParameter> parameters() {
         {"dma", "switch_us", 4, 1.5, time_us, "estimate: pushes on three streams take 6.4 us each"},
         {"dma", "poll_us", 9.21, 1.03, time_us, "estimate: ends of pulls of all sizes lie 9.2 us apart"},
         {"dma", "first_poll_us", 11.1, 1.05, time_us, "estimate: small pulls end at 11 or 20 us"},
-        {"dma", "poll_apart_us", 3, 1.3, time_us, "estimate: ends of three pulls at once lie 3 us apart"},
-        {"dma", "pull_step_us", 13.4, 1.1, time_us, "estimate: chained pulls of 64 KiB take 13.2 us each"},
-        {"dma", "event_us", 2.2, 1.3, time_us, "estimate: pushes with events take 2.1-2.4 us more each"},
         {"dma", "strided_run_bytes", 16, 4, bytes, "estimate: rows of 1 KiB cost 1.4 % at most"}};
 }
 
@@ -66,7 +63,6 @@ DeviceProblem dma_copies(const std::filesystem::path& folder, const std::string&
                           .date = {}};
     problem.classes.insert(problem.classes.end(), parts.begin(), parts.end());
     for (const std::string name : {"two_gpus.jsonl", "four_gpus.jsonl", "at_once.jsonl"}) {
-        // Without chains with events the cost of an event stays at its prior, and the output says so.
         if (name == "at_once.jsonl" && !std::filesystem::exists(folder / name)) continue;
         const MeasurementFile file = read_measurements(folder / name);
         problem.date = file.date();
