@@ -13,6 +13,9 @@ struct Calibration {
     std::string device;
     std::map<DType, GemmParameters> gemm;
     GemmTimes gemm_times;  ///< measured; empty for most devices
+    /// Parameters of the GPU that `gemm_times` were measured on, where a what-if changed `gemm`; else empty
+    std::map<DType, GemmParameters> measured_gemm = {};
+    std::map<DType, std::string> libraries = {};  ///< whose GEMMs the prices describe, where the file says it
 
     /// Throws UserError, which lists the calibrated data types.
     const GemmParameters& gemm_for(DType dtype) const {
@@ -22,6 +25,11 @@ struct Calibration {
         for (const auto& [type, parameters] : gemm) known.push_back(name_of(type));
         throw UserError("device " + device + " has no GEMM calibration for " + name_of(dtype) +
                         suggestion("", known));
+    }
+    /// Empty if not known.
+    std::string library_of(DType dtype) const {
+        const auto found = libraries.find(dtype);
+        return found == libraries.end() ? "" : found->second;
     }
 };
 

@@ -13,7 +13,8 @@ namespace {
 // is far from the fastest (512x2304x16384 on H200: 53 % slower than tiles and waves allow), which no smooth
 // model predicts. If the library reported the kernel's tile count, these tiles wait for compute units and
 // form the last wave. Other demands, and the slowdown of a hot chip, come from gemm_tiled, as do shapes that
-// were not measured. A slightly larger GEMM may therefore be predicted to be faster, as measured.
+// were not measured. Where a what-if changes the GEMM parameters, the measured time changes by gemm_tiled's ratio
+// of the two. A slightly larger GEMM may therefore be predicted to be faster, as measured.
 class GemmMeasured final : public CostModel {
 public:
     bool handles(const Task& task) const override { return tiled_->handles(task); }
@@ -23,10 +24,15 @@ public:
         const auto& shape = std::get<GemmShape>(task.work);
         const auto found = machine.calibration.gemm_times.find(shape);
         if (found == machine.calibration.gemm_times.end()) return cost;
+        const auto& measured_by = machine.calibration.measured_gemm;
+        const auto changed = measured_by.find(shape.dtype);
         const Seconds modelled =
-            machine.sustained == Seconds() && task.gemm_cus == 0
+            machine.sustained == Seconds() && task.gemm_cus == 0 && changed == measured_by.end()
                 ? cost.body
-                : estimate_gemm(shape, machine.calibration.gemm_for(shape.dtype)).total();
+                : estimate_gemm(shape, changed == measured_by.end()
+                                           ? machine.calibration.gemm_for(shape.dtype)
+                                           : changed->second)
+                      .total();
         const double ratio = found->second.time / modelled;
         cost.body = cost.body * ratio;
         for (Demand& demand : cost.demands) {

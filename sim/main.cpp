@@ -38,7 +38,8 @@ int main(int argc, char** argv) {
         return 2;
     } catch (...) {
         const overlap::Failure failure = overlap::current_failure();
-        std::cerr << "sim: " << failure.reason << '\n';
+        if (failure.lines.empty()) std::cerr << "sim: " << failure.reason << '\n';
+        for (const std::string& line : failure.lines) std::cerr << "sim: " << line << '\n';
         return failure.ours ? 1 : 2;
     }
 }

@@ -13,7 +13,6 @@
 #include "sim/commands/sizes.hpp"
 #include "sim/core/csv_table.hpp"
 #include "sim/core/shown.hpp"
-#include "sim/run/remarks.hpp"
 #include "sim/run/run.hpp"
 
 namespace overlap {
@@ -138,15 +137,14 @@ double kernel_us(const GemmShape& shape, const Machine& machine, const CostModel
 }
 
 /// "gemm_library" of a GEMM's price; null if unknown.
-Json library_json(const CostFlags& flags, const Machine& machine, DType dtype, const ConfigFolder& folder) {
+Json library_json(const CostFlags& flags, const Machine& machine, DType dtype) {
     const auto& chosen = flags.cost_models;
     if (std::find(chosen.begin(), chosen.end(), "gemm_roofline") != chosen.end()) return nullptr;
-    const std::string name = library_of_gemms(folder, machine.topology.device().name, dtype);
+    const std::string name = machine.calibration.library_of(dtype);
     return name.empty() ? Json(nullptr) : Json(name);
 }
 
-void price_table(const CostFlags& flags, const Machine& machine, const CostModels& models,
-                 const ConfigFolder& folder) {
+void price_table(const CostFlags& flags, const Machine& machine, const CostModels& models) {
     CsvTable table = read_csv_table(flags.from);
     for (const char* column : {"m", "n", "k", "dtype"}) table.require(column);
     const std::vector<std::string> added{"predicted_us", "gemm_library"};
@@ -164,7 +162,7 @@ void price_table(const CostFlags& flags, const Machine& machine, const CostModel
         if (accumulate != "0" && accumulate != "1")
             throw UserError(table.where(row) + ": accumulate is '" + accumulate + "', expected 0 or 1");
         shape.accumulate = accumulate == "1";
-        if (!libraries.contains(dtype)) libraries[dtype] = library_json(flags, machine, shape.dtype, folder);
+        if (!libraries.contains(dtype)) libraries[dtype] = library_json(flags, machine, shape.dtype);
         Json& entry = rows.emplace_back(table.row_as_json(row));
         entry[added[0]] = kernel_us(shape, machine, models);
         entry[added[1]] = libraries[dtype];
@@ -180,14 +178,14 @@ void execute(const CostFlags& flags) {
     if (asked != 1) throw UserError("command line: give one of --gemm MxNxK, --copy SIZE and --from FILE");
     const Machine machine = machine_for(flags, folder);
     const CostModels models(flags.cost_models);
-    if (!flags.from.empty()) return price_table(flags, machine, models, folder);
+    if (!flags.from.empty()) return price_table(flags, machine, models);
     if (!flags.copy.empty())
         return print_cost(described(copy_task(flags, machine), machine, models), flags.format);
     GemmShape shape = parse_shape(flags.gemm, "command line: --gemm");
     shape.dtype = dtype_named(flags.dtype, "command line");
     shape.accumulate = flags.accumulate;
     Json json = described(Task{shape, 0, compute_stream}, machine, models);
-    json["gemm_library"] = library_json(flags, machine, shape.dtype, folder);
+    json["gemm_library"] = library_json(flags, machine, shape.dtype);
     print_cost(json, flags.format);
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "sim/core/errors.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {

@@ -205,14 +205,28 @@ std::vector<std::string> ConfigObject::keys() const {
     return result;
 }
 
+std::vector<std::string> ConfigObject::unknown_keys(const ConfigObject& object) const {
+    const auto& more = object.asked_;
+    std::vector<std::string> unknown;
+    for (const auto& item : object.json_->items())
+        if (std::find(asked_.begin(), asked_.end(), item.key()) == asked_.end() &&
+            std::find(more.begin(), more.end(), item.key()) == more.end())
+            unknown.push_back(item.key());
+    return unknown;
+}
+
+void ConfigObject::finish(KeptErrors& errors) const {
+    const auto refuse_unknown = [&](const ConfigObject& object) {
+        for (const std::string& key : unknown_keys(object))
+            errors.keep([&] { object.fail(key, "is an unknown key" + suggestion(key, allowed_)); });
+    };
+    refuse_unknown(*this);
+    if (!over_.empty()) refuse_unknown(over_.front());
+}
+
 void ConfigObject::finish() const {
     const auto refuse_unknown = [this](const ConfigObject& object) {
-        const auto& more = object.asked_;
-        std::vector<std::string> unknown;
-        for (const auto& item : object.json_->items())
-            if (std::find(asked_.begin(), asked_.end(), item.key()) == asked_.end() &&
-                std::find(more.begin(), more.end(), item.key()) == more.end())
-                unknown.push_back(item.key());
+        const std::vector<std::string> unknown = unknown_keys(object);
         if (unknown.empty()) return;
         constexpr std::size_t most_shown = 8;
         std::string others;

@@ -8,6 +8,7 @@
 
 #include "sim/core/errors.hpp"
 #include "sim/core/json.hpp"
+#include "sim/core/kept_errors.hpp"
 
 namespace overlap {
 
@@ -45,6 +46,8 @@ public:
 
     /// Throws UserError if the object has a key that was not asked for.
     void finish() const;
+    /// Keeps an error for each such key.
+    void finish(KeptErrors& errors) const;
     /// Throws a UserError at `key` (or at the object itself when empty): "<file>: <pointer>: <message>".
     [[noreturn]] void fail(const std::string& key, const std::string& message) const;
 
@@ -54,6 +57,8 @@ private:
     const Json& at(const std::string& key);
     bool overlaid(std::string_view key) const { return !over_.empty() && over_.front().has(key); }
     void require_source(ConfigObject& parameter) const;
+    /// Keys of `object`, this one or the one laid over it, that were not asked for.
+    std::vector<std::string> unknown_keys(const ConfigObject& object) const;
     double checked(const Json& value, const std::string& key, Range range) const;
     std::int64_t checked_integer(const Json& value, const std::string& key, std::int64_t low,
                                  std::int64_t high) const;

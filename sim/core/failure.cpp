@@ -4,7 +4,7 @@
 #include <new>
 #include <stdexcept>
 
-#include "sim/core/errors.hpp"
+#include "sim/core/kept_errors.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
@@ -13,6 +13,8 @@ Failure current_failure() {
     const Failure too_large{"needs more memory than there is (fewer GPUs, chunks or operators need less)"};
     try {
         throw;
+    } catch (const UserErrors& errors) {
+        return {one_line(errors.what()), false, errors.lines()};
     } catch (const UserError& error) {
         return {one_line(error.what())};
     } catch (const std::filesystem::filesystem_error& error) {

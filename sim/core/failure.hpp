@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace overlap {
 
@@ -8,6 +9,7 @@ namespace overlap {
 struct Failure {
     std::string reason;
     bool ours = false;  ///< fault of the program (exit code 1); otherwise of its input (2)
+    std::vector<std::string> lines = {};  ///< each of several mistakes that `reason` holds
 };
 
 /// Describes the exception being handled. Contract: called in a catch block.

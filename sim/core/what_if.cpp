@@ -112,10 +112,13 @@ Json multiplied(const Json& old, double factor) {
 }
 
 /// The new value for `value` applied to `old`; none if it is of another kind.
-std::optional<Json> replaced(const Json& old, const Json& value) {
+std::optional<Json> replaced(const Json& old, const Json& value, bool count) {
     if (old.is_number()) {
         if (value.is_number()) return value;
-        if (const auto factor = factor_of(value)) return multiplied(old, *factor);
+        if (const auto factor = factor_of(value)) {
+            const Json product = multiplied(old, *factor);
+            return count ? Json(std::round(product.get<double>())) : product;
+        }
         return {};
     }
     if ((old.is_string() && value.is_string()) || (old.is_boolean() && value.is_boolean())) return value;
@@ -148,7 +151,7 @@ WhatIf::WhatIf(const Json& changes, const std::string& origin) : origin_(origin 
     changes_ = changes;
 }
 
-void WhatIf::change(const std::string& root, std::span<ConfigFile* const> files) const {
+void WhatIf::change(const std::string& root, std::span<ConfigFile* const> files, IsCount is_count) const {
     std::vector<ConfigFile*> changed;
     for (const auto& [path, value] : changes_.items()) {
         const std::vector<std::string> parts = parts_of(path);
@@ -165,24 +168,17 @@ void WhatIf::change(const std::string& root, std::span<ConfigFile* const> files)
             fail("is all of " + end.place() + ", expected one value of it" + suggested_key("", ends));
 
         Json& old = is_parameter(*end.node) ? (*end.node)["value"] : *end.node;
-        std::optional<Json> next = replaced(old, value);
+        std::optional<Json> next = replaced(old, value, is_count != nullptr && is_count(path));
         if (!next)
             fail("is " + shown(value) + ", expected " + expected_for(old) + " instead of " + shown(old));
         old = *std::move(next);
         changed.push_back(end.file);
     }
-    for (ConfigFile* file : files)
-        if (std::find(changed.begin(), changed.end(), file) != changed.end()) file->name += " with what_if";
-}
-
-bool WhatIf::changes_below(const std::string& path) const {
-    for (const auto& item : changes_.items())
-        if (item.key().starts_with(path + ".")) return true;
-    return false;
+    for (ConfigFile* file : changed) file->mark_changed();
 }
 
 std::vector<ChangedValue> changed_values(const Json& what_if, const std::string& root,
-                                         std::span<ConfigFile* const> files) {
+                                         std::span<ConfigFile* const> files, IsCount is_count) {
     std::vector<ChangedValue> changes;
     for (const auto& [path, value] : what_if.items()) {
         const std::vector<std::string> parts = parts_of(path);
@@ -190,7 +186,7 @@ std::vector<ChangedValue> changed_values(const Json& what_if, const std::string&
         const PathEnd end = farthest(files, parts).front();
         if (end.steps < parts.size() || !end.is_value()) continue;
         const Json& before = is_parameter(*end.node) ? (*end.node)["value"] : *end.node;
-        if (const std::optional<Json> after = replaced(before, value))
+        if (const std::optional<Json> after = replaced(before, value, is_count != nullptr && is_count(path)))
             changes.push_back({path, value, before, *after});
     }
     return changes;

@@ -15,9 +15,16 @@ struct ConfigFile {
     std::string name;
 
     ConfigObject view() const { return {json, name}; }
+    /// Errors say that the file is not as it is on the disk.
+    void mark_changed() {
+        if (!name.ends_with(" with what_if")) name += " with what_if";
+    }
 };
 /// `kind` as for upgraded().
 ConfigFile read_config_file(const std::filesystem::path& path, const std::string& kind);
+
+/// Whether values of this key are whole numbers, to which a factor's result is rounded; none: no value is.
+using IsCount = bool (*)(std::string_view key);
 
 /// Changed values of a machine's files in one run: {"topology.fabric.0.bandwidth_GBps": "2x",
 /// "device.dma.peer_engines": 4}. A key is a path of object keys and array indices, joined by dots. It ends
@@ -33,10 +40,10 @@ public:
 
     /// Makes the changes whose keys begin with `root`, each in the first of `files` that has its path. A
     /// changed file's name says so from then on. Throws UserError where none has it, with the nearest key.
-    void change(const std::string& root, std::span<ConfigFile* const> files) const;
+    void change(const std::string& root, std::span<ConfigFile* const> files,
+                IsCount is_count = nullptr) const;
 
-    /// Whether a change's key begins with `path`.
-    bool changes_below(const std::string& path) const;
+    const Json& changes() const { return changes_; }
 
 private:
     Json changes_ = Json::object();
@@ -53,6 +60,6 @@ struct ChangedValue {
 /// The changes of `what_if`, an object as WhatIf takes it and has accepted, whose keys begin with `root`.
 /// `files` are as read, without it.
 std::vector<ChangedValue> changed_values(const Json& what_if, const std::string& root,
-                                         std::span<ConfigFile* const> files);
+                                         std::span<ConfigFile* const> files, IsCount is_count = nullptr);
 
 }  // namespace overlap

@@ -6,10 +6,22 @@
 #include "models/gemm_libraries.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/schedules/preset.hpp"
+#include "sim/topology/like_device.hpp"
 
 namespace overlap {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+Calibration calibration_from(const ConfigFile& file, const std::string& device) {
+    Calibration calibration{device, read_gemm_calibration(file), read_gemm_times(file)};
+    for (const auto& [dtype, parameters] : calibration.gemm)
+        if (auto library = library_of_gemms(file, dtype)) calibration.libraries[dtype] = *std::move(library);
+    return calibration;
+}
+
+}  // namespace
 
 ConfigFolder ConfigFolder::standard() {
     const char* given = std::getenv("OVERLAP_CONFIGS");
@@ -61,36 +73,37 @@ SchedulePtr ConfigFolder::schedule(const std::string& name) const {
         read_preset(read_config_file(find("schedules", name), "schedule")));
 }
 
+MachineFiles ConfigFolder::machine_files(const std::string& topology, const WhatIf& what_if) const {
+    return read_machine_files(find("topologies", topology), root_ / "devices", root_ / "calibrations",
+                              what_if);
+}
+
 Topology ConfigFolder::topology(const std::string& name) const {
-    return read_topology(
-        read_machine_files(find("topologies", name), root_ / "devices", root_ / "calibrations"));
+    return read_topology(machine_files(name));
 }
 
 Machine ConfigFolder::machine(const std::string& name, const WhatIf& what_if) const {
-    const MachineFiles files =
-        read_machine_files(find("topologies", name), root_ / "devices", root_ / "calibrations", what_if);
+    const MachineFiles files = machine_files(name, what_if);
     Topology topology = read_topology(files);
     ResourceTable resources(topology);
-    const std::string device = topology.device().name;
-    const ConfigFile calibrated = files.calibration
-                                      ? *files.calibration
-                                      : read_config_file(find("calibrations", device), "calibration");
-    // Measured times hold for the measured GPU only, not for one changed by a what-if.
-    Calibration calibration{device, read_gemm_calibration(calibrated),
-                            what_if.changes_below("device.gemm") ? GemmTimes() : read_gemm_times(calibrated)};
+    Calibration calibration = calibration_from(*files.calibration, topology.device().name);
+    if (files.fitted && !calibration.gemm_times.empty())
+        calibration.measured_gemm = read_gemm_calibration(*files.fitted);
     return {std::move(topology), std::move(resources), std::move(calibration), Seconds()};
 }
 
+ConfigFile ConfigFolder::calibration_file(const std::string& device) const {
+    return calibration_of(read_config_file(find("devices", device), "device"), root_ / "devices",
+                          root_ / "calibrations");
+}
+
 DeviceSpec ConfigFolder::device(const std::string& name) const {
-    const fs::path path = find("devices", name), calibration = root_ / "calibrations" / path.filename();
-    if (!fs::exists(calibration)) return read_device(path);
-    const ConfigFile calibrated = read_config_file(calibration, "calibration");
-    return read_device(path, calibrated.view());
+    const ConfigFile calibrated = calibration_file(name);
+    return read_device(read_config_file(find("devices", name), "device"), &calibrated);
 }
 
 Calibration ConfigFolder::calibration(const std::string& device) const {
-    const fs::path path = find("calibrations", device);
-    return {device, read_gemm_calibration(path), read_gemm_times(path)};
+    return calibration_from(calibration_file(device), device);
 }
 
 }  // namespace overlap

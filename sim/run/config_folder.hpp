@@ -23,6 +23,9 @@ public:
     /// Names of the files of a kind, sorted, without ".json".
     std::vector<std::string> names(const std::string& kind) const;
 
+    /// Where the files of a kind are.
+    std::filesystem::path folder(const std::string& kind) const { return root_ / kind; }
+
     /// Folders of configs/experiments, one for each published system, sorted.
     std::vector<std::string> published_systems() const;
     std::filesystem::path experiments() const { return root_ / "experiments"; }
@@ -33,11 +36,13 @@ public:
     /// One of schedules(), or a preset of `schedules` (see read_preset): by name, or a file.
     SchedulePtr schedule(const std::string& name) const;
     Topology topology(const std::string& name) const;
+    MachineFiles machine_files(const std::string& topology, const WhatIf& what_if = {}) const;
     /// The machine of a topology, for single kernels (`sustained` 0).
     Machine machine(const std::string& topology, const WhatIf& what_if = {}) const;
-    /// The device with the calibration of the same name applied.
+    /// The device with its calibration applied (see calibration_of).
     DeviceSpec device(const std::string& name) const;
     Calibration calibration(const std::string& device) const;
+    ConfigFile calibration_file(const std::string& device) const;
 
 private:
     std::filesystem::path root_;

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <set>
 
-#include "models/gemm_libraries.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
@@ -21,28 +20,23 @@ struct Informational {
     std::string instead;  ///< the values that are read
 };
 
-const std::array<Informational, 8>& informational_values() {
-    static const std::array<Informational, 8> values{{
-        {"device.peak_clock_GHz", "rates of GEMMs are device.gemm.TYPE.peak_TFLOPS"},
-        {"device.peak_TFLOPS",
-         "rates of GEMMs are device.gemm.TYPE.peak_TFLOPS, but by cost model gemm_roofline"},
-        {"device.hbm_peak_GBps", "achieved rates are device.hbm_GBps and device.gemm.TYPE.hbm_GBps"},
+const std::array<Informational, 7>& informational_values() {
+    static const std::array<Informational, 7> values{{
         {"device.board_power_W",
          "it only splits off the energy above the limit; long GEMMs slow down by "
          "device.gemm.TYPE.sustained_slowdown"},
         {"device.hbm_capacity_GB", "it only refuses operands that do not fit"},
         {"device.description", "it is text"},
+        {"device.like", "it only names the device whose calibration is scaled where this one has none"},
         {"device.collective_library.name", "it is text"},
         {"topology.description", "it is text"},
     }};
     return values;
 }
 
-const Informational* informational(const std::string& key, bool roofline) {
-    for (const Informational& value : informational_values()) {
-        if (roofline && value.key == "device.peak_TFLOPS") continue;
+const Informational* informational(const std::string& key) {
+    for (const Informational& value : informational_values())
         if (key == value.key || key.starts_with(value.key + ".")) return &value;
-    }
     return nullptr;
 }
 
@@ -68,8 +62,8 @@ const Json* parameter(const Json& json, const std::string& key) {
                                                                                  : nullptr;
 }
 
-/// Counterparts of a changed value that stay unchanged: for device.compute_units
-/// "device.gemm.bf16.compute_units", and vice versa. The device and its fitted GEMMs both have such values.
+/// Counterparts of a changed value of fitted GEMMs that stay unchanged: for device.gemm.bf16.compute_units
+/// "device.compute_units". The device and its fitted GEMMs both have such values.
 std::vector<std::string> counterparts_that_stay(const ChangedValue& change,
                                                 const std::set<std::string>& changed, const Json& device,
                                                 const Json& calibration, const std::vector<DType>& types) {
@@ -80,10 +74,8 @@ std::vector<std::string> counterparts_that_stay(const ChangedValue& change,
     };
     for (const DType dtype : types) {
         const Json::json_pointer group = Json::json_pointer("/gemm") / name_of(dtype);
-        if (!calibration.contains(group)) continue;
         const std::string fitted = "device.gemm." + name_of(dtype) + ".";
-        if (change.key == "device." + name) keep(fitted + name, parameter(calibration.at(group), name));
-        if (change.key != fitted + name) continue;
+        if (!calibration.contains(group) || change.key != fitted + name) continue;
         keep("device." + name, parameter(device, name));
         if (name == "compute_units")  // then the peak rate, of all units together, stays too
             keep(fitted + "peak_TFLOPS", parameter(calibration.at(group), "peak_TFLOPS"));
@@ -97,6 +89,32 @@ std::string joined(const std::vector<std::string>& parts) {
     return text;
 }
 
+/// Values that follow `change`, less those of GEMMs that the run does not have.
+std::vector<std::string> moved_along(const ChangedValue& change, const std::vector<ChangedValue>& moved,
+                                     const std::vector<DType>& types) {
+    std::vector<std::string> keys;
+    const auto of_others = [&](const std::string& key) {
+        return key.starts_with("device.gemm_libraries.") ||
+               (key.starts_with("device.gemm.") &&
+                std::none_of(types.begin(), types.end(), [&](DType dtype) {
+                    return key.starts_with("device.gemm." + name_of(dtype) + ".");
+                }));
+    };
+    for (const ChangedValue& value : moved) {
+        const auto leaders = value.given.get<std::vector<std::string>>();
+        if (std::find(leaders.begin(), leaders.end(), change.key) != leaders.end() && !of_others(value.key))
+            keys.push_back(value.key);
+    }
+    return keys;
+}
+
+/// 364.8 of 304 times "1.2x", which became 365; empty if the value is the product itself.
+std::string before_rounding(const ChangedValue& change) {
+    if (!change.given.is_string() || !change.before.is_number() || !is_count(change.key)) return "";
+    const double product = change.before.get<double>() * std::strtod(as_given(change.given).c_str(), nullptr);
+    return product == change.after.get<double>() ? "" : Json(product).dump();
+}
+
 /// Whether the run takes as long without one change of its what-if.
 bool changes_nothing(RunConfig config, const std::string& key, Seconds makespan, const ConfigFolder& folder) {
     config.what_if.erase(key);
@@ -107,6 +125,13 @@ bool changes_nothing(RunConfig config, const std::string& key, Seconds makespan,
     }
 }
 
+bool uses_roofline(const Scenario& scenario) {
+    const auto& models = scenario.cost_models;
+    return std::find(models.begin(), models.end(), roofline_model) != models.end();
+}
+
+}  // namespace
+
 std::vector<DType> types_of_gemms(const Workload& workload) {
     if (const Pair* pair = workload.pair()) return {pair->gemm.dtype};
     std::set<DType> types;
@@ -115,16 +140,9 @@ std::vector<DType> types_of_gemms(const Workload& workload) {
     return {types.begin(), types.end()};
 }
 
-bool uses_roofline(const Scenario& scenario) {
-    const auto& models = scenario.cost_models;
-    return std::find(models.begin(), models.end(), roofline_model) != models.end();
-}
-
-}  // namespace
-
 std::vector<std::string> notes_of_changes(const std::vector<ChangedValue>& changes, const Json& device,
                                           const Json& calibration, const std::vector<DType>& types,
-                                          bool roofline) {
+                                          const std::vector<ChangedValue>& moved) {
     std::set<std::string> changed;
     for (const ChangedValue& change : changes) changed.insert(change.key);
     std::vector<std::string> notes;
@@ -133,45 +151,31 @@ std::vector<std::string> notes_of_changes(const std::vector<ChangedValue>& chang
             notes.push_back(about(change) + "the file says " + change.before.dump() + ", more than " +
                             std::to_string(surprising_factor) + " times off; did you mean \"" +
                             as_given(change.given) + "x\"?");
-        if (const Informational* value = informational(change.key, roofline)) {
+        if (const Informational* value = informational(change.key)) {
             notes.push_back(about(change) + "is information only, no price reads it; " + value->instead);
             continue;
         }
         const auto stay = counterparts_that_stay(change, changed, device, calibration, types);
         if (!stay.empty()) notes.push_back(about(change) + "does not change " + joined(stay));
+        if (const std::string product = before_rounding(change); !product.empty())
+            notes.push_back(about(change) + "is " + product + ", rounded to " +
+                            Json(std::llround(change.after.get<double>())).dump());
+        if (const auto keys = moved_along(change, moved, types); !keys.empty())
+            notes.push_back(about(change) + "also moves " + joined(keys));
     }
     return notes;
 }
 
-std::string library_of_gemms(const ConfigFolder& folder, const std::string& device, DType dtype) {
-    return library_of_gemms(read_config_file(folder.find("calibrations", device), "calibration"), dtype)
-        .value_or("");
-}
-
 Remarks Remarker::on(const RunConfig& config, const Scenario& scenario, Seconds makespan) {
-    return {library(config, scenario), notes(config, scenario, makespan)};
+    return {library_of_gemms(scenario), notes(config, scenario, makespan)};
 }
 
-Remarker::FilePtr Remarker::file(const std::string& kind, const std::string& name) {
-    return files_.get(kind + '\n' + name, [&] {
-        return std::make_shared<const ConfigFile>(read_config_file(
-            folder_.find(kind, name), kind == "topologies" ? "topology" : kind.substr(0, kind.size() - 1)));
-    });
-}
-
-std::string Remarker::library(const RunConfig& config, const Scenario& scenario) {
+std::string library_of_gemms(const Scenario& scenario) {
     if (uses_roofline(scenario)) return "";
-    const std::string& name = scenario.machine->topology.device().name;
-    FilePtr calibration = file("calibrations", name);
-    if (!config.what_if.empty()) {
-        ConfigFile device = *file("devices", name), changed = *calibration;
-        WhatIf(config.what_if, config.origin).change("device", std::array{&device, &changed});
-        calibration = std::make_shared<const ConfigFile>(std::move(changed));
-    }
     std::set<std::string> names;
     std::vector<std::string> by_type;
     for (const DType dtype : types_of_gemms(scenario.workload)) {
-        const std::string library = library_of_gemms(*calibration, dtype).value_or("");
+        const std::string library = scenario.machine->calibration.library_of(dtype);
         names.insert(library);
         by_type.push_back(name_of(dtype) + ": " + library);
     }
@@ -179,31 +183,37 @@ std::string Remarker::library(const RunConfig& config, const Scenario& scenario)
     return names.size() == 1 ? *names.begin() : joined(by_type);
 }
 
-std::vector<ChangedValue> Remarker::changes_of(const RunConfig& config, const Scenario& scenario) {
-    const std::string& name = scenario.machine->topology.device().name;
-    ConfigFile topology = *file("topologies", config.topology), device = *file("devices", name),
-               calibration = *file("calibrations", name);
-    std::vector<ChangedValue> changes = changed_values(config.what_if, "topology", std::array{&topology});
-    for (ChangedValue& change : changed_values(config.what_if, "device", std::array{&device, &calibration}))
-        changes.push_back(std::move(change));
-    return changes;
+Remarker::ChangesPtr Remarker::changes_of(const RunConfig& config) {
+    return changes_.get(config.topology + '\n' + config.what_if.dump(), [&] {
+        Json of_topology = Json::object();  // it may name another device
+        for (const auto& item : config.what_if.items())
+            if (item.key().starts_with("topology.")) of_topology[item.key()] = item.value();
+        auto changes = std::make_shared<Changes>(
+            Changes{folder_.machine_files(config.topology, WhatIf(of_topology, config.origin)), {}, {}});
+        ConfigFile topology = folder_.machine_files(config.topology).topology,
+                   device = changes->before.device, calibration = *changes->before.calibration;
+        const std::array files{&device, &calibration};
+        changes->given = changed_values(config.what_if, "topology", std::array{&topology});
+        for (ChangedValue& change : changed_values(config.what_if, "device", files, is_count))
+            changes->given.push_back(std::move(change));
+        changes->moved = change_device(WhatIf(config.what_if, config.origin), files);
+        return ChangesPtr(std::move(changes));
+    });
 }
 
 std::vector<std::string> Remarker::notes_of_values(const RunConfig& config, const Scenario& scenario) {
     if (config.what_if.empty()) return {};
-    const std::string& name = scenario.machine->topology.device().name;
-    return notes_of_changes(changes_of(config, scenario), file("devices", name)->json,
-                            file("calibrations", name)->json, types_of_gemms(scenario.workload),
-                            uses_roofline(scenario));
+    const ChangesPtr changes = changes_of(config);
+    return notes_of_changes(changes->given, changes->before.device.json, changes->before.calibration->json,
+                            types_of_gemms(scenario.workload), changes->moved);
 }
 
 std::vector<std::string> Remarker::notes(const RunConfig& config, const Scenario& scenario,
                                          Seconds makespan) {
     if (config.what_if.empty()) return {};
     std::vector<std::string> notes = notes_of_values(config, scenario);
-    for (const ChangedValue& change : changes_of(config, scenario))
-        if (informational(change.key, uses_roofline(scenario)) == nullptr &&
-            changes_nothing(config, change.key, makespan, folder_))
+    for (const ChangedValue& change : changes_of(config)->given)
+        if (informational(change.key) == nullptr && changes_nothing(config, change.key, makespan, folder_))
             notes.push_back(about(change) + "changes nothing in this run's makespan");
     return notes;
 }

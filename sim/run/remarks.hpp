@@ -16,13 +16,16 @@ inline constexpr int surprising_factor = 10;
 
 /// Notes on what-if changes whose keys mislead: a number that looks like a factor; a value that no price
 /// reads; one of two values for the same quantity, of which the other stays. `device` and `calibration` are
-/// without the what-if. `types`: of the run's GEMMs. `roofline`: they are priced by data-sheet rates.
+/// without the what-if; `moved`: values that follow the changed ones. `types`: of the run's GEMMs.
 std::vector<std::string> notes_of_changes(const std::vector<ChangedValue>& changes, const Json& device,
                                           const Json& calibration, const std::vector<DType>& types,
-                                          bool roofline);
+                                          const std::vector<ChangedValue>& moved = {});
 
-/// The kernel library whose GEMMs the prices describe; empty if the calibration does not say.
-std::string library_of_gemms(const ConfigFolder& folder, const std::string& device, DType dtype);
+/// Types of the operands of a workload's GEMMs, each once.
+std::vector<DType> types_of_gemms(const Workload& workload);
+
+/// The kernel library whose GEMMs the prices describe; empty by cost model gemm_roofline, or if unknown.
+std::string library_of_gemms(const Scenario& scenario);
 
 /// Makes remarks on runs. Many runs name the same files, so the last files are cached.
 class Remarker {
@@ -35,15 +38,18 @@ public:
     std::vector<std::string> notes_of_values(const RunConfig& config, const Scenario& scenario);
 
 private:
-    using FilePtr = std::shared_ptr<const ConfigFile>;
+    /// What a what-if makes of a machine's files.
+    struct Changes {
+        MachineFiles before;  ///< but for changes of the topology
+        std::vector<ChangedValue> given, moved;
+    };
+    using ChangesPtr = std::shared_ptr<const Changes>;
 
-    FilePtr file(const std::string& kind, const std::string& name);
-    std::string library(const RunConfig& config, const Scenario& scenario);
-    std::vector<ChangedValue> changes_of(const RunConfig& config, const Scenario& scenario);
+    ChangesPtr changes_of(const RunConfig& config);
     std::vector<std::string> notes(const RunConfig& config, const Scenario& scenario, Seconds makespan);
 
     ConfigFolder folder_;
-    RecentValues<std::string, FilePtr> files_{64};  ///< by kind and name
+    RecentValues<std::string, ChangesPtr> changes_{16};  ///< by topology and what-if
 };
 
 }  // namespace overlap

@@ -101,7 +101,9 @@ Scenario Resolver::resolve(const RunConfig& config) {
                       seeds,
                       config.cost_models,
                       config.without,
-                      config.what_if};
+                      config.what_if,
+                      nullptr,
+                      config.topology};
     if (!config.allow_large) require_affordable(budget_of(scenario), available_memory() / at_once_);
     if (scenario.params.transfers.commands == DmaCommands::best)
         scenario.params.transfers = fastest_commands(scenario);

@@ -23,6 +23,7 @@ struct Scenario {
     Json what_if = Json::object();  ///< changes relative to the machine's files
     /// If set, called by any thread after each simulation of a graph, to show progress.
     std::function<void()> simulated = nullptr;
+    std::string topology = {};  ///< file or name, as given
 
     /// The resolved config: reading it back gives the same scenario.
     Json config() const;

@@ -20,6 +20,7 @@ public:
         errors_.keep([&] { device.name = config.text("name"); });
         if (calibration != nullptr) overlay(config, *calibration, device.name);
         errors_.keep([&] { device.description = config.text("description"); });
+        if (config.has("like")) errors_.keep([&] { device.like = config.text("like"); });
         read_fields(config, device, errors_);
         group(config, "peak_TFLOPS", [&](ConfigObject& peaks) { read_peaks(peaks, device); });
         calibrated(config, "launch",
@@ -37,7 +38,7 @@ public:
         if (config.has("energy"))
             calibrated(config, "energy",
                        [&](ConfigObject& energy) { read_energy(energy, device.energy.emplace()); });
-        errors_.keep([&] { config.finish(); });
+        config.finish(errors_);
         errors_.throw_all(config.file());
         return device;
     }
@@ -65,7 +66,7 @@ private:
         errors_.keep([&] {
             ConfigObject object = config.object(name);
             read(object);
-            object.finish();
+            object.finish(errors_);
         });
     }
     /// One that a calibration may have keys of.

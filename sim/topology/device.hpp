@@ -30,8 +30,9 @@ struct DeviceSpec {
 
     std::string name;
     std::string description;
+    std::string like;  ///< calibrated device whose GEMM parameters are scaled where this one has none; may be empty
     double compute_units = 0;
-    std::map<DType, FlopsPerSecond> peak;  ///< datasheet, dense; for reports only
+    std::map<DType, FlopsPerSecond> peak;  ///< data sheet, dense
     Bytes hbm_capacity;
     BytesPerSecond hbm_peak, hbm;
     Bytes last_level_cache;
@@ -53,7 +54,7 @@ struct DeviceSpec {
             field<&D::compute_units>("compute_units", "Compute units (AMD) or SMs (NVIDIA) of one GPU.")
                 .whole()
                 .in({1, 100'000}),
-            Field<D>::checked("peak_clock_GHz", "Highest engine clock; in no model.").in({0.1, 100}),
+            Field<D>::checked("peak_clock_GHz", "Highest engine clock. Models read the rates that follow the clock.").in({0.1, 100}),
             field<&D::hbm_capacity>("hbm_capacity_GB", "Memory capacity."),
             field<&D::hbm_peak>("hbm_peak_GBps", "Data-sheet memory bandwidth; in reports only."),
             field<&D::hbm>("hbm_GBps", "Memory bandwidth that a streaming copy achieves, read plus written."),

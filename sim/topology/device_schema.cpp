@@ -141,6 +141,8 @@ Json device_schema() {
         newest_version("device"));
     Json& keys = schema["properties"];
     add_fields<DeviceSpec>(schema, "sourced");
+    keys["like"] = name_schema("Device whose GEMM calibration, scaled, holds for this one while configs/calibrations has "
+                               "none of this one. Default: the nearest one by units, clock, peak rates and memory.");
     keys["peak_TFLOPS"] = peaks_schema();
     for (const std::string& group : calibrated_groups)
         keys[group] = calibrated_group_schema(group, "sourced");

@@ -6,6 +6,7 @@
 #include "sim/core/file_kind.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/topology/device_schema.hpp"
+#include "sim/topology/like_device.hpp"
 
 namespace overlap {
 namespace {
@@ -143,20 +144,24 @@ MachineFiles read_machine_files(const std::filesystem::path& path, const std::fi
     ConfigObject config = topology.view();
     std::string device = config.text("device");
     if (!device.ends_with(".json")) device += ".json";
-    if (!std::filesystem::exists(devices / device)) {
+    std::filesystem::path found = path.parent_path() / device;
+    if (!std::filesystem::exists(found)) found = devices / device;
+    if (!std::filesystem::exists(found)) {
         std::vector<std::string> known;
         for (const auto& entry : std::filesystem::directory_iterator(devices))
             known.push_back(entry.path().filename().string());
         std::sort(known.begin(), known.end());
-        config.fail("device", "is " + in_quotes(device) + ", no such file in " + devices.string() +
-                                  suggestion(device, known));
+        config.fail("device", "is " + in_quotes(device) + ", no such file beside it or in " +
+                                  devices.string() + suggestion(device, known));
     }
-    MachineFiles files{std::move(topology), read_config_file(devices / device, "device"), {}};
+    MachineFiles files{std::move(topology), read_config_file(found, "device"), {}, {}, {}};
     std::vector<ConfigFile*> of_device{&files.device};
-    if (!calibrations.empty() && std::filesystem::exists(calibrations / device))
+    if (!calibrations.empty())
         of_device.push_back(
-            &files.calibration.emplace(read_config_file(calibrations / device, "calibration")));
-    what_if.change("device", of_device);
+            &files.calibration.emplace(calibration_of(files.device, devices, calibrations)));
+    std::optional<ConfigFile> fitted = files.calibration;
+    files.moved = change_device(what_if, of_device);
+    if (fitted && files.calibration->name != fitted->name) files.fitted = std::move(fitted);
     return files;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/core/config_reader.hpp"
+#include "sim/topology/derived_values.hpp"
 #include "sim/topology/device.hpp"
 #include "sim/topology/network.hpp"
 #include "sim/topology/node_fabric.hpp"
@@ -73,10 +74,12 @@ Json topology_schema();
 /// The files of a machine, as read or as changed by a what-if.
 struct MachineFiles {
     ConfigFile topology, device;
-    std::optional<ConfigFile> calibration;  ///< of the device, if there is one
+    std::optional<ConfigFile> calibration;  ///< see calibration_of; none without `calibrations`
+    std::optional<ConfigFile> fitted;       ///< the calibration without the what-if, if that changed it
+    std::vector<ChangedValue> moved;        ///< values that follow those of the what-if
 };
-/// Reads a topology file, its device file, found in `devices`, and the calibration of the same name, if there
-/// is one in `calibrations`. Throws UserError.
+/// Reads a topology file, its device file, found beside the topology or in `devices`, and the device's
+/// calibration. Throws UserError.
 MachineFiles read_machine_files(const std::filesystem::path& path, const std::filesystem::path& devices,
                                 const std::filesystem::path& calibrations = {}, const WhatIf& what_if = {});
 Topology read_topology(const MachineFiles& files);

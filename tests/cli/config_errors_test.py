@@ -82,7 +82,7 @@ class WhatIf(SimTestCase):
     def test_values(self):
         self.assert_refused([*PAIR, "--what-if", "device.dma.peer_engines=0"], "h200.json with what_if: /dma/peer_engines/value:",
                             "from 1 to 1024")
-        self.assert_refused([*PAIR, "--what-if", "device.dma.peer_engines=2.5x"], "whole number")
+        self.assert_refused([*PAIR, "--what-if", "device.dma.peer_engines=2.5"], "whole number")
         self.assert_refused([*PAIR, "--what-if", "device.energy.hbm_pJ_per_byte=-1"], "/energy/hbm_pJ_per_byte/value: is -1")
         self.assert_refused([*PAIR, "--what-if", "device.energy.idle_W=-1x"], "idle_W")
         self.assert_refused([*PAIR, "--what-if", "device.dma.peer_engines=many"], "expected a number, or a factor")

@@ -12,6 +12,7 @@
 using namespace overlap;
 using namespace overlap::test;
 using Catch::Contains;
+using Catch::EndsWith;
 using Catch::Equals;
 
 namespace {
@@ -45,21 +46,14 @@ std::string note_of(const std::string& key, const Json& value) {
 }  // namespace
 
 TEST_CASE("a value that no price reads says so, and which one is read") {
-    CHECK_THAT(note_of("device.peak_TFLOPS.bf16", "2x"),
-               Equals("what-if device.peak_TFLOPS.bf16=2x: is information only, no price reads it; rates of "
-                      "GEMMs are device.gemm.TYPE.peak_TFLOPS, but by cost model gemm_roofline"));
-    CHECK_THAT(note_of("device.hbm_peak_GBps", "2x"),
-               Contains("no price reads it") && Contains("device.hbm_GBps"));
-    CHECK_THAT(note_of("device.peak_clock_GHz", "2x"), Contains("no price reads it"));
-    CHECK_THAT(note_of("device.board_power_W", 1000), Contains("no price reads it"));
-    RunConfig roofline = config_of({{"device.peak_TFLOPS.bf16", "2x"}});
-    roofline.cost_models = {"gemm_roofline"};
-    CHECK(remarks_of(roofline).notes.empty());
+    CHECK_THAT(note_of("device.board_power_W", 1000),
+               Contains("is information only, no price reads it") &&
+                   Contains("device.gemm.TYPE.sustained_slowdown"));
+    CHECK_THAT(note_of("device.hbm_capacity_GB", "2x"), Contains("no price reads it"));
 }
 
 TEST_CASE("values that are called information change no run") {
-    for (const std::string key : {"device.peak_clock_GHz", "device.peak_TFLOPS.bf16", "device.hbm_peak_GBps",
-                                  "device.board_power_W", "device.hbm_capacity_GB"}) {
+    for (const std::string key : {"device.board_power_W", "device.hbm_capacity_GB"}) {
         for (const std::string topology : {"mi300x_8", "h200_4"}) {
             INFO(key << " on " << topology);
             const auto makespan = [&](const Json& what_if) {
@@ -90,7 +84,7 @@ TEST_CASE("a number far from the file's may have been meant as a factor") {
                              Contains("more than 10 times off; did you mean \"2x\"?"));
     const auto noted = [](const Json& before, const Json& given) {
         return !notes_of_changes({{"device.dma.x", given, before, given.is_string() ? Json(before) : given}},
-                                 Json::object(), Json::object(), {}, false)
+                                 Json::object(), Json::object(), {})
                     .empty();
     };
     CHECK(noted(50, 4.9));
@@ -104,11 +98,21 @@ TEST_CASE("a number far from the file's may have been meant as a factor") {
     CHECK_FALSE(noted("fifo", "round_robin"));
 }
 
-TEST_CASE("compute units of a device and of its fitted GEMMs are two values, and one of them stays") {
-    const auto more = notes_of({{"device.compute_units", 380}});
-    REQUIRE_FALSE(more.empty());
-    CHECK_THAT(more[0], Equals("what-if device.compute_units=380: does not change "
-                               "device.gemm.bf16.compute_units = 304.0"));
+TEST_CASE("a change says which values move along, of the run's GEMMs alone") {
+    CHECK_THAT(note_of("device.compute_units", 380),
+               Equals("what-if device.compute_units=380: also moves device.peak_TFLOPS.fp16, "
+                      "device.peak_TFLOPS.bf16, device.peak_TFLOPS.fp8, device.gemm.bf16.compute_units, "
+                      "device.gemm.bf16.peak_TFLOPS"));
+    // 1.2 * 304 = 364.8
+    const auto rounded = notes_of({{"device.compute_units", "1.2x"}});
+    REQUIRE(rounded.size() == 2);
+    CHECK_THAT(rounded[0], Equals("what-if device.compute_units=1.2x: is 364.8, rounded to 365"));
+    CHECK_THAT(note_of("device.peak_TFLOPS.bf16", "2x"), EndsWith("also moves device.gemm.bf16.peak_TFLOPS"));
+    // A factor of 1 moves nothing.
+    CHECK_THAT(note_of("device.compute_units", "1x"), EndsWith("changes nothing in this run's makespan"));
+}
+
+TEST_CASE("compute units of fitted GEMMs are a value of their own, and the device's stay") {
     const auto fitted = notes_of({{"device.gemm.bf16.compute_units", "1.25x"}});
     REQUIRE_FALSE(fitted.empty());
     CHECK_THAT(fitted[0], Contains("does not change device.compute_units = 304, "
@@ -129,7 +133,7 @@ TEST_CASE("a GEMM whose parameters have more units than the device takes what it
 TEST_CASE("counts refuse fractions, and say which whole numbers are near") {
     for (const std::string key : {"device.compute_units", "device.gemm.bf16.compute_units"})
         CHECK_THAT(error_of([&] {
-                       resolve(config_of({{key, "1.2x"}}), shipped);
+                       resolve(config_of({{key, 364.8}}), shipped);
                    }),
                    Contains("compute_units/value: is 364.8, but must be a whole number (364 or 365)"));
     CHECK_THAT(error_of([&] {

@@ -1,0 +1,144 @@
+#include "sim/topology/derived_values.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "sim/topology/device.hpp"
+
+namespace overlap {
+namespace {
+
+const std::string root = "device.", one_library = "gemm_libraries.", mixed = "gemm.";
+
+/// "gemm.bf16.hbm_GBps" of "gemm_libraries.asm.bf16.hbm_GBps": each library's parameters follow like the mix's.
+std::string of_any_library(std::string_view key) {
+    if (!key.starts_with(one_library)) return std::string(key);
+    return mixed + std::string(key.substr(key.find('.', one_library.size()) + 1));
+}
+
+/// Whether `key` is one of `pattern`; `star` gets what the last '*' stands for.
+bool matches(std::string_view pattern, std::string_view key, std::string& star) {
+    while (!pattern.empty() && !key.empty()) {
+        const std::string_view wanted = pattern.substr(0, pattern.find('.')),
+                               part = key.substr(0, key.find('.'));
+        if (wanted == "*")
+            star = part;
+        else if (wanted != part)
+            return false;
+        pattern.remove_prefix(std::min(wanted.size() + 1, pattern.size()));
+        key.remove_prefix(std::min(part.size() + 1, key.size()));
+    }
+    return pattern.empty() && key.empty();
+}
+
+void visit_numbers(Json& node, const std::string& key, const VisitValue& visit) {
+    if (!node.is_structured()) return;
+    if (node.is_object() && node.contains("value")) {
+        if (node["value"].is_number()) visit(key, node);
+        return;
+    }
+    for (const auto& item : node.items())
+        if (item.key() != "provenance" && item.key() != "measured_gemms")
+            visit_numbers(item.value(), key.empty() ? item.key() : key + "." + item.key(), visit);
+}
+
+Factors factors_of(const std::vector<ChangedValue>& changes) {
+    Factors factors;
+    for (const ChangedValue& change : changes)
+        if (change.before.is_number() && change.before != 0)
+            factors[change.key.substr(root.size())] =
+                change.after.get<double>() / change.before.get<double>();
+    return factors;
+}
+
+}  // namespace
+
+std::span<const DerivedValue> derived_values() {
+    static const std::vector<DerivedValue> rows{
+        {"peak_TFLOPS.*", {"compute_units", "peak_clock_GHz"}},
+        {"gemm.*.peak_TFLOPS", {"peak_TFLOPS.*"}},
+        {"gemm.*.compute_units", {"compute_units"}},
+        {"hbm_GBps", {"hbm_peak_GBps"}},
+        {"gemm.*.hbm_GBps", {"hbm_GBps"}},
+        {"gemm.*.reuse_cache_MB", {"last_level_cache_MB"}},
+        {"copy_kernel.cache_GBps", {"compute_units", "peak_clock_GHz"}},
+        // A compute unit's streaming rate is taken to go with its clock, as configs/devices/mi100.json does.
+        {"copy_kernel.cu_GBps", {"peak_clock_GHz"}},
+        {"copy_kernel.cu_read_GBps", {"peak_clock_GHz"}},
+        {"copy_kernel.cu_write_GBps", {"peak_clock_GHz"}},
+        {"copy_kernel.cu_reduce_GBps", {"peak_clock_GHz"}},
+        {"dma.engine_GBps", {"link"}},
+        {"dma.commands.broadcast_GBps", {"link"}},
+        {"copy_kernel.remote_read_GBps", {"ports"}},
+        {"collective_library.*.bus_GBps", {"ports"}},
+        {"collective_library.*.bus_GBps_by_channels.*", {"ports"}},
+        {"collective_library.*.small.bus_GBps", {"ports"}}};
+    return rows;
+}
+
+double moved_factor(std::string_view key, const Factors& changed) {
+    if (const auto own = changed.find(key); own != changed.end()) return own->second;
+    const std::string any = of_any_library(key);
+    std::string star;
+    for (const DerivedValue& row : derived_values()) {
+        if (!matches(row.key, any, star)) continue;
+        double factor = 1;
+        for (std::string_view other : row.follows)
+            factor *= moved_factor(other.ends_with('*') ? std::string(other.substr(0, other.size() - 1)) + star
+                                                     : std::string(other),
+                                changed);
+        return factor;
+    }
+    return 1;
+}
+
+bool is_count(std::string_view name) {
+    static const std::set<std::string, std::less<>> names = [] {
+        std::set<std::string, std::less<>> counts;
+        const auto add = [&](const auto& fields) {
+            for (const Key& key : fields)
+                if (key.kind == Key::Kind::whole) counts.emplace(key.key);
+        };
+        add(DeviceSpec::fields());
+        add(DeviceDma::fields());
+        add(DeviceCopyKernel::fields());
+        add(DeviceLibrary::fields());
+        return counts;
+    }();
+    return names.contains(name.substr(name.rfind('.') + 1));
+}
+
+double scaled(std::string_view key, double value, double factor) {
+    return is_count(key) ? std::round(value * factor) : value * factor;
+}
+
+void for_each_number(Json& file, const VisitValue& visit) {
+    visit_numbers(file, "", visit);
+}
+
+std::vector<ChangedValue> change_device(const WhatIf& what_if, std::span<ConfigFile* const> files) {
+    const std::vector<ChangedValue> changes = changed_values(what_if.changes(), "device", files, is_count);
+    what_if.change("device", files, is_count);
+    std::vector<ChangedValue> moved;
+    const Factors factors = factors_of(changes);
+    if (factors.empty()) return moved;
+    for (ConfigFile* file : files) {
+        bool same = true;
+        for_each_number(file->json, [&](const std::string& key, Json& parameter) {
+            const double factor = moved_factor(key, factors);
+            if (factor == 1 || factors.contains(key)) return;
+            Json leaders = Json::array();
+            for (const auto& [leader, own] : factors)
+                if (moved_factor(key, {{leader, own}}) != 1) leaders.push_back(root + leader);
+            const Json before = parameter["value"];
+            parameter["value"] = scaled(key, before.get<double>(), factor);
+            moved.push_back({root + key, std::move(leaders), before, parameter["value"]});
+            same = false;
+        });
+        if (!same) file->mark_changed();
+    }
+    return moved;
+}
+
+}  // namespace overlap

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/core/what_if.hpp"
+
+namespace overlap {
+
+/// A value of a device, or of its calibration, that follows other values: where they change by a factor, it
+/// changes by the product of their factors, unless it is changed itself.
+struct DerivedValue {
+    std::string_view key;                   ///< '*' stands for any one key, such as a data type
+    std::vector<std::string_view> follows;  ///< a '*' here is the last one of `key`
+};
+
+/// The table, which sim/topology/README.md shows. Latencies, and rates of links, follow nothing.
+/// `link` and `ports` are rates of a topology that only `sim new device` scales by: of one link, and of all
+/// links of a GPU.
+std::span<const DerivedValue> derived_values();
+
+/// Factors by key without "device.": {"hbm_GBps", 2}.
+using Factors = std::map<std::string, double, std::less<>>;
+
+/// The factor of a value where `changed` are the factors of the values that change themselves.
+double moved_factor(std::string_view key, const Factors& changed);
+
+/// Whether the values of a device by this name (the last part of a key) are whole numbers.
+bool is_count(std::string_view name);
+
+/// `value` times `factor`; whole if the values of that key are.
+double scaled(std::string_view key, double value, double factor);
+
+/// Calls `visit` with the key and the {"value", …} of every number of a device, calibration or
+/// topology file.
+using VisitValue = std::function<void(const std::string& key, Json& parameter)>;
+void for_each_number(Json& file, const VisitValue& visit);
+
+/// Makes the changes of `what_if` below "device." in the first of `files` (device, calibration) that has
+/// the key, and moves the values that follow. Factors of counts give the nearest whole number. Returns the
+/// values that moved along, as ChangedValue whose `given` is the list of the changes' keys. Throws UserError.
+std::vector<ChangedValue> change_device(const WhatIf& what_if, std::span<ConfigFile* const> files);
+
+}  // namespace overlap
