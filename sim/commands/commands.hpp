@@ -12,6 +12,7 @@ void add_calibrate_command(CLI::App& app);
 void add_cost_command(CLI::App& app);
 void add_import_command(CLI::App& app);
 void add_list_commands(CLI::App& app);
+void add_new_command(CLI::App& app);
 void add_schema_command(CLI::App& app);
 void add_sweep_command(CLI::App& app);
 void add_report_command(CLI::App& app);

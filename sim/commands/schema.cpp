@@ -3,6 +3,7 @@
 
 #include "models/calibration_schema.hpp"
 #include "sim/commands/commands.hpp"
+#include "sim/commands/json_lines.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/run/config_folder.hpp"
 #include "sim/schedules/parameters.hpp"
@@ -12,26 +13,25 @@
 #include "sim/workload/workload.hpp"
 
 namespace overlap {
-namespace {
 
-constexpr std::size_t most_columns = 400;
-
-/// JSON with one line for each value that fits into one, such as a key with its description.
-std::string in_lines(const Json& json, const std::string& margin = "\n", bool in_one_line = false) {
+std::string in_lines(const Json& json, std::size_t most_columns, const std::string& margin,
+                     bool in_one_line) {
     if (json.empty() || !json.is_structured()) return json_text(json);
     if (!in_one_line)
-        if (std::string line = in_lines(json, " ", true); margin.size() + line.size() < most_columns)
+        if (std::string line = in_lines(json, most_columns, " ", true); margin.size() + line.size() < most_columns)
             return line;
     const std::string inner = in_one_line ? " " : margin + "  ";
     std::string text;
     for (const auto& item : json.items()) {
         const std::string key = json.is_object() ? json_text(item.key()) + ": " : "";
         const std::string before = in_one_line && text.empty() && json.is_array() ? "" : inner;
-        text += (text.empty() ? "" : ",") + before + key + in_lines(item.value(), inner, in_one_line);
+        text += (text.empty() ? "" : ",") + before + key + in_lines(item.value(), most_columns, inner, in_one_line);
     }
     if (json.is_array()) return '[' + text + (in_one_line ? "" : margin) + ']';
     return '{' + text + margin + '}';
 }
+
+namespace {
 
 /// What the program knows by tables is made of them; the rest is in the file of that kind.
 Json schema_of(const std::string& kind) {
@@ -66,7 +66,7 @@ void add_schema_command(CLI::App& app) {
     CLI::App* command = app.add_subcommand("schema", "The JSON schema of a kind of file");
     auto kind = std::make_shared<std::string>();
     command->add_option("kind", *kind, "device, calibration, topology, workload, run, sweep ...")->required();
-    command->callback([kind] { print(in_lines(schema_of(*kind)) + '\n'); });
+    command->callback([kind] { print(in_lines(schema_of(*kind), 400) + '\n'); });
 }
 
 }  // namespace overlap
