@@ -8,6 +8,7 @@
 
 #include "sim/core/available_memory.hpp"
 #include "sim/run/budget.hpp"
+#include "sim/run/remarks.hpp"
 
 namespace overlap {
 namespace {
@@ -89,7 +90,8 @@ std::array<std::optional<Candidate>, 2> ask_heuristic(const Scenario& scenario, 
     if (pair == nullptr || pair->order == Order::independent || pair->gathers_results() ||
         scenario.machine->topology.nodes() > 1)
         return {};
-    const auto machine = MachineConstants(scenario.machine->topology.name(), folder).of(pair->gemm.dtype);
+    const auto machine =
+        MachineConstants(scenario.topology, folder, scenario.what_if).of(pair->gemm.dtype);
     const overlap_advice::Operator op = heuristic_operator(*pair);
     return {shipped_advice(machine, op, false), shipped_advice(machine, op, true)};
 }
@@ -127,6 +129,13 @@ std::optional<HeuristicAdvice> judged(const std::optional<Candidate>& said, bool
     const RankedCandidate* not_allowed = find(beside, *said);
     if (not_allowed == nullptr) return std::nullopt;  // for example more chunks than rows
     return HeuristicAdvice{*not_allowed, std::nullopt};
+}
+
+Remarks remarks_on(const Scenario& scenario, const RankedCandidate& best, const ConfigFolder& folder) {
+    const Scenario fastest = with_candidate(scenario, best.candidate);
+    RunConfig config = read_run_config(fastest.config(), "advice");
+    config.topology = scenario.topology;
+    return Remarker(folder).on(config, fastest, best.makespan);
 }
 
 /// The fastest `serial` of both lists; only the first list holds allowed candidates.
@@ -191,6 +200,8 @@ SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std
     advice.scenario = advice.best.front().scenario;
     if (const RankedCandidate* one = fastest(advice.ranked, shard_level)) advice.shard_level = *one;
     explain(scenario, advice);
+    advice.what_if = scenario.what_if;
+    advice.remarks = remarks_on(scenario, advice.ranked.front(), folder);
     advice.heuristic = judged(of_any, true, advice.ranked, beside);
     advice.heuristic_library = judged(of_library, false, advice.ranked, beside);
     return advice;

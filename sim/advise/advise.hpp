@@ -4,6 +4,7 @@
 
 #include "sim/advise/heuristic.hpp"
 #include "sim/compare/measured_case.hpp"
+#include "sim/report/run/remarks.hpp"
 
 namespace overlap {
 
@@ -32,7 +33,8 @@ struct AdviceBaseline {
 /// static heuristic's advice.
 struct SimulatedAdvice {
     std::string scenario;  ///< one line for reports
-    Json topology, workload;
+    Json topology, workload, what_if;
+    Remarks remarks;                      ///< on the best candidate's run
     std::vector<RankedCandidate> ranked;  ///< fastest first; equal ones in the order of candidates_for
     AdviceBaseline baseline;
     /// Full runs of the first of `ranked`; serial time and speed-up refer to the baseline

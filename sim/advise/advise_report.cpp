@@ -1,4 +1,5 @@
 #include "sim/advise/advise.hpp"
+#include "sim/core/shown.hpp"
 #include "sim/report/run/report.hpp"
 #include "sim/report/text_format.hpp"
 
@@ -33,8 +34,12 @@ std::string to_text(const SimulatedAdvice& advice) {
     const Seconds best = advice.ranked.front().makespan;
     const TimeScale scale(advice.ranked.back().makespan);
     std::string text = clipped(advice.scenario) + "\n" + std::to_string(advice.ranked.size()) +
-                       " candidates simulated: schedule/chunks/agent/transfer\n" +
-                       baseline_line(advice.baseline, scale) + "\n";
+                       " candidates simulated: schedule/chunks/agent/transfer\n";
+    for (const auto& change : advice.what_if.items())
+        text += clipped("what-if " + change.key() + " = " + shown(change.value())) + "\n";
+    for (const std::string& note : advice.remarks.notes)
+        for (const std::string& line : field(left("best: note", label_columns), note)) text += line + "\n";
+    text += baseline_line(advice.baseline, scale) + "\n";
     for (std::size_t i = 0; i < advice.best.size(); ++i) {
         const RankedCandidate& one = advice.ranked[i];
         text += right(std::to_string(i + 1), 3) + "  " + left(one.candidate.label(), 34) +
@@ -67,9 +72,12 @@ Json to_json(const SimulatedAdvice& advice) {
     Json json{{"schema", 1},
               {"topology", advice.topology},
               {"workload", advice.workload},
+              {"gemm_library", advice.remarks.gemm_library.empty() ? Json() : Json(advice.remarks.gemm_library)},
+              {"notes", advice.remarks.notes},
               {"baseline", json_of(advice.baseline.serial, advice.baseline, Json())},
               {"candidates", Json::array()},
               {"best", Json::array()}};
+    if (!advice.what_if.empty()) json["what_if"] = advice.what_if;
     json["baseline"].erase("regret");
     json["baseline"]["allowed"] = advice.baseline.allowed;
     const auto candidate = [&](const RankedCandidate& one) {

@@ -17,8 +17,8 @@ constexpr std::int64_t large_rows = 65'536, large_columns = 8'192;
 
 class Benchmarks {
 public:
-    Benchmarks(const std::string& topology, const ConfigFolder& folder)
-        : topology_(topology), folder_(folder) {
+    Benchmarks(const std::string& topology, const ConfigFolder& folder, const Json& what_if)
+        : topology_(topology), folder_(folder), what_if_(what_if) {
         const Scenario any = scenario("serial", Json::object(), gathered(large_bytes));
         gpus_ = any.machine->topology.gpus();
     }
@@ -64,6 +64,7 @@ private:
         config.schedule = schedule;
         config.params = params;
         config.workload = workload;
+        config.what_if = what_if_;
         return resolve(config, folder_);
     }
     double time(const std::string& schedule, const Json& params, const Json& workload) const {
@@ -72,16 +73,19 @@ private:
 
     const std::string& topology_;
     const ConfigFolder& folder_;
+    const Json& what_if_;
     int gpus_ = 1;
 };
 
 }  // namespace
 
-MachineConstants::MachineConstants(const std::string& topology, const ConfigFolder& folder)
-    : calibration_(folder.calibration(folder.topology(topology).device().name)) {
-    const Topology machine = folder.topology(topology);
+MachineConstants::MachineConstants(const std::string& topology, const ConfigFolder& folder,
+                                   const Json& what_if) {
+    const Machine changed = folder.machine(topology, WhatIf(what_if, "machine constants"));
+    calibration_ = changed.calibration;
+    const Topology& machine = changed.topology;
     const DeviceSpec& device = machine.device();
-    const Benchmarks alone(topology, folder);
+    const Benchmarks alone(topology, folder, what_if);
     const Json pull{{"agent", "dma"}, {"transfer", "pull"}}, push{{"agent", "dma"}, {"transfer", "push"}},
         by_kernels{{"agent", "cu"}};
     common_.gpus = machine.gpus();

@@ -11,7 +11,8 @@ namespace overlap {
 /// collective alone, as a framework would measure them once on its machine. Deterministic.
 class MachineConstants {
 public:
-    MachineConstants(const std::string& topology, const ConfigFolder& folder);
+    MachineConstants(const std::string& topology, const ConfigFolder& folder,
+                     const Json& what_if = Json::object());
     /// Throws UserError if the device has no GEMM parameters for the type.
     overlap_advice::Machine of(DType dtype) const;
 

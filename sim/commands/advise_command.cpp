@@ -1,10 +1,11 @@
+#include <spdlog/spdlog.h>
 #include <algorithm>
 #include <memory>
 
 #include "sim/advise/advise.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/progress_reporter.hpp"
-#include "sim/commands/workload_flags.hpp"
+#include "sim/commands/scenario_flags.hpp"
 #include "sim/core/output_file.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/run/resolver.hpp"
@@ -15,7 +16,7 @@ namespace {
 struct AdviseFlags {
     WorkloadFlags workload;
     std::string topology, format = "text";
-    std::vector<std::string> agents, traces;
+    std::vector<std::string> agents, traces, what_if;
     std::size_t top = 5;
     std::optional<std::size_t> count;
     std::string fit, judge, simulate, header, out, constants;
@@ -35,10 +36,12 @@ void print_advice(const AdviseFlags& flags, const ConfigFolder& folder) {
     config.schedule = "serial";  // only for resolving; every candidate brings its own
     config.seeds = flags.seeds;
     flags.workload.apply(config, folder);
+    assign_what_ifs(config.what_if, flags.what_if);
     const Scenario scenario = resolve(config, folder);
     if (scenario.machine->topology.gpus() < 2)
         throw UserError("command line: --topology " + flags.topology + " has one GPU, nothing to overlap");
     const SimulatedAdvice advice = advise_with_progress(scenario, folder, flags);
+    for (const std::string& note : advice.remarks.notes) spdlog::warn("best candidate: {}", note);
     print(flags.format == "json"  ? json_text(to_json(advice)) + "\n"
           : flags.format == "csv" ? to_csv(advice)
                                   : to_text(advice));
@@ -118,6 +121,7 @@ void add_advise_command(CLI::App& app) {
     CLI::Option* topology = command->add_option("--topology", flags->topology,
                                                 "Machine: a file, or a name in configs/topologies");
     flags->workload.add_to(*command);
+    add_what_if_flag(*command, flags->what_if);
     command->add_option("--agent", flags->agents, "Only candidates that copy by dma, or by cu; repeatable")
         ->check(CLI::IsMember({"dma", "cu"}))
         ->take_all();
@@ -161,7 +165,7 @@ void add_advise_command(CLI::App& app) {
             if (mode != other) mode->excludes(other);
     for (CLI::Option* mode : {fit, judge, traces}) mode->excludes(topology);
     for (CLI::Option* mode : {constants, simulate, fit, judge, traces})
-        for (const char* flag : {"--workload", "--gemm", "--dtype", "--collective", "--order", "--shard-dim"})
+        for (const char* flag : {"--workload", "--gemm", "--dtype", "--collective", "--order", "--shard-dim", "--what-if"})
             mode->excludes(command->get_option(flag));
     command->callback([flags] { execute(*flags); });
 }

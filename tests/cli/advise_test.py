@@ -37,6 +37,27 @@ class Advise(SimTestCase):
         losses = [run["losses_us"] for run in advice["best"]]
         self.assertIn(advice["runner_up"]["decided_by"], losses[0])
 
+    def test_a_what_if_changes_the_machine_as_in_a_run(self):
+        change = ["--what-if", "device.gemm.bf16.peak_TFLOPS=2x", "--what-if", "device.copy_kernel.default_cus=1x"]
+        advice = self.sim("advise", *SCENARIO[1:], *change, "--format", "json")
+        self.assertEqual(advice.returncode, 0, advice.stderr)
+        self.assertIn("device.copy_kernel.default_cus=1x: changes nothing", advice.stderr)
+        advice = json.loads(advice.stdout)
+        self.assertEqual(advice["what_if"]["device.gemm.bf16.peak_TFLOPS"], "2x")
+        self.assertEqual(len(advice["notes"]), 1)
+        best = advice["candidates"][0]
+        params = [flag for name, value in best["params"].items() for flag in ("--set", f"{name}={value}")]
+        run = self.result(*SCENARIO[1:], "--schedule", best["schedule"], *params, *change[:2])
+        self.assertAlmostEqual(run["makespan_us"], best["makespan_us"])
+        before = self.result(*SCENARIO)
+        self.assertLess(best["makespan_us"], before["candidates"][0]["makespan_us"])
+        self.assertNotEqual(advice["heuristic"]["makespan_us"], before["heuristic"]["makespan_us"])
+        self.assertNotIn("what_if", before)
+        text = self.sim("advise", *SCENARIO[1:], *change).stdout
+        self.assertIn("what-if device.gemm.bf16.peak_TFLOPS = \"2x\"", text)
+        self.assertIn("best: note what-if device.copy_kernel.default_cus=1x: changes nothing", text)
+        self.assert_refused([*SCENARIO, "--what-if", "device.dma.engine_GBs=2x"], "'engine_GBps'")
+
     def test_a_run_of_the_advice_takes_as_long_as_advised(self):
         best = self.result(*SCENARIO)["candidates"][0]
         settings = [word for name, value in best["params"].items() for word in ("--set", f"{name}={value}")]

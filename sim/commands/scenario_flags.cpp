@@ -1,0 +1,93 @@
+#include "sim/commands/scenario_flags.hpp"
+
+#include "sim/core/file_kind.hpp"
+#include "sim/core/shown.hpp"
+#include "sim/engine/simgrid_limit.hpp"
+
+namespace overlap {
+namespace {
+
+const std::string command_line = "command line";
+
+/// "chunks=4" → {"chunks": 4}; a value that is no JSON is text.
+void assign(Json& values, const std::string& assignment, const std::string& flag,
+            const std::string& expected) {
+    const auto equals = assignment.find('=');
+    if (equals == std::string::npos || equals == 0)
+        throw UserError(command_line + ": " + flag + " is " + in_quotes(assignment) + ", expected " +
+                        expected);
+    if (!values.is_object()) return;  // from a config file: refused when it is resolved
+    const std::string value = valid_utf8(assignment.substr(equals + 1));
+    const Json parsed = Json::parse(value, nullptr, false);
+    values[valid_utf8(assignment.substr(0, equals))] =
+        parsed.is_discarded() || parsed.is_structured() ? Json(value) : parsed;
+}
+
+}  // namespace
+
+RunConfig ScenarioFlags::config(const ConfigFolder& folder) const {
+    RunConfig config;
+    config.origin = command_line;
+    if (!file.empty()) {
+        Json json = read_json_file(file);
+        require_kind(json, file, FileKind::run_config);
+        if (json.is_object()) json.erase("graph");  // so that the output of --dry-run is also a config
+        config = read_run_config(json, file);
+    }
+    const auto replace = [](std::string& value, const std::string& flag) {
+        if (!flag.empty()) value = flag;
+    };
+    replace(config.topology, topology);
+    replace(config.schedule, schedule);
+    replace(config.engine, engine);
+    if (seeds) config.seeds = seeds;
+    workload.apply(config, folder);
+    for (const std::string& assignment : params)
+        assign(config.params, assignment, "--set", "NAME=VALUE, for instance chunks=4");
+    assign_what_ifs(config.what_if, what_if);
+    if (!cost_models.empty()) config.cost_models = cost_models;
+    if (!without.empty()) config.without = without;
+    return config;
+}
+
+void assign_what_ifs(Json& what_if, const std::vector<std::string>& assignments) {
+    for (const std::string& assignment : assignments)
+        assign(what_if, assignment, "--what-if", "KEY=VALUE, for instance device.dma.peer_engines=4");
+}
+
+void add_what_if_flag(CLI::App& app, std::vector<std::string>& what_ifs) {
+    app.add_option(
+           "--what-if", what_ifs,
+           "Value of the machine's files in this run, KEY=VALUE: topology.fabric.0.bandwidth_GBps=2x, "
+           "device.dma.peer_engines=4; repeatable")
+        ->take_all();
+}
+
+void ScenarioFlags::add_to(CLI::App& app) {
+    app.add_option("--topology", topology, "Machine: a file, or a name in configs/topologies");
+    app.add_option("--schedule", schedule, "Overlap schedule (see: sim list)");
+    app.add_option("--set", params,
+                   "Schedule parameter NAME=VALUE (see: sim explain SCHEDULE); repeatable")
+        ->take_all();
+    add_what_if_flag(app, what_if);
+    workload.add_to(app);
+    app.add_option("--config", file, "Run config (JSON file); flags override it");
+    app.add_option("--engine", engine,
+                   "Simulation engine; default " + default_engine +
+                       ". A simulation by simgrid is stopped after " +
+                       std::to_string(static_cast<int>(default_simgrid_seconds)) +
+                       " s, or OVERLAP_SIMGRID_SECONDS in the environment");
+    app.add_option(
+           "--seeds", seeds,
+           "Simulations with orders that the machine leaves unspecified: median, p10 and p90; default " +
+               std::to_string(default_seeds) + " on such a machine")
+        ->check(CLI::Range(1, most_seeds));
+    app.add_option("--cost-model", cost_models,
+                   "Cost model instead of the default for its kind; repeatable")
+        ->take_all();
+    app.add_option("--without", without,
+                   "Effects to switch off: contention, launch, packing, decomposition")
+        ->delimiter(',');
+}
+
+}  // namespace overlap

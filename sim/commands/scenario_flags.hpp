@@ -1,0 +1,30 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/commands/workload_flags.hpp"
+
+namespace overlap {
+
+/// Flags for a scenario: all of a run config.
+struct ScenarioFlags {
+    std::string file, topology, schedule, engine;
+    WorkloadFlags workload;
+    std::vector<std::string> params, what_if, cost_models, without;
+    std::optional<int> seeds;
+
+    void add_to(CLI::App& app);
+    /// Whether neither machine nor schedule nor config is given.
+    bool is_empty() const { return topology.empty() && schedule.empty() && file.empty(); }
+    /// The run config that the flags give. Throws UserError.
+    RunConfig config(const ConfigFolder& folder) const;
+};
+
+/// `--what-if`, into `what_ifs`.
+void add_what_if_flag(CLI::App& app, std::vector<std::string>& what_ifs);
+/// Adds "KEY=VALUE" texts to the what-if of a run config. Throws UserError.
+void assign_what_ifs(Json& what_if, const std::vector<std::string>& assignments);
+
+}  // namespace overlap
