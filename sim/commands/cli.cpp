@@ -94,6 +94,7 @@ int run_command_line(int argc, char** argv) {
     add_list_commands(app);
     add_new_command(app);
     add_schema_command(app);
+    add_sensitivity_command(app);
     add_sweep_command(app);
     add_report_command(app);
     int status = 0;

@@ -26,6 +26,7 @@ MAY_INCLUDE = {
     "sim/compare": ["sim/core/", "sim/run/", "sim/report/comparison/", "sim/compare/"],
     "sim/advise": ["sim/core/", "sim/topology/", "sim/workload/", "sim/schedules/", "models/", "sim/run/", "sim/compare/",
                    "sim/report/", "sim/advise/"],
+    "sim/sensitivity": ["sim/core/", "sim/run/", "sim/report/", "sim/sensitivity/"],
     "sim/importers": ["sim/core/", "sim/importers/"],
     "sim/sweep": ["sim/core/", "sim/topology/", "sim/workload/", "sim/schedules/", "sim/run/", "sim/report/", "sim/sweep/"],
     "sim/reproduce": ["sim/core/", "sim/run/", "sim/report/", "sim/sweep/", "sim/reproduce/"],

@@ -1,0 +1,158 @@
+#include <algorithm>
+#include <array>
+
+#include "sim/core/shown.hpp"
+#include "sim/report/gnuplot_parts.hpp"
+#include "sim/report/run/report.hpp"
+#include "sim/report/text_format.hpp"
+#include "sim/sensitivity/sensitivity.hpp"
+
+namespace overlap {
+namespace {
+
+double change(const ChangedRuns& side, Seconds makespan) {
+    return side.makespan / makespan - 1;
+}
+
+std::string change_text(const ChangedRuns& side, Seconds makespan) {
+    return side.refusal.empty() ? signed_percent_text(change(side, makespan)) : "not allowed";
+}
+
+std::string name_of(const Influence& one) {
+    return one.key + (one.moves.empty() ? "" : " (+" + std::to_string(one.moves.size()) + ")");
+}
+
+std::string share(double by) {
+    return plain(100 * by) + " %";
+}
+
+/// The first rows to show: those with an effect, and no more than `most`.
+std::size_t shown_rows(const Sensitivity& result, std::size_t most) {
+    const auto first_without = std::find_if(result.values.begin(), result.values.end(),
+                                            [](const Influence& one) { return one.effect < 5e-5; });
+    return std::min(most, static_cast<std::size_t>(first_without - result.values.begin()));
+}
+
+Json json_of(const ChangedRuns& side, Seconds makespan) {
+    if (!side.refusal.empty()) return {{"value", side.value}, {"error", side.refusal}};
+    return {{"value", side.value},
+            {"makespan_us", to_microseconds(side.makespan)},
+            {"change", change(side, makespan)},
+            {"best", side.best}};
+}
+
+}  // namespace
+
+std::string to_text(const Sensitivity& result, std::size_t most_rows) {
+    constexpr std::size_t name = 46, value = 10, unit = 7, mark = 11, side = 12;
+    const TimeScale scale(result.makespan);
+    const bool several = result.schedules.size() > 1;
+    std::string text = clipped(result.scenario + ", " + (several ? "best schedule " : "schedule ") + result.best +
+                               ": makespan " + scale.format(result.makespan) + " " + scale.unit()) +
+                       "\nchange of the makespan where one value changes by " + share(result.by) +
+                       "; (+n): n values that follow it move along\n\n" + left("value", name) +
+                       right("now", value) + " " + left("", unit) + left("source", mark) +
+                       right("-" + share(result.by), side) + right("+" + share(result.by), side) + "\n";
+    const std::size_t rows = shown_rows(result, most_rows);
+    const auto add = [&](const Influence& one) {
+        text += left(name_of(one), name) + right(plain(one.value), value) + " " + left(one.unit, unit) +
+                left(one.mark, mark) + right(change_text(one.low, result.makespan), side) +
+                right(change_text(one.high, result.makespan), side) + "\n";
+        if (!one.other_best) return;
+        for (const auto& [sign, at] : {std::pair("-", &one.low), std::pair("+", &one.high)})
+            if (at->refusal.empty() && at->best != result.best)
+                text += "    best at " + std::string(sign) + share(result.by) + ": " + at->best + "\n";
+    };
+    for (std::size_t i = 0; i < result.values.size(); ++i)
+        if (i < rows || result.values[i].other_best) add(result.values[i]);
+    const std::size_t without = result.values.size() - shown_rows(result, result.values.size());
+    const std::size_t more = result.values.size() - without - rows;
+    if (more > 0) text += std::to_string(more) + " more values change less\n";
+    text += std::to_string(without) + " values change it by less than 0.005 %\n";
+    if (several) {
+        const auto others = std::count_if(result.values.begin(), result.values.end(),
+                                          [](const Influence& one) { return one.other_best; });
+        text += std::to_string(others) + " values change which schedule is best\n";
+    }
+    return text;
+}
+
+Json to_json(const Sensitivity& result) {
+    Json json{{"schema", 1},
+              {"config", result.config},
+              {"by", result.by},
+              {"schedules", result.schedules},
+              {"makespan_us", to_microseconds(result.makespan)},
+              {"best", result.best},
+              {"values", Json::array()}};
+    for (const Influence& one : result.values)
+        json["values"].push_back({{"key", one.key},
+                                  {"value", one.value},
+                                  {"unit", one.unit},
+                                  {"mark", one.mark},
+                                  {"source", one.source},
+                                  {"moves", one.moves},
+                                  {"effect", one.effect},
+                                  {"low", json_of(one.low, result.makespan)},
+                                  {"high", json_of(one.high, result.makespan)}});
+    return json;
+}
+
+std::string to_csv(const Sensitivity& result) {
+    std::string text =
+        "key,value,unit,mark,moves,effect,low_value,low_makespan_us,low_change,low_best,high_value,"
+        "high_makespan_us,high_change,high_best\n";
+    const Json json = to_json(result);
+    for (const Json& one : json["values"]) {
+        text += csv_cell(one["key"]) + "," + csv_cell(one["value"]) + "," + csv_cell(one["unit"]) + "," +
+                csv_cell(one["mark"]) + "," + std::to_string(one["moves"].size()) + "," + csv_cell(one["effect"]);
+        for (const char* side : {"low", "high"})
+            for (const char* column : {"value", "makespan_us", "change", "best"})
+                text += "," + csv_cell(one[side].contains(column) ? one[side][column] : Json());
+        text += "\n";
+    }
+    return text;
+}
+
+GnuplotScript tornado(const Sensitivity& result, std::size_t most_rows) {
+    using namespace gnuplot;
+    const std::size_t rows = std::max<std::size_t>(shown_rows(result, most_rows), 1);
+    std::array<std::string, 2> bars;
+    std::vector<std::string> names;
+    double most = 0;
+    for (std::size_t i = 0; i < std::min(rows, result.values.size()); ++i) {
+        const Influence& one = result.values[i];
+        names.push_back(name_of(one) + ", " + one.mark);
+        for (std::size_t high = 0; high < 2; ++high) {
+            const ChangedRuns& side = high == 1 ? one.high : one.low;
+            if (!side.refusal.empty()) continue;
+            const double percent = 100 * change(side, result.makespan);
+            most = std::max(most, std::abs(percent));
+            bars[high] += numbers({std::min(0.0, percent), std::max(0.0, percent), static_cast<double>(i)}) + "\n";
+        }
+    }
+    most = most > 0 ? 1.05 * most : 1;
+    gnuplot::Blocks blocks;
+    std::vector<std::string> layers;
+    for (std::size_t high = 0; high < 2; ++high)
+        if (!bars[high].empty())
+            layers.push_back(blocks.add(bars[high]) +
+                             " using 1:3:1:2:($3-0.36):($3+0.36) with boxxyerror fs solid noborder fc rgb '" +
+                             (high == 1 ? "#C8553D" : "#3D7EA6") + "' title " +
+                             gnuplot_quoted((high == 1 ? "+" : "-") + share(result.by)));
+    constexpr int length = 620;
+    GnuplotScript script{length + width_of(names) + 160, 150 + 28 * static_cast<int>(rows), ""};
+    const TimeScale scale(result.makespan);
+    script.text = blocks.text() + "set title " +
+                  broken(result.scenario + ", " + result.best + ": " + scale.format(result.makespan) + " " +
+                             scale.unit(),
+                         script.width) +
+                  "\nset border 3 lc rgb '#555555'\nset tics nomirror out\nset grid x lc rgb '#E6E6E6' lw 1\n" +
+                  "set key outside right top Left reverse samplen 2\n" +
+                  axis_title('x', "change of the makespan [%]") + named_tics('y', names) +
+                  number_tics("x", -most, most, length) + "set xrange [" + numbers({-most}) + ":" +
+                  numbers({most}) + "]\nset yrange [" + std::to_string(rows) + "-0.4:-0.6]\n" + plot_of(layers);
+    return script;
+}
+
+}  // namespace overlap
