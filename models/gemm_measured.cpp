@@ -13,8 +13,8 @@ namespace {
 // is far from the fastest (512x2304x16384 on H200: 53 % slower than tiles and waves allow), which no smooth
 // model predicts. If the library reported the kernel's tile count, these tiles wait for compute units and
 // form the last wave. Other demands, and the slowdown of a hot chip, come from gemm_tiled, as do shapes that
-// were not measured. Where a what-if changes the GEMM parameters, the measured time changes by gemm_tiled's ratio
-// of the two. A slightly larger GEMM may therefore be predicted to be faster, as measured.
+// were not measured. Where a what-if changes the GEMM parameters, the measured time changes by the ratio of
+// gemm_tiled's two times. A slightly larger GEMM may therefore be predicted to be faster, as measured.
 class GemmMeasured final : public CostModel {
 public:
     bool handles(const Task& task) const override { return tiled_->handles(task); }

@@ -90,8 +90,7 @@ std::array<std::optional<Candidate>, 2> ask_heuristic(const Scenario& scenario, 
     if (pair == nullptr || pair->order == Order::independent || pair->gathers_results() ||
         scenario.machine->topology.nodes() > 1)
         return {};
-    const auto machine =
-        MachineConstants(scenario.topology, folder, scenario.what_if).of(pair->gemm.dtype);
+    const auto machine = MachineConstants(scenario.topology, folder, scenario.what_if).of(pair->gemm.dtype);
     const overlap_advice::Operator op = heuristic_operator(*pair);
     return {shipped_advice(machine, op, false), shipped_advice(machine, op, true)};
 }

@@ -69,14 +69,15 @@ std::string to_text(const SimulatedAdvice& advice) {
 
 Json to_json(const SimulatedAdvice& advice) {
     const Seconds best = advice.ranked.front().makespan;
-    Json json{{"schema", 1},
-              {"topology", advice.topology},
-              {"workload", advice.workload},
-              {"gemm_library", advice.remarks.gemm_library.empty() ? Json() : Json(advice.remarks.gemm_library)},
-              {"notes", advice.remarks.notes},
-              {"baseline", json_of(advice.baseline.serial, advice.baseline, Json())},
-              {"candidates", Json::array()},
-              {"best", Json::array()}};
+    Json json{
+        {"schema", 1},
+        {"topology", advice.topology},
+        {"workload", advice.workload},
+        {"gemm_library", advice.remarks.gemm_library.empty() ? Json() : Json(advice.remarks.gemm_library)},
+        {"notes", advice.remarks.notes},
+        {"baseline", json_of(advice.baseline.serial, advice.baseline, Json())},
+        {"candidates", Json::array()},
+        {"best", Json::array()}};
     if (!advice.what_if.empty()) json["what_if"] = advice.what_if;
     json["baseline"].erase("regret");
     json["baseline"]["allowed"] = advice.baseline.allowed;

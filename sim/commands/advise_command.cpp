@@ -165,7 +165,8 @@ void add_advise_command(CLI::App& app) {
             if (mode != other) mode->excludes(other);
     for (CLI::Option* mode : {fit, judge, traces}) mode->excludes(topology);
     for (CLI::Option* mode : {constants, simulate, fit, judge, traces})
-        for (const char* flag : {"--workload", "--gemm", "--dtype", "--collective", "--order", "--shard-dim", "--what-if"})
+        for (const char* flag :
+             {"--workload", "--gemm", "--dtype", "--collective", "--order", "--shard-dim", "--what-if"})
             mode->excludes(command->get_option(flag));
     command->callback([flags] { execute(*flags); });
 }

@@ -35,7 +35,8 @@ void refuse_empty_values(CLI::App& app) {
 
 /// CLI11's own texts, plus the nearest flag for an unknown one.
 [[noreturn]] void refuse(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
-    const CLI::App* chosen = app.get_subcommands().empty() ? &app : app.get_subcommands().front();
+    const CLI::App* chosen = &app;
+    while (!chosen->get_subcommands().empty()) chosen = chosen->get_subcommands().front();
     std::string message = error.what();
     if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
         const std::vector<std::string> left = chosen->remaining(true);

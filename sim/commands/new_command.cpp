@@ -50,7 +50,8 @@ void add_peak(const std::string& text, DataSheet& sheet) {
     const Json value =
         equals == std::string::npos ? Json() : Json::parse(text.substr(equals + 1), nullptr, false);
     if (!value.is_number())
-        throw UserError("command line: --TFLOPS is " + in_quotes(text) + ", expected TYPE=NUMBER, such as bf16=989");
+        throw UserError("command line: --TFLOPS is " + in_quotes(text) +
+                        ", expected TYPE=NUMBER, such as bf16=989");
     sheet.values["peak_TFLOPS." + type] = value.get<double>();
     sheet.flags["peak_TFLOPS." + type] = "--TFLOPS " + type;
 }
@@ -81,7 +82,8 @@ std::string like_of(const NewFlags& flags, const ConfigFolder& folder) {
 }
 
 void require_new(const fs::path& file) {
-    if (fs::exists(file)) throw UserError(file.string() + ": exists already; remove it, or choose another name or --out");
+    if (fs::exists(file))
+        throw UserError(file.string() + ": exists already; remove it, or choose another name or --out");
     require_writable(file);
 }
 
@@ -92,14 +94,16 @@ void require_name(const std::string& name, const ConfigFolder& folder) {
                         ", expected small letters, digits and underscores, such as b200");
     const std::vector<std::string> known = folder.names("calibrations");
     if (std::find(known.begin(), known.end(), name) != known.end())
-        throw UserError("command line: NAME is " + in_quotes(name) + ", which has a calibration; expected a new name");
+        throw UserError("command line: NAME is " + in_quotes(name) +
+                        ", which has a calibration; expected a new name");
 }
 
 void execute(NewFlags& flags) {
     const ConfigFolder folder = ConfigFolder::standard();
     DataSheet& sheet = flags.sheet;
     require_name(sheet.name, folder);
-    if (sheet.gpus == 1 && sheet.link_GBps) throw UserError("command line: --link-GBps needs --gpus 2 or more");
+    if (sheet.gpus == 1 && sheet.link_GBps)
+        throw UserError("command line: --link-GBps needs --gpus 2 or more");
     for (const NumberFlag& flag : number_flags)
         if (const auto given = flags.numbers.find(flag.key); given != flags.numbers.end()) {
             sheet.values[flag.key] = given->second;
@@ -115,7 +119,8 @@ void execute(NewFlags& flags) {
     const std::string machine = made.topology.at("name");
     const fs::path devices = flags.out.empty() ? folder.folder("devices") : fs::path(flags.out),
                    topologies = flags.out.empty() ? folder.folder("topologies") : fs::path(flags.out);
-    const fs::path device_file = devices / (sheet.name + ".json"), topology_file = topologies / (machine + ".json");
+    const fs::path device_file = devices / (sheet.name + ".json"),
+                   topology_file = topologies / (machine + ".json");
     // Mistakes in numbers are told with their places in the file.
     const Topology checked(ConfigObject(made.topology, topology_file.string()),
                            read_device({made.device, device_file.string()}, nullptr));
@@ -139,26 +144,32 @@ void add_new_command(CLI::App& app) {
         "device", "A device and a topology from a data sheet; all else is estimated from the nearest device");
     auto flags = std::make_shared<NewFlags>();
     DataSheet& sheet = flags->sheet;
-    command->add_option("name", sheet.name, "Name of the device: small letters, digits, underscores")->required();
-    command->add_option("--like", flags->like, "Device that it is most like; default: the nearest by the other flags");
+    command->add_option("name", sheet.name, "Name of the device: small letters, digits, underscores")
+        ->required();
+    command->add_option("--like", flags->like,
+                        "Device that it is most like; default: the nearest by the other flags");
     command->add_option("--platform", flags->platform, "Only devices of AMD, or of NVIDIA, are near")
         ->check(CLI::IsMember({"AMD", "NVIDIA"}, CLI::ignore_case));
     for (const NumberFlag& flag : number_flags)
-        command->add_option_function<double>(
-                   flag.flag, [flags, key = flag.key](double value) { flags->numbers[key] = value; }, flag.doc)
+        command
+            ->add_option_function<double>(
+                flag.flag, [flags, key = flag.key](double value) { flags->numbers[key] = value; }, flag.doc)
             ->check(CLI::PositiveNumber);
-    command->add_option("--TFLOPS", flags->peaks, "Dense rate of a data type, TYPE=NUMBER: bf16=989; repeatable")
+    command
+        ->add_option("--TFLOPS", flags->peaks, "Dense rate of a data type, TYPE=NUMBER: bf16=989; repeatable")
         ->take_all();
     command->add_option("--gpus", sheet.gpus, "GPUs of the topology; default 8")->check(CLI::Range(1, 1024));
-    CLI::Option* link = command
-                            ->add_option("--link-GBps", sheet.link_GBps,
-                                         "Rate of one link in one direction; transfers achieve less than data "
-                                         "sheets say (H200 397.5 of 450, MI300X 46.5 of 64)")
-                            ->check(CLI::PositiveNumber);
+    CLI::Option* link =
+        command
+            ->add_option("--link-GBps", sheet.link_GBps,
+                         "Rate of one link in one direction; transfers achieve less than data "
+                         "sheets say (H200 397.5 of 450, MI300X 46.5 of 64)")
+            ->check(CLI::PositiveNumber);
     command->add_option("--links", sheet.links, "Links of a GPU; default: one to each peer, or to the switch")
         ->check(CLI::Range(1, 4096))
         ->needs(link);
-    command->add_flag("--switch", sheet.by_switch, "Links lead to a switch instead of to each peer")->needs(link);
+    command->add_flag("--switch", sheet.by_switch, "Links lead to a switch instead of to each peer")
+        ->needs(link);
     command->add_option("--link-latency-us", sheet.latency_us, "Latency from GPU to GPU")
         ->check(CLI::NonNegativeNumber);
     command->add_option("--out", flags->out, "Folder for both files; default: where the shipped ones are");

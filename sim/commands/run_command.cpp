@@ -99,8 +99,7 @@ void add_run_command(CLI::App& app) {
                  "the environment sets another limit, for every command)");
     app.callback([&app, flags] {
         if (!app.get_subcommands().empty()) return;
-        if (flags->scenario.is_empty())
-            throw CLI::CallForHelp();
+        if (flags->scenario.is_empty()) throw CLI::CallForHelp();
         execute(*flags);
     });
 }

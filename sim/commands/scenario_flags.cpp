@@ -66,8 +66,7 @@ void add_what_if_flag(CLI::App& app, std::vector<std::string>& what_ifs) {
 void ScenarioFlags::add_to(CLI::App& app) {
     app.add_option("--topology", topology, "Machine: a file, or a name in configs/topologies");
     app.add_option("--schedule", schedule, "Overlap schedule (see: sim list)");
-    app.add_option("--set", params,
-                   "Schedule parameter NAME=VALUE (see: sim explain SCHEDULE); repeatable")
+    app.add_option("--set", params, "Schedule parameter NAME=VALUE (see: sim explain SCHEDULE); repeatable")
         ->take_all();
     add_what_if_flag(app, what_if);
     workload.add_to(app);
@@ -82,11 +81,9 @@ void ScenarioFlags::add_to(CLI::App& app) {
            "Simulations with orders that the machine leaves unspecified: median, p10 and p90; default " +
                std::to_string(default_seeds) + " on such a machine")
         ->check(CLI::Range(1, most_seeds));
-    app.add_option("--cost-model", cost_models,
-                   "Cost model instead of the default for its kind; repeatable")
+    app.add_option("--cost-model", cost_models, "Cost model instead of the default for its kind; repeatable")
         ->take_all();
-    app.add_option("--without", without,
-                   "Effects to switch off: contention, launch, packing, decomposition")
+    app.add_option("--without", without, "Effects to switch off: contention, launch, packing, decomposition")
         ->delimiter(',');
 }
 

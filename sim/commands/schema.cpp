@@ -18,14 +18,16 @@ std::string in_lines(const Json& json, std::size_t most_columns, const std::stri
                      bool in_one_line) {
     if (json.empty() || !json.is_structured()) return json_text(json);
     if (!in_one_line)
-        if (std::string line = in_lines(json, most_columns, " ", true); margin.size() + line.size() < most_columns)
+        if (std::string line = in_lines(json, most_columns, " ", true);
+            margin.size() + line.size() < most_columns)
             return line;
     const std::string inner = in_one_line ? " " : margin + "  ";
     std::string text;
     for (const auto& item : json.items()) {
         const std::string key = json.is_object() ? json_text(item.key()) + ": " : "";
         const std::string before = in_one_line && text.empty() && json.is_array() ? "" : inner;
-        text += (text.empty() ? "" : ",") + before + key + in_lines(item.value(), most_columns, inner, in_one_line);
+        text += (text.empty() ? "" : ",") + before + key +
+                in_lines(item.value(), most_columns, inner, in_one_line);
     }
     if (json.is_array()) return '[' + text + (in_one_line ? "" : margin) + ']';
     return '{' + text + margin + '}';

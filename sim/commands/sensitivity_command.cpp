@@ -19,7 +19,8 @@ struct SensitivityFlags {
     std::string format = "text", plot;
 };
 
-Sensitivity with_progress(const SensitivityFlags& flags, const RunConfig& config, const ConfigFolder& folder) {
+Sensitivity with_progress(const SensitivityFlags& flags, const RunConfig& config,
+                          const ConfigFolder& folder) {
     std::vector<std::string> schedules = flags.schedules;
     if (schedules.empty()) schedules.push_back(config.schedule);
     std::optional<ProgressReporter> progress;
@@ -54,7 +55,8 @@ void add_sensitivity_command(CLI::App& app) {
     command->add_option("--schedules", flags->schedules, "Several schedules instead of --schedule: a,b")
         ->delimiter(',')
         ->excludes(command->get_option("--schedule"));
-    command->add_option("--by", flags->by, "Change of each value, percent; default 10")->check(CLI::Range(0.01, 90.0));
+    command->add_option("--by", flags->by, "Change of each value, percent; default 10")
+        ->check(CLI::Range(0.01, 90.0));
     command->add_option("--top", flags->top, "Values in the text and in the plot; default 20")
         ->check(CLI::Range(1, 1000));
     command->add_option("--format", flags->format, "Output: text, json or csv")

@@ -95,8 +95,7 @@ std::vector<std::string> moved_along(const ChangedValue& change, const std::vect
     std::vector<std::string> keys;
     const auto of_others = [&](const std::string& key) {
         return key.starts_with("device.gemm_libraries.") ||
-               (key.starts_with("device.gemm.") &&
-                std::none_of(types.begin(), types.end(), [&](DType dtype) {
+               (key.starts_with("device.gemm.") && std::none_of(types.begin(), types.end(), [&](DType dtype) {
                     return key.starts_with("device.gemm." + name_of(dtype) + ".");
                 }));
     };

@@ -133,8 +133,9 @@ std::vector<Influence> values_of(MachineFiles files, const Scenario& scenario, d
                           .low = {},
                           .high = {}});
     };
-    for_each_number(files.topology.json,
-                    [&](const std::string& key, const Json& parameter) { add("topology." + key, parameter); });
+    for_each_number(files.topology.json, [&](const std::string& key, const Json& parameter) {
+        add("topology." + key, parameter);
+    });
     const Relevant relevant(scenario, files.calibration->json);
     for (ConfigFile* file : {&files.device, &*files.calibration})
         for_each_number(file->json, [&](const std::string& key, const Json& parameter) {
@@ -162,7 +163,8 @@ Sensitivity sensitivity(const RunConfig& config, const std::vector<std::string>&
     const std::size_t all = 2 * result.values.size();
     tbb::parallel_for(std::size_t{0}, all, [&](std::size_t i) {
         Influence& one = result.values[i / 2];
-        (i % 2 == 0 ? one.low : one.high) = runs.with(one.key, changed(one.key, one.value, i % 2 == 0 ? -by : by));
+        (i % 2 == 0 ? one.low : one.high) =
+            runs.with(one.key, changed(one.key, one.value, i % 2 == 0 ? -by : by));
         simulated(all);
     });
     for (Influence& one : result.values)

@@ -14,17 +14,17 @@ namespace overlap {
 /// The runs with one value changed.
 struct ChangedRuns {
     double value = 0;
-    Seconds makespan;      ///< of the best schedule
-    std::string best;      ///< that schedule
-    std::string refusal;   ///< not empty: why there is no run, for example a value out of range
+    Seconds makespan;     ///< of the best schedule
+    std::string best;     ///< that schedule
+    std::string refusal;  ///< not empty: why there is no run, for example a value out of range
 };
 
 /// How the makespan depends on one number of the machine's files.
 struct Influence {
     std::string key;  ///< as in a what-if: "device.hbm_GBps"
     double value = 0;
-    std::string unit;    ///< as the key ends; empty for shares and counts
-    std::string mark;    ///< measured, fitted, derived, data sheet, estimate, or published for all others
+    std::string unit;  ///< as the key ends; empty for shares and counts
+    std::string mark;  ///< measured, fitted, derived, data sheet, estimate, or published for all others
     std::string source;
     std::vector<std::string> moves;  ///< values that follow it (sim/topology/derived_values.hpp)
     ChangedRuns low, high;
@@ -42,11 +42,12 @@ struct Sensitivity {
     std::vector<Influence> values;  ///< the largest effect first
 };
 
-/// Varies every number of topology, device and calibration that this run can depend on by the share `by` down
-/// and up, one at a time, and what follows it with it. Counts change by at least 1. Left out: numbers of GPUs,
-/// energy, parameters of other GEMM types, compute units of GEMMs apart from the device's, and values that are read
-/// only through another one (hbm_peak_GBps, and peak_TFLOPS but by gemm_roofline). `config`: its schedule is replaced by each of `schedules`.
-/// `simulated` is called, by any thread, twice for each value. Throws UserError if a schedule doesn't run.
+/// Varies every number of topology, device and calibration that this run can depend on by the share `by`,
+/// down and up, one at a time and with what follows it. Counts change by at least 1. Left out: GPU counts,
+/// energy, parameters of other GEMM types, compute units of GEMMs apart from the device's, and values that
+/// are read only through another one (hbm_peak_GBps, and peak_TFLOPS but by gemm_roofline). The schedule of
+/// `config` is replaced by each of `schedules`. `simulated` is called, by any thread, for each changed value
+/// with their number. Throws UserError if a schedule doesn't run.
 Sensitivity sensitivity(const RunConfig& config, const std::vector<std::string>& schedules, double by,
                         const ConfigFolder& folder, const std::function<void(std::size_t)>& simulated);
 

@@ -47,12 +47,13 @@ std::string to_text(const Sensitivity& result, std::size_t most_rows) {
     constexpr std::size_t name = 46, value = 10, unit = 7, mark = 11, side = 12;
     const TimeScale scale(result.makespan);
     const bool several = result.schedules.size() > 1;
-    std::string text = clipped(result.scenario + ", " + (several ? "best schedule " : "schedule ") + result.best +
-                               ": makespan " + scale.format(result.makespan) + " " + scale.unit()) +
-                       "\nchange of the makespan where one value changes by " + share(result.by) +
-                       "; (+n): n values that follow it move along\n\n" + left("value", name) +
-                       right("now", value) + " " + left("", unit) + left("source", mark) +
-                       right("-" + share(result.by), side) + right("+" + share(result.by), side) + "\n";
+    std::string text =
+        clipped(result.scenario + ", " + (several ? "best schedule " : "schedule ") + result.best +
+                ": makespan " + scale.format(result.makespan) + " " + scale.unit()) +
+        "\nchange of the makespan where one value changes by " + share(result.by) +
+        "; (+n): n values that follow it move along\n\n" + left("value", name) + right("now", value) + " " +
+        left("", unit) + left("source", mark) + right("-" + share(result.by), side) +
+        right("+" + share(result.by), side) + "\n";
     const std::size_t rows = shown_rows(result, most_rows);
     const auto add = [&](const Influence& one) {
         text += left(name_of(one), name) + right(plain(one.value), value) + " " + left(one.unit, unit) +
@@ -105,7 +106,8 @@ std::string to_csv(const Sensitivity& result) {
     const Json json = to_json(result);
     for (const Json& one : json["values"]) {
         text += csv_cell(one["key"]) + "," + csv_cell(one["value"]) + "," + csv_cell(one["unit"]) + "," +
-                csv_cell(one["mark"]) + "," + std::to_string(one["moves"].size()) + "," + csv_cell(one["effect"]);
+                csv_cell(one["mark"]) + "," + std::to_string(one["moves"].size()) + "," +
+                csv_cell(one["effect"]);
         for (const char* side : {"low", "high"})
             for (const char* column : {"value", "makespan_us", "change", "best"})
                 text += "," + csv_cell(one[side].contains(column) ? one[side][column] : Json());
@@ -128,7 +130,8 @@ GnuplotScript tornado(const Sensitivity& result, std::size_t most_rows) {
             if (!side.refusal.empty()) continue;
             const double percent = 100 * change(side, result.makespan);
             most = std::max(most, std::abs(percent));
-            bars[high] += numbers({std::min(0.0, percent), std::max(0.0, percent), static_cast<double>(i)}) + "\n";
+            bars[high] +=
+                numbers({std::min(0.0, percent), std::max(0.0, percent), static_cast<double>(i)}) + "\n";
         }
     }
     most = most > 0 ? 1.05 * most : 1;
@@ -143,15 +146,15 @@ GnuplotScript tornado(const Sensitivity& result, std::size_t most_rows) {
     constexpr int length = 620;
     GnuplotScript script{length + width_of(names) + 160, 150 + 28 * static_cast<int>(rows), ""};
     const TimeScale scale(result.makespan);
-    script.text = blocks.text() + "set title " +
-                  broken(result.scenario + ", " + result.best + ": " + scale.format(result.makespan) + " " +
-                             scale.unit(),
-                         script.width) +
-                  "\nset border 3 lc rgb '#555555'\nset tics nomirror out\nset grid x lc rgb '#E6E6E6' lw 1\n" +
-                  "set key outside right top Left reverse samplen 2\n" +
-                  axis_title('x', "change of the makespan [%]") + named_tics('y', names) +
-                  number_tics("x", -most, most, length) + "set xrange [" + numbers({-most}) + ":" +
-                  numbers({most}) + "]\nset yrange [" + std::to_string(rows) + "-0.4:-0.6]\n" + plot_of(layers);
+    script.text =
+        blocks.text() + "set title " +
+        broken(
+            result.scenario + ", " + result.best + ": " + scale.format(result.makespan) + " " + scale.unit(),
+            script.width) +
+        "\nset border 3 lc rgb '#555555'\nset tics nomirror out\nset grid x lc rgb '#E6E6E6' lw 1\n" +
+        "set key outside right top Left reverse samplen 2\n" + axis_title('x', "change of the makespan [%]") +
+        named_tics('y', names) + number_tics("x", -most, most, length) + "set xrange [" + numbers({-most}) +
+        ":" + numbers({most}) + "]\nset yrange [" + std::to_string(rows) + "-0.4:-0.6]\n" + plot_of(layers);
     return script;
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 const std::string root = "device.", one_library = "gemm_libraries.", mixed = "gemm.";
 
-/// "gemm.bf16.hbm_GBps" of "gemm_libraries.asm.bf16.hbm_GBps": each library's parameters follow like the mix's.
+/// "gemm.bf16.hbm_GBps" of "gemm_libraries.asm.bf16.hbm_GBps": a library's parameters follow like the mix's.
 std::string of_any_library(std::string_view key) {
     if (!key.starts_with(one_library)) return std::string(key);
     return mixed + std::string(key.substr(key.find('.', one_library.size()) + 1));
@@ -85,9 +85,10 @@ double moved_factor(std::string_view key, const Factors& changed) {
         if (!matches(row.key, any, star)) continue;
         double factor = 1;
         for (std::string_view other : row.follows)
-            factor *= moved_factor(other.ends_with('*') ? std::string(other.substr(0, other.size() - 1)) + star
-                                                     : std::string(other),
-                                changed);
+            factor *=
+                moved_factor(other.ends_with('*') ? std::string(other.substr(0, other.size() - 1)) + star
+                                                  : std::string(other),
+                             changed);
         return factor;
     }
     return 1;

@@ -52,7 +52,7 @@ Json library_schema() {
 }
 
 Json peaks_schema() {
-    Json peaks = object_schema("Data-sheet dense rates by number format, 1e12 operations/s; in reports only.");
+    Json peaks = object_schema("Data-sheet dense rates by number format, 1e12 operations/s. Fitted rates follow them in a what-if.");
     peaks["required"] = {"fp16", "bf16"};
     for (const std::string& dtype : dtype_names)
         peaks["properties"][dtype] =
@@ -141,8 +141,9 @@ Json device_schema() {
         newest_version("device"));
     Json& keys = schema["properties"];
     add_fields<DeviceSpec>(schema, "sourced");
-    keys["like"] = name_schema("Device whose GEMM calibration, scaled, holds for this one while configs/calibrations has "
-                               "none of this one. Default: the nearest one by units, clock, peak rates and memory.");
+    keys["like"] = name_schema(
+        "Device whose GEMM calibration, scaled, holds for this one while configs/calibrations has "
+        "none of this one. Default: the nearest one by units, clock, peak rates and memory.");
     keys["peak_TFLOPS"] = peaks_schema();
     for (const std::string& group : calibrated_groups)
         keys[group] = calibrated_group_schema(group, "sourced");

@@ -29,7 +29,8 @@ double distance(const Factors& wanted, const Factors& has) {
     double sum = 0;
     for (const auto& [key, value] : wanted) {
         const auto found = has.find(key);
-        if (found != has.end() && found->second > 0 && value > 0) sum += std::abs(std::log(value / found->second));
+        if (found != has.end() && found->second > 0 && value > 0)
+            sum += std::abs(std::log(value / found->second));
     }
     return sum;
 }
@@ -54,7 +55,8 @@ Factors identity_of(const Factors& numbers) {
 }
 
 std::string text_or_empty(const Json& json, const char* key) {
-    return json.is_object() && json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : "";
+    return json.is_object() && json.contains(key) && json[key].is_string() ? json[key].get<std::string>()
+                                                                           : "";
 }
 
 /// The calibrated device that `device` names, or the nearest one.
@@ -65,7 +67,8 @@ std::string like_of(const ConfigFile& device, const fs::path& devices, const fs:
                               calibrations);
     if (fs::exists(devices / (like + ".json")) && fs::exists(calibrations / (like + ".json"))) return like;
     std::vector<std::string> known;
-    for (const auto& entry : fs::directory_iterator(calibrations)) known.push_back(entry.path().stem().string());
+    for (const auto& entry : fs::directory_iterator(calibrations))
+        known.push_back(entry.path().stem().string());
     std::sort(known.begin(), known.end());
     throw UserError(one_line(device.name + ": /like: is " + in_quotes(like) + ", no calibrated device" +
                              suggestion(like, known)));
@@ -133,7 +136,8 @@ ConfigFile calibration_of(const ConfigFile& device, const fs::path& devices, con
             factors[key] = value / found->second;
 
     const std::string how = "scaled from those of " + like + ", because " + name + " has no calibration";
-    ConfigFile file{{{"schema", 1}, {"device", name}, {"gemm", Json::object()}}, device.name + " (" + how + ")"};
+    ConfigFile file{{{"schema", 1}, {"device", name}, {"gemm", Json::object()}},
+                    device.name + " (" + how + ")"};
     const auto add = [&](const std::string& type, const Json& group, const Factors& by) {
         Json& scaled = file.json["gemm"][type] = scaled_group(group, type, by, like);
         scaled["provenance"] = {{"estimate", how}};

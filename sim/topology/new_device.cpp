@@ -67,16 +67,16 @@ double usable(const DataSheet& sheet) {
     const int peers = std::max(sheet.gpus - 1, 1), ends = sheet.by_switch ? 1 : peers;
     const int links = sheet.links > 0 ? sheet.links : ends;
     if (links % ends != 0)
-        throw UserError("command line: --links is " + std::to_string(links) + ", expected a multiple of the " +
-                        std::to_string(peers) + " peers of a GPU, or --switch");
+        throw UserError("command line: --links is " + std::to_string(links) +
+                        ", expected a multiple of the " + std::to_string(peers) +
+                        " peers of a GPU, or --switch");
     return *sheet.link_GBps * (links / ends);
 }
 
 /// The topology; `factors` gets those of its links.
 Json topology_of(const DataSheet& sheet, const LikeMachine& like, Factors& factors) {
     const Json* known = links_of(like.topology);
-    const std::string from =
-        known == nullptr ? like.name : like.topology.at("name").get<std::string>();
+    const std::string from = known == nullptr ? like.name : like.topology.at("name").get<std::string>();
     if (!sheet.link_GBps && known == nullptr)
         throw UserError("command line: --link-GBps is missing: no topology of " + like.name +
                         " has a switch or a full mesh");
@@ -134,12 +134,14 @@ NewMachine new_machine(const DataSheet& sheet, const LikeMachine& like) {
     for (const auto& [key, value] : sheet.values)  // types that the other device has not
         if (const std::string_view type = std::string_view(key).substr(key.find('.') + 1);
             key.starts_with("peak_TFLOPS.") && !device["peak_TFLOPS"].contains(type))
-            device["peak_TFLOPS"][std::string(type)] = sourced(value, "data sheet, given as " + sheet.flags.at(key));
+            device["peak_TFLOPS"][std::string(type)] =
+                sourced(value, "data sheet, given as " + sheet.flags.at(key));
 
-    made.device = {{"schema", 1},
-                   {"name", sheet.name},
-                   {"description", sheet.name + " by its data sheet; all else is estimated from " + like.name + "."},
-                   {"like", like.name}};
+    made.device = {
+        {"schema", 1},
+        {"name", sheet.name},
+        {"description", sheet.name + " by its data sheet; all else is estimated from " + like.name + "."},
+        {"like", like.name}};
     if (device.contains("collective_library"))
         device["collective_library"]["name"] =
             device["collective_library"]["name"].get<std::string>() + " (estimate: as of " + like.name + ")";

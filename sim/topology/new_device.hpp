@@ -10,11 +10,11 @@ namespace overlap {
 /// What a data sheet says of a machine.
 struct DataSheet {
     std::string name;
-    Factors values;                           ///< by key of the device file, in its unit: "peak_TFLOPS.bf16"
+    Factors values;                            ///< by key of the device file, in its unit: "peak_TFLOPS.bf16"
     std::map<std::string, std::string> flags;  ///< by the same key: the flag that gave it
     std::optional<double> link_GBps, latency_us;  ///< of one link in one direction
-    int links = 0;                            ///< of one GPU; 0: one, or one to each peer
-    bool by_switch = false;                   ///< links lead to a switch, else to all peers
+    int links = 0;                                ///< of one GPU; 0: one, or one to each peer
+    bool by_switch = false;                       ///< links lead to a switch, else to all peers
     int gpus = 8;
 };
 
@@ -29,8 +29,8 @@ struct NewMachine {
 };
 
 /// A complete device file and a topology file NAME_<gpus>. Values of the data sheet have it as their source;
-/// each other value is an estimate: that of `like`, scaled by what it follows (derived_values()). Without energy,
-/// whose constants only measurements give. Throws UserError where the links don't fit the GPUs.
+/// each other value is an estimate: that of `like`, scaled by what it follows (derived_values()). Without
+/// energy, whose constants only measurements give. Throws UserError where the links don't fit the GPUs.
 NewMachine new_machine(const DataSheet& sheet, const LikeMachine& like);
 
 }  // namespace overlap

@@ -157,8 +157,7 @@ MachineFiles read_machine_files(const std::filesystem::path& path, const std::fi
     MachineFiles files{std::move(topology), read_config_file(found, "device"), {}, {}, {}};
     std::vector<ConfigFile*> of_device{&files.device};
     if (!calibrations.empty())
-        of_device.push_back(
-            &files.calibration.emplace(calibration_of(files.device, devices, calibrations)));
+        of_device.push_back(&files.calibration.emplace(calibration_of(files.device, devices, calibrations)));
     std::optional<ConfigFile> fitted = files.calibration;
     files.moved = change_device(what_if, of_device);
     if (fitted && files.calibration->name != fitted->name) files.fitted = std::move(fitted);

@@ -109,6 +109,7 @@ class NewDevice(SimTestCase):
                                (["x", "--TFLOPS", "bf16=fast"], ["expected TYPE=NUMBER"]),
                                (["x", "--like", "h200", "--units", "12.5"], ["/compute_units/value: is 12.5", "whole number"]),
                                (["x", "--units", "-1"], ["--units"]),
+                               (["x", "--unit", "4"], ["'--unit' is not known here", "'--units'"]),
                                (["x", "--like", "h200", "--link-GBps", "50", "--links", "18"], ["multiple of the 7 peers"]),
                                (["x", "--like", "mi100"], ["--link-GBps is missing"])]:
             refused(*args)

@@ -46,9 +46,8 @@ std::string note_of(const std::string& key, const Json& value) {
 }  // namespace
 
 TEST_CASE("a value that no price reads says so, and which one is read") {
-    CHECK_THAT(note_of("device.board_power_W", 1000),
-               Contains("is information only, no price reads it") &&
-                   Contains("device.gemm.TYPE.sustained_slowdown"));
+    CHECK_THAT(note_of("device.board_power_W", 1000), Contains("is information only, no price reads it") &&
+                                                          Contains("device.gemm.TYPE.sustained_slowdown"));
     CHECK_THAT(note_of("device.hbm_capacity_GB", "2x"), Contains("no price reads it"));
 }
 

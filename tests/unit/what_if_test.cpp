@@ -139,7 +139,8 @@ TEST_CASE("values that follow a changed one move along by its factor") {
     CHECK(both.topology.device().stream.cu / before.topology.device().stream.cu == Approx(3));
     const Machine own = machine({{"device.compute_units", "0.5x"}, {"device.gemm.bf16.peak_TFLOPS", "1x"}});
     CHECK(rate(own) == rate(before));
-    CHECK(own.calibration.gemm_for(DType::fp8).peak_rate / before.calibration.gemm_for(DType::fp8).peak_rate ==
+    CHECK(own.calibration.gemm_for(DType::fp8).peak_rate /
+              before.calibration.gemm_for(DType::fp8).peak_rate ==
           Approx(0.5));
 
     // The data sheet's bandwidth moves the achieved one, and that the GEMMs'.
