@@ -73,6 +73,8 @@ Json topology_of(const std::string& device, const ConfigFolder& folder) {
 /// The calibrated device that the new one is made from.
 std::string like_of(const NewFlags& flags, const ConfigFolder& folder) {
     const fs::path devices = folder.folder("devices"), calibrations = folder.folder("calibrations");
+    if (flags.like.empty() && flags.platform.empty())
+        throw UserError("command line: --platform (AMD, NVIDIA) or --like is missing");
     if (flags.like.empty()) return nearest_device(flags.sheet.values, flags.platform, devices, calibrations);
     const std::vector<std::string> known = folder.names("calibrations");
     if (std::find(known.begin(), known.end(), flags.like) == known.end())
@@ -147,9 +149,9 @@ void add_new_command(CLI::App& app) {
     command->add_option("name", sheet.name, "Name of the device: small letters, digits, underscores")
         ->required();
     command->add_option("--like", flags->like,
-                        "Device that it is most like; default: the nearest by the other flags");
+                        "Device that it is most like; default: the platform's nearest by the other flags");
     command->add_option("--platform", flags->platform, "Only devices of AMD, or of NVIDIA, are near")
-        ->check(CLI::IsMember({"AMD", "NVIDIA"}, CLI::ignore_case));
+        ->transform(CLI::IsMember({"AMD", "NVIDIA"}, CLI::ignore_case));
     for (const NumberFlag& flag : number_flags)
         command
             ->add_option_function<double>(

@@ -80,13 +80,28 @@ class NewDevice(SimTestCase):
         self.assert_refused(["--topology", "b200_8.json", *RUN], "b200.json: /like: is 'h20'", "did you mean 'h200'?")
 
     def test_the_nearest_device_is_the_default(self):
-        self.assertIn("from mi300x, the nearest", self.output("new", "device", "a", "--units", "304", "--TFLOPS", "bf16=1300",
+        self.assertIn("from mi300x, the nearest", self.output("new", "device", "a", "--platform", "amd", "--units", "304", "--TFLOPS", "bf16=1300",
                                                               "--hbm-GBps", "5300", "--out", "."))
         self.assertIn("from h", self.output("new", "device", "b", "--platform", "NVIDIA", "--units", "304", "--out", "."))
         mesh = self.load("a_8.json")["fabric"][0]
         self.assertEqual((mesh["type"], mesh["bandwidth_GBps"]["value"]), ("full_mesh", 46.5))
         self.assertEqual(mesh["bandwidth_GBps"]["source"], "estimate: value of mi300x_8")
         self.result("--topology", "a_8.json", *RUN)
+
+    def test_scaled_gemm_parameters_are_as_near_to_fitted_ones_as_the_readme_says(self):
+        sheets = {"h100": ("h200", ["--units", "132", "--clock-GHz", "1.98", "--TFLOPS", "bf16=989", "--hbm-GBps", "3350"]),
+                  "mi355x": ("mi300x", ["--units", "256", "--clock-GHz", "2.4", "--TFLOPS", "bf16=2516.6", "--hbm-GBps", "8000"])}
+        self.file("t.csv", "m,n,k,dtype\n" + "".join(f"{m},{n},{k},bf16\n" for m in (1024, 4096, 8192, 16384)
+                                                     for n in (2560, 7168, 8192) for k in (2048, 8192)))
+        readme = (ROOT / "sim/topology/README.md").read_text(encoding="utf-8")
+        for device, (like, flags) in sheets.items():
+            self.output("new", "device", "like_" + device, "--like", like, *flags, "--out", ".")
+            times = [[row["predicted_us"] for row in self.result("cost", "--topology", topology, "--from", "t.csv",
+                                                                 "--cost-model", "gemm_tiled")]
+                     for topology in (f"like_{device}_8.json", device + "_8")]
+            errors = [abs(scaled / fitted - 1) for scaled, fitted in zip(*times)]
+            self.assertEqual(len(errors), 24)
+            self.assertIn(f"{device.upper()} from {like.upper()} {100 * sum(errors) / 24:.0f} %", readme)
 
     def test_the_default_folder_is_that_of_the_shipped_configs(self):
         configs = self.folder / "configs"
@@ -109,6 +124,7 @@ class NewDevice(SimTestCase):
                                (["x", "--TFLOPS", "bf16=fast"], ["expected TYPE=NUMBER"]),
                                (["x", "--like", "h200", "--units", "12.5"], ["/compute_units/value: is 12.5", "whole number"]),
                                (["x", "--units", "-1"], ["--units"]),
+                               (["x", "--units", "4"], ["--platform (AMD, NVIDIA) or --like is missing"]),
                                (["x", "--unit", "4"], ["'--unit' is not known here", "'--units'"]),
                                (["x", "--like", "h200", "--link-GBps", "50", "--links", "18"], ["multiple of the 7 peers"]),
                                (["x", "--like", "mi100"], ["--link-GBps is missing"])]:
