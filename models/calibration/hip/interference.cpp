@@ -149,7 +149,8 @@ Result run(Machine& machine, const Case& c) {
     const std::string &kind = c.word("beside"), &first = c.word("first");
     const bool high = c.word("priority") == "high";
     if (peers == 0) throw UserError("peers is at least 1");
-    need_gpus(machine, peers + 1);
+    const bool alone = kind.starts_with("local") && c.word("everywhere") == "0";
+    need_gpus(machine, alone ? 1 : peers + 1);
     std::vector<std::unique_ptr<Work>> works;
     std::vector<Beside> besides;
     for (int gpu = 0; gpu <= (c.word("everywhere") == "1" ? peers : 0); ++gpu) {

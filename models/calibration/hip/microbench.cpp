@@ -1,11 +1,14 @@
 // Runs a list of cases on the GPUs of this machine and writes JSON Lines: facts of the machine, then one line
 // for each case (README.md describes the fields).
 //
-// Usage: microbench CASES [--out FILE] [--passes N] [--arena-GiB N] [--only KIND]
+// Usage: microbench CASES [--out FILE] [--passes N] [--arena-GiB N] [--only KIND] [--seconds N]
+//        microbench --machine [--out FILE]
 //   --out FILE      instead of standard output; FILE.part until all is done
 //   --passes N      run the list N times, which shows the noise (1)
 //   --arena-GiB N   memory a GPU for the cases (24)
 //   --only KIND     only cases of that kind
+//   --seconds N     begin no case later than N seconds after the first; the results then lack the others
+//   --machine       only the facts of the machine
 // Exit code: 0 done; 1 fault of the program (a GPU call failed or a result is wrong: that case has an
 // `error`); 2 fault of the user (no GPU, bad list, bad argument).
 //
@@ -25,11 +28,13 @@ namespace {
 
 struct Arguments {
     std::string cases, out, only;
-    int passes = 1;
+    int passes = 1, seconds = 0;
     std::size_t arena_GiB = 24;
+    bool machine = false;
 };
 
-const char* const usage = "usage: microbench CASES [--out FILE] [--passes N] [--arena-GiB N] [--only KIND]";
+const char* const usage =
+    "usage: microbench CASES [--out FILE] [--passes N] [--arena-GiB N] [--only KIND] [--seconds N]";
 
 Arguments read_arguments(const std::vector<std::string>& given) {
     Arguments arguments;
@@ -46,12 +51,16 @@ Arguments read_arguments(const std::vector<std::string>& given) {
             arguments.passes = positive("--passes", value());
         else if (given[i] == "--arena-GiB")
             arguments.arena_GiB = positive("--arena-GiB", value());
+        else if (given[i] == "--seconds")
+            arguments.seconds = positive("--seconds", value());
+        else if (given[i] == "--machine")
+            arguments.machine = true;
         else if (!given[i].starts_with("-") && arguments.cases.empty())
             arguments.cases = given[i];
         else
             throw UserError("unknown argument " + given[i] + "; " + usage);
     }
-    if (arguments.cases.empty()) throw UserError(usage);
+    if (arguments.cases.empty() != arguments.machine) throw UserError(usage);
     return arguments;
 }
 
@@ -99,7 +108,16 @@ std::string answer(Machine& machine, int pass, const Case& c, int& failed) {
     return line.text();
 }
 
+int write_machine(const std::string& out, const std::string& command) {
+    const Machine machine(std::size_t{1} << 20);
+    ResultsFile results(out);
+    results.write(machine_facts(machine, command).text());
+    results.finish();
+    return 0;
+}
+
 int run(const Arguments& arguments, const std::string& command) {
+    if (arguments.machine) return write_machine(arguments.out, command);
     std::vector<Kind> kinds;
     for (const Question& question : questions()) kinds.push_back(question.kind);
     auto cases = read_cases(arguments.cases, kinds);
@@ -111,9 +129,14 @@ int run(const Arguments& arguments, const std::string& command) {
     ResultsFile results(arguments.out);
     results.write(machine_facts(machine, command).text());
     const auto start = std::chrono::steady_clock::now();
+    const auto is_late = [&] {
+        return arguments.seconds &&
+               std::chrono::steady_clock::now() - start > std::chrono::seconds(arguments.seconds);
+    };
     int failed = 0;
     for (int pass = 1; pass <= arguments.passes; ++pass) {
         for (const Case& c : cases) {
+            if (is_late()) break;
             const Watch watch(c.text());
             try {
                 results.write(answer(machine, pass, c, failed));

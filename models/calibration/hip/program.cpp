@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include "models/calibration/hip/case_list.hpp"
 #include "models/calibration/hip/gemm.hpp"
 #include "models/calibration/hip/telemetry.hpp"
+#include "models/calibration/hip/wiring.hpp"
 
 namespace overlap::hip {
 namespace {
@@ -45,15 +47,34 @@ JsonLine machine_facts(const Machine& machine, const std::string& command) {
     check(hipDeviceGetAttribute(&clock_kHz, hipDeviceAttributeClockRate, 0));
     check(hipDeviceGetAttribute(&memory_kHz, hipDeviceAttributeMemoryClockRate, 0));
     check(hipDeviceGetAttribute(&cache, hipDeviceAttributeL2CacheSize, 0));
-    std::vector<std::vector<double>> peers(machine.gpus(), std::vector<double>(machine.gpus()));
-    std::vector<double> limits;
+    std::vector<std::vector<double>> peers(machine.gpus(), std::vector<double>(machine.gpus())),
+        ranks = peers;
+    std::vector<double> limits, units, engines, fast_links;
+    std::vector<std::string> names, architectures, uuids, addresses, links;
+    bool counts_energy = true;
     for (int gpu = 0; gpu < machine.gpus(); ++gpu) {
-        limits.push_back(make_telemetry(gpu)->power_limit_W());
+        const auto telemetry = make_telemetry(gpu);
+        limits.push_back(telemetry->power_limit_W());
+        counts_energy = counts_energy && !std::isnan(telemetry->energy_J());
+        hipDeviceProp_t of_gpu;
+        check(hipGetDeviceProperties(&of_gpu, gpu));
+        names.push_back(of_gpu.name);
+        units.push_back(machine.compute_units(gpu));
+        const Attachment place = attachment(gpu);
+        architectures.push_back(place.architecture);
+        uuids.push_back(place.uuid);
+        addresses.push_back(place.pci_address);
+        engines.push_back(place.copy_engines);
+        fast_links.push_back(place.fast_links);
+        std::string row;
         for (int peer = 0; peer < machine.gpus(); ++peer) {
             int reachable = 0;
             if (peer != gpu) check(hipDeviceCanAccessPeer(&reachable, gpu, peer));
             peers[gpu][peer] = reachable;
+            ranks[gpu][peer] = peer == gpu ? 0 : performance_rank(gpu, peer);
+            row += (peer ? " " : "") + (peer == gpu ? "self" : link_kind(gpu, peer));
         }
+        links.push_back(row);
     }
     const char* connections = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
     return JsonLine()
@@ -75,6 +96,16 @@ JsonLine machine_facts(const Machine& machine, const std::string& command) {
         .add("runtime", runtime)
         .add("gemm_library", gemm_library())
         .add("peer_access", peers)
+        .add("devices", names)
+        .add("units_by_gpu", units)
+        .add("architectures", architectures)
+        .add("uuids", uuids)
+        .add("pci_addresses", addresses)
+        .add("copy_engines", engines)
+        .add("fast_links", fast_links)
+        .add("links", links)
+        .add("performance_rank", ranks)
+        .add("energy_counter", counts_energy ? 1 : 0)
         .add("max_connections", connections ? connections : "");
 }
 

@@ -1,13 +1,14 @@
 // Executes task graphs of the simulator on the GPUs of this machine and writes JSON Lines: facts of the
 // machine, then one measured trace for each plan (README.md describes the fields).
 //
-// Usage: replay PLANS [--out FILE] [--repeats N] [--spans] [--no-rest] [--arena-GiB N]
+// Usage: replay PLANS [--out FILE] [--repeats N] [--spans] [--no-rest] [--arena-GiB N] [--seconds N]
 //   PLANS           one plan a line, as `sim … --graph FILE` writes it
 //   --out FILE      instead of standard output; FILE.part until all is done
 //   --repeats N     timed executions of each plan (9)
 //   --spans         times of each task for every plan, not only for those with "spans": true
 //   --no-rest       do not wait for peak clocks before each execution
 //   --arena-GiB N   memory a GPU for the plans (24)
+//   --seconds N     begin no plan later than N seconds after the first; the results then lack the others
 // For each plan: inputs are filled; one execution is checked against the result of `serial`; two warm up; N
 // are timed; one more records the times of each task if requested; the result is checked again. Before each
 // execution the GPUs rest until they run at their peak clocks, and their caches are overwritten. A plan that
@@ -36,13 +37,13 @@ namespace {
 
 struct Arguments {
     std::string plans, out;
-    int repeats = 9;
+    int repeats = 9, seconds = 0;
     std::size_t arena_GiB = 24;
     bool spans = false, rest = true;
 };
 
 const char* const usage =
-    "usage: replay PLANS [--out FILE] [--repeats N] [--spans] [--no-rest] [--arena-GiB N]";
+    "usage: replay PLANS [--out FILE] [--repeats N] [--spans] [--no-rest] [--arena-GiB N] [--seconds N]";
 
 Arguments read_arguments(const std::vector<std::string>& given) {
     Arguments arguments;
@@ -57,6 +58,8 @@ Arguments read_arguments(const std::vector<std::string>& given) {
             arguments.repeats = positive("--repeats", value());
         else if (given[i] == "--arena-GiB")
             arguments.arena_GiB = positive("--arena-GiB", value());
+        else if (given[i] == "--seconds")
+            arguments.seconds = positive("--seconds", value());
         else if (given[i] == "--spans")
             arguments.spans = true;
         else if (given[i] == "--no-rest")
@@ -186,7 +189,11 @@ int run(const Arguments& arguments, const std::string& command) {
     results.write(machine_facts(machine, command).text());
     const auto start = std::chrono::steady_clock::now();
     int failed = 0, skipped = 0;
-    for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto is_late = [&] {
+        return arguments.seconds &&
+               std::chrono::steady_clock::now() - start > std::chrono::seconds(arguments.seconds);
+    };
+    for (std::size_t i = 0; i < lines.size() && !is_late(); ++i) {
         JsonLine line;
         line.add("schema", 1)
             .add("kind", "overlap")
