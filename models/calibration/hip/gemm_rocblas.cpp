@@ -63,8 +63,8 @@ class RocBlasGemm : public Gemm {
 public:
     explicit RocBlasGemm(const GemmShape& shape) : shape_(shape) {
         if (!rocblas().missing.empty()) throw GpuError(rocblas().missing);
-        if (shape.dtype == DType::fp8) throw GpuError("rocBLAS takes no fp8 here: bf16 or fp16");
-        if (shape.units) throw GpuError("rocBLAS takes no limit on compute units: units=0");
+        if (shape.dtype == DType::fp8) throw Skipped("rocBLAS takes no fp8 here: bf16 or fp16");
+        if (shape.units) throw Skipped("rocBLAS takes no limit on compute units: units=0");
         check_blas(rocblas().create_handle(&handle_), "create_handle");
     }
     RocBlasGemm(const RocBlasGemm&) = delete;

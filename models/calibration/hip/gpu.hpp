@@ -69,6 +69,11 @@ struct GpuError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+/// The machine can't run the case: noted in the results, not an error.
+struct Skipped : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
 inline void check(hipError_t status, std::source_location where = std::source_location::current()) {
     if (status != hipSuccess)
         throw GpuError(std::string(where.file_name()) + ":" + std::to_string(where.line()) + ": " +

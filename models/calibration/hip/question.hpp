@@ -24,11 +24,6 @@ struct Question {
     Result (*run)(Machine&, const Case&);
 };
 
-/// The machine can't run the case: noted in the results, not an error.
-struct Skipped : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
-
 /// Throws Skipped unless the machine has that many GPUs with access to each other's memory.
 void need_gpus(const Machine& machine, std::int64_t count);
 

@@ -175,16 +175,19 @@ def run_all(arguments, progress):
         platforms.find(arguments.arch.split(",") if arguments.arch else None)  # before anything is written
     folder = Folder(path)
     is_old = folder.open()
-    built, platform = the_programs(arguments, path, progress)
-    progress.end()
-    if arguments.build_only:
-        print("\n".join(str(program) for program in built.values()))
-        return 0
-    found = facts.of_gpus(built["microbench"])
-    if is_old:
-        go_on(folder, arguments, found)
-    else:
-        begin(folder, arguments, found, platform)
+    try:
+        built, platform = the_programs(arguments, path, progress)
+        progress.end()
+        if arguments.build_only:
+            print("\n".join(str(program) for program in built.values()))
+            return 0
+        found = facts.of_gpus(built["microbench"])
+        if is_old:
+            go_on(folder, arguments, found)
+        else:
+            begin(folder, arguments, found, platform)
+    finally:
+        folder.discard()
     folder.state["minutes_given"] = arguments.minutes
     rates = Rates(folder.state["rates"])
     arena = arena_GiB(found)
@@ -196,7 +199,7 @@ def run_all(arguments, progress):
     report(folder, target, warnings)
     measured = sum(archive.counts(folder, piece)["measured"] for piece in folder.pieces)
     if not measured and not folder.state["cut"]:
-        raise OurFault("no case could be measured")
+        raise OurFault(f"no case could be measured: {warnings[-1] if warnings else 'all are skipped'}")
     return 0
 
 
@@ -206,7 +209,8 @@ def interrupted(*_):
 
 def main(given):
     progress = Progress()
-    signal.signal(signal.SIGTERM, interrupted)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupted)
     try:
         return run_all(read_arguments(given), progress)
     except UserError as error:

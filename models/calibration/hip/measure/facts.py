@@ -26,7 +26,7 @@ def of_gpus(microbench):
     try:
         facts = json.loads(done.stdout)
         if done.returncode == 0 and facts["kind"] == "machine":
-            return facts
+            return {**facts, "command": "microbench --machine"}
     except (ValueError, KeyError, TypeError):
         pass
     raise OurFault(f"microbench --machine failed: {said[-1] if said else 'no facts'}")
@@ -69,7 +69,8 @@ def project():
 
 
 def versions(facts, platform):
-    compiler = (output(platform.compiler, "--version") or "").strip().splitlines() if platform else []
+    said = (output(platform.compiler, "--version") or "").splitlines() if platform else []
+    compiler = [line.strip() for line in said if re.search(r"version|release", line)]
     return {"driver": facts.get("driver"), "driver_api": facts.get("driver_api"), "runtime": facts.get("runtime"),
-            "gemm_library": facts.get("gemm_library"), "compiler": compiler[-1] if compiler else None,
+            "gemm_library": facts.get("gemm_library"), "compiler": "; ".join(compiler) or None,
             "python": host_platform.python_version()}

@@ -3,7 +3,6 @@ import dataclasses
 import fcntl
 import json
 import os
-import pathlib
 import re
 
 from .fault import UserError
@@ -60,6 +59,17 @@ class Folder:
             raise UserError(f"{self.path}: another scripts/measure writes to it") from None
         return (self.path / "state.json").exists()
 
+    def discard(self):
+        """Removes what `open` created, if nothing was begun."""
+        if (self.path / "state.json").exists():
+            return
+        try:
+            (self.path / "measure.lock").unlink(missing_ok=True)
+            self.rows.rmdir()
+            self.path.rmdir()
+        except OSError:
+            pass
+
     def load(self):
         try:
             plan = json.loads((self.path / "state.json").read_text(encoding="utf-8"))
@@ -109,7 +119,3 @@ class Folder:
             out.writelines(row + "\n" for row in rows)
             out.flush()
             os.fsync(out.fileno())
-
-
-def is_in(path, parent):
-    return pathlib.Path(parent) in pathlib.Path(path).parents

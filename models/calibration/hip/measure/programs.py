@@ -3,6 +3,7 @@ import concurrent.futures
 import hashlib
 import os
 import pathlib
+import re
 import subprocess
 
 from . import platforms
@@ -83,7 +84,7 @@ def run(command, log):
     if done.returncode == 0:
         return
     log.write_text(" ".join(str(word) for word in command) + "\n" + done.stdout)
-    errors = [line for line in done.stdout.splitlines() if "error" in line.lower()] or done.stdout.splitlines()[-1:]
+    errors = [line for line in done.stdout.splitlines() if re.search(r"error|fatal", line)] or done.stdout.splitlines()[-1:]
     raise OurFault(f"the build failed: {errors[0].strip() if errors else command[0]} (all of it: {log})")
 
 

@@ -1,4 +1,5 @@
 """Runs a piece: microbench or replay on the cases that it lacks, until the end, a limit or a fault."""
+import ctypes
 import json
 import os
 import signal
@@ -57,8 +58,9 @@ class Rates:
         return total
 
 
-class Stopped(Exception):
-    """The user interrupts."""
+def end_with_parent():
+    """The program must not go on to use the GPUs when this one was killed: prctl(PR_SET_PDEATHSIG, SIGKILL)."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 class Run:
@@ -127,12 +129,11 @@ class Run:
         kinds = [kind_of(piece, self.folder.lines[piece.file][i]) for i in lacks]
         with open(errors, "w", encoding="utf-8") as log:
             program = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log,
-                                       env={**os.environ, **ENVIRONMENT})
+                                       env={**os.environ, **ENVIRONMENT}, preexec_fn=end_with_parent)
         try:
             seen, size, grew = 0, -1, time.monotonic()
             begun = grew
-            while program.poll() is None:
-                time.sleep(0.1)
+            while not self.ended(program):
                 now, length = time.monotonic(), self.size(path)
                 if length != size:
                     count = max(0, self.count(path) - (1 if piece.file == "replays" else 2))
@@ -155,6 +156,15 @@ class Run:
         said = [line for line in errors.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
         reason = f"signal {-program.returncode}" if program.returncode < 0 else f"exit {program.returncode}"
         return f"{reason}: {said[-1].strip() if said else 'no message'}"
+
+    @staticmethod
+    def ended(program):
+        """Waits a little."""
+        try:
+            program.wait(0.1)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def last(self, piece, lacks, seen):
         line = self.folder.lines[piece.file][lacks[min(seen, len(lacks) - 1)]]

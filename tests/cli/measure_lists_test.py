@@ -1,0 +1,117 @@
+"""The lists of scripts/measure fit the machine that they are for; what is shipped is what the scripts write."""
+import json
+import os
+import re
+import subprocess
+import sys
+
+from measure_case import HIP, MeasureTestCase
+
+import first
+import lists
+import single
+from measure import pieces, plans
+
+FACTS = {"memory_GiB": 80, "energy_counter": 1}
+# GPUs, units of a GPU, GiB for the cases
+MACHINES = [(1, 132, 24), (2, 104, 24), (4, 64, 24), (8, 304, 24), (16, 228, 24), (1, 20, 3), (2, 8, 1)]
+FILES = {"gemm": "gemm_alone.cpp", "memory": "memory_rate.cpp", "matrix": "matrix_rate.cpp"}  # others: KIND.cpp
+
+
+def reach(gpus):
+    return [[int(i != j) for j in range(gpus)] for i in range(gpus)]
+
+
+def keys_of(kind):
+    """{key: microbench's own value or ''} of a kind of case, from its source."""
+    text = (HIP / FILES.get(kind, f"{kind}.cpp")).read_text()
+    if "gemm_keys" in text:
+        text = (HIP / "gemm_case.hpp").read_text() + text
+    found = re.findall(r'\{"(\w+)"(?:,\s*Type::\w+(?:,\s*"(\w*)")?)?', text)
+    return dict(found)
+
+
+class MeasureLists(MeasureTestCase):
+    def made(self, gpus, units, arena):
+        facts = {**FACTS, "gpus": gpus, "compute_units": units, "peer_access": reach(gpus)}
+        return pieces.make(facts, arena, 1, ["{}"] * 20)
+
+    def test_every_case_fits_the_machine(self):
+        for gpus, units, arena in MACHINES:
+            lines, made, skipped = self.made(gpus, units, arena)
+            self.assertEqual(set(lines) & set(skipped), set())
+            self.assertEqual(set(lines), {piece.file for piece in made})
+            for file in set(lines) - {"replays"}:
+                self.assertEqual(len(lines[file]), len(set(lines[file])))
+                for line in lines[file]:
+                    kind, *words = line.split()
+                    keys = dict(word.split("=") for word in words)
+                    with self.subTest(machine=(gpus, units, arena), line=line):
+                        self.assertLessEqual(set(keys), set(keys_of(kind)))
+                        self.assertLessEqual(int(keys.get("blocks", 0)), units)
+                        self.assertLessEqual(int(keys.get("units", 0)), units)
+                        self.assertLess(int(keys.get("gpu", 0)), gpus)
+                        self.assertLessEqual(int(keys.get("gpus", 1)), gpus)
+                        self.assertLess(int(keys.get("peers", 0)), gpus)
+                        self.assertLess(single.number(keys, "size"), arena << 30)
+
+    def test_the_first_cases_are_of_all_kinds(self):
+        lines, made, _ = self.made(4, 132, 24)
+        begun = {line.split()[0] for piece in made if piece.stage == "A" and piece.file != "replays"
+                 for line in lines[piece.file][piece.begin:piece.end]}
+        self.assertEqual(begun, {"gemm", "latency", "local_copy", "memory", "matrix", "sustained", "interference", "late_copy",
+                                 "peer_copy", "energy"})
+
+    def test_many_units_and_gpus_are_used(self):
+        lines, _, _ = self.made(8, 304, 24)
+        self.assertIn("memory operation=write blocks=304 size=1GiB", lines["local"])
+        self.assertIn("gemm m=1024 n=2560 k=8192 units=288", lines["gemm"])
+        self.assertIn("peer_copy gpus=8 pattern=ring size=1GiB", lines["four_gpus"])
+        self.assertIn("gemm m=8192 n=7168 k=8192 gpu=7", lines["parts_1"])
+
+    def test_own_values_are_those_of_microbench(self):
+        for kind in ("gemm", "peer_copy", "local_copy", "memory", "interference", "late_copy", "sustained", "energy", "residency"):
+            given, keys = {**single.GIVEN, **single.OTHER.get(kind, {})}, keys_of(kind)
+            for key in set(given) & set(keys):
+                with self.subTest(kind=kind, key=key):
+                    self.assertIn(keys[key], (given[key], ""))
+
+    def test_first_cases_are_of_the_lists_kinds(self):
+        machine = lists.Machine(4, 132)
+        for file in ("gemm", "local", "two_gpus", "four_gpus", "beside", "energy"):
+            self.assertGreater(len(list(single.singles(getattr(first, file)(machine)))), 0)
+
+    def test_shipped_lists_are_those_of_generate(self):
+        shipped = {path.name: path.read_text() for path in (HIP / "cases").glob("*.cases")}
+        folder = self.folder / "cases"
+        folder.mkdir()
+        for name in ("generate.py", "lists.py"):
+            (folder / name).write_text((HIP / "cases" / name).read_text())
+        subprocess.run([sys.executable, folder / "generate.py"], check=True)
+        written = {path.name: path.read_text() for path in folder.glob("*.cases")}
+        self.assertGreater(len(written), 10)
+        self.assertEqual(written, {name: shipped[name] for name in written})
+
+
+class MeasurePlans(MeasureTestCase):
+    def test_shipped_plans_are_those_of_the_simulator(self):
+        for gpus, count in plans.COUNTS.items():
+            lines = plans.shipped(gpus)
+            configs = plans.configs(gpus, count, plans.TOPOLOGY.format(gpus))
+            self.assertEqual((len(lines), len(configs)), (count, count))
+            step = 1 if os.environ.get("OVERLAP_ALL") else 29
+            for line, config in list(zip(lines, configs))[::step]:
+                with self.subTest(gpus=gpus, config=config):
+                    self.assertEqual(plans.plan(os.environ["SIM"], config), line)
+
+    def test_plans_are_of_every_kind(self):
+        for gpus in plans.COUNTS:
+            configs = [json.loads(line)["config"] for line in plans.shipped(gpus)]
+            self.assertGreater(len({config["schedule"] for config in configs}), 8)
+            self.assertEqual({config["workload"]["collective"] for config in configs}, {"all_gather", "reduce_scatter"})
+            self.assertEqual({config["params"].get("agent") for config in configs} - {None}, {"cu", "dma"})
+
+    def test_a_machine_gets_the_most_gpus_that_there_are_plans_for(self):
+        for gpus, largest in [(2, 2), (3, 2), (4, 4), (7, 4), (8, 8), (16, 8)]:
+            self.assertEqual(plans.for_machine(gpus, "/bin/false"), plans.shipped(largest))
+        self.assertEqual(plans.for_machine(1), "needs 2 GPUs")
