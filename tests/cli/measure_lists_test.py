@@ -1,16 +1,18 @@
-"""The lists of scripts/measure fit the machine that they are for; what is shipped is what the scripts write."""
+"""The lists of scripts/measure fit the machine that they are for; shipped ones are what the scripts write; programs are built."""
 import json
 import os
 import re
 import subprocess
 import sys
+import unittest.mock
 
 from measure_case import HIP, MeasureTestCase
 
 import first
 import lists
 import single
-from measure import pieces, plans
+from measure import pieces, plans, platforms, programs
+from measure.fault import OurFault, UserError
 
 FACTS = {"memory_GiB": 80, "energy_counter": 1}
 # GPUs, units of a GPU, GiB for the cases
@@ -115,3 +117,71 @@ class MeasurePlans(MeasureTestCase):
         for gpus, largest in [(2, 2), (3, 2), (4, 4), (7, 4), (8, 8), (16, 8)]:
             self.assertEqual(plans.for_machine(gpus, "/bin/false"), plans.shipped(largest))
         self.assertEqual(plans.for_machine(1), "needs 2 GPUs")
+
+
+class MeasureBuild(MeasureTestCase):
+    """By a compiler that only writes down how it is called."""
+    COMPILER = '''#!/bin/sh
+if [ "$1" = --version ]; then echo "release 13.0"; exit; fi
+if [ -e "$CALLS.fail" ]; then echo 'gemm.hpp(3): error: no such thing'; exit 1; fi
+echo "$*" >> "$CALLS"
+while [ "$1" != -o ]; do shift; done
+echo program > "$2"
+'''
+
+    def setUp(self):
+        super().setUp()
+        self.toolkit = self.folder / "lib" / "python3.12" / "site-packages" / "nvidia" / "cu13"
+        for name in ("bin/nvcc", "include/cublasLt.h", "lib/libcublasLt.so.13", "lib/libcudart_static.a"):
+            (self.toolkit / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.toolkit / name).write_text(self.COMPILER)
+            (self.toolkit / name).chmod(0o755)
+        (self.folder / "bin").mkdir()
+        (self.folder / "bin" / "sh").symlink_to("/bin/sh")
+        self.calls = self.folder / "calls"
+        changed = unittest.mock.patch.dict(os.environ, {"PATH": f"{self.folder}/bin:/bin", "CUDA_HOME": str(self.toolkit),
+                                                        "CALLS": str(self.calls)})
+        changed.start()
+        self.addCleanup(changed.stop)
+
+    def build(self):
+        # A toolkit of this machine comes after CUDA_HOME.
+        platform = platforms.Platform("nvidia", ("sm_90",), self.toolkit / "bin" / "nvcc")
+        return programs.build(platform, self.folder / "built", lambda text: None, 2)
+
+    def test_compiles_every_source_once(self):
+        built = self.build()
+        self.assertEqual({name: path.read_text() for name, path in built.items()}, dict.fromkeys(("microbench", "replay"), "program\n"))
+        calls = self.calls.read_text().splitlines()
+        sources = [*HIP.glob("*.cpp"), *HIP.glob("replay/*.cpp")]
+        self.assertEqual(len(calls), len(sources) + 2)
+        for source in sources:
+            self.assertEqual(sum(f" -c {source} " in call for call in calls), 1, source)
+        self.assertEqual(self.build(), built)
+        self.assertEqual(self.calls.read_text().splitlines(), calls)
+
+    def test_finds_libraries_of_python_packages(self):
+        self.build()
+        calls = self.calls.read_text().splitlines()
+        self.assertTrue(all("arch=compute_90,code=sm_90" in call for call in calls))
+        self.assertIn(f" -I{self.toolkit}/include ", calls[0])
+        for call in calls[-2:]:
+            self.assertIn(f"-Xlinker -rpath={self.toolkit}/lib ", call)
+            self.assertIn(f"-Xlinker {self.toolkit}/lib/libcublasLt.so.13 ", call)
+
+    def test_finds_toolkits_of_an_environment_that_is_not_active(self):
+        self.assertIn(self.toolkit, platforms.cuda_folders())
+        del os.environ["CUDA_HOME"]
+        self.assertIn(self.toolkit, platforms.cuda_folders())
+
+    def test_says_what_the_compiler_says(self):
+        self.calls.with_name("calls.fail").touch()
+        with self.assertRaisesRegex(OurFault, r"^the build failed: gemm.hpp\(3\): error: no such thing \(all of it: .*build.log\)$"):
+            self.build()
+
+    def test_architectures(self):
+        for version, name in [(90402, "gfx942"), (90010, "gfx90a"), (90500, "gfx950"), (90008, "gfx908"), (110000, "gfx1100")]:
+            self.assertEqual(platforms.gfx_name(version), name)
+        for wrong in ("sm_90,gfx942", "h100", ""):
+            with self.assertRaises(UserError):
+                platforms.find([wrong] if wrong != "sm_90,gfx942" else wrong.split(","))

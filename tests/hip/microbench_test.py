@@ -3,7 +3,13 @@
 Usage: microbench_test.py amd|nvidia
 Exit 77, with the reason, where the compiler is not installed. GPUs that are there are hidden from the program.
 """
+import sys
+
 from hip_program import ROOT, ProgramTestCase, run_tests
+
+sys.path.insert(0, str(ROOT / "models" / "calibration" / "hip"))
+
+from measure import pieces  # noqa: E402
 
 CASES = ROOT / "models" / "calibration" / "hip" / "cases"
 KINDS = "allowed: gemm, peer_copy, local_copy, memory, matrix, latency, interference, late_copy, residency, sustained, energy"
@@ -50,6 +56,8 @@ BAD_ARGUMENTS = [
     (["good.cases", "--pases", "2"], "unknown argument --pases; usage: "),
     (["good.cases", "--passes"], "--passes needs a value; usage: "),
     (["good.cases", "--passes", "0"], "--passes 0: allowed: 1, 2, 3"),
+    (["good.cases", "--seconds", "0"], "--seconds 0: allowed: 1, 2, 3"),
+    (["good.cases", "--machine"], "usage: microbench CASES"),
     (["good.cases", "--arena-GiB", "1e3"], "--arena-GiB 1e3: allowed: 1, 2, 3"),
     (["good.cases", "--only", "latency"], "--only latency: the list has no case of that kind"),
 ]
@@ -70,6 +78,18 @@ class Microbench(ProgramTestCase):
         self.assertIn("smoke.cases", [path.name for path in lists])
         for path in lists:  # all of them are read without complaint first
             self.assertRegex(self.refusal(path, "--out", "out.jsonl"), "^no GPU: .")
+
+    def test_reads_the_lists_of_measure(self):
+        for gpus, units in [(1, 132), (2, 104), (4, 64), (8, 304), (16, 228)]:
+            facts = {"gpus": gpus, "compute_units": units, "peer_access": [[1] * gpus] * gpus}
+            lines, _, _ = pieces.make(facts, 24, 1, "none here")
+            for file, cases in lines.items():
+                (self.folder / "of.cases").write_text("\n".join(cases) + "\n")
+                with self.subTest(gpus=gpus, file=file):
+                    self.assertRegex(self.refusal("of.cases", "--seconds", "3"), "^no GPU: .")
+
+    def test_says_that_it_has_no_machine_to_describe(self):
+        self.assertRegex(self.refusal("--machine", "--out", "machine.json"), "^no GPU: .")
 
     def test_refuses_bad_lists(self):
         for text, line, message in BAD_LISTS:

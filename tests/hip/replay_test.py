@@ -58,6 +58,7 @@ BAD_ARGUMENTS = [
     (["plan.json", "plan.json"], "unknown argument plan.json; usage: "),
     (["plan.json", "--repeats", "0"], "--repeats 0: allowed: 1, 2, 3"),
     (["plan.json", "--out"], "--out needs a value; usage: "),
+    (["plan.json", "--seconds", "x"], "--seconds x: allowed: 1, 2, 3"),
 ]
 
 

@@ -138,7 +138,9 @@ def measure(folder, run, rates, limit_s, progress):
             if reason:
                 state["skipped"][piece.name] = reason
             folder.save()
-        state["warnings"] += [f"{piece.name}: {warning}" for warning in watch.look(platform)[1]]
+        for warning in watch.look(platform)[1]:
+            if not any(known.startswith(warning) for known in state["warnings"]):
+                state["warnings"].append(f"{warning} (first seen after {piece.name})")
         folder.save()
         if time.monotonic() - begun >= limit_s or folder.lacks(piece) and not reason:
             state["cut"] = True

@@ -136,7 +136,7 @@ def find(architectures=None):
         wrong = [name for name in architectures if not re.fullmatch(r"sm_\d+[af]?|gfx[0-9a-f]+", name)]
         kinds = {name.startswith("sm_") for name in architectures}
         if wrong or len(kinds) != 1:
-            raise UserError(f"--arch {','.join(architectures)}: allowed: one such as sm_90, or some such as gfx90a,gfx942")
+            raise UserError(f"--arch {','.join(architectures)}: allowed: those of one platform, such as sm_90 or gfx90a,gfx942")
         name = "nvidia" if kinds == {True} else "amd"
     elif architectures := nvidia_architectures():
         name = "nvidia"

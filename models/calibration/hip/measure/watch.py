@@ -6,7 +6,8 @@ import statistics
 
 from .platforms import output
 
-FIELDS = "index,clocks.sm,clocks.max.sm,temperature.gpu,power.draw,utilization.gpu,memory.used,clocks_throttle_reasons.active"
+FIELDS = "index,clocks.sm,clocks.max.sm,temperature.gpu,power.draw,utilization.gpu,memory.used"
+REASONS = ["clocks_event_reasons.active", "clocks_throttle_reasons.active"]  # the first in newer drivers
 # NVML's nvmlClocksEventReason…: those that power limits and idle GPUs don't explain.
 SLOWED = {0x8: "hardware slowdown", 0x20: "software thermal slowdown", 0x40: "hardware thermal slowdown",
           0x80: "power brake"}
@@ -17,14 +18,15 @@ KFD_PROCESSES = pathlib.Path("/sys/class/kfd/kfd/proc")
 
 def nvidia():
     """({gpu: reading}, [warning])."""
-    listed = output("nvidia-smi", f"--query-gpu={FIELDS}", "--format=csv,noheader,nounits", timeout=20)
+    asked = ((fields := f"{FIELDS},{reasons}", output("nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits",
+                                                      timeout=20)) for reasons in REASONS)
+    fields, listed = next(((fields, said) for fields, said in asked if said), ("", ""))
     readings, warnings = [], []
-    for line in (listed or "").splitlines():
+    for line in listed.splitlines():
         values = [value.strip() for value in line.split(",")]
-        if len(values) != len(FIELDS.split(",")):
+        if len(values) != len(fields.split(",")):
             continue
-        reading = dict(zip(FIELDS.split(","), values))
-        readings.append(reading)
+        readings.append(dict(zip(fields.split(","), values)))
         bits = int(values[-1], 16) if re.fullmatch(r"0x[0-9a-fA-F]+", values[-1]) else 0
         warnings += [f"GPU {values[0]}: {name}" for bit, name in SLOWED.items() if bits & bit]
     processes = output("nvidia-smi", "--query-compute-apps=pid,process_name,used_memory", "--format=csv,noheader", timeout=20)
