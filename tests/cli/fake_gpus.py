@@ -4,7 +4,7 @@
 Usage: fake_gpus.py LIST --out FILE [--seconds N] [--arena-GiB N], or fake_gpus.py --machine
 FAKE_GPUS, FAKE_UNITS, FAKE_MEMORY_GIB, FAKE_PEERS=0, FAKE_ENERGY=0: the machine. FAKE_CASE_S: time of a case.
 FAKE_FAULT=KIND:WORD:FILE does KIND once (when FILE is not there yet) at the first case that holds WORD: hang, crash, cut
-(a line that is cut off, then the end), kill (the caller, too), fail (a wrong result, exit 1 at the end).
+(a line that is cut off, then the end), kill (the caller, too), fail (a wrong result, exit 1 at the end), slow (twice the time).
 """
 import json
 import os
@@ -22,7 +22,7 @@ def machine():
     return {"schema": 1, "kind": "machine", "date": "2026-11-24T00:00:00Z", "command": "fake", "device": "Fake GPU", "gpus": COUNT,
             "compute_units": int(os.environ.get("FAKE_UNITS", 132)), "memory_GiB": float(os.environ.get("FAKE_MEMORY_GIB", 80)),
             "cache_MiB": 50, "peak_clock_MHz": 2000, "memory_clock_MHz": 2000, "power_limits_W": [700] * COUNT,
-            "platform": "amd", "driver": "1", "driver_api": 1, "runtime": 1, "gemm_library": "fake 1",
+            "platform": os.environ.get("FAKE_PLATFORM", "amd"), "driver": "1", "driver_api": 1, "runtime": 1, "gemm_library": "fake 1",
             "peer_access": [[int(i != j) * reach for j in range(COUNT)] for i in range(COUNT)], "uuids": [f"GPU-{i}" for i in range(COUNT)],
             "pci_addresses": [], "energy_counter": int(os.environ.get("FAKE_ENERGY", 1))}
 
@@ -69,6 +69,8 @@ def main(cases, out, seconds):
             if happens == "kill":
                 os.kill(os.getppid(), signal.SIGKILL)
                 os.kill(os.getpid(), signal.SIGKILL)
+            if happens == "slow":
+                row["chain_us"] *= 2
             if happens == "fail":
                 row = {key: value for key, value in row.items() if key in ("kind", "pass", "case_line")} | {"error": "3 words are wrong"}
                 failed = 1

@@ -2,6 +2,7 @@
 import collections
 import hashlib
 import json
+import os
 import pathlib
 import sys
 import time
@@ -72,6 +73,33 @@ class MeasureArchive(MeasureTestCase):
         self.assertEqual(len(drawn), round(len(families) / 5))
         self.assertEqual(held[0]["files"], ["drawn.jsonl", "replays.jsonl"])
         self.assertNotIn("pair", [copy.get("pattern") for copy in held[0]["copies"] if copy.get("transfer") == "pull"])
+
+
+class MeasureNotices(MeasureTestCase):
+    SMI = """#!/bin/sh
+case "$1" in
+  *clocks_event_reasons*) exit 6 ;;
+  --query-gpu=*) echo '0, 345, 1980, 40, 90.1, 97, 5000, 0x0000000000000041' ;;
+  --query-compute-apps=*) echo '4242, /usr/bin/other, 512 MiB' ;;
+esac
+"""
+
+    def test_others_and_clocks_that_fell(self):
+        (self.folder / "nvidia-smi").write_text(self.SMI)
+        (self.folder / "nvidia-smi").chmod(0o755)
+        code, out, _ = self.measure("node", FAKE_PLATFORM="nvidia", PATH=f"{self.folder}:{os.environ['PATH']}",
+                                    FAKE_FAULT=f"slow:gemm m=8192 n=7168 k=8192:{self.folder}/mark")
+        self.assertEqual(code, 0, out)
+        self.assertEqual(self.manifest()["warnings"], [
+            "GPU 0 is 97 % busy before the measurement", "GPU 0: hardware thermal slowdown",
+            "another process on the GPUs: 4242, /usr/bin/other, 512 MiB",
+            "gemm A: the reference GEMM took 100 % longer than usual: clocks fell, or other work ran"])
+        for warning in self.manifest()["warnings"]:
+            self.assertIn(f"noticed: {warning}\n", out)
+
+    def test_nothing_where_nothing_is(self):
+        self.assertEqual(self.measure("node")[0], 0)
+        self.assertEqual(self.manifest()["warnings"], [])
 
 
 class MeasureGoesOn(MeasureTestCase):

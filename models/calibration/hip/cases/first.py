@@ -10,6 +10,8 @@ def gemm(machine):
         for n, k in shapes:
             yield f"gemm n={n} k={k} m=256,1024,1536,4096,16384"
             yield f"gemm n={n} k={k // 2} m=4096 beta=1"
+    for n, k in [(2560, 8192), (7168, 8192), (4096, 7168), (5120, 5120)]:
+        yield f"gemm n={n} k={k} m=1024,4096,16384 dtype=fp16,fp8"
 
 
 def local(machine):
@@ -29,7 +31,7 @@ def local(machine):
 
 def two_gpus(machine):
     yield "latency what=gpu_hop,dma,dma_kernel_hop,kernel_dma_stream,flag_hop,host_dma"
-    yield f"peer_copy agent=dma transfer=pull,push pattern=pair,both_ways size={SOME}"
+    yield "peer_copy agent=dma transfer=pull,push pattern=pair,both_ways size=4KiB,16KiB,64KiB,256KiB,1MiB,4MiB,16MiB,256MiB"
     yield f"peer_copy agent=cu blocks=8,32 transfer=pull,push pattern=pair,both_ways size={SOME}"
     yield "peer_copy agent=dma row=4KiB pitch=16KiB to=packed,strided transfer=pull,push size=1MiB,64MiB"
     yield "peer_copy agent=dma transfer=pull,push pattern=pair chunks=4 size=1MiB,16MiB"
