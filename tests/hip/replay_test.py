@@ -5,8 +5,13 @@ Exit 77, with the reason, where the compiler is not installed. GPUs that are the
 """
 import copy
 import json
+import sys
 
-from hip_program import ProgramTestCase, run_tests
+from hip_program import ROOT, ProgramTestCase, run_tests
+
+sys.path.insert(0, str(ROOT / "models" / "calibration" / "hip"))
+
+from measure import plans  # noqa: E402
 
 BLOCK_A, BLOCK_B, BLOCK_C = [0, 0, 0, 16, 24], [1, 0, 0, 24, 8], [2, 0, 0, 16, 8]
 GEMM = {"id": 0, "name": "gemm", "kind": "gemm", "gpu": 0, "stream": "compute", "shard": -1, "chunk": -1, "after": [],
@@ -88,6 +93,14 @@ class Replay(ProgramTestCase):
         self.assertRegex(self.refusal("plan.json", "--out", "out.jsonl"), "^no GPU: .")
         (self.folder / "many.jsonl").write_text(changed(["schema"], 2) + "\n" + json.dumps(PLAN) + "\n")
         self.assertRegex(self.refusal("many.jsonl"), "^no GPU: .")  # in a list, a bad plan is noted in its place
+
+    def test_takes_the_plans_of_measure(self):
+        for gpus in plans.COUNTS:
+            lines = plans.shipped(gpus)[::10]
+            self.assertGreater(len(lines), 5)
+            for line in lines:  # a plan that is alone is read before a GPU is needed
+                (self.folder / "one.jsonl").write_text(line + "\n")
+                self.assertRegex(self.refusal("one.jsonl"), "^no GPU: .")
 
     def test_refuses_bad_plans(self):
         texts = [(changed(path, value), message) for path, value, message in BAD_PLANS] + BAD_TEXTS

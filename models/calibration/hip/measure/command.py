@@ -18,7 +18,9 @@ from .runner import Rates, Run
 
 ABOUT = """Measures the GPUs of this machine (1 to 16, NVIDIA or AMD) and writes OUT.tar.gz, from which the simulator is
 calibrated on any machine. Needs a compiler for the GPUs and Python; neither root nor the network. A first useful set takes
-3 minutes, all of it 15. Run it again with the same OUT to go on after an interruption or to measure what a limit left out."""
+3 minutes, all of it 15. Run it again with the same OUT to go on after an interruption or to measure what a limit left out.
+Exit code: 0 done, or cut by the limit (the last lines say what lacks); 1 fault of the programs; 2 no GPU, no compiler, bad
+argument; 130 interrupted. models/calibration/hip/README.md describes stages and results."""
 SEED = 20261124
 MOST_ARENA_GIB = 24
 
