@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -76,14 +77,18 @@ Attachment attachment(int gpu) {
 
 std::string link_kind(int gpu, int peer) {
     std::uint32_t kind = 0, hops = 0;
-    if (hipExtGetLinkTypeAndHopCount(gpu, peer, &kind, &hops) != hipSuccess) return "unknown";
+    if (hipExtGetLinkTypeAndHopCount(gpu, peer, &kind, &hops) != hipSuccess) {
+        static_cast<void>(hipGetLastError());  // the next launch would find it
+        return "unknown";
+    }
     return kind == link_xgmi ? "xgmi" : kind == link_pcie ? "pcie" : "unknown";
 }
 
 double performance_rank(int gpu, int peer) {
     int rank = 0;
-    const bool known = hipDeviceGetP2PAttribute(&rank, hipDevP2PAttrPerformanceRank, gpu, peer) == hipSuccess;
-    return known ? rank : std::nan("");
+    if (hipDeviceGetP2PAttribute(&rank, hipDevP2PAttrPerformanceRank, gpu, peer) == hipSuccess) return rank;
+    static_cast<void>(hipGetLastError());
+    return std::nan("");
 }
 
 }  // namespace overlap::hip

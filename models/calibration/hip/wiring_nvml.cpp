@@ -90,9 +90,10 @@ std::string link_kind(int gpu, int peer) {
 
 double performance_rank(int gpu, int peer) {
     int rank = 0;
-    const bool known =
-        cudaDeviceGetP2PAttribute(&rank, cudaDevP2PAttrPerformanceRank, gpu, peer) == cudaSuccess;
-    return known ? rank : std::nan("");
+    if (cudaDeviceGetP2PAttribute(&rank, cudaDevP2PAttrPerformanceRank, gpu, peer) == cudaSuccess)
+        return rank;
+    static_cast<void>(hipGetLastError());  // the next launch would find it
+    return std::nan("");
 }
 
 }  // namespace overlap::hip
