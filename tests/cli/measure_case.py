@@ -15,7 +15,7 @@ sys.path[:0] = [str(HIP), str(HIP / "cases")]
 
 class MeasureTestCase(SimTestCase):
     def start(self, *args, gpus=1, fake=True, **variables):
-        programs = ["--microbench", FAKE, "--replay", FAKE, "--sim", "/bin/false"] if fake else []
+        programs = ["--microbench", FAKE, "--replay", FAKE] if fake else []
         environment = {**os.environ, "FAKE_GPUS": str(gpus), **{name: str(value) for name, value in variables.items()}}
         return subprocess.Popen([str(word) for word in (ROOT / "scripts" / "measure", *args, *programs)], cwd=self.folder,
                                 env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

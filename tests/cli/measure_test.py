@@ -210,6 +210,10 @@ class MeasureRefuses(MeasureTestCase):
         self.assertEqual(self.refusal("node", "--microbench", "/nowhere/mb", "--replay", FAKE, fake=False),
                          "--microbench /nowhere/mb: is no program")
 
+    def test_a_simulator_that_makes_no_plan(self):
+        self.assertEqual(self.refusal("node", "--sim", "/bin/true", gpus=2),
+                         "--sim /bin/true: makes no plan; expected a simulator such as build/release/sim")
+
     def test_no_gpu(self):
         self.assertEqual(self.refusal("node", gpus=0), "no GPU: the driver lists none")
 

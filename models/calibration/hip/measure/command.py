@@ -51,8 +51,8 @@ def read_arguments(given):
     parser.add_argument("out", metavar="OUT", help="folder of the results; OUT.tar.gz is the archive (OUT may end in .tar.gz)")
     parser.add_argument("--minutes", type=minutes, default=15.0, metavar="N", help="limit of the measurement, without the build (15)")
     parser.add_argument("--seed", type=whole, default=None, metavar="N", help="of what is held out, drawn and shuffled")
-    parser.add_argument("--sim", metavar="PROGRAM", help="simulator that makes the plans to replay (default: build/release/sim or "
-                        "sim on PATH; without one, the plans shipped with this script)")
+    parser.add_argument("--sim", metavar="PROGRAM", help="simulator that makes the plans to replay anew (default: the plans "
+                        "shipped with this script)")
     parser.add_argument("--arch", metavar="LIST", help="architectures to build for, such as sm_90 or gfx90a,gfx942 (default: ask the GPUs)")
     parser.add_argument("--build-only", action="store_true", help="build the two programs and end, for a host without GPUs")
     parser.add_argument("--microbench", metavar="PROGRAM", help="use this microbench instead of building one")

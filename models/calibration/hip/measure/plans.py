@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plans that replay measures for validation: drawn operators and schedules. No fit sees them.
 
-Usage: plans.py SIM   writes plans_2, plans_4 and plans_8.jsonl.xz beside this file, which a machine without a simulator uses
+Usage: plans.py SIM   writes plans_2, plans_4 and plans_8.jsonl.xz beside this file: a machine with GPUs may have no simulator
 """
 import concurrent.futures
 import json
@@ -9,13 +9,15 @@ import lzma
 import os
 import pathlib
 import random
-import shutil
 import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+from measure.fault import UserError  # noqa: E402
+
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[3]
 sys.path.insert(0, str(HERE.parent / "cases"))
 
 import lists  # noqa: E402
@@ -70,20 +72,14 @@ def shipped(gpus):
         return file.read().splitlines()
 
 
-def simulator(given):
-    """A simulator that works here, or None."""
-    for candidate in [given] if given else [str(ROOT / "build" / "release" / "sim"), shutil.which("sim")]:
-        if candidate and plan(candidate, configs(2, 1, TOPOLOGY.format(2))[0]):
-            return candidate
-    return None
-
-
-def for_machine(gpus, given=None):
-    """Lines for replay: for the most GPUs up to `gpus` that there are plans for; or why there are none."""
+def for_machine(gpus, sim=None):
+    """Lines for replay: for the most GPUs up to `gpus` that there are plans for; or why there are none. `sim` makes them anew.
+    Throws UserError if it can't."""
+    if sim and not plan(sim, configs(2, 1, TOPOLOGY.format(2))[0]):
+        raise UserError(f"--sim {sim}: makes no plan; expected a simulator such as build/release/sim")
     fitting = [count for count in COUNTS if count <= gpus]
     if not fitting:
         return "needs 2 GPUs"
-    sim = simulator(given)
     return made_by(sim, max(fitting)) if sim else shipped(max(fitting))
 
 
