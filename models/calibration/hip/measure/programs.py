@@ -38,7 +38,7 @@ def nvidia_flags(platform):
 def amd_flags(platform, folder):
     flags = [f"--offload-arch={architecture}" for architecture in platform.architectures]
     compiler = platform.compiler.name
-    if compiler != "hipcc" and DEBIAN_BITCODE.is_dir():
+    if compiler.startswith("clang") and DEBIAN_BITCODE.is_dir():
         # Debian's device libraries end at gfx940, whose file serves gfx942 and gfx950, too.
         links = folder / "bitcode"
         links.mkdir(parents=True, exist_ok=True)
