@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "models/cost_model.hpp"
+#include "sim/core/temporary_folder.hpp"
 #include "sim/run/config_folder.hpp"
 #include "sim/workload/workload.hpp"
 
@@ -26,26 +27,7 @@ std::string error_of(Action&& action) {
     return "";
 }
 
-/// A new folder that goes with the object.
-class TemporaryFolder {
-public:
-    TemporaryFolder() {
-        std::string name = (std::filesystem::temp_directory_path() / "overlap_test_XXXXXX").string();
-        if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-        path_ = name;
-    }
-    ~TemporaryFolder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-    std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
-private:
-    std::filesystem::path path_;
-};
+using overlap::TemporaryFolder;
 
 /// A GPU of round numbers: 100 compute units, 100 TFLOP/s bf16, 1000 GB/s of HBM, one 10 GB/s DMA engine;
 /// every latency 1 µs; a copy kernel's unit moves 10·ln 2 GB/s, so on a 10 GB/s link one unit reaches a half

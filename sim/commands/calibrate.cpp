@@ -13,7 +13,9 @@
 #include "models/calibration/measurements/gemm_times_json.hpp"
 #include "models/calibration/problems/device_problems.hpp"
 #include "models/gemm_libraries.hpp"
+#include "sim/commands/calibrate_archive.hpp"
 #include "sim/commands/calibration_plots.hpp"
+#include "sim/commands/calibration_report.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/folders.hpp"
 #include "sim/commands/progress_reporter.hpp"
@@ -26,8 +28,9 @@ namespace {
 namespace fs = std::filesystem;
 
 struct CalibrateFlags {
-    std::string data, measurements, out = "configs/calibrations", date, plots;
+    std::string data, measurements, out, date, plots;
     std::vector<std::string> devices;
+    std::string name;
 };
 
 std::string today() {
@@ -55,32 +58,6 @@ void put_errors(std::ostream& out, const Validation& errors) {
     put_percent(out, 6, errors.cross_validated_p90) << '\n';
 }
 
-std::string undetermined(const std::vector<std::string>& names) {
-    std::string line = "not determined by the measurements, left at the prior:";
-    for (const std::string& name : names) line += ' ' + name;
-    return line + (names.empty() ? " none\n\n" : "\n\n");
-}
-
-std::string report(const MeasuredCalibration& calibration, const std::string& folder) {
-    std::ostringstream out;
-    out << calibration.recipe.device << ' ' << name_of(calibration.recipe.dtype) << ": "
-        << calibration.data.rows.size() << " GEMMs of " << calibration.families << " families, " << folder
-        << '/' << calibration.data.file << ", held out in " << measured_folds
-        << " folds by family; P = " << class_gpus << '\n'
-        << error_table(gemm_classes(calibration.judged))
-        << undetermined(undetermined_parameters(calibration.fit));
-    return out.str();
-}
-
-std::string report(const DeviceCalibration& calibration, const std::string& device) {
-    const DeviceProblem& problem = calibration.problem;
-    std::ostringstream out;
-    out << device << ", " << problem.name << ": " << problem.rows.size() << " cases, " << problem.file
-        << ", held out in " << device_folds << " folds by family (" << problem.families << ")\n"
-        << error_table(calibration.classes()) << undetermined(calibration.undetermined());
-    return out.str();
-}
-
 /// `folder` relative to the top of the repository; unchanged if it is elsewhere.
 std::string as_source(const fs::path& folder) {
     const fs::path relative =
@@ -93,20 +70,18 @@ std::string as_source(const fs::path& folder) {
 std::string calibrate_from_measurements(const CalibrateFlags& flags, const std::string& device,
                                         const fs::path& folder) {
     const auto& recipes = measured_gemm_recipes();
-    const auto gemm_fits = std::count_if(recipes.begin(), recipes.end(),
-                                         [&](const MeasuredGemmRecipe& one) { return one.device == device; });
-    const std::size_t other_fits = device_problems(device, folder, as_source(folder)).size();
-    auto progress = std::make_optional<ProgressReporter>("fits of " + device,
-                                                         static_cast<std::size_t>(gemm_fits) + other_fits);
+    const std::size_t other_fits = device_problems(folder, as_source(folder)).size();
+    auto progress =
+        std::make_optional<ProgressReporter>("fits of " + device, recipes.size() + other_fits);
     const auto fitted = [&progress] { progress->add(); };
-    const std::vector<MeasuredCalibration> calibrations = calibrate_measured(device, folder, fitted);
+    const std::vector<MeasuredCalibration> calibrations = calibrate_measured(recipes, folder, {}, fitted);
     write_groups(flags.out, device,
                  {{"gemm", measured_gemm_json(calibrations, as_source(folder))},
                   {"measured_gemms", gemm_times_json(folder, as_source(folder))}});
     const fs::path written = fs::path(flags.out) / (device + ".json");
     const std::vector<DeviceCalibration> copies =
         calibrate_device({device, read_gemm_calibration(written), read_gemm_times(written)}, folder,
-                         as_source(folder), ConfigFolder::standard(), fitted);
+                         as_source(folder), device_files(ConfigFolder::standard(), device), {}, fitted);
     progress.reset();
     write_groups(flags.out, device, device_groups(copies));
     std::ostringstream out;
@@ -164,7 +139,21 @@ std::map<std::string, fs::path> measurements(const CalibrateFlags& flags) {
                     "; --data takes a folder of public tables");
 }
 
-void execute(const CalibrateFlags& flags) {
+/// True for an archive of scripts/measure, or the folder that it was made of.
+bool is_archive(const std::string& name) {
+    const fs::path path(name);
+    return path.extension() == ".gz" || path.extension() == ".tar" || fs::exists(path / "manifest.json");
+}
+
+void execute(CalibrateFlags flags) {
+    if (std::any_of(flags.devices.begin(), flags.devices.end(), is_archive)) {
+        if (flags.devices.size() > 1 || !flags.data.empty() || !flags.measurements.empty() || !flags.plots.empty())
+            throw UserError("calibrate: an archive stands alone, with --name and --out");
+        return print(calibrate_archive(flags.devices.front(), flags.name,
+                                       flags.out.empty() ? "configs" : flags.out));
+    }
+    if (!flags.name.empty()) throw UserError("calibrate: --name is the name of an archive's device");
+    if (flags.out.empty()) flags.out = "configs/calibrations";
     std::vector<fs::path> folders;
     if (!flags.data.empty()) folders.push_back(fs::path(flags.data) / "gemm");
     if (!flags.measurements.empty()) folders.push_back(flags.measurements);
@@ -206,13 +195,17 @@ void add_calibrate_command(CLI::App& app) {
                         "Folder of microbenchmark results (gemm.jsonl); default: those in traces/");
     command->add_option("--data", flags->data, "Folder of public tables, with gemm/ in it; default none");
     command->add_option("--out", flags->out,
-                        "Folder of <device>.json, created if missing; default configs/calibrations");
+                        "Folder of <device>.json, created if missing; default configs/calibrations. Of an archive: the "
+                        "folder of devices/, calibrations/ and topologies/, default configs");
+    command->add_option("--name", flags->name, "Name of an archive's device; default that of the shipped device "
+                                               "that it is");
     command->add_option(
         "--plots", flags->plots,
         "Folder for SVG plots of held-out predictions against measurements; needs gnuplot; default none");
     command->add_option("--date", flags->date,
                         "Date to write with fits to public tables; default today (UTC)");
-    command->add_option("devices", flags->devices, "Devices to fit; default all that have measurements");
+    command->add_option("devices", flags->devices,
+                        "Devices to fit, default all that have measurements; or one archive of scripts/measure");
     command->callback([flags] { execute(*flags); });
 }
 

@@ -13,6 +13,7 @@
 #include "sim/commands/sizes.hpp"
 #include "sim/core/csv_table.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/report/run/report.hpp"
 #include "sim/run/run.hpp"
 
 namespace overlap {

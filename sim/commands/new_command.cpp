@@ -17,6 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+const std::string given_as = "data sheet, given as ";
 constexpr std::size_t columns_of_a_value = 130;  // a line for each
 
 struct NewFlags {
@@ -53,21 +54,7 @@ void add_peak(const std::string& text, DataSheet& sheet) {
         throw UserError("command line: --TFLOPS is " + in_quotes(text) +
                         ", expected TYPE=NUMBER, such as bf16=989");
     sheet.values["peak_TFLOPS." + type] = value.get<double>();
-    sheet.flags["peak_TFLOPS." + type] = "--TFLOPS " + type;
-}
-
-/// The shipped machine of the device, DEVICE_<gpus> with one node and most GPUs; null if there is none.
-Json topology_of(const std::string& device, const ConfigFolder& folder) {
-    Json largest;
-    for (const std::string& name : folder.names("topologies")) {
-        if (!name.starts_with(device + "_")) continue;  // a machine that is only imagined, such as mesh_64
-        const Json json = read_json_file(folder.find("topologies", name));
-        const auto gpus = [](const Json& one) { return one.value("gpus_per_node", 0); };
-        if (json.value("device", "") == device + ".json" && json.value("nodes", 0) == 1 &&
-            (largest.is_null() || gpus(json) > gpus(largest)))
-            largest = json;
-    }
-    return largest;
+    sheet.sources["peak_TFLOPS." + type] = given_as + "--TFLOPS " + type;
 }
 
 /// The calibrated device that the new one is made from.
@@ -109,15 +96,15 @@ void execute(NewFlags& flags) {
     for (const NumberFlag& flag : number_flags)
         if (const auto given = flags.numbers.find(flag.key); given != flags.numbers.end()) {
             sheet.values[flag.key] = given->second;
-            sheet.flags[flag.key] = flag.flag;
+            sheet.sources[flag.key] = given_as + flag.flag;
         }
     for (const std::string& peak : flags.peaks) add_peak(peak, sheet);
-    sheet.flags["link"] = "--link-GBps" + (sheet.links > 0 ? " and --links" : std::string());
+    sheet.sources["link"] = given_as + "--link-GBps" + (sheet.links > 0 ? " and --links" : std::string());
 
     const std::string like = like_of(flags, folder);
     const NewMachine made =
         new_machine(sheet, {like, read_json_file(folder.find("devices", like)),
-                            read_json_file(folder.find("calibrations", like)), topology_of(like, folder)});
+                            read_json_file(folder.find("calibrations", like)), folder.largest_machine(like)});
     const std::string machine = made.topology.at("name");
     const fs::path devices = flags.out.empty() ? folder.folder("devices") : fs::path(flags.out),
                    topologies = flags.out.empty() ? folder.folder("topologies") : fs::path(flags.out);

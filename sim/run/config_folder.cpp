@@ -50,6 +50,19 @@ std::vector<std::string> ConfigFolder::names(const std::string& kind) const {
     return result;
 }
 
+Json ConfigFolder::largest_machine(const std::string& device) const {
+    Json largest;
+    for (const std::string& name : names("topologies")) {
+        if (!name.starts_with(device + "_")) continue;  // a machine that is only imagined, such as mesh_64
+        const Json json = read_json_file(find("topologies", name));
+        const auto gpus = [](const Json& one) { return one.value("gpus_per_node", 0); };
+        if (json.value("device", "") == device + ".json" && json.value("nodes", 0) == 1 &&
+            (largest.is_null() || gpus(json) > gpus(largest)))
+            largest = json;
+    }
+    return largest;
+}
+
 std::vector<std::string> ConfigFolder::published_systems() const {
     std::vector<std::string> systems;
     std::error_code error;

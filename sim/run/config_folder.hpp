@@ -26,6 +26,9 @@ public:
     /// Where the files of a kind are.
     std::filesystem::path folder(const std::string& kind) const { return root_ / kind; }
 
+    /// The topology file DEVICE_<gpus> with one node and most GPUs; null if there is none.
+    Json largest_machine(const std::string& device) const;
+
     /// Folders of configs/experiments, one for each published system, sorted.
     std::vector<std::string> published_systems() const;
     std::filesystem::path experiments() const { return root_ / "experiments"; }

@@ -1,3 +1,4 @@
+#include "sim/core/file_version.hpp"
 #include "sim/topology/like_device.hpp"
 
 #include <algorithm>
@@ -100,7 +101,7 @@ std::string value_of(const std::string& device, double factor) {
 }
 
 std::string nearest_device(const Factors& numbers, const std::string& platform, const fs::path& devices,
-                           const fs::path& calibrations) {
+                           const fs::path& calibrations, bool measured) {
     std::string best;
     double least = std::numeric_limits<double>::max();
     std::vector<fs::path> files;
@@ -111,11 +112,13 @@ std::string nearest_device(const Factors& numbers, const std::string& platform, 
         const Json json = read_json_file(file);
         const std::string of = platform_of(json);
         if (of.empty() || (!platform.empty() && of != platform)) continue;
+        if (measured && !read_json_file(calibrations / file.filename()).contains("measured_gemms")) continue;
         const double far = distance(numbers, numbers_of(json));
         if (far >= least) continue;
         least = far;
         best = file.stem().string();
     }
+    if (best.empty() && measured) return nearest_device(numbers, platform, devices, calibrations);
     if (best.empty())
         throw UserError(devices.string() + ": has no calibrated device of " +
                         (platform.empty() ? "AMD or NVIDIA" : platform));
@@ -136,7 +139,7 @@ ConfigFile calibration_of(const ConfigFile& device, const fs::path& devices, con
             factors[key] = value / found->second;
 
     const std::string how = "scaled from those of " + like + ", because " + name + " has no calibration";
-    ConfigFile file{{{"schema", 1}, {"device", name}, {"gemm", Json::object()}},
+    ConfigFile file{{{"schema", newest_version("calibration")}, {"device", name}, {"gemm", Json::object()}},
                     device.name + " (" + how + ")"};
     const auto add = [&](const std::string& type, const Json& group, const Factors& by) {
         Json& scaled = file.json["gemm"][type] = scaled_group(group, type, by, like);

@@ -9,9 +9,11 @@ namespace overlap {
 
 /// The calibrated device of `devices` whose numbers are nearest to `numbers` (values by key, such as
 /// "compute_units", "peak_TFLOPS.bf16"): least sum of |log ratio|, by name where equal. Only devices whose
-/// description says the `platform` ("AMD", "NVIDIA"; empty: either). Throws UserError if there is none.
+/// description says the `platform` ("AMD", "NVIDIA"; empty: either), and where `measured`, only those whose
+/// calibration has GEMMs that microbench measured, if there are such. Throws UserError if there is none.
 std::string nearest_device(const Factors& numbers, const std::string& platform,
-                           const std::filesystem::path& devices, const std::filesystem::path& calibrations);
+                           const std::filesystem::path& devices, const std::filesystem::path& calibrations,
+                           bool measured = false);
 
 /// The calibration file of a device: that of the same name in `calibrations`. A device without one takes the
 /// GEMM parameters of the calibrated device that its file names with "like" (else of the nearest one), scaled

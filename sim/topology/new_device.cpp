@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/core/file_version.hpp"
 #include "sim/topology/device.hpp"
 #include "sim/topology/like_device.hpp"
 
@@ -37,7 +38,7 @@ void estimate(Json& node, const std::string& key, const DataSheet& sheet, const 
     const double factor = old.is_number() ? moved_factor(key, factors) : 1;
     node = {{"value", old}, {"source", "estimate: " + value_of(like, factor)}};
     if (const auto given = sheet.values.find(key); given != sheet.values.end())
-        node = sourced(given->second, "data sheet, given as " + sheet.flags.at(key));
+        node = sourced(given->second, sheet.sources.at(key));
     else if (factor != 1)
         node["value"] = six_digits(scaled(key, old.get<double>(), factor));
 }
@@ -87,7 +88,7 @@ Json topology_of(const DataSheet& sheet, const LikeMachine& like, Factors& facto
     Json group{{"type", by_switch ? "switch" : "full_mesh"}};
     if (by_switch) group["name"] = "switch";
     group["bandwidth_GBps"] =
-        sheet.link_GBps ? sourced(usable(sheet), "data sheet, given as " + sheet.flags.at("link"))
+        sheet.link_GBps ? sourced(usable(sheet), sheet.sources.at("link"))
                         : sourced(number(*known, "bandwidth_GBps"), "estimate: " + value_of(from, 1));
     group["latency_us"] = sheet.latency_us
                               ? sourced(*sheet.latency_us, "data sheet, given as --link-latency-us")
@@ -101,7 +102,7 @@ Json topology_of(const DataSheet& sheet, const LikeMachine& like, Factors& facto
     const std::string name = sheet.name + "_" + std::to_string(sheet.gpus);
     return {{"schema", 1},
             {"name", name},
-            {"description", std::to_string(sheet.gpus) + "x " + sheet.name + ", from a data sheet."},
+            {"description", std::to_string(sheet.gpus) + "x " + sheet.name + ", " + sheet.known_from + "."},
             {"device", sheet.name + ".json"},
             {"nodes", 1},
             {"gpus_per_node", sheet.gpus},
@@ -135,12 +136,12 @@ NewMachine new_machine(const DataSheet& sheet, const LikeMachine& like) {
         if (const std::string_view type = std::string_view(key).substr(key.find('.') + 1);
             key.starts_with("peak_TFLOPS.") && !device["peak_TFLOPS"].contains(type))
             device["peak_TFLOPS"][std::string(type)] =
-                sourced(value, "data sheet, given as " + sheet.flags.at(key));
+                sourced(value, sheet.sources.at(key));
 
     made.device = {
-        {"schema", 1},
+        {"schema", newest_version("device")},
         {"name", sheet.name},
-        {"description", sheet.name + " by its data sheet; all else is estimated from " + like.name + "."},
+        {"description", sheet.name + ", " + sheet.known_from + "; all else is estimated from " + like.name + "."},
         {"like", like.name}};
     if (device.contains("collective_library"))
         device["collective_library"]["name"] =

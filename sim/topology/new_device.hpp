@@ -7,11 +7,12 @@
 
 namespace overlap {
 
-/// What a data sheet says of a machine.
+/// What a data sheet, or a measurement, says of a machine.
 struct DataSheet {
     std::string name;
     Factors values;                            ///< by key of the device file, in its unit: "peak_TFLOPS.bf16"
-    std::map<std::string, std::string> flags;  ///< by the same key: the flag that gave it
+    std::map<std::string, std::string> sources;   ///< by the same key, and of "link"
+    std::string known_from = "by its data sheet";  ///< in the description
     std::optional<double> link_GBps, latency_us;  ///< of one link in one direction
     int links = 0;                                ///< of one GPU; 0: one, or one to each peer
     bool by_switch = false;                       ///< links lead to a switch, else to all peers

@@ -144,8 +144,13 @@ MachineFiles read_machine_files(const std::filesystem::path& path, const std::fi
     ConfigObject config = topology.view();
     std::string device = config.text("device");
     if (!device.ends_with(".json")) device += ".json";
-    std::filesystem::path found = path.parent_path() / device;
+    // Beside the topology, or in the folders beside its own, as in configs/.
+    const std::filesystem::path folder = path.parent_path(), tree = folder / "..";
+    std::filesystem::path found = folder / device, fits = calibrations;
+    if (!std::filesystem::exists(found)) found = tree / "devices" / device;
     if (!std::filesystem::exists(found)) found = devices / device;
+    if (!fits.empty() && found.parent_path() == tree / "devices" && std::filesystem::exists(tree / "calibrations" / device))
+        fits = tree / "calibrations";
     if (!std::filesystem::exists(found)) {
         std::vector<std::string> known;
         for (const auto& entry : std::filesystem::directory_iterator(devices))
@@ -156,8 +161,8 @@ MachineFiles read_machine_files(const std::filesystem::path& path, const std::fi
     }
     MachineFiles files{std::move(topology), read_config_file(found, "device"), {}, {}, {}};
     std::vector<ConfigFile*> of_device{&files.device};
-    if (!calibrations.empty())
-        of_device.push_back(&files.calibration.emplace(calibration_of(files.device, devices, calibrations)));
+    if (!fits.empty())
+        of_device.push_back(&files.calibration.emplace(calibration_of(files.device, devices, fits)));
     std::optional<ConfigFile> fitted = files.calibration;
     files.moved = change_device(what_if, of_device);
     if (fitted && files.calibration->name != fitted->name) files.fitted = std::move(fitted);

@@ -16,7 +16,7 @@ namespace {
 constexpr double true_start = 4, true_rate = 400;
 
 double copy_us(const Machines& machines, double megabytes) {
-    const DeviceSpec::Dma& dma = machines.at("a").topology.device().dma;
+    const DeviceSpec::Dma& dma = machine_of(machines, 1).topology.device().dma;
     return to_microseconds(dma.start + Bytes(megabytes * 1e6) / dma.engine);
 }
 
@@ -53,7 +53,7 @@ Machines machines(const DeviceValues& values) {
     std::ofstream(folder / "mi300x.json") << device.dump();
     const Json topology = read_json_file(source_folder / "configs/topologies/mi300x_1.json");
     Machines result;
-    result.emplace("a", machine_of(Topology({topology, "topology"},
+    result.emplace(2, machine_of(Topology({topology, "topology"},
                                             read_device(folder / "mi300x.json", {trial, "trial"}))));
     return result;
 }

@@ -78,7 +78,7 @@ void require_known_gaps(const std::vector<MeasuredCalibration>& calibrated) {
 
 // One test, because several would each repeat the fit in their own process.
 TEST_CASE("H200 GEMMs: held-out errors, known gaps, and the shipped calibration regenerated") {
-    const std::vector<MeasuredCalibration> calibrated = calibrate_measured("h200", microbench);
+    const std::vector<MeasuredCalibration> calibrated = calibrate_measured(measured_gemm_recipes(), microbench);
     REQUIRE(calibrated.size() == 3);
     require_held_out_targets(calibrated);
     require_known_gaps(calibrated);

@@ -141,7 +141,7 @@ TEST_CASE(
     "[.all]") {
     const std::string shown = "traces/h200_4/microbench";
     const auto calibrations =
-        calibrate_device(shipped.calibration("h200"), source_folder / shown, shown, shipped);
+        calibrate_device(shipped.calibration("h200"), source_folder / shown, shown, device_files(shipped, "h200"));
     CHECK(calibrations.size() == all_bounds.size());
     for (const DeviceCalibration& calibration : calibrations) {
         INFO(calibration.problem.name);

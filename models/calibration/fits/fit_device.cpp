@@ -131,6 +131,12 @@ DeviceCalibration calibrate(DeviceProblem problem, const MachinesWith& machines)
     return result;
 }
 
+const Machine& machine_of(const Machines& machines, int gpus) {
+    const auto found = machines.lower_bound(gpus);
+    if (found == machines.end()) throw std::out_of_range("no machine of " + std::to_string(gpus) + " GPUs");
+    return found->second;
+}
+
 Json trial_calibration(const std::string& device, const DeviceValues& values) {
     Json json{{"schema", newest_version("calibration")}, {"device", device}};
     for (const auto& [name, value] : values) {

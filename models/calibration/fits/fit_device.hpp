@@ -24,8 +24,13 @@ struct DeviceParameter {
     std::string name() const { return group + "/" + key; }
 };
 
-/// Machines by the name of their topology file.
-using Machines = std::map<std::string, Machine>;
+/// Machines of one device by their number of GPUs.
+using Machines = std::map<int, Machine>;
+/// The one with `gpus` GPUs, or with the next larger number. Throws std::out_of_range if there is none.
+const Machine& machine_of(const Machines& machines, int gpus);
+
+/// True for a row of a measurement file that fits must not see. Empty: they see all.
+using HeldOut = std::function<bool(const Json& row)>;
 
 /// A measurement and its prediction; both positive and in the same unit.
 struct DeviceRow {

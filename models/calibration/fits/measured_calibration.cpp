@@ -1,5 +1,6 @@
 #include "models/calibration/fits/measured_calibration.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <future>
 #include <set>
@@ -38,6 +39,16 @@ std::vector<JudgedGemm> judge(const MeasuredCalibration& calibration,
     return judged;
 }
 
+/// Takes the rows of these families out of `rows`.
+std::vector<GemmMeasurement> take_out(std::vector<GemmMeasurement>& rows, const std::set<GemmFamily>& families) {
+    const auto first = std::stable_partition(rows.begin(), rows.end(), [&](const GemmMeasurement& row) {
+        return !families.contains(operator_family(row.shape));
+    });
+    std::vector<GemmMeasurement> taken(first, rows.end());
+    rows.erase(first, rows.end());
+    return taken;
+}
+
 std::size_t count_families(std::span<const GemmMeasurement> rows) {
     std::set<GemmFamily> families;
     for (const GemmMeasurement& row : rows) families.insert(operator_family(row.shape));
@@ -48,6 +59,11 @@ Json provenance(const MeasuredCalibration& calibration, const std::string& file)
     std::vector<ErrorClass> summed_up;
     for (const ErrorClass& judged : gemm_classes(calibration.judged))
         if (judged.name == all_gemms_class || judged.name == all_losses_class) summed_up.push_back(judged);
+    for (ErrorClass judged : gemm_classes(calibration.unseen))
+        if (judged.name == all_gemms_class) {
+            judged.name = gemms_in_no_fit;
+            summed_up.push_back(judged);
+        }
     return {
         {"file", file},
         {"origin", "own measurement: models/calibration/hip, " + calibration.recipe.machine + ", " +
@@ -88,18 +104,20 @@ MeasuredRows read_measured_rows(const std::filesystem::path& folder, const Measu
     return result;
 }
 
-std::vector<MeasuredCalibration> calibrate_measured(const std::string& device,
+std::vector<MeasuredCalibration> calibrate_measured(std::span<const MeasuredGemmRecipe> recipes,
                                                     const std::filesystem::path& folder,
+                                                    const std::set<GemmFamily>& unseen,
                                                     const std::function<void()>& fitted) {
     std::vector<MeasuredCalibration> calibrations;
     std::map<GemmFamily, int> folds;
-    for (const MeasuredGemmRecipe& recipe : measured_gemm_recipes()) {
-        if (recipe.device != device) continue;
+    for (const MeasuredGemmRecipe& recipe : recipes) {
         MeasuredCalibration calibration{.recipe = recipe,
                                         .data = read_measured_rows(folder, recipe),
                                         .fit = {},
                                         .fold_fits = {},
-                                        .judged = {}};
+                                        .judged = {},
+                                        .unseen = {}};
+        const std::vector<GemmMeasurement> of_no_fit = take_out(calibration.data.rows, unseen);
         calibration.families = count_families(calibration.data.rows);
         // A later dtype may have families that the first lacks; deal all families to folds together.
         std::vector<GemmMeasurement> all = calibration.data.rows;
@@ -134,6 +152,10 @@ std::vector<MeasuredCalibration> calibrate_measured(const std::string& device,
         calibration.fit = fits.back().get();
         if (fitted) fitted();
         calibration.judged = judge(calibration, folds);
+        for (const GemmMeasurement& row : of_no_fit) {
+            const Seconds time = estimate_gemm(row.shape, calibration.fit.parameters, row.busy).total();
+            calibration.unseen.push_back({row, time, time});
+        }
         calibrations.push_back(std::move(calibration));
     }
     return calibrations;
@@ -167,7 +189,8 @@ std::string measured_device(const std::filesystem::path& folder) {
         if (recipe.machine == machine) return recipe.device;
         known.push_back(recipe.machine);
     }
-    line.fail("device", "is " + in_quotes(machine) + suggestion(machine, known));
+    line.fail("device", "is " + in_quotes(machine) + suggestion(machine, known) +
+                            "; an archive of scripts/measure can be of any machine");
 }
 
 std::map<std::string, std::filesystem::path> find_measurements(const std::filesystem::path& traces) {

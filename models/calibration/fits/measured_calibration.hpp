@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,9 @@
 namespace overlap {
 
 inline constexpr int measured_folds = 5;
+
+/// The class of GEMMs of 50 µs and more of families that no fit sees.
+inline const std::string gemms_in_no_fit = "GEMM, families in no fit";
 
 /// The rows of one dtype that its fit uses.
 struct MeasuredRows {
@@ -31,17 +36,20 @@ struct MeasuredCalibration {
     GemmFit fit;                     ///< to all rows: the shipped values
     std::vector<GemmFit> fold_fits;  ///< without the families of each fold
     std::vector<JudgedGemm> judged;  ///< each row by `fit`, and by the fit that has not seen its family
+    std::vector<JudgedGemm> unseen;  ///< rows of families that no fit sees
 };
 
 /// Reads `folder`/gemm.jsonl, and long runs of `folder`/local.jsonl if the file exists. Throws UserError if
 /// the files are not of `machine` or have no such rows.
 MeasuredRows read_measured_rows(const std::filesystem::path& folder, const MeasuredGemmRecipe& recipe);
 
-/// Fits every measured recipe of `device`, in order: once to all rows, and once without each fold. A dtype
+/// Fits every recipe, in order: once to all rows, and once without each fold. A dtype
 /// whose prior is another dtype starts, in each fold, from that fold's fit, so no fold sees its families in
-/// any dtype. Deterministic. Takes 10 s on two cores for the H200. `fitted` is called after each recipe.
-std::vector<MeasuredCalibration> calibrate_measured(const std::string& device,
+/// any dtype. Deterministic. Takes 10 s on two cores for the H200. No fit sees the
+/// families `unseen`. `fitted` is called after each recipe.
+std::vector<MeasuredCalibration> calibrate_measured(std::span<const MeasuredGemmRecipe> recipes,
                                                     const std::filesystem::path& folder,
+                                                    const std::set<GemmFamily>& unseen = {},
                                                     const std::function<void()>& fitted = nullptr);
 
 /// The device's `gemm` group. `shown_folder`: the folder's name in the file ("traces/…").

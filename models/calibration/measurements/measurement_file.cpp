@@ -16,7 +16,7 @@ namespace {
 const std::array<std::string, 11> kinds{"gemm",      "peer_copy", "local_copy",   "memory",
                                         "matrix",    "latency",   "interference", "late_copy",
                                         "sustained", "energy",    "machine"};
-const std::array<std::string, 1> units{"us"};
+const std::array<std::string, 1> known_units{"us"};
 constexpr std::int64_t most_passes = 1000;
 
 std::string at_line(const std::filesystem::path& path, std::size_t line) {
@@ -90,7 +90,7 @@ std::string identity(const Json& fields) {
 }
 
 void check_times(ConfigObject& line) {
-    line.choice("unit", units);
+    line.choice("unit", known_units);
     for (const std::string key : {"median", "min", "p90"})
         if (!line.raw(key).is_null()) line.number(key, positive);
 }

@@ -23,7 +23,7 @@ struct Beside {
     /// "GEMM 4096x2560x8192", without the copies.
     std::string work_name() const;
     std::string name() const;
-    std::string topology() const { return peers == 1 ? "h200_2" : "h200_4"; }
+    int gpus() const { return peers + 1; }
     bool by_dma() const { return kind.find("dma") != std::string::npos && !local(); }
     bool local() const { return kind.starts_with("local"); }
     /// Kernels that wait for units of a GEMM on all units start sooner or later at random: the mean counts

@@ -12,47 +12,68 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Makes the machines of a device from its files in `configs` with given parameter values.
+/// Makes the machines of a device with given parameter values.
 class MachineMaker {
 public:
-    MachineMaker(const Calibration& gemms, const ConfigFolder& configs)
-        : path_(configs.find("devices", gemms.device)), gemms_(gemms) {
-        for (const std::string& name : configs.names("topologies")) {
-            Json json = read_json_file(configs.find("topologies", name));
-            if (json.contains("device") && json["device"] == path_.filename().string())
-                topologies_[name] = std::move(json);
-        }
-    }
+    MachineMaker(const DeviceFiles& files, const Calibration& gemms) : files_(files), gemms_(gemms) {}
 
     Machines operator()(const DeviceValues& values) const {
         const Json trial = trial_calibration(gemms_.device, values);
-        const DeviceSpec spec = read_device(path_, {trial, "trial"});
+        Json device = files_.device;
+        drop_known(device, trial);
+        const ConfigFile calibration{trial, "trial"};
+        const DeviceSpec spec = read_device({device, gemms_.device}, &calibration);
         Machines machines;
-        for (const auto& [name, json] : topologies_) {
+        for (const auto& [name, json] : files_.topologies) {
             const Topology topology({json, name}, spec);
-            machines.emplace(name, Machine{topology, ResourceTable(topology), gemms_, {}});
+            machines.emplace(topology.gpus(), Machine{topology, ResourceTable(topology), gemms_, {}});
         }
         return machines;
     }
 
 private:
-    fs::path path_;
-    Calibration gemms_;
-    std::map<std::string, Json> topologies_;
+    const DeviceFiles& files_;
+    const Calibration& gemms_;
 };
 
 }  // namespace
 
-std::vector<DeviceProblem> device_problems(const std::string& device, const fs::path& folder,
-                                           const std::string& shown) {
+void drop_excluded(Json& group, const Json& known) {
+    for (const Field<DeviceStream>& field : DeviceStream::fields())
+        if (!field.without.empty() && known.contains(field.without)) group.erase(std::string(field.key));
+}
+
+void drop_known(Json& device, const Json& known) {
+    for (const auto& [key, value] : known.items()) {
+        if (!device.contains(key) || !value.is_object()) continue;
+        if (value.contains("value"))
+            device.erase(key);
+        else
+            drop_known(device[key], value);
+    }
+    drop_excluded(device, known);
+}
+
+DeviceFiles device_files(const ConfigFolder& configs, const std::string& device) {
+    const fs::path path = configs.find("devices", device);
+    DeviceFiles files{read_config_file(path, "device").json, {}};
+    for (const std::string& name : configs.names("topologies")) {
+        Json json = read_json_file(configs.find("topologies", name));
+        if (json.contains("device") && json["device"] == path.filename().string())
+            files.topologies[name] = std::move(json);
+    }
+    return files;
+}
+
+std::vector<DeviceProblem> device_problems(const fs::path& folder, const std::string& shown,
+                                           const HeldOut& held_out) {
     std::vector<DeviceProblem> problems;
     const auto has = [&](const std::string& file) { return fs::exists(folder / file); };
-    if (device != "h200") return problems;
     const bool peers = has("two_gpus.jsonl") && has("four_gpus.jsonl"), local = has("local.jsonl");
     if (peers) problems.push_back(dma_copies(folder, shown));
     if (peers) problems.push_back(kernel_copies(folder, shown));
-    if (local) problems.push_back(local_kernels(folder, shown));
-    if (peers && local) problems.push_back(interference_factors(folder, shown));
+    if (local) problems.push_back(local_kernels(folder, shown, held_out));
+    if (local && has("beside.jsonl")) problems.push_back(interference_factors(folder, shown));
     if (const std::vector<fs::path> energy = energy_files(folder); !energy.empty()) {
         const fs::path from_folder = energy.front().parent_path().lexically_relative(folder);
         problems.push_back(
@@ -64,15 +85,16 @@ std::vector<DeviceProblem> device_problems(const std::string& device, const fs::
 }
 
 std::vector<DeviceCalibration> calibrate_device(const Calibration& gemms, const fs::path& folder,
-                                                const std::string& shown, const ConfigFolder& configs,
+                                                const std::string& shown, const DeviceFiles& files,
+                                                const HeldOut& held_out,
                                                 const std::function<void()>& fitted) {
-    std::vector<DeviceProblem> problems = device_problems(gemms.device, folder, shown);
+    std::vector<DeviceProblem> problems = device_problems(folder, shown, held_out);
     if (problems.empty()) return {};
     DeviceValues known;
     for (const DeviceProblem& problem : problems)
         for (const DeviceParameter& parameter : problem.parameters)
             if (!parameter.of_several_gpus) known[parameter.name()] = parameter.start;
-    const MachineMaker machines(gemms, configs);
+    const MachineMaker machines(files, gemms);
     std::vector<DeviceCalibration> result;
     for (DeviceProblem& problem : problems) {
         result.push_back(calibrate(std::move(problem), [&](const DeviceValues& values) {

@@ -79,7 +79,7 @@ DeviceProblem dma_copies(const std::filesystem::path& folder, const std::string&
                                     .measured = copies.median_us,
                                     .weight = weight_of(copies),
                                     .predict = [graph, copies](const Machines& m) {
-                                        return predicted_us(copies, graph, m.at(copies.topology()));
+                                        return predicted_us(copies, graph, machine_of(m, copies.gpus));
                                     }});
         }
     }

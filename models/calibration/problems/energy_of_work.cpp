@@ -200,7 +200,7 @@ DeviceProblem energy_of_work(const std::vector<fs::path>& files, const std::stri
              .classes = one.classes,
              .measured = one.power_W,
              .weight = one.fitted ? weight : 0,
-             .predict = [one](const Machines& machines) { return predicted_W(one, machines.at("h200_2")); }});
+             .predict = [one](const Machines& machines) { return predicted_W(one, machine_of(machines, 2)); }});
     return problem;
 }
 

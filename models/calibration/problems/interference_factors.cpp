@@ -79,7 +79,7 @@ void add_rows(const Case& one, DeviceProblem& problem) {
              .measured = measured.value(),
              .weight = fitted && of_work ? 1.0 : 0.0,
              .predict = [beside, of_work](const Machines& machines) {
-                 const BesideTimes times = predict_beside(beside, machines.at(beside.topology()));
+                 const BesideTimes times = predict_beside(beside, machine_of(machines, beside.gpus()));
                  return of_work ? times.work / times.work_alone : times.copy / times.copy_alone;
              }});
     };
@@ -105,7 +105,7 @@ void add_late(ConfigObject line, DeviceProblem& problem) {
                                 .weight = 0,
                                 .predict = [beside, wait, half](const Machines& machines) {
                                     return predict_late(beside, wait, half ? 0.5 : 0.0,
-                                                        machines.at(beside.topology()));
+                                                        machine_of(machines, beside.gpus()));
                                 }});
     }
 }
@@ -143,7 +143,7 @@ DeviceProblem interference_factors(const std::filesystem::path& folder, const st
         const std::string list = name.substr(0, name.find("_2"));
         const bool anew = list == "beside", seen = !judged.contains(list);
         const std::filesystem::path path = folder / (name + ".jsonl");
-        if ((!seen || name != list) && !std::filesystem::exists(path)) continue;  // optional files
+        if (!std::filesystem::exists(path)) continue;
         const MeasurementFile file = read_measurements(path);
         if (seen) problem.date = file.date();
         for (const Measurement& measurement : file.measurements) {

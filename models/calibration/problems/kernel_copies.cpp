@@ -77,8 +77,8 @@ DeviceProblem kernel_copies(const std::filesystem::path& folder, const std::stri
                  .classes = classes_of(copies),
                  .measured = copies.median_us,
                  .weight = 1,
-                 .predict = [graph = copy_graph(copies), topology = copies.topology()](const Machines& m) {
-                     return makespan_us(graph, m.at(topology));
+                 .predict = [graph = copy_graph(copies), gpus = copies.gpus](const Machines& m) {
+                     return makespan_us(graph, machine_of(m, gpus));
                  }});
         }
     }

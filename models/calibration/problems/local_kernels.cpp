@@ -1,6 +1,8 @@
 #include "models/calibration/problems/local_kernels.hpp"
 
+#include <cmath>
 #include <map>
+#include <optional>
 
 #include "models/calibration/measurements/measurement_file.hpp"
 #include "models/calibration/problems/peer_copies.hpp"
@@ -10,7 +12,7 @@ namespace overlap {
 namespace {
 
 const std::string large = "local kernel >= 1 MiB", small = "local kernel < 1 MiB", copies = "  copy",
-                  strided = "  pack, scatter", streams = "  read, write, triad", sums = "  reduction";
+                  strided = "  pack, scatter", streams = "  read, write, triad", sums = "  reduction", in_no_fit = "local kernels in no fit";
 const std::array<std::string, 3> copy_operations{"copy", "pack", "scatter"};
 const std::array<std::string, 4> memory_operations{"read", "write", "triad", "reduce"};
 const std::array<std::string, 2> agents{"dma", "cu"};
@@ -68,23 +70,42 @@ LocalKernel memory(ConfigObject& line) {
     return kernel;
 }
 
-/// A kernel between two events, which cost as much as a dependency.
-double predicted_us(const LocalKernel& kernel, const DeviceSpec& device) {
+/// What two events without a kernel between them take, to a tenth of a microsecond, which is the noise of such
+/// medians. Nothing if the file has no such case.
+std::optional<Seconds> time_of_events(const MeasurementFile& file) {
+    double us = 0;
+    int passes = 0;
+    for (const Measurement& measurement : file.measurements) {
+        if (measurement.kind != "latency") continue;
+        ConfigObject line = file.view(measurement);
+        if (line.text("what") != "events") continue;
+        us += line.number("median", positive);
+        ++passes;
+    }
+    if (passes == 0) return {};
+    return microseconds(std::round(10 * us / passes) / 10);
+}
+
+/// A kernel between two events. Where their time was not measured, they cost as much as a dependency.
+double predicted_us(const LocalKernel& kernel, const DeviceSpec& device, std::optional<Seconds> events) {
     return to_microseconds(device.launch.kernel + device.stream.start +
-                           streamed(kernel.work, device, kernel.blocks).body + device.launch.dependency);
+                           streamed(kernel.work, device, kernel.blocks).body +
+                           events.value_or(device.launch.dependency));
 }
 
 }  // namespace
 
-DeviceProblem local_kernels(const std::filesystem::path& folder, const std::string& shown) {
+DeviceProblem local_kernels(const std::filesystem::path& folder, const std::string& shown,
+                            const HeldOut& held_out) {
     const MeasurementFile file = read_measurements(folder / "local.jsonl");
     DeviceProblem problem{.name = "local kernels",
                           .parameters = parameters(),
                           .rows = {},
-                          .classes = {large, small, copies, strided, streams, sums},
+                          .classes = {large, small, copies, strided, streams, sums, in_no_fit},
                           .families = "operation, blocks",
                           .file = shown + "/local.jsonl",
                           .date = file.date()};
+    const std::optional<Seconds> events = time_of_events(file);
     std::map<std::string, int> passes;
     std::map<std::string, std::size_t> rows;
     for (const Measurement& measurement : file.measurements) {
@@ -108,13 +129,16 @@ DeviceProblem local_kernels(const std::filesystem::path& folder, const std::stri
             mean += (us - mean) / pass;
             continue;
         }
+        const bool unseen = held_out && held_out(measurement.fields);
         problem.rows.push_back({.name = name,
                                 .family = kernel.operation + " " + std::to_string(kernel.blocks),
-                                .classes = {kernel.size.si() >= mebi ? large : small, kernel.group},
+                                .classes = unseen ? std::vector{in_no_fit}
+                                                  : std::vector{kernel.size.si() >= mebi ? large : small,
+                                                                kernel.group},
                                 .measured = us,
-                                .weight = 1,
-                                .predict = [kernel](const Machines& machines) {
-                                    return predicted_us(kernel, machines.begin()->second.topology.device());
+                                .weight = unseen ? 0.0 : 1.0,
+                                .predict = [kernel, events](const Machines& machines) {
+                                    return predicted_us(kernel, machines.begin()->second.topology.device(), events);
                                 }});
     }
     return problem;

@@ -72,10 +72,6 @@ std::string PeerCopies::name() const {
     return text;
 }
 
-std::string PeerCopies::topology() const {
-    return gpus == 2 ? "h200_2" : "h200_4";
-}
-
 std::vector<PeerCopies> measured_peer_copies(const MeasurementFile& file) {
     std::vector<PeerCopies> result;
     std::map<std::string, std::size_t> seen;

@@ -27,7 +27,6 @@ struct PeerCopies {
 
     /// "pull all_at_once 4 GPUs 4 x 1 MiB"
     std::string name() const;
-    std::string topology() const;
 };
 
 /// Reads the cases; passes of a case are merged. Cases enqueued by several threads are left out because their

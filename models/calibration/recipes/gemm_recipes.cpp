@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 namespace overlap {
 namespace {
@@ -191,9 +192,13 @@ const std::vector<std::pair<std::int64_t, std::int64_t>> cublaslt_tiles{
     {128, 256}, {256, 128}, {192, 192}, {128, 320}, {192, 128}, {128, 192}, {128, 160},
     {128, 128}, {128, 64},  {64, 128},  {64, 64},   {192, 64},  {64, 256},  {64, 192}};
 
-/// The clock falls by 12 to 18 % after 40 to 100 ms of GEMMs without a pause (local.jsonl, `sustained`).
-GemmPrior h200_prior() {
-    GemmPrior prior = prior_for({132, 800, 1.3, 4150, 50, 64, cublaslt_tiles});
+/// Libraries reach this share of the data sheet's rate: the fits of H100 and H200 (792 and 790 of 989 TFLOPS); elsewhere
+/// an estimate with a spread of 1.3.
+constexpr double usual_share_of_peak = 0.8;
+
+/// The clock of an H200 falls by 12 to 18 % after 40 to 100 ms of GEMMs without a pause (local.jsonl, `sustained`).
+GemmPrior measured_prior(const Hardware& hardware) {
+    GemmPrior prior = prior_for(hardware);
     const auto fields = GemmParameters::fields();
     for (std::size_t i = 0; i < fields.size(); ++i) {
         if (fields[i].key == "sustained_slowdown") fields[i].set(prior.start, 0.17);
@@ -202,32 +207,35 @@ GemmPrior h200_prior() {
     return prior;
 }
 
-std::vector<MeasuredGemmRecipe> make_measured_recipes() {
-    const std::string machine = "NVIDIA H200";
+/// bf16 has a prior of its own; the rate of fp8 is `fp8_ratio` times as high.
+std::vector<MeasuredGemmRecipe> measured_recipes(const std::string& device, const std::string& machine,
+                                                 const GemmPrior& prior, double fp8_ratio) {
+    std::ostringstream ratio;
+    ratio << fp8_ratio;
     return {
-        {.device = "h200",
+        {.device = device,
          .machine = machine,
          .dtype = DType::bf16,
          .prior_dtype = DType::bf16,
-         .prior = h200_prior(),
+         .prior = prior,
          .note = "time: chain_us, GEMMs back to back without an event between"},
-        {.device = "h200",
+        {.device = device,
          .machine = machine,
          .dtype = DType::fp16,
          .prior_dtype = DType::bf16,
          .prior = {},
          .note = "few rows: the prior is the fit of bf16"},
-        // Datasheet: fp8 has twice the rate. Tiles have the same depth in bytes, so twice the depth in K.
-        {.device = "h200",
+        // Tiles have the same depth in bytes, so twice the depth in K.
+        {.device = device,
          .machine = machine,
          .dtype = DType::fp8,
          .prior_dtype = DType::bf16,
-         .rate_ratio = 1.8,
+         .rate_ratio = fp8_ratio,
          .rate_spread = 1.3,
          .spread = 1.3,
          .k_step = 128,
          .prior = {},
-         .note = "few rows: the prior is the fit of bf16, with its rate times 1.8"},
+         .note = "few rows: the prior is the fit of bf16, with its rate times " + ratio.str()},
     };
 }
 
@@ -262,8 +270,23 @@ const std::vector<GemmRecipe>& gemm_recipes() {
 }
 
 const std::vector<MeasuredGemmRecipe>& measured_gemm_recipes() {
-    static const std::vector<MeasuredGemmRecipe> recipes = make_measured_recipes();
+    static const std::vector<MeasuredGemmRecipe> recipes = measured_recipes(
+        "h200", "NVIDIA H200", measured_prior({132, 800, 1.3, 4150, 50, 64, cublaslt_tiles}), 1.8);
     return recipes;
+}
+
+std::vector<MeasuredGemmRecipe> measured_gemm_recipes_of(const DeviceSpec& device, const std::string& machine,
+                                                         const std::string& platform) {
+    const auto peak = [&](DType dtype) {
+        const auto found = device.peak.find(dtype);
+        return found == device.peak.end() ? 0.0 : to_teraflops(found->second);
+    };
+    const GemmPrior prior = measured_prior({static_cast<double>(device.compute_units),
+                                            usual_share_of_peak * peak(DType::bf16), 1.3,
+                                            to_gigabytes_per_second(device.hbm), device.last_level_cache.si() * 1e-6,
+                                            64, platform == "AMD" ? amd_tiles : cublaslt_tiles});
+    const double fp8 = peak(DType::fp8) > 0 ? 0.9 * peak(DType::fp8) / peak(DType::bf16) : 1;
+    return measured_recipes(device.name, machine, prior, fp8);
 }
 
 const std::vector<GemmDerivation>& gemm_derivations() {

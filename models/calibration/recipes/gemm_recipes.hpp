@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/calibration/fits/fit_gemm.hpp"
+#include "sim/topology/device.hpp"
 
 namespace overlap {
 
@@ -67,6 +68,10 @@ struct GemmDerivation {
 const std::vector<GemmRecipe>& gemm_recipes();
 /// Ordered so that a prior comes before the recipes that start from it.
 const std::vector<MeasuredGemmRecipe>& measured_gemm_recipes();
+/// Those of any other machine, which its driver calls `machine`: the prior follows from the rates of its device.
+/// `platform`: "NVIDIA" or "AMD".
+std::vector<MeasuredGemmRecipe> measured_gemm_recipes_of(const DeviceSpec& device, const std::string& machine,
+                                                         const std::string& platform);
 /// Ordered so that a source comes before what is derived from it.
 const std::vector<GemmDerivation>& gemm_derivations();
 

@@ -1,0 +1,222 @@
+#include "sim/commands/calibrate_archive.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <sstream>
+
+#include "models/calibration/fits/gemm_calibration.hpp"
+#include "models/calibration/measurements/gemm_times_json.hpp"
+#include "models/calibration/measurements/measured_machine.hpp"
+#include "models/calibration/problems/device_problems.hpp"
+#include "models/gemm_libraries.hpp"
+#include "models/gemm_times.hpp"
+#include "sim/commands/calibration_report.hpp"
+#include "sim/commands/folders.hpp"
+#include "sim/commands/json_lines.hpp"
+#include "sim/commands/progress_reporter.hpp"
+#include "sim/core/archive.hpp"
+#include "sim/core/file_version.hpp"
+#include "sim/core/output_file.hpp"
+#include "sim/core/shown.hpp"
+#include "sim/core/temporary_folder.hpp"
+#include "sim/topology/like_device.hpp"
+#include "sim/topology/new_device.hpp"
+
+namespace overlap {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t columns_of_a_value = 130;
+/// A driver's facts are this near to those of a data sheet: 79.2 GiB are sold as 80 GB.
+constexpr double same_fact = 0.1;
+
+/// The folder in the archive that holds the manifest.
+fs::path measured_folder(const fs::path& unpacked, const fs::path& archive) {
+    if (fs::exists(unpacked / "manifest.json")) return unpacked;
+    for (const auto& entry : fs::directory_iterator(unpacked))
+        if (fs::exists(entry.path() / "manifest.json")) return entry.path();
+    throw UserError(archive.string() + ": has no manifest.json, expected an archive of scripts/measure");
+}
+
+bool is_like(const MeasuredMachine& machine, const Json& device) {
+    return std::all_of(machine.values.begin(), machine.values.end(), [&](const auto& fact) {
+        if (fact.first == "board_power_W") return true;  // its user may lower it
+        const double known = device.at(fact.first).at("value");
+        return std::abs(fact.second / known - 1) <= same_fact;
+    });
+}
+
+/// What is fitted, and the files that it is laid over.
+struct Target {
+    std::string name, like;  ///< `like`: the nearest device that we have measured
+    bool is_new = true;
+    Json device, calibration, topology;
+    DeviceFiles files;  ///< for the fits: a device with all keys, and machines of several GPUs
+};
+
+/// Drops the values of `device` that `calibration` has, too.
+void drop_fitted(Json& device, const Json& calibration) {
+    for (const std::string& group : calibrated_groups)
+        if (calibration.contains(group) && device.contains(group)) drop_known(device[group], calibration[group]);
+}
+
+/// `to` with the values of `from` that it lacks.
+void complete(Json& to, const Json& from) {
+    for (const auto& [key, value] : from.items()) {
+        if (key == "provenance") continue;
+        if (!to.contains(key))
+            to[key] = value;
+        else if (to[key].is_object() && !to[key].contains("value"))
+            complete(to[key], value);
+    }
+}
+
+/// What the machine's driver and single measurements say.
+DataSheet sheet_of(const MeasuredMachine& machine, const std::string& name, const fs::path& folder,
+                   const std::string& shown) {
+    DataSheet sheet;
+    sheet.name = name;
+    sheet.gpus = machine.gpus;
+    sheet.known_from = "measured as " + machine.device + " on " + machine.date;
+    for (const auto& [key, value] : machine.values) {
+        sheet.values[key] = six_digits(value);
+        sheet.sources[key] = "measured: " + shown + ", what the driver says";
+    }
+    for (const auto& [key, derived] : values_of_cases(folder)) {
+        sheet.values[key] = six_digits(derived.value);
+        sheet.sources[key] = "measured: " + shown + "/" + derived.from;
+    }
+    return sheet;
+}
+
+Target target_of(const MeasuredMachine& machine, std::string name, const fs::path& folder,
+                 const std::string& shown) {
+    const ConfigFolder shipped = ConfigFolder::standard();
+    const auto nearest = [&](bool measured) {
+        return nearest_device(machine.values, machine.platform, shipped.folder("devices"),
+                              shipped.folder("calibrations"), measured);
+    };
+    const auto read = [&](const std::string& kind, const std::string& file) {
+        return read_config_file(shipped.find(kind + "s", file), kind).json;
+    };
+    Target target;
+    target.like = nearest(true);
+    if (name.empty()) {
+        name = nearest(false);
+        if (!is_like(machine, read("device", name)))
+            throw UserError(shown + ": is of " + in_quotes(machine.device) +
+                            ", no shipped device; give it a name by --name (the nearest is " + name + ")");
+    }
+    const std::vector<std::string> known = shipped.names("calibrations");
+    target.is_new = std::find(known.begin(), known.end(), name) == known.end();
+    target.name = name;
+    const NewMachine made = new_machine(sheet_of(machine, name, folder, shown),
+                                        {target.like, read("device", target.like), read("calibration", target.like),
+                                         shipped.largest_machine(target.like)});
+    target.device = made.device;
+    target.topology = made.topology;
+    target.calibration = {{"schema", newest_version("calibration")}, {"device", name}};
+    if (!target.is_new) {
+        // Its own values, and what it lacks from the device that is like it.
+        target.device = read("device", name);
+        target.calibration = read("calibration", name);
+        drop_excluded(target.device["copy_kernel"], made.device["copy_kernel"]);
+        complete(target.device, made.device);
+        target.device["launch"].update(made.device["launch"]);
+        drop_fitted(target.device, target.calibration);
+    }
+    target.files = device_files(shipped, target.is_new ? target.like : name);
+    target.files.device = target.device;
+    for (const std::string& group : calibrated_groups)
+        if (target.calibration.contains(group)) complete(target.files.device[group], target.calibration[group]);
+    return target;
+}
+
+/// Members of `from` into `to`; groups are joined, values replaced.
+void lay_over(Json& to, const Json& from) {
+    for (const auto& [key, value] : from.items()) {
+        if (to.contains(key) && to[key].is_object() && value.is_object() && !value.contains("value"))
+            lay_over(to[key], value);
+        else
+            to[key] = value;
+    }
+}
+
+std::string percent(const ErrorSummary& errors) {
+    std::ostringstream out;
+    out << std::fixed << std::setprecision(1) << 100 * errors.mean << " % (p90 " << 100 * errors.p90 << " %)";
+    return out.str();
+}
+
+/// The sentence that a user can quote.
+std::string summary(const std::vector<MeasuredCalibration>& gemms, const std::vector<DeviceCalibration>& others) {
+    std::ostringstream out;
+    out << "in no fit, so what to expect of operators that were not measured:\n";
+    const auto put = [&](const std::string& what, const ErrorClass& one) {
+        if (one.count > 0) out << "  " << what << ": " << percent(one.fitted) << " off, of " << one.count << '\n';
+    };
+    for (const MeasuredCalibration& gemm : gemms)
+        for (const ErrorClass& one : gemm_classes(gemm.unseen))
+            if (one.name == all_gemms_class) put(name_of(gemm.recipe.dtype) + " GEMMs of 50 us and more", one);
+    for (const DeviceCalibration& other : others)
+        for (const ErrorClass& one : other.classes())
+            if (one.name.ends_with("in no fit") || one.name.ends_with("drawn shapes")) put(one.name, one);
+    return out.str();
+}
+
+}  // namespace
+
+std::string calibrate_archive(const fs::path& archive, std::string name, const fs::path& out) {
+    if (!fs::exists(archive)) throw UserError(archive.string() + ": no such archive or folder");
+    const TemporaryFolder unpacked;
+    const bool packed = !fs::is_directory(archive);
+    if (packed) unpack(archive, unpacked.path());
+    const fs::path folder = packed ? measured_folder(unpacked.path(), archive) : archive;
+    const MeasuredMachine machine = read_measured_machine(folder);
+    const std::string shown = (archive / "").lexically_normal().parent_path().filename().string();
+    Target target = target_of(machine, std::move(name), folder, shown);
+    const HeldOut held_out = [&](const Json& row) { return machine.holds_out(row); };
+
+    // A full device file: fits need every key, and replace those that they fit.
+    const DeviceSpec spec = read_device({target.files.device, target.name}, nullptr);
+    const MeasurementFile gemm_file = read_measurements(folder / "gemm.jsonl");
+    std::vector<MeasuredGemmRecipe> recipes = measured_gemm_recipes_of(spec, machine.device, machine.platform);
+    std::erase_if(recipes, [&](const MeasuredGemmRecipe& recipe) {
+        return measured_gemms(gemm_file, recipe.dtype).empty();
+    });
+    ProgressReporter progress("fits of " + target.name,
+                              recipes.size() + device_problems(folder, shown, held_out).size());
+    const auto fitted = [&progress] { progress.add(); };
+    const auto gemms = calibrate_measured(recipes, folder, machine.unseen_gemms, fitted);
+    const Json fitted_gemms = measured_gemm_json(gemms, shown);
+    for (const auto& [dtype, group] : fitted_gemms.items()) target.calibration["gemm"][dtype] = group;
+    target.calibration["measured_gemms"] = gemm_times_json(folder, shown);
+    const ConfigFile so_far{target.calibration, target.name};
+    const Calibration gemm_models{target.name, read_gemm_calibration(so_far), read_gemm_times(so_far)};
+    const auto others = calibrate_device(gemm_models, folder, shown, target.files, held_out, fitted);
+    lay_over(target.calibration, device_groups(others));
+    drop_fitted(target.device, target.calibration);
+    const ConfigFile calibration{target.calibration, target.name};
+    read_device({target.device, target.name}, &calibration);  // fails before anything is written
+
+    std::ostringstream said;
+    for (const MeasuredCalibration& gemm : gemms) said << report(gemm, shown);
+    for (const DeviceCalibration& other : others) said << report(other, target.name);
+    for (const std::string& missing : machine.missing) said << "not measured: " << missing << '\n';
+    for (const std::string& warning : machine.warnings) said << "noticed: " << warning << '\n';
+    said << summary(gemms, others);
+    const auto write = [&](const std::string& kind, const std::string& file, const std::string& text) {
+        make_folder(out / kind);
+        write_file_atomically(out / kind / (file + ".json"), text);
+        said << (out / kind / (file + ".json")).string() << '\n';
+    };
+    write("devices", target.name, in_lines(target.device, columns_of_a_value) + "\n");
+    write("calibrations", target.name, target.calibration.dump(2) + "\n");
+    if (target.is_new)
+        write("topologies", target.topology.at("name"), in_lines(target.topology, columns_of_a_value) + "\n");
+    return said.str();
+}
+
+}  // namespace overlap

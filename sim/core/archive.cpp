@@ -1,0 +1,64 @@
+#include "sim/core/archive.hpp"
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#include <array>
+#include <fstream>
+#include <memory>
+
+#include "sim/core/errors.hpp"
+#include "sim/core/shown.hpp"
+
+namespace overlap {
+namespace {
+
+constexpr std::uint64_t most_bytes = std::uint64_t{4} << 30;
+constexpr std::size_t block_bytes = 1 << 16;
+
+using Reader = std::unique_ptr<struct archive, decltype(&archive_read_free)>;
+
+[[noreturn]] void fail(const std::filesystem::path& archive, const std::string& what) {
+    throw UserError(one_line(archive.string() + ": " + what));
+}
+
+bool leads_out(const std::filesystem::path& name) {
+    if (name.empty() || name.is_absolute()) return true;
+    for (const auto& part : name)
+        if (part == "..") return true;
+    return false;
+}
+
+}  // namespace
+
+void unpack(const std::filesystem::path& archive, const std::filesystem::path& folder) {
+    const Reader reader(archive_read_new(), archive_read_free);
+    archive_read_support_filter_all(reader.get());
+    archive_read_support_format_tar(reader.get());
+    const auto checked = [&](la_ssize_t result) {
+        if (result >= ARCHIVE_WARN || result == ARCHIVE_EOF) return result;
+        const char* const said = archive_error_string(reader.get());
+        fail(archive, std::string("is damaged or no archive: ") + (said == nullptr ? "unreadable" : said));
+    };
+    checked(archive_read_open_filename(reader.get(), archive.c_str(), block_bytes));
+    std::uint64_t bytes = 0;
+    std::array<char, block_bytes> block;
+    for (archive_entry* entry = nullptr;
+         checked(archive_read_next_header(reader.get(), &entry)) != ARCHIVE_EOF;) {
+        if (archive_entry_filetype(entry) != AE_IFREG) continue;
+        const char* const name = archive_entry_pathname(entry);
+        if (name == nullptr || leads_out(name)) fail(archive, "has a file outside of its folder");
+        const std::filesystem::path path = folder / name;
+        std::filesystem::create_directories(path.parent_path());
+        std::ofstream out(path, std::ios::binary);
+        while (const la_ssize_t size =
+                   checked(archive_read_data(reader.get(), block.data(), block.size()))) {
+            bytes += static_cast<std::uint64_t>(size);
+            if (bytes > most_bytes) fail(archive, "holds more than 4 GiB");
+            out.write(block.data(), size);
+        }
+        if (!out.flush()) fail(path, "can't be written");
+    }
+}
+
+}  // namespace overlap
