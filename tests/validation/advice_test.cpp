@@ -172,14 +172,14 @@ struct Claim {
     Bounds holds;
 };
 const std::vector<Claim> heuristic_claims{
-    {"mi300x_8", false, {0.970, 0.0023}}, {"h200_8", false, {0.775, 0.0285}},
-    {"h200_4", false, {0.845, 0.0119}},   {"h200_2", false, {0.965, 0.0028}},
-    {"ring_8", false, {0.950, 0.0038}},   {"mi355x_8", false, {0.950, 0.0032}},
-    {"h100_8", false, {0.900, 0.0080}},   {"torus_4x4", false, {0.635, 0.0253}},
-    {"mi300x_8", true, {0.985, 0.0017}},  {"h200_8", true, {0.795, 0.0171}},
-    {"h200_4", true, {0.815, 0.0175}},    {"h200_2", true, {0.890, 0.0051}},
-    {"ring_8", true, {0.975, 0.0020}},    {"mi355x_8", true, {0.930, 0.0038}},
-    {"h100_8", true, {0.830, 0.0115}},    {"torus_4x4", true, {0.730, 0.0252}}};
+    {"mi300x_8", false, {0.970, 0.0021}}, {"h200_8", false, {0.765, 0.0300}},
+    {"h200_4", false, {0.820, 0.0124}},   {"h200_2", false, {0.965, 0.0028}},
+    {"ring_8", false, {0.950, 0.0037}},   {"mi355x_8", false, {0.955, 0.0031}},
+    {"h100_8", false, {0.900, 0.0080}},   {"torus_4x4", false, {0.640, 0.0253}},
+    {"mi300x_8", true, {0.985, 0.0018}},  {"h200_8", true, {0.765, 0.0198}},
+    {"h200_4", true, {0.815, 0.0191}},    {"h200_2", true, {0.895, 0.0050}},
+    {"ring_8", true, {0.960, 0.0029}},    {"mi355x_8", true, {0.945, 0.0035}},
+    {"h100_8", true, {0.830, 0.0112}},    {"torus_4x4", true, {0.750, 0.0213}}};
 
 /// Judges the heuristic on the unseen models of these machines, and checks their claims.
 std::vector<Judgement> judge_on(std::span<const std::string> machines) {
@@ -235,7 +235,7 @@ TEST_CASE("advice on the measured schedules of H200", "[.all]") {
     CHECK(1 - measured.simulation.hit_rate <= 1.1 * (1 - 0.897));
     CHECK(measured.simulation.mean_regret <= 1.1 * 0.0064);
     CHECK(measured.heuristic.scenarios + measured.heuristic_not_measured == 39);
-    CHECK(measured.heuristic.scenarios >= 25);
+    CHECK(measured.heuristic.scenarios >= 20);
     CHECK(1 - measured.heuristic.hit_rate <= 1.1 * (1 - 0.840));
     CHECK(measured.heuristic.mean_regret <= 1.1 * 0.0258);
 }
