@@ -96,7 +96,7 @@ TEST_CASE("impossible values of a device file are errors with their place") {
                Contains("/dma/commands/release_us/value: is -1"));
     CHECK_THAT(reading(with("/dma/commands/next", 1)), Contains("/dma/commands/next: is an unknown key"));
     CHECK_THAT(reading(with("/dma/start", 1)), Contains("/dma/start: is an unknown key"));
-    CHECK_THAT(reading(with("/schema", 2)), Contains("/schema: is 2"));
+    CHECK_THAT(reading(with("/schema", 3)), Contains("/schema: is 3"));
     CHECK_THAT(reading(Json::array()), Contains("expected an object"));
 }
 
@@ -221,7 +221,7 @@ namespace {
 std::string reading_with(const std::string& key, const Json& calibrated) {
     const TemporaryFolder folder;
     std::ofstream(folder / "gpu.json") << lacking("dma", key).dump();
-    const Json calibration{{"schema", 1}, {"device", "mi300x"}, {"dma", calibrated}};
+    const Json calibration{{"schema", 2}, {"device", "mi300x"}, {"dma", calibrated}};
     return error_of([&] { read_device(folder / "gpu.json", {calibration, "fitted.json"}); });
 }
 
@@ -232,7 +232,7 @@ TEST_CASE("a calibration has what the device file lacks, and errors name the fil
     std::ofstream(folder / "gpu.json") << lacking("dma", "start_us").dump();
     const Json start{{"value", 2.5}, {"source", "here"}, {"standard_error", 0.1}, {"unit", "us"}};
     const Json calibration{
-        {"schema", 1}, {"device", "mi300x"}, {"dma", {{"provenance", Json::object()}, {"start_us", start}}}};
+        {"schema", 2}, {"device", "mi300x"}, {"dma", {{"provenance", Json::object()}, {"start_us", start}}}};
     const DeviceSpec device = read_device(folder / "gpu.json", {calibration, "fitted.json"});
     CHECK(to_microseconds(device.dma.start) == Approx(2.5));
     CHECK(to_microseconds(device.dma.completion) == Approx(good().at("dma").at("completion_us").at("value")));
@@ -248,7 +248,7 @@ TEST_CASE("a calibration has what the device file lacks, and errors name the fil
     odd["resid"] = 1;
     CHECK_THAT(reading_with("start_us", {{"start_us", odd}}),
                Contains("fitted.json: /dma/start_us/resid: is an unknown key"));
-    const Json other{{"schema", 1}, {"device", "h200"}};
+    const Json other{{"schema", 2}, {"device", "h200"}};
     CHECK_THAT(error_of([&] {
                    read_device(folder / "gpu.json", {other, "fitted.json"});
                }),
