@@ -27,7 +27,7 @@ struct Calibration {
                         suggestion("", known));
     }
     /// Empty if not known.
-    std::string library_of(DType dtype) const {
+    std::string gemm_library_of(DType dtype) const {
         const auto found = libraries.find(dtype);
         return found == libraries.end() ? "" : found->second;
     }

@@ -51,6 +51,40 @@ Json measured_schema() {
     return schema;
 }
 
+Json errors_schema(const std::string& what) {
+    const auto number = [](const std::string& doc) { return Json{{"description", doc}, {"type", "number"}}; };
+    Json errors = object_schema(what);
+    errors["required"] = {"cases", "mean_error_pct", "p90_error_pct", "bias_pct"};
+    errors["properties"] = {
+        {"cases", {{"description", "Measurements."}, {"type", "integer"}, {"minimum", 1}}},
+        {"mean_error_pct", number("Mean of |predicted / measured - 1|.")},
+        {"p90_error_pct", number("Nine of ten are below.")},
+        {"bias_pct", number("Mean with sign.")}};
+    return errors;
+}
+
+Json validation_schema() {
+    Json schema = object_schema("How far predictions were from measurements that no fit saw.");
+    schema["required"] = {"provenance", "sentence", "classes"};
+    Json& keys = schema["properties"];
+    keys["provenance"] = provenance_schema("Archive, machine and date.");
+    keys["sentence"] = text_schema("The same in a sentence.", 1);
+    keys["classes"] = map_schema("Errors of single operations by class.", {{"minLength", 1}},
+                                 errors_schema("Errors of a class."));
+    keys["schedules"] = errors_schema("Makespans of whole schedules of drawn operators.");
+    keys["choices"] = object_schema("The schedule that is predicted to be the fastest of an operator.");
+    keys["choices"]["required"] = {"operators", "best_within_2pct", "mean_regret_pct"};
+    keys["choices"]["properties"] = {
+        {"operators",
+         {{"description", "Operators with two schedules and more."}, {"type", "integer"}, {"minimum", 1}}},
+        {"best_within_2pct",
+         {{"description", "Share of operators where it is within 2 % of the measured best, in %."},
+          {"type", "number"}}},
+        {"mean_regret_pct",
+         {{"description", "How much longer than the measured best it takes, mean."}, {"type", "number"}}}};
+    return schema;
+}
+
 }  // namespace
 
 Json calibration_schema() {
@@ -77,6 +111,7 @@ Json calibration_schema() {
         keys[group]["required"] = {"provenance"};
     }
     keys["measured_gemms"] = measured_schema();
+    keys["validation"] = validation_schema();
     schema["definitions"] = value_definitions();
     schema["definitions"]["gemm"] = gemm_schema();
     return schema;

@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "models/beside_library.hpp"
+
 namespace overlap {
 
 namespace {
@@ -116,6 +118,7 @@ void add_interference(const Task& task, const Machine& machine, Cost& cost, bool
     if (!task.by_dma()) claim_compute_units(task, machine, library_runs, cost);
     if (copy != nullptr) disturb_gemms(*copy, machine, cost);
     if (task.kind() == TaskKind::gemm) disturb_copies(task.gpu, machine, cost);
+    if (library_runs) add_engine_units(task, machine, cost);
     if (device.interference.weights.empty()) return;
     for (Demand& demand : cost.demands) {
         const auto kind = static_cast<std::size_t>(machine.resources[demand.resource].kind);
@@ -132,7 +135,7 @@ void remove_contention(const Machine& machine, Cost& cost) {
     const auto shared_by_both = [&](const Demand& demand) {
         const ResourceKind kind = machine.resources[demand.resource].kind;
         return kind == ResourceKind::compute_units || kind == ResourceKind::hbm ||
-               kind == ResourceKind::clock;
+               kind == ResourceKind::clock || kind == ResourceKind::engines || kind == ResourceKind::channels;
     };
     if (cost.claim && machine.resources[cost.claim->resource].kind == ResourceKind::compute_units)
         cost.claim.reset();

@@ -20,7 +20,7 @@ std::unique_ptr<CostModel> make_library_kernel();
 std::span<const CostModelEntry> cost_models() {
     static const std::array<CostModelEntry, 8> entries{{
         {"gemm_measured", "gemm",
-         "The measured time of a shape that the calibration lists (H200: the parts of many operators); "
+         "The measured time of a shape that the calibration lists (the parts of many operators); "
          "gemm_tiled for every other.",
          make_gemm_measured},
         {"gemm_tiled", "gemm",

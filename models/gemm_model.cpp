@@ -1,6 +1,8 @@
 #include "models/gemm_model.hpp"
 
+#include <algorithm>
 #include <cassert>
+#include <cmath>
 
 namespace overlap {
 
@@ -24,14 +26,22 @@ overlap_advice::GemmConstants to_constants(const GemmParameters& p) {
     constants.split_k_rate = p.split_k_rate.si();
     constants.sustained_slowdown = p.sustained_slowdown;
     constants.sustained_time = p.sustained_time.si();
+    constants.quantise_rate = p.quantise_rate.si();
+    constants.dies = p.dies;
+    constants.engines = p.engines;
+    constants.lone_unit_speed = p.lone_unit_speed;
+    constants.unit_speed_exponent = p.unit_speed_exponent;
+    constants.mask_loss = p.mask_loss;
     for (const GemmTile& tile : p.tiles)
         constants.tiles[constants.tile_count++] = {static_cast<double>(tile.m), static_cast<double>(tile.n),
                                                    tile.efficiency};
     return constants;
 }
 
-GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& parameters, Seconds busy,
-                           int units) {
+namespace {
+
+GemmEstimate estimate_on(const GemmShape& shape, const overlap_advice::GemmConstants& constants, Seconds busy,
+                         double units) {
     assert(shape.m >= 1 && shape.n >= 1 && shape.k >= 1);
     const overlap_advice::GemmWork work{static_cast<double>(shape.m),
                                         static_cast<double>(shape.n),
@@ -40,8 +50,7 @@ GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& paramet
                                         element_size(shape.dtype).si(),
                                         element_size(output_type(shape.dtype)).si(),
                                         shape.accumulate};
-    const overlap_advice::GemmCost cost =
-        overlap_advice::gemm_cost(work, to_constants(parameters), busy.si(), units);
+    const overlap_advice::GemmCost cost = overlap_advice::gemm_cost(work, constants, busy.si(), units);
     return {.launch = Seconds(cost.launch),
             .body = Seconds(cost.body),
             .hbm_traffic = Bytes(cost.traffic),
@@ -52,6 +61,23 @@ GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& paramet
             .waves = cost.waves,
             .last_wave = cost.last_wave,
             .last_tiles = cost.last_tiles};
+}
+
+}  // namespace
+
+GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& parameters, Seconds busy,
+                           int units) {
+    const overlap_advice::GemmConstants constants = to_constants(parameters);
+    return estimate_on(shape, constants, busy, overlap_advice::units_dealt_evenly(constants, units));
+}
+
+double slowed_by_lost_units(const GemmShape& shape, const GemmParameters& parameters, Seconds busy,
+                            int lost) {
+    const overlap_advice::GemmConstants constants = to_constants(parameters);
+    if (constants.engines < 1) return 1;
+    const double of_each = std::max(std::floor(constants.compute_units / constants.engines) - lost, 1.0);
+    return estimate_on(shape, constants, busy, of_each * constants.engines).body /
+           estimate_on(shape, constants, busy, 0).body;
 }
 
 }  // namespace overlap

@@ -36,6 +36,7 @@ struct GemmEstimate {
 ///   compute = tile · (full waves + tail_floor + (1 − tail_floor)·f), f = filled fraction of the last wave
 ///   memory  = (A + B + C + re-reads·miss) / rate, rate limited by HBM and by the active compute units
 ///   body    = (compute^p + memory^p)^(1/p) + split-K reduction
+///   body   += bytes of A in bf16 / quantise rate, where the timed operator quantises A itself
 ///   body   *= 1 + sustained_slowdown · t/(t + sustained_time), t = max(body, busy): the power cap
 ///
 /// `busy`: how long the GPU computes without a pause around this GEMM. Parts of a large GEMM that run back to
@@ -48,8 +49,8 @@ struct GemmEstimate {
 /// with K of 256 to 512 up to 12 % too short.
 ///
 /// A larger M, N or K never makes a GEMM faster, with two exceptions: a GEMM too small to draw the full
-/// memory bandwidth can gain up to 15 % from more units, and a K that is no multiple of 512 B can be faster
-/// than a smaller K. Pure, about 1 µs a call, positive for every m, n, k ≥ 1 (asserted).
+/// memory bandwidth can gain up to 15 % from more units (bf16 on Blackwell 23 %), and a K that is no multiple of
+/// 512 B can be faster than a smaller K. Pure, about 1 µs a call, positive for every m, n, k ≥ 1 (asserted).
 ///
 /// Mean error on (N,K) families that the fit has not seen: 3 % on MI300X fp8; 5 % on H100 bf16, and on MI355X
 /// bf16 where the kernel library is known (models/gemm_libraries.hpp), for kernels of 20 µs and more; 2 % on
@@ -59,10 +60,16 @@ struct GemmEstimate {
 /// A batch is one kernel over the tiles of all its GEMMs (an estimate: no public table has batches).
 ///
 /// `units`: compute units that the kernel may use, of those that the parameters describe; 0: all. The library
-/// picks tile and split as if it had all units, because it does not know the CU mask of its stream. Each unit
-/// keeps its rate. Ignored: with fewer units at work the clock may rise and caches may thrash less.
+/// picks tile and split as if it had all units, because it does not know the CU mask of its stream. Where
+/// `engines` is given (MI300X bf16), the engine with the fewest units decides the number of waves
+/// (overlap_advice::units_dealt_evenly), fewer units run faster each (`lone_unit_speed`), and units out of step
+/// share fewer operands in the last-level cache (`mask_loss`); elsewhere each unit keeps its rate.
 GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& parameters, Seconds busy = {},
                            int units = 0);
+
+/// Factor on the body of a GEMM while every shader engine lacks `lost` of its units. Beside 8192^3 on MI300X,
+/// 1,184 tiles are 37 an engine: on 9 units alone, on 8 units five rounds. 1 where engines are not known.
+double slowed_by_lost_units(const GemmShape& shape, const GemmParameters& parameters, Seconds busy, int lost);
 
 /// The parameters as the formulas take them: plain SI numbers (models/overlap_gemm.hpp).
 overlap_advice::GemmConstants to_constants(const GemmParameters& parameters);

@@ -5,24 +5,13 @@
 #include <charconv>
 
 #include "models/overlap_gemm.hpp"
+#include "sim/core/shown.hpp"
 #include "sim/topology/device.hpp"
 
 namespace overlap {
 namespace {
 
 constexpr std::int64_t longest_tile_side = 4096;
-
-GemmTile parse_tile(const ConfigObject& tiles, const std::string& key) {
-    const auto cross = key.find('x');
-    GemmTile tile;
-    const auto read = [&](std::size_t begin, std::size_t end, std::int64_t& out) {
-        const auto [stop, error] = std::from_chars(key.data() + begin, key.data() + end, out);
-        return error == std::errc() && stop == key.data() + end && out >= 1 && out <= longest_tile_side;
-    };
-    if (cross == std::string::npos || !read(0, cross, tile.m) || !read(cross + 1, key.size(), tile.n))
-        tiles.fail(key, "is no tile, expected rows x columns such as 256x128");
-    return tile;
-}
 
 GemmParameters read_one(ConfigObject& group) {
     GemmParameters parameters;
@@ -34,7 +23,7 @@ GemmParameters read_one(ConfigObject& group) {
     errors.throw_all(group.file());
     ConfigObject tiles = group.object("tiles");
     for (const std::string& key : tiles.keys()) {
-        GemmTile tile = parse_tile(tiles, key);
+        GemmTile tile = parse_tile(tiles, key, key);
         tile.efficiency = tiles.sourced(key, tile_efficiency);
         parameters.tiles.push_back(tile);
     }
@@ -72,7 +61,15 @@ std::span<const Field<GemmParameters>> GemmParameters::fields() {
         field<&P::sustained_slowdown>("sustained_slowdown", "Extra time, as a share, of a kernel much longer than "
             "sustained_time_us: the power cap lowers the clock.").in({0.0, 2.0}),
         field<&P::sustained_time>("sustained_time_us",
-            "Duration at which half of that slowdown is reached.").in({1e-3, 1e9})};
+            "Duration at which half of that slowdown is reached.").in({1e-3, 1e9}),
+        field<&P::quantise_rate>("quantise_GBps", "Rate at which a step before the GEMM reads A in bf16 and writes it "
+            "in the operand type. 0: no such step in the times.").in({0.0, 1e7}).optional(),
+        field<&P::lone_unit_speed>("lone_unit_speed", "Speed of one unit that works alone, relative to one of all at "
+            "work, which share power and caches; without it units keep their speed.").in({1.0, 10.0}).optional(),
+        field<&P::unit_speed_exponent>("unit_speed_exponent", "How sharply that speed falls with the units at work.")
+            .in({1.0, 20.0}).optional(),
+        field<&P::mask_loss>("mask_loss", "Extra time, as a share, of a GEMM on fewer units whose operands are far "
+            "larger than the last-level cache: units out of step share fewer of them.").in({0.0, 2.0}).optional()};
     // clang-format on
     return rows;
 }
@@ -85,8 +82,24 @@ std::span<const Field<GemmParameters>> GemmParameters::fixed_fields() {
             .in({1, 100'000}),
         field<&P::k_step>("k_step", "K is padded to a multiple of this: main-loop depth of the kernels.")
             .in({1, 4096}),
+        field<&P::dies>("dies", "Compute dies to which hardware deals work-groups in turn.").whole().in({1, 64}).optional(),
+        field<&P::engines>("engines", "Shader engines of all dies. The engine with the fewest units decides the waves "
+            "of a GEMM on fewer units.").whole().in({1, 64}).optional(),
     };
     return rows;
+}
+
+GemmTile parse_tile(const ConfigObject& object, const std::string& key, const std::string& text) {
+    const auto cross = text.find('x');
+    GemmTile tile;
+    const auto read = [&](std::size_t begin, std::size_t end, std::int64_t& out) {
+        const auto [stop, error] = std::from_chars(text.data() + begin, text.data() + end, out);
+        return error == std::errc() && stop == text.data() + end && out >= 1 && out <= longest_tile_side;
+    };
+    if (cross == std::string::npos || !read(0, cross, tile.m) || !read(cross + 1, text.size(), tile.n))
+        object.fail(key, (text == key ? "is" : "has " + in_quotes(text) + ", which is") +
+                             std::string(" no tile, expected rows x columns such as 256x128"));
+    return tile;
 }
 
 std::string tile_key(const GemmTile& tile) {

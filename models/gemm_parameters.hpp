@@ -37,6 +37,9 @@ struct GemmParameters {
     BytesPerSecond split_k_rate;
     double sustained_slowdown = 0;
     Seconds sustained_time;
+    BytesPerSecond quantise_rate;  ///< 0: no quantise step
+    double dies = 0, engines = 0;  ///< 0: not known
+    double lone_unit_speed = 0, unit_speed_exponent = 0, mask_loss = 0;
     std::vector<GemmTile> tiles;
 
     /// All scalar parameters that a fit may move, in the order of the files.
@@ -46,6 +49,9 @@ struct GemmParameters {
 
     friend bool operator==(const GemmParameters&, const GemmParameters&) = default;
 };
+
+/// The tile of `text`, "256x128". Throws UserError at `key` of `object`.
+GemmTile parse_tile(const ConfigObject& object, const std::string& key, const std::string& text);
 
 /// Key of a tile's efficiency: "256x128".
 std::string tile_key(const GemmTile& tile);

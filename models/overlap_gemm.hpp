@@ -22,7 +22,10 @@ constexpr std::size_t most_gemm_tiles = 32;
 struct GemmConstants {
     double compute_units, k_step, launch, tile_fixed, tile_epilogue, peak_rate, stride_loss, tail_floor,
         partial_floor, hbm, unit_bandwidth, overlap_exponent, reuse_cache, split_k_fixed, split_k_rate,
-        sustained_slowdown, sustained_time;
+        sustained_slowdown, sustained_time,
+        quantise_rate;  ///< 0: the time has no quantise step
+    /// 0 where not known: compute dies of the chip, shader engines of all, and what fewer units gain and lose
+    double dies, engines, lone_unit_speed, unit_speed_exponent, mask_loss;
     std::array<GemmTile, most_gemm_tiles> tiles;
     std::size_t tile_count;
 };
@@ -48,6 +51,7 @@ constexpr double conflicting_row = 512;            // bytes; see stride_slowdown
 // bytes; no table has longer rows, so the loss grows no further
 constexpr double longest_strided_row = 16384;
 constexpr double partial_result_bytes = 4;  // split-K partials are fp32
+constexpr std::size_t most_engines = 64;
 
 /// The problem's sizes, which do not depend on the tile.
 struct Problem {
@@ -70,13 +74,32 @@ inline Problem describe(const GemmWork& work) {
             1};
 }
 
+/// Time of a tile while `share` of the units work, relative to all at work: the units share power and caches. A
+/// unit alone is `lone_unit_speed` times as fast as one of all; 0 without this parameter.
+inline double tile_time(double share, const GemmConstants& p) {
+    if (p.lone_unit_speed <= 1) return 0;
+    const double shared = std::pow(p.lone_unit_speed, p.unit_speed_exponent) - 1;
+    return std::pow((1 + shared * std::pow(share, p.unit_speed_exponent)) / (1 + shared),
+                    1 / p.unit_speed_exponent);
+}
+
 /// Cost of `waves` in full waves. A partial wave is cheaper: with few units busy the clock
 /// rises and memory is free.
 inline double effective_waves(double waves, const GemmConstants& p) {
     const double full = std::floor(waves);
     const double filled = waves - full;
     const double floor = full > 0 ? p.tail_floor : p.partial_floor;
-    return filled > 0 ? full + floor + (1 - floor) * filled : full;
+    return filled > 0 ? full + std::max(floor + (1 - floor) * filled, tile_time(filled, p)) : full;
+}
+
+/// A chip with only `units` of its units. Without `lone_unit_speed` each keeps its rate.
+inline GemmConstants on_units(const GemmConstants& constants, double units) {
+    GemmConstants p = constants;
+    const double share = units / p.compute_units, time = tile_time(share, p);
+    p.peak_rate = p.peak_rate * share;
+    if (time > 0) p.peak_rate = p.peak_rate / time, p.lone_unit_speed = p.lone_unit_speed * time;
+    p.compute_units = units;
+    return p;
 }
 
 /// One choice of tile and split-K for the problem.
@@ -161,6 +184,16 @@ inline double reduction_time(const Problem& problem, const GemmConstants& p, con
     return cover.split > 1 ? p.split_k_fixed + partial_results(problem, cover) / p.split_k_rate : 0;
 }
 
+/// Bytes of A as the kernel before writes it (bf16), which a quantise step reads.
+inline double unquantised_bytes(const GemmWork& work) {
+    return work.batch * work.m * work.k * 2;
+}
+
+/// The step that turns A from bf16 into the operand type, before the first tile of the GEMM.
+inline double quantise_time(const GemmWork& work, const GemmConstants& p) {
+    return p.quantise_rate > 0 ? unquantised_bytes(work) / p.quantise_rate : 0;
+}
+
 /// The fastest cover, as a library's heuristic would choose it.
 inline Cover choose(const Problem& problem, const GemmConstants& p) {
     static const double splits[] = {16, 8, 6, 4, 3, 2, 1};
@@ -198,8 +231,38 @@ inline Cover choose(const Problem& problem, const GemmConstants& p) {
 
 }  // namespace gemm_detail
 
+/// Units that tiles can use of a mask of `units`: hardware deals work-groups evenly to the dies, and on a die
+/// evenly to the engines that have units, so the engine with the fewest units decides. A mask has the same number
+/// of low bits set in each of as many blocks as there are dies; bit i is unit i div dies of die i mod dies, on
+/// engine (i div dies) mod (engines of a die).
+inline double units_dealt_evenly(const GemmConstants& p, double units) {
+    if (p.engines < 1 || p.dies < 1 || p.engines > gemm_detail::most_engines || units >= p.compute_units)
+        return units;
+    const auto dies = static_cast<std::size_t>(p.dies), on_die = static_cast<std::size_t>(p.engines) / dies,
+               block = static_cast<std::size_t>(p.compute_units) / dies,
+               all = static_cast<std::size_t>(units);
+    std::array<double, gemm_detail::most_engines> units_of{};
+    for (std::size_t b = 0; b < dies; ++b)
+        for (std::size_t bit = b * block; bit < b * block + (all + dies - 1 - b) / dies; ++bit)
+            units_of[bit % dies * on_die + bit / dies % on_die] += 1;
+    double least = units, used_dies = 0;
+    for (std::size_t die = 0; die < dies; ++die) {
+        double fewest = 0, used = 0;
+        for (std::size_t e = die * on_die; e < (die + 1) * on_die; ++e) {
+            if (units_of[e] == 0) continue;
+            fewest = used == 0 ? units_of[e] : std::min(fewest, units_of[e]);
+            used += 1;
+        }
+        if (used == 0) continue;
+        used_dies += 1;
+        least = std::min(least, used * fewest);
+    }
+    return used_dies * least;
+}
+
 /// Formulas, accuracy and limits: models/gemm_model.hpp. `busy`: s that the GPU multiplies without a pause
 /// around this GEMM. `units`: compute units that it may use, 0 for all.
+/// They are those of engines with equally many (see units_dealt_evenly).
 inline GemmCost gemm_cost(const GemmWork& work, const GemmConstants& constants, double busy = 0,
                           double units = 0) {
     namespace detail = gemm_detail;
@@ -207,30 +270,36 @@ inline GemmCost gemm_cost(const GemmWork& work, const GemmConstants& constants, 
     // Chosen by shape alone: libraries look neither at beta nor at the CU mask of their stream.
     detail::Cover chosen = detail::choose(problem, constants);
     GemmConstants p = constants;
+    double out_of_step = 1;
     if (units > 0 && units < constants.compute_units) {
-        p.peak_rate = p.peak_rate * (units / p.compute_units);
-        p.compute_units = units;
+        p = detail::on_units(constants, units);
+        const double operands = problem.a + problem.b;
+        out_of_step += p.mask_loss * operands / (operands + p.reuse_cache);
         chosen = detail::cover(problem, p, chosen.tile, chosen.rows, chosen.columns, chosen.split);
     }
     if (work.accumulate) problem.c_passes = problem.epilogue_factor = 2;
     const double bytes = detail::hbm_bytes(problem, p, chosen);
-    const double body =
-        detail::smooth_max(detail::compute_time(problem, p, chosen),
-                           bytes / detail::memory_rate(p, chosen.active), p.overlap_exponent) +
+    const double quantise = detail::quantise_time(work, p);
+    const double multiply =
+        out_of_step * detail::smooth_max(detail::compute_time(problem, p, chosen),
+                                         bytes / detail::memory_rate(p, chosen.active), p.overlap_exponent) +
         detail::reduction_time(problem, p, chosen);
+    const double body = quantise + multiply;
+    const double quantised = quantise > 0 ? detail::unquantised_bytes(work) + problem.a : 0;
     const double hot = std::max(body, busy);
     const double full = std::floor(chosen.waves);
     const bool partial = full > 0 && chosen.waves > full;
+    const double share = full / chosen.waves_cost;  // of the tiles' time, before the last wave
     return {p.launch,
             body * (1 + p.sustained_slowdown * hot / (hot + p.sustained_time)),
-            bytes + 2 * detail::partial_results(problem, chosen),
+            bytes + 2 * detail::partial_results(problem, chosen) + quantised,
             std::min(chosen.active,
                      problem.batch * chosen.rows * chosen.columns * chosen.split / chosen.waves_cost),
             chosen.tile.rows,
             chosen.tile.columns,
             chosen.split,
             chosen.waves,
-            partial ? full / chosen.waves_cost : 1,
+            partial ? share + (1 - share) * (quantise / body) : 1,
             partial ? std::round((chosen.waves - full) * p.compute_units) : 0};
 }
 

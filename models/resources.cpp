@@ -10,7 +10,9 @@ ResourceTable::ResourceTable(const Topology& topology) : gpus_per_node_(topology
     const int engines = std::min(device.dma.peer_engines, std::max(gpus_per_node_ - 1, 1));
     engines_ = by_peer ? engines : 1;
     const int servers = by_peer ? 1 : engines;
-    stride_ = 4 + static_cast<std::size_t>(engines_);
+    const bool engine_units = device.interference.library_channels_per_engine_unit > 0;
+    if (engine_units) before_dma_ = 4 + most_taken + 1;
+    stride_ = before_dma_ + static_cast<std::size_t>(engines_);
     first_link_ = stride_ * static_cast<std::size_t>(topology.gpus());
     resources_.reserve(first_link_ + topology.links().size());
     for (int gpu = 0; gpu < topology.gpus(); ++gpu) {
@@ -24,6 +26,9 @@ ResourceTable::ResourceTable(const Topology& topology) : gpus_per_node_(topology
         own(ResourceKind::hbm, "", device.hbm.si());
         own(ResourceKind::remote_read, "", device.copy_kernel.remote_read.si());
         own(ResourceKind::clock, "", 1).limits_each = true;
+        for (int taken = 1; engine_units && taken <= most_taken; ++taken)
+            own(ResourceKind::engines, "[" + std::to_string(taken) + "]", 1).limits_each = true;
+        if (engine_units) own(ResourceKind::channels, "", 1).limits_each = true;
         for (int engine = 0; engine < engines_; ++engine) {
             Resource& dma =
                 own(ResourceKind::dma, "[" + std::to_string(engine) + "]", device.dma.engine.si() * servers);
@@ -37,7 +42,7 @@ ResourceTable::ResourceTable(const Topology& topology) : gpus_per_node_(topology
 
 ResourceId ResourceTable::dma_engine(int gpu, int peer) const {
     const int turn = ((peer - gpu - 1) % gpus_per_node_ + gpus_per_node_) % gpus_per_node_;
-    return per_gpu(gpu) + 4 + static_cast<std::size_t>(turn % engines_);
+    return per_gpu(gpu) + before_dma_ + static_cast<std::size_t>(turn % engines_);
 }
 
 }  // namespace overlap

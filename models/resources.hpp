@@ -8,14 +8,16 @@
 
 namespace overlap {
 
-enum class ResourceKind { compute_units, hbm, dma, remote_read, clock, link };
-inline const std::array<std::string, 6> resource_kind_names{"cu",          "hbm",   "dma",
-                                                            "remote_read", "clock", "link"};
+enum class ResourceKind { compute_units, hbm, dma, remote_read, clock, link, engines, channels };
+inline const std::array<std::string, 8> resource_kind_names{"cu",    "hbm",  "dma",     "remote_read",
+                                                            "clock", "link", "engines", "channels"};
+/// Most compute units that library collectives take of each shader engine.
+inline constexpr int most_taken = 3;
 
 using ResourceId = std::size_t;
 
-/// Something that tasks share. Capacity is in compute units (compute_units), fraction of full speed (clock),
-/// or bytes/s (all others).
+/// Something that tasks share. Capacity is in compute units (compute_units), fraction of full speed (clock, engines,
+/// channels), or bytes/s (all others).
 struct Resource {
     ResourceKind kind = ResourceKind::compute_units;
     int gpu = -1;  ///< its GPU; −1 for links
@@ -32,7 +34,8 @@ constexpr double least_capacity(double nominal) {
 }
 
 /// All resources of a topology, numbered by kind: cu[g], hbm[g],
-/// remote_read[g], clock[g], dma[g][e], link[l].
+/// remote_read[g], clock[g], dma[g][e], link[l]. Where a library's collectives take units of shader engines: also
+/// engines[g][t], channels[g] before the DMA engines.
 class ResourceTable {
 public:
     explicit ResourceTable(const Topology& topology);
@@ -44,6 +47,13 @@ public:
     ResourceId remote_read(int gpu) const { return per_gpu(gpu) + 2; }
     /// Relative speed of the GEMMs of `gpu`: 1 without holds.
     ResourceId clock(int gpu) const { return per_gpu(gpu) + 3; }
+    bool counts_engines() const { return before_dma_ > 4; }
+    /// Relative speed of the GEMMs of `gpu` while `taken` units of each shader engine, 1 to most_taken, are taken.
+    ResourceId engines(int gpu, int taken) const {
+        return per_gpu(gpu) + 3 + static_cast<std::size_t>(taken);
+    }
+    /// Relative speed of a channel of a library's collective: 1 without holds.
+    ResourceId channels(int gpu) const { return per_gpu(gpu) + 4 + static_cast<std::size_t>(most_taken); }
     /// The DMA engine of `gpu` for copies from and to `peer`, a GPU of the same node (NICs move data between
     /// nodes). With DmaQueues::by_peer, peers are assigned to engines round robin, so with as many engines as
     /// peers each peer has its own (like amdkfd's recommended map of the MI300X). Otherwise all engines are
@@ -58,7 +68,7 @@ private:
     std::vector<Resource> resources_;
     int gpus_per_node_ = 1;
     int engines_ = 0;
-    std::size_t stride_ = 0;
+    std::size_t stride_ = 0, before_dma_ = 4;
     std::size_t first_link_ = 0;
 };
 

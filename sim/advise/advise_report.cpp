@@ -106,7 +106,7 @@ std::string to_csv(const SimulatedAdvice& advice) {
         const auto& [candidate, makespan] = advice.ranked[i];
         text += std::to_string(i + 1) + "," + candidate.schedule + "," +
                 (candidate.chunks > 0 ? std::to_string(candidate.chunks) : "") + "," + candidate.agent + "," +
-                candidate.transfer + "," + candidate.gemm + "," + (candidate.library ? "library" : "") + "," +
+                candidate.transfer + "," + candidate.gemm + "," + (candidate.by_library ? "library" : "") + "," +
                 Json(to_microseconds(makespan)).dump() + "," +
                 Json(makespan / advice.ranked.front().makespan - 1).dump() + "," +
                 Json(advice.baseline.speedup(makespan)).dump() + "\n";

@@ -30,12 +30,12 @@ Json Candidate::params() const {
     Json json{{"agent", agent}, {"transfer", transfer}};
     if (chunks > 0) json["chunks"] = chunks;
     if (!gemm.empty()) json["gemm"] = gemm;
-    if (library) json["algorithm"] = "library";
+    if (by_library) json["algorithm"] = "library";
     return json;
 }
 
 std::string Candidate::label() const {
-    if (library) return schedule + "/-/library";
+    if (by_library) return schedule + "/-/library";
     return schedule + "/" + (chunks > 0 ? std::to_string(chunks) : "-") + "/" + agent + "/" + transfer +
            (gemm.empty() ? "" : "/" + gemm);
 }

@@ -17,7 +17,7 @@ struct Candidate {
     std::string transfer;  ///< pull or push
     std::string gemm;      ///< ring_chunked: one GEMM a shard or a chunk; else empty
     /// Whole collectives by the vendor's library (algorithm=library), on compute units
-    bool library = false;
+    bool by_library = false;
 
     /// The "params" of a run config.
     Json params() const;

@@ -19,7 +19,7 @@ Candidate measured_candidate(const Scenario& scenario) {
     const Json params = to_json(scenario.params, scenario.schedule->parameters);
     Candidate candidate{scenario.schedule->name, 0, params.value("agent", "dma"),
                         params.value("transfer", "pull"), ""};
-    candidate.library = params.value("algorithm", "") == "library";
+    candidate.by_library = params.value("algorithm", "") == "library";
     if (params.contains("chunks")) candidate.chunks = params["chunks"];
     if (params.contains("gemm") && params["gemm"] != "shard" && candidate.chunks > 1)
         candidate.gemm = params["gemm"];

@@ -172,6 +172,12 @@ std::string to_json_text(const overlap_advice::Machine& machine) {
                           {"split_k_rate", gemm.split_k_rate},
                           {"sustained_slowdown", gemm.sustained_slowdown},
                           {"sustained_time", gemm.sustained_time},
+                          {"quantise_rate", gemm.quantise_rate},
+                          {"dies", gemm.dies},
+                          {"engines", gemm.engines},
+                          {"lone_unit_speed", gemm.lone_unit_speed},
+                          {"unit_speed_exponent", gemm.unit_speed_exponent},
+                          {"mask_loss", gemm.mask_loss},
                           {"tiles", tiles},
                           {"tile_count", gemm.tile_count}};
     const auto of_all = [](const overlap_advice::AllPeers& all) {

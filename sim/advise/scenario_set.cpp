@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <random>
 
+#include "sim/core/file_version.hpp"
+
 namespace overlap {
 namespace {
 
@@ -117,16 +119,15 @@ void shuffle_the_same_everywhere(std::vector<Value>& values) {
 
 }  // namespace
 
-std::span<const std::string> topologies_of(ScenarioSet set) {
-    static const std::vector<std::string> all{"mi300x_8", "h200_8",   "h200_4", "h200_2",
-                                              "ring_8",   "mi355x_8", "h100_8", "torus_4x4"};
-    const std::span<const std::string> names(all);
-    return set == ScenarioSet::judge ? names : names.first(all.size() - 1);
-}
-
-std::size_t usual_count(ScenarioSet set, const std::string& topology) {
-    if (set == ScenarioSet::judge) return 200;
-    return topology.starts_with("h200_") ? 100 : 300;  // unspecified orders need several simulations each
+std::vector<ScenarioCount> scenario_counts(ScenarioSet set, const ConfigFolder& folder) {
+    const ConfigFile file = read_config_file(folder.advice_scenarios(), "advice_scenarios");
+    ConfigObject root = file.view();
+    root.integer("schema", 1, newest_version("advice_scenarios"));
+    ConfigObject counts = root.object(scenario_set_names[static_cast<std::size_t>(set)]);
+    std::vector<ScenarioCount> result;
+    for (const std::string& topology : counts.keys())
+        result.push_back({topology, static_cast<std::size_t>(counts.integer(topology, 1, 100'000))});
+    return result;
 }
 
 std::vector<AdviceScenario> scenarios_of(ScenarioSet set, const std::string& topology,

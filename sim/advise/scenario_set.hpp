@@ -1,6 +1,6 @@
 #pragma once
 
-#include <span>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -19,11 +19,12 @@ struct AdviceScenario {
     Pair pair;
 };
 
-/// Machines for fitting, and for judging. The last machine for judging is in no fit.
-std::span<const std::string> topologies_of(ScenarioSet set);
-
-/// Scenarios of a machine in models/heuristic/fit.csv and judge.csv.
-std::size_t usual_count(ScenarioSet set, const std::string& topology);
+struct ScenarioCount {
+    std::string topology;
+    std::size_t scenarios = 0;
+};
+/// Scenarios of each machine in models/heuristic/fit.csv and judge.csv: configs/advice_scenarios.json. Throws UserError.
+std::vector<ScenarioCount> scenario_counts(ScenarioSet set, const ConfigFolder& folder);
 
 /// Operators of the set's models: tensor-parallel over all GPUs of the topology (experts: expert-parallel),
 /// 512 to 131,072 tokens, forward, data and weight gradients, bf16 and, if the device has parameters for it,

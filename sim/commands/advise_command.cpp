@@ -50,15 +50,16 @@ void print_advice(const AdviseFlags& flags, const ConfigFolder& folder) {
 void simulate_set(const AdviseFlags& flags, const ConfigFolder& folder) {
     const auto set = flags.simulate == "fit" ? ScenarioSet::fit : ScenarioSet::judge;
     std::vector<AdviceScenario> scenarios;
-    for (const std::string& topology : topologies_of(set)) {
+    std::vector<std::string> known;
+    for (const auto& [topology, count] : scenario_counts(set, folder)) {
+        known.push_back(topology);
         if (!flags.topology.empty() && flags.topology != topology) continue;
-        const auto some =
-            scenarios_of(set, topology, folder, flags.count.value_or(usual_count(set, topology)));
+        const auto some = scenarios_of(set, topology, folder, flags.count.value_or(count));
         scenarios.insert(scenarios.end(), some.begin(), some.end());
     }
     if (scenarios.empty())
         throw UserError("command line: --topology '" + flags.topology + "' is not in this set of scenarios" +
-                        suggestion(flags.topology, topologies_of(set)));
+                        suggestion(flags.topology, known));
     if (!flags.out.empty()) require_writable(flags.out);
     const auto simulate_all = [&] {
         ProgressReporter progress("scenarios", scenarios.size());

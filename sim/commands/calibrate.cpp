@@ -67,12 +67,16 @@ std::string as_source(const fs::path& folder) {
     return text.ends_with('/') ? text.substr(0, text.size() - 1) : text;
 }
 
+GemmRecipes shipped_recipes() {
+    return read_gemm_recipes(ConfigFolder::standard().recipes());
+}
+
 std::string calibrate_from_measurements(const CalibrateFlags& flags, const std::string& device,
                                         const fs::path& folder) {
-    const auto& recipes = measured_gemm_recipes();
+    const GemmRecipes all = shipped_recipes();
+    const std::vector<MeasuredGemmRecipe>& recipes = all.measured;
     const std::size_t other_fits = device_problems(folder, as_source(folder)).size();
-    auto progress =
-        std::make_optional<ProgressReporter>("fits of " + device, recipes.size() + other_fits);
+    auto progress = std::make_optional<ProgressReporter>("fits of " + device, recipes.size() + other_fits);
     const auto fitted = [&progress] { progress->add(); };
     const std::vector<MeasuredCalibration> calibrations = calibrate_measured(recipes, folder, {}, fitted);
     write_groups(flags.out, device,
@@ -98,7 +102,8 @@ std::string calibrate_from_measurements(const CalibrateFlags& flags, const std::
     for (const MeasuredCalibration& calibration : calibrations)
         parameters[calibration.recipe.dtype] = calibration.fit.parameters;
     out << std::fixed << std::setprecision(1);
-    for (const auto& [dtype, table, note, errors] : check_public_tables(device, parameters, flags.data)) {
+    for (const auto& [dtype, table, note, errors] :
+         check_public_tables(all, device, parameters, flags.data)) {
         out << "check, not fitted: " << device << ' ' << name_of(dtype) << " on " << table
             << ", >= 20 us: mean " << 100 * errors.mean << " %, p90 " << 100 * errors.p90 << " % of "
             << errors.rows << " rows (" << note << ")\n\n";
@@ -112,7 +117,7 @@ std::string calibrate_from_tables(const CalibrateFlags& flags, const std::vector
     table << "device   dtype    fitted   held out: mean     p90  families    rows   4-fold mean     p90\n"
           << std::fixed << std::setprecision(1);
     for (const GemmCalibrationResult& result :
-         write_gemm_calibrations(flags.data, flags.out, date, devices)) {
+         write_gemm_calibrations(shipped_recipes(), flags.data, flags.out, date, devices)) {
         const auto& [device, dtype, errors] = result;
         if (!flags.plots.empty()) draw(flags.plots, result);
         table << std::left << std::setw(9) << device << std::setw(6) << name_of(dtype) << std::right;
@@ -121,13 +126,26 @@ std::string calibrate_from_tables(const CalibrateFlags& flags, const std::vector
         table << "  library known";
         put_errors(table, errors.libraries);
     }
+    for (const std::string& device : ConfigFolder::standard().names("devices")) {
+        const fs::path written = fs::path(flags.out) / (device + ".json");
+        const bool wanted =
+            devices.empty() || std::find(devices.begin(), devices.end(), device) != devices.end();
+        if (!wanted || !fs::exists(written)) continue;
+        const Calibration gemms{.device = device, .gemm = read_gemm_calibration(written), .gemm_times = {}};
+        const std::vector<DeviceCalibration> beside =
+            calibrate_from_overlap_tables(gemms, flags.data, device_files(ConfigFolder::standard(), device));
+        if (beside.empty()) continue;
+        write_groups(flags.out, device, device_groups(beside));
+        for (const DeviceCalibration& calibration : beside) table << '\n' << report(calibration, device);
+    }
     return table.str();
 }
 
 /// Measurement folders by device: the given one, or those of traces/.
 std::map<std::string, fs::path> measurements(const CalibrateFlags& flags) {
-    if (flags.measurements.empty()) return find_measurements(ConfigFolder::standard().traces());
-    return {{measured_device(flags.measurements), flags.measurements}};
+    const std::vector<MeasuredGemmRecipe> recipes = shipped_recipes().measured;
+    if (flags.measurements.empty()) return find_measurements(recipes, ConfigFolder::standard().traces());
+    return {{measured_device(recipes, flags.measurements), flags.measurements}};
 }
 
 [[noreturn]] void fail_unmeasured(const CalibrateFlags& flags, const std::string& device,
@@ -147,10 +165,11 @@ bool is_archive(const std::string& name) {
 
 void execute(CalibrateFlags flags) {
     if (std::any_of(flags.devices.begin(), flags.devices.end(), is_archive)) {
-        if (flags.devices.size() > 1 || !flags.data.empty() || !flags.measurements.empty() || !flags.plots.empty())
+        if (flags.devices.size() > 1 || !flags.data.empty() || !flags.measurements.empty() ||
+            !flags.plots.empty())
             throw UserError("calibrate: an archive stands alone, with --name and --out");
-        return print(calibrate_archive(flags.devices.front(), flags.name,
-                                       flags.out.empty() ? "configs" : flags.out));
+        return print(
+            calibrate_archive(flags.devices.front(), flags.name, flags.out.empty() ? "configs" : flags.out));
     }
     if (!flags.name.empty()) throw UserError("calibrate: --name is the name of an archive's device");
     if (flags.out.empty()) flags.out = "configs/calibrations";
@@ -194,18 +213,21 @@ void add_calibrate_command(CLI::App& app) {
     command->add_option("--measurements", flags->measurements,
                         "Folder of microbenchmark results (gemm.jsonl); default: those in traces/");
     command->add_option("--data", flags->data, "Folder of public tables, with gemm/ in it; default none");
-    command->add_option("--out", flags->out,
-                        "Folder of <device>.json, created if missing; default configs/calibrations. Of an archive: the "
-                        "folder of devices/, calibrations/ and topologies/, default configs");
-    command->add_option("--name", flags->name, "Name of an archive's device; default that of the shipped device "
-                                               "that it is");
+    command->add_option(
+        "--out", flags->out,
+        "Folder of <device>.json, created if missing; default configs/calibrations. Of an archive: the "
+        "folder of devices/, calibrations/ and topologies/, default configs");
+    command->add_option("--name", flags->name,
+                        "Name of an archive's device; default that of the shipped device "
+                        "that it is");
     command->add_option(
         "--plots", flags->plots,
         "Folder for SVG plots of held-out predictions against measurements; needs gnuplot; default none");
     command->add_option("--date", flags->date,
                         "Date to write with fits to public tables; default today (UTC)");
-    command->add_option("devices", flags->devices,
-                        "Devices to fit, default all that have measurements; or one archive of scripts/measure");
+    command->add_option(
+        "devices", flags->devices,
+        "Devices to fit, default all that have measurements; or one archive of scripts/measure");
     command->callback([flags] { execute(*flags); });
 }
 

@@ -11,6 +11,7 @@
 #include "models/calibration/problems/device_problems.hpp"
 #include "models/gemm_libraries.hpp"
 #include "models/gemm_times.hpp"
+#include "sim/commands/archive_validation.hpp"
 #include "sim/commands/calibration_report.hpp"
 #include "sim/commands/folders.hpp"
 #include "sim/commands/json_lines.hpp"
@@ -54,23 +55,14 @@ struct Target {
     bool is_new = true;
     Json device, calibration, topology;
     DeviceFiles files;  ///< for the fits: a device with all keys, and machines of several GPUs
+    std::vector<std::string> notes;
 };
 
 /// Drops the values of `device` that `calibration` has, too.
 void drop_fitted(Json& device, const Json& calibration) {
     for (const std::string& group : calibrated_groups)
-        if (calibration.contains(group) && device.contains(group)) drop_known(device[group], calibration[group]);
-}
-
-/// `to` with the values of `from` that it lacks.
-void complete(Json& to, const Json& from) {
-    for (const auto& [key, value] : from.items()) {
-        if (key == "provenance") continue;
-        if (!to.contains(key))
-            to[key] = value;
-        else if (to[key].is_object() && !to[key].contains("value"))
-            complete(to[key], value);
-    }
+        if (calibration.contains(group) && device.contains(group))
+            drop_known(device[group], calibration[group]);
 }
 
 /// What the machine's driver and single measurements say.
@@ -89,6 +81,19 @@ DataSheet sheet_of(const MeasuredMachine& machine, const std::string& name, cons
         sheet.sources[key] = "measured: " + shown + "/" + derived.from;
     }
     return sheet;
+}
+
+/// Machines of two and more GPUs of a topology with one node.
+std::map<std::string, Json> parts_of(const Json& topology) {
+    std::map<std::string, Json> parts;
+    for (int gpus = 2; gpus <= topology.at("gpus_per_node").get<int>(); ++gpus) {
+        const Json links = links_among_first(topology.at("fabric").front(), gpus);
+        if (links.is_null()) continue;
+        Json& part = parts[std::to_string(gpus)] = topology;
+        part["gpus_per_node"] = gpus;
+        part["fabric"] = Json::array({links});
+    }
+    return parts;
 }
 
 Target target_of(const MeasuredMachine& machine, std::string name, const fs::path& folder,
@@ -112,9 +117,16 @@ Target target_of(const MeasuredMachine& machine, std::string name, const fs::pat
     const std::vector<std::string> known = shipped.names("calibrations");
     target.is_new = std::find(known.begin(), known.end(), name) == known.end();
     target.name = name;
-    const NewMachine made = new_machine(sheet_of(machine, name, folder, shown),
-                                        {target.like, read("device", target.like), read("calibration", target.like),
-                                         shipped.largest_machine(target.like)});
+    DataSheet sheet = sheet_of(machine, name, folder, shown);
+    const auto links = measured_links(folder, shown, machine.gpus, machine.fast_links);
+    if (links) {
+        sheet.fabric = links->group;
+        sheet.gpus = links->gpus;
+        target.notes = links->notes;
+    }
+    const NewMachine made =
+        new_machine(sheet, {target.like, read("device", target.like), read("calibration", target.like),
+                            shipped.largest_machine(target.like)});
     target.device = made.device;
     target.topology = made.topology;
     target.calibration = {{"schema", newest_version("calibration")}, {"device", name}};
@@ -123,14 +135,17 @@ Target target_of(const MeasuredMachine& machine, std::string name, const fs::pat
         target.device = read("device", name);
         target.calibration = read("calibration", name);
         drop_excluded(target.device["copy_kernel"], made.device["copy_kernel"]);
-        complete(target.device, made.device);
+        add_missing(target.device, made.device);
         target.device["launch"].update(made.device["launch"]);
         drop_fitted(target.device, target.calibration);
     }
     target.files = device_files(shipped, target.is_new ? target.like : name);
     target.files.device = target.device;
+    target.files.has_priors = true;
+    if (target.is_new && links) target.files.topologies = parts_of(target.topology);
     for (const std::string& group : calibrated_groups)
-        if (target.calibration.contains(group)) complete(target.files.device[group], target.calibration[group]);
+        if (target.calibration.contains(group))
+            add_missing(target.files.device[group], target.calibration[group]);
     return target;
 }
 
@@ -144,26 +159,25 @@ void lay_over(Json& to, const Json& from) {
     }
 }
 
-std::string percent(const ErrorSummary& errors) {
-    std::ostringstream out;
-    out << std::fixed << std::setprecision(1) << 100 * errors.mean << " % (p90 " << 100 * errors.p90 << " %)";
-    return out.str();
+void write(const fs::path& file, const std::string& text) {
+    make_folder(file.parent_path());
+    write_file_atomically(file, text);
 }
 
-/// The sentence that a user can quote.
-std::string summary(const std::vector<MeasuredCalibration>& gemms, const std::vector<DeviceCalibration>& others) {
-    std::ostringstream out;
-    out << "in no fit, so what to expect of operators that were not measured:\n";
-    const auto put = [&](const std::string& what, const ErrorClass& one) {
-        if (one.count > 0) out << "  " << what << ": " << percent(one.fitted) << " off, of " << one.count << '\n';
-    };
-    for (const MeasuredCalibration& gemm : gemms)
-        for (const ErrorClass& one : gemm_classes(gemm.unseen))
-            if (one.name == all_gemms_class) put(name_of(gemm.recipe.dtype) + " GEMMs of 50 us and more", one);
-    for (const DeviceCalibration& other : others)
-        for (const ErrorClass& one : other.classes())
-            if (one.name.ends_with("in no fit") || one.name.ends_with("drawn shapes")) put(one.name, one);
-    return out.str();
+/// The schedules of the archive by the machine as it was fitted.
+std::optional<Comparison> compare_schedules(const Target& target, const fs::path& folder) {
+    const TemporaryFolder tree;
+    const std::string file = target.name + ".json";
+    write(tree.path() / "devices" / file, target.device.dump());
+    write(tree.path() / "calibrations" / file, target.calibration.dump());
+    for (const auto& [name, topology] : target.files.topologies)
+        if (topology.at("nodes") == 1) {
+            Json own = topology;
+            own["name"] = target.name + "_" + std::to_string(topology.at("gpus_per_node").get<int>());
+            own["device"] = file;
+            write(tree.path() / "topologies" / (own["name"].get<std::string>() + ".json"), own.dump());
+        }
+    return compare_replays(folder, tree.path() / "topologies", target.name);
 }
 
 }  // namespace
@@ -182,7 +196,8 @@ std::string calibrate_archive(const fs::path& archive, std::string name, const f
     // A full device file: fits need every key, and replace those that they fit.
     const DeviceSpec spec = read_device({target.files.device, target.name}, nullptr);
     const MeasurementFile gemm_file = read_measurements(folder / "gemm.jsonl");
-    std::vector<MeasuredGemmRecipe> recipes = measured_gemm_recipes_of(spec, machine.device, machine.platform);
+    std::vector<MeasuredGemmRecipe> recipes = read_gemm_recipes(ConfigFolder::standard().recipes())
+                                                  .of_machine(spec, machine.device, machine.platform);
     std::erase_if(recipes, [&](const MeasuredGemmRecipe& recipe) {
         return measured_gemms(gemm_file, recipe.dtype).empty();
     });
@@ -201,21 +216,28 @@ std::string calibrate_archive(const fs::path& archive, std::string name, const f
     const ConfigFile calibration{target.calibration, target.name};
     read_device({target.device, target.name}, &calibration);  // fails before anything is written
 
+    ArchiveValidation validation = validate_fits(target.name, shown, machine, gemms, others);
+    validation.schedules = compare_schedules(target, folder);
+    target.calibration["validation"] = to_json(validation);
+
     std::ostringstream said;
     for (const MeasuredCalibration& gemm : gemms) said << report(gemm, shown);
     for (const DeviceCalibration& other : others) said << report(other, target.name);
     for (const std::string& missing : machine.missing) said << "not measured: " << missing << '\n';
+    for (const std::string& note : target.notes) said << "noticed: " << note << '\n';
     for (const std::string& warning : machine.warnings) said << "noticed: " << warning << '\n';
-    said << summary(gemms, others);
-    const auto write = [&](const std::string& kind, const std::string& file, const std::string& text) {
-        make_folder(out / kind);
-        write_file_atomically(out / kind / (file + ".json"), text);
-        said << (out / kind / (file + ".json")).string() << '\n';
+    said << to_text(validation);
+    const auto put = [&](const fs::path& file, const std::string& text) {
+        write(out / file, text);
+        said << (out / file).string() << '\n';
     };
-    write("devices", target.name, in_lines(target.device, columns_of_a_value) + "\n");
-    write("calibrations", target.name, target.calibration.dump(2) + "\n");
+    const std::string file = target.name + ".json";
+    put(fs::path("devices") / file, in_lines(target.device, columns_of_a_value) + "\n");
+    put(fs::path("calibrations") / file, target.calibration.dump(2) + "\n");
     if (target.is_new)
-        write("topologies", target.topology.at("name"), in_lines(target.topology, columns_of_a_value) + "\n");
+        put(fs::path("topologies") / (target.topology.at("name").get<std::string>() + ".json"),
+            in_lines(target.topology, columns_of_a_value) + "\n");
+    put(fs::path("validation") / (target.name + ".html"), to_html(validation));
     return said.str();
 }
 

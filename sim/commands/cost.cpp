@@ -141,7 +141,7 @@ double kernel_us(const GemmShape& shape, const Machine& machine, const CostModel
 Json library_json(const CostFlags& flags, const Machine& machine, DType dtype) {
     const auto& chosen = flags.cost_models;
     if (std::find(chosen.begin(), chosen.end(), "gemm_roofline") != chosen.end()) return nullptr;
-    const std::string name = machine.calibration.library_of(dtype);
+    const std::string name = machine.calibration.gemm_library_of(dtype);
     return name.empty() ? Json(nullptr) : Json(name);
 }
 

@@ -80,7 +80,7 @@ void require_name(const std::string& name, const ConfigFolder& folder) {
     const auto allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
     if (name.empty() || name.front() == '_' || !std::all_of(name.begin(), name.end(), allowed))
         throw UserError("command line: NAME is " + in_quotes(name) +
-                        ", expected small letters, digits and underscores, such as b200");
+                        ", expected small letters, digits and underscores, such as gpu_2");
     const std::vector<std::string> known = folder.names("calibrations");
     if (std::find(known.begin(), known.end(), name) != known.end())
         throw UserError("command line: NAME is " + in_quotes(name) +
@@ -151,8 +151,8 @@ void add_new_command(CLI::App& app) {
     CLI::Option* link =
         command
             ->add_option("--link-GBps", sheet.link_GBps,
-                         "Rate of one link in one direction; transfers achieve less than data "
-                         "sheets say (H200 397.5 of 450, MI300X 46.5 of 64)")
+                         "Rate of one link in one direction; transfers achieve 73 to 88 % of what "
+                         "data sheets say (sim/topology/README.md)")
             ->check(CLI::PositiveNumber);
     command->add_option("--links", sheet.links, "Links of a GPU; default: one to each peer, or to the switch")
         ->check(CLI::Range(1, 4096))

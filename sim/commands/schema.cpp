@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "models/calibration/recipes/gemm_recipes.hpp"
 #include "models/calibration_schema.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/json_lines.hpp"
@@ -39,6 +40,7 @@ namespace {
 Json schema_of(const std::string& kind) {
     if (kind == "device") return device_schema();
     if (kind == "calibration") return calibration_schema();
+    if (kind == "recipe") return recipe_schema();
     if (kind == "topology") return topology_schema();
     if (kind == "workload") return workload_schema(false);
     const ConfigFolder folder = ConfigFolder::standard();

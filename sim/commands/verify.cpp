@@ -30,7 +30,8 @@ Outcome compare(const Scenario& scenario, double tolerance) {
     const std::vector<Cost> costs = price(graph, scenario.workload, *scenario.machine,
                                           CostModels(scenario.cost_models), without(scenario.without));
     ProgressReporter progress("engines", 2);
-    Outcome outcome{.simgrid = make_engine("simgrid")->run(graph, costs, scenario.machine->resources)};
+    Outcome outcome;
+    outcome.simgrid = make_engine("simgrid")->run(graph, costs, scenario.machine->resources);
     progress.add();
     outcome.flow = make_engine("flow")->run(graph, costs, scenario.machine->resources);
     const double scale = outcome.simgrid.makespan.si();

@@ -174,7 +174,7 @@ std::string library_of_gemms(const Scenario& scenario) {
     std::set<std::string> names;
     std::vector<std::string> by_type;
     for (const DType dtype : types_of_gemms(scenario.workload)) {
-        const std::string library = scenario.machine->calibration.library_of(dtype);
+        const std::string library = scenario.machine->calibration.gemm_library_of(dtype);
         names.insert(library);
         by_type.push_back(name_of(dtype) + ": " + library);
     }

@@ -51,7 +51,7 @@ void require_named(const RunConfig& config) {
             throw UserError(config.origin + ": /" + key + ": is missing (for instance " + example +
                             "; see sim list)");
     };
-    required(config.topology, "topology", "mi300x_8.json");
+    required(config.topology, "topology", "ring_8");
     required(config.schedule, "schedule", "ring_chunked");
 }
 

@@ -33,8 +33,9 @@ void require_dma_commands(ConfigObject& given, const ScheduleParams& params, con
         given.fail(key, "needs algorithm 'direct', not '" + params.algorithm + "'");
     if (topology.nodes() > 1) given.fail(key, "needs GPUs of one node (between nodes NICs move the data)");
     if (!topology.device().dma.commands)
-        given.fail(key, "has no figures for device " + topology.device().name +
-                            ", whose engines are only known to copy (see sim explain mi300x, dma/commands)");
+        given.fail(key,
+                   "has no figures for device " + topology.device().name +
+                       ", whose engines are only known to copy (see dma/commands in sim explain DEVICE)");
     const bool pushed =
         transfers.commands == DmaCommands::broadcast || transfers.commands == DmaCommands::swap;
     if (pushed && transfers.direction == Direction::pull)

@@ -13,17 +13,6 @@ Json sourced(double value, const std::string& source) {
     return {{"value", value}, {"source", source}};
 }
 
-/// `to` with the members of `from` that it lacks, at any depth.
-void merge(Json& to, const Json& from) {
-    for (const auto& [key, value] : from.items()) {
-        if (key == "provenance") continue;
-        if (!to.contains(key))
-            to[key] = value;
-        else if (to[key].is_object() && !to[key].contains("value"))
-            merge(to[key], value);
-    }
-}
-
 /// Every value of `node` as that of the new device.
 void estimate(Json& node, const std::string& key, const DataSheet& sheet, const Factors& factors,
               const std::string& like) {
@@ -59,8 +48,14 @@ const Json* links_of(const Json& topology) {
     return nullptr;
 }
 
-double ports(bool by_switch, double link, int gpus) {
-    return by_switch ? link : link * (gpus - 1);
+/// Rate of all links of a GPU.
+double ports(const Json& group, int gpus) {
+    const double link = number(group, "bandwidth_GBps");
+    const std::string type = group.at("type");
+    if (type == "links")
+        return link * static_cast<double>(std::count_if(group.at("pairs").begin(), group.at("pairs").end(),
+                                                        [](const Json& pair) { return pair[0] == 0; }));
+    return link * (type == "switch" ? 1 : type == "ring" ? 2 : gpus - 1);
 }
 
 /// Bandwidth of the links of one GPU to each peer, or to the switch.
@@ -78,26 +73,30 @@ double usable(const DataSheet& sheet) {
 Json topology_of(const DataSheet& sheet, const LikeMachine& like, Factors& factors) {
     const Json* known = links_of(like.topology);
     const std::string from = known == nullptr ? like.name : like.topology.at("name").get<std::string>();
-    if (!sheet.link_GBps && known == nullptr)
+    const bool measured = !sheet.fabric.is_null();
+    if (!measured && !sheet.link_GBps && known == nullptr)
         throw UserError("command line: --link-GBps is missing: no topology of " + like.name +
                         " has a switch or a full mesh");
     if (!sheet.latency_us && known == nullptr)
         throw UserError("command line: --link-latency-us is missing: no topology of " + like.name +
                         " has a switch or a full mesh");
-    const bool by_switch = sheet.link_GBps ? sheet.by_switch : is_switch(*known);
-    Json group{{"type", by_switch ? "switch" : "full_mesh"}};
-    if (by_switch) group["name"] = "switch";
-    group["bandwidth_GBps"] =
-        sheet.link_GBps ? sourced(usable(sheet), sheet.sources.at("link"))
-                        : sourced(number(*known, "bandwidth_GBps"), "estimate: " + value_of(from, 1));
+    Json group = sheet.fabric;
+    if (!measured) {
+        const bool by_switch = sheet.link_GBps ? sheet.by_switch : is_switch(*known);
+        group = {{"type", by_switch ? "switch" : "full_mesh"}};
+        if (by_switch) group["name"] = "switch";
+        group["bandwidth_GBps"] =
+            sheet.link_GBps ? sourced(usable(sheet), sheet.sources.at("link"))
+                            : sourced(number(*known, "bandwidth_GBps"), "estimate: " + value_of(from, 1));
+    }
     group["latency_us"] = sheet.latency_us
                               ? sourced(*sheet.latency_us, "data sheet, given as --link-latency-us")
                               : sourced(number(*known, "latency_us"), "estimate: " + value_of(from, 1));
-    if (known != nullptr) {
+    if (known != nullptr && sheet.gpus > 1) {
         const double link = number(group, "bandwidth_GBps"), old = number(*known, "bandwidth_GBps");
         const int gpus = like.topology.at("gpus_per_node").get<int>();
         factors["link"] = link / old;
-        factors["ports"] = ports(by_switch, link, sheet.gpus) / ports(is_switch(*known), old, gpus);
+        factors["ports"] = ports(group, sheet.gpus) / ports(*known, gpus);
     }
     const std::string name = sheet.name + "_" + std::to_string(sheet.gpus);
     return {{"schema", 1},
@@ -111,10 +110,20 @@ Json topology_of(const DataSheet& sheet, const LikeMachine& like, Factors& facto
 
 }  // namespace
 
+void add_missing(Json& to, const Json& from) {
+    for (const auto& [key, value] : from.items()) {
+        if (key == "provenance") continue;
+        if (!to.contains(key))
+            to[key] = value;
+        else if (to[key].is_object() && !to[key].contains("value"))
+            add_missing(to[key], value);
+    }
+}
+
 NewMachine new_machine(const DataSheet& sheet, const LikeMachine& like) {
     Json device = like.device;
     for (const std::string& group : calibrated_groups)
-        if (like.calibration.contains(group)) merge(device[group], like.calibration[group]);
+        if (like.calibration.contains(group)) add_missing(device[group], like.calibration[group]);
     device.erase("energy");
 
     Factors factors;
@@ -135,14 +144,13 @@ NewMachine new_machine(const DataSheet& sheet, const LikeMachine& like) {
     for (const auto& [key, value] : sheet.values)  // types that the other device has not
         if (const std::string_view type = std::string_view(key).substr(key.find('.') + 1);
             key.starts_with("peak_TFLOPS.") && !device["peak_TFLOPS"].contains(type))
-            device["peak_TFLOPS"][std::string(type)] =
-                sourced(value, sheet.sources.at(key));
+            device["peak_TFLOPS"][std::string(type)] = sourced(value, sheet.sources.at(key));
 
-    made.device = {
-        {"schema", newest_version("device")},
-        {"name", sheet.name},
-        {"description", sheet.name + ", " + sheet.known_from + "; all else is estimated from " + like.name + "."},
-        {"like", like.name}};
+    made.device = {{"schema", newest_version("device")},
+                   {"name", sheet.name},
+                   {"description",
+                    sheet.name + ", " + sheet.known_from + "; all else is estimated from " + like.name + "."},
+                   {"like", like.name}};
     if (device.contains("collective_library"))
         device["collective_library"]["name"] =
             device["collective_library"]["name"].get<std::string>() + " (estimate: as of " + like.name + ")";

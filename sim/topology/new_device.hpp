@@ -10,12 +10,13 @@ namespace overlap {
 /// What a data sheet, or a measurement, says of a machine.
 struct DataSheet {
     std::string name;
-    Factors values;                            ///< by key of the device file, in its unit: "peak_TFLOPS.bf16"
-    std::map<std::string, std::string> sources;   ///< by the same key, and of "link"
+    Factors values;  ///< by key of the device file, in its unit: "peak_TFLOPS.bf16"
+    std::map<std::string, std::string> sources;    ///< by the same key, and of "link"
     std::string known_from = "by its data sheet";  ///< in the description
-    std::optional<double> link_GBps, latency_us;  ///< of one link in one direction
-    int links = 0;                                ///< of one GPU; 0: one, or one to each peer
-    bool by_switch = false;                       ///< links lead to a switch, else to all peers
+    std::optional<double> link_GBps, latency_us;   ///< of one link in one direction
+    int links = 0;                                 ///< of one GPU; 0: one, or one to each peer
+    bool by_switch = false;                        ///< links lead to a switch, else to all peers
+    Json fabric;  ///< instead of the links: a measured group, without latency_us
     int gpus = 8;
 };
 
@@ -28,6 +29,9 @@ struct LikeMachine {
 struct NewMachine {
     Json device, topology;
 };
+
+/// Gives `to` the members of `from` that it lacks, at any depth but provenance.
+void add_missing(Json& to, const Json& from);
 
 /// A complete device file and a topology file NAME_<gpus>. Values of the data sheet have it as their source;
 /// each other value is an estimate: that of `like`, scaled by what it follows (derived_values()). Without

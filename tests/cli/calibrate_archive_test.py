@@ -1,4 +1,5 @@
 """sim calibrate ARCHIVE: a machine that scripts/measure measured becomes files that every command takes."""
+import collections
 import io
 import json
 import tarfile
@@ -30,9 +31,11 @@ class CalibrateArchive(SimTestCase):
         return self.archive(name, changed)
 
     def test_a_new_machine_is_usable_at_once_and_says_where_its_numbers_are_from(self):
-        said = self.output("calibrate", str(H100), "--name", "node7", "--out", "out")
-        written = [file for file in self.files() if file.endswith(".json")]
+        folder, schedules = self.with_schedules()
+        said = self.output("calibrate", str(folder), "--name", "node7", "--out", "out")
+        written = [file for file in self.files() if file.startswith("out/") and file.endswith(".json")]
         self.assertEqual(written, ["out/calibrations/node7.json", "out/devices/node7.json", "out/topologies/node7_1.json"])
+        self.check_validation(said, schedules)
         for part in ("not measured: two_gpus: skipped: needs 2 GPUs", "in no fit, so what to expect", "GEMMs of 50 us"):
             self.assertIn(part, said)
         device = json.loads((self.folder / "out/devices/node7.json").read_text())
@@ -50,6 +53,32 @@ class CalibrateArchive(SimTestCase):
             cost = self.output("cost", "--topology", "out/topologies/node7_1.json", "--gemm", shape, "--format", "json")
             self.assertIn("cuBLASLt 13.1.0", cost)
 
+    def with_schedules(self):
+        """H100's archive, unpacked, with 30 schedules that were measured on two H200: here only the path counts."""
+        with tarfile.open(H100) as packed:
+            packed.extractall(self.folder / "pair", filter="data")
+        folder = next((self.folder / "pair").iterdir())
+        lines = (ROOT / "traces/h200_2/overlap/cases.jsonl").read_text().splitlines()[1:31]
+        (folder / "replays.jsonl").write_text("\n".join(lines) + "\n")
+        return folder, collections.Counter(json.dumps(json.loads(line)["scenario"]["workload"]) for line in lines)
+
+    def check_validation(self, said, schedules_of):
+        """The same errors in the text, the calibration and the page."""
+        validation = json.loads((self.folder / "out/calibrations/node7.json").read_text())["validation"]
+        classes, schedules = validation["classes"], validation["schedules"]
+        for name, errors in [("bf16 GEMMs of 50 us and more", classes["bf16 GEMMs of 50 us and more"]), ("whole schedules", schedules)]:
+            self.assertIn(f"{name}: {errors['mean_error_pct']:.1f} % (p90 {errors['p90_error_pct']:.1f} %)", said)
+        self.assertEqual(schedules["cases"], sum(schedules_of.values()))
+        self.assertEqual(validation["choices"]["operators"], sum(count > 1 for count in schedules_of.values()))
+        self.assertTrue(validation["sentence"].startswith("Schedules on this machine are predicted within"))
+        self.assertIn(validation["sentence"], said)
+        page = (self.folder / "out/validation/node7.html").read_text()
+        for part in (validation["sentence"], "The worst single operations", "not determined", "NVIDIA H100"):
+            self.assertIn(part, page)
+        worst = page.split("The worst schedules")[1]
+        self.assertIn("predicted", worst.split("</svg>")[0])  # a row of the first timeline
+        self.assertEqual(worst.split("measured cases;")[0].count("<details>"), 5)
+
     def test_a_shipped_device_keeps_what_was_not_measured(self):
         self.output("calibrate", str(H100), "--out", "out")
         written = [file for file in self.files() if file.endswith(".json")]
@@ -58,6 +87,36 @@ class CalibrateArchive(SimTestCase):
         shipped = json.loads((ROOT / "configs/devices/h100.json").read_text())
         self.assertEqual(device["dma"]["engine_GBps"], shipped["dma"]["engine_GBps"])
         self.assertNotIn("cu_GBps", device["copy_kernel"])  # reads and writes are fitted apart
+
+    def test_an_amd_machine_takes_the_same_path(self):
+        # Made by hand: times of an H100 under the facts of an MI300X, as scripts/measure writes them there.
+        facts = {"device": "AMD Instinct MI300X", "compute_units": 304, "memory_GiB": 191.98, "cache_MiB": 256, "peak_clock_MHz": 2100,
+                 "memory_clock_MHz": 1300, "power_limits_W": [750], "platform": "amd", "driver": "6.12.12", "gemm_library": "rocBLAS 5.0.0",
+                 "devices": ["AMD Instinct MI300X"], "units_by_gpu": [304], "architectures": ["gfx942"], "uuids": ["GPU-0"]}
+
+        def amd(name, content):
+            if name == "manifest.json":
+                manifest = json.loads(content)
+                manifest["facts"].update(facts)
+                return json.dumps(manifest).encode()
+            if name not in ("gemm.jsonl", "local.jsonl"):
+                return None  # other fits take long here, because these times are not those of such a GPU
+            first, *rest = content.splitlines()
+            rest = [row for row in rest if name == "gemm.jsonl" or b'"kind":"latency"' in row]
+            return b"\n".join([json.dumps({**json.loads(first), **facts}).encode(), *rest, b""])
+        said = self.output("calibrate", self.archive("amd.tar.gz", amd), "--name", "my_mi300x", "--out", "out")
+        self.assertIn("1 x AMD Instinct MI300X", (self.folder / "out/validation/my_mi300x.html").read_text())
+        device = json.loads((self.folder / "out/devices/my_mi300x.json").read_text())
+        self.assertEqual((device["like"], device["compute_units"]["value"]), ("mi300x", 304))
+        # Engines and commands are those of the nearest AMD device, not those of the NVIDIA device that is measured best.
+        shipped = json.loads((ROOT / "configs/devices/mi300x.json").read_text())
+        for key in ("peer_engines", "engine_GBps"):
+            self.assertEqual(device["dma"][key]["value"], shipped["dma"][key]["value"])
+        gemm = json.loads((self.folder / "out/calibrations/my_mi300x.json").read_text())["gemm"]["bf16"]
+        self.assertIn("32x128", gemm["tiles"])  # AMD's list of macro-tiles
+        self.assertEqual(gemm["library"], "rocBLAS 5.0.0")
+        self.assertIn("GEMMs of 50 us", said)
+        self.output("--topology", "out/topologies/my_mi300x_1.json", "--schedule", "serial", "--gemm", "4096x4096x4096")
 
     def test_bad_archives_get_one_line(self):
         self.file("text.tar.gz", "no archive")
@@ -69,7 +128,11 @@ class CalibrateArchive(SimTestCase):
         refuse(["calibrate", self.archive("bare.tar.gz", lambda name, text: None if name == "manifest.json" else text)],
                "bare.tar.gz: has no manifest.json")
         refuse(["calibrate", self.manifest("other.tar.gz", lambda m: m["facts"].update(device="NVIDIA H200"))],
-               "/device: is 'NVIDIA H100 80GB HBM3', expected 'NVIDIA H200' as in manifest.json")
+               "/device: is \"NVIDIA H100 80GB HBM3\", expected \"NVIDIA H200\" as in manifest.json")
+        refuse(["calibrate", self.manifest("two.tar.gz", lambda m: m["facts"].update(uuids=["GPU-0"]))],
+               "/uuids: is [\"GPU-9e938fef-a4c3-01c6-89db-9a89005707d0\"], expected [\"GPU-0\"] as in manifest.json")
+        refuse(["calibrate", self.manifest("mixed.tar.gz", lambda m: m["facts"].update(driver="570.1"))],
+               "/driver: is \"580.159.04\", expected \"570.1\" as in manifest.json")
         refuse(["calibrate", self.manifest("new.tar.gz", lambda m: m["facts"].update(compute_units=200))],
                "no shipped device; give it a name by --name")
         refuse(["calibrate", self.manifest("odd.tar.gz", lambda m: m["facts"].update(gpus="two"))], "/facts/gpus")

@@ -89,6 +89,15 @@ class Layout(unittest.TestCase):
             if path.is_file() and path.read_bytes().startswith(b"#!"):
                 self.assertTrue(path.stat().st_mode & 0o100, path)
 
+    def test_no_code_names_a_device(self):
+        # Comments may say where a value was seen. Everything that depends on the device is data.
+        devices = "|".join(sorted(file.stem for file in (ROOT / "configs/devices").glob("*.json")))
+        named = re.compile(rf"(?<![a-z])({devices})", re.IGNORECASE)
+        self.assertTrue(named.search('"NVIDIA H200"') and named.search("h200_8"))
+        code = {name: re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
+                for name, text in sources("sim", "models").items()}
+        self.assertEqual([name for name, text in code.items() if named.search(text)], [])
+
     def test_only_the_engine_knows_simgrid(self):
         users = [name for name, text in sources("sim", "models", "tests").items()
                  if any(include.startswith("<simgrid/") for include in includes(text))]

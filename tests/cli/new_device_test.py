@@ -6,7 +6,7 @@ import subprocess
 
 from sim_case import ROOT, SimTestCase
 
-B200 = ["new", "device", "b200", "--platform", "NVIDIA", "--units", "148", "--TFLOPS", "bf16=2250", "--TFLOPS", "fp4=9000",
+B100 = ["new", "device", "b100", "--platform", "NVIDIA", "--units", "148", "--TFLOPS", "bf16=2250", "--TFLOPS", "fp4=9000",
         "--hbm-GBps", "8000", "--hbm-GB", "180", "--link-GBps", "50", "--links", "18", "--switch", "--out", "."]
 RUN = ["--schedule", "shard_p2p", "--gemm", "8192x8192x8192"]
 
@@ -25,8 +25,8 @@ class NewDevice(SimTestCase):
         return json.loads((self.folder / name).read_text(encoding="utf-8"))
 
     def test_every_value_is_from_the_data_sheet_or_an_estimate_that_names_its_origin(self):
-        self.assertIn("from h", self.output(*B200, "--like", "h200"))
-        device = self.load("b200.json")
+        self.assertIn("from h", self.output(*B100, "--like", "h200"))
+        device = self.load("b100.json")
         values = dict(values_of(device))
         given = {key for key, one in values.items() if one["source"].startswith("data sheet, given as --")}
         self.assertEqual(given, {"compute_units", "peak_TFLOPS.bf16", "peak_TFLOPS.fp4", "hbm_peak_GBps", "hbm_capacity_GB"})
@@ -38,7 +38,7 @@ class NewDevice(SimTestCase):
         self.assertEqual(values["peak_TFLOPS.fp8"]["value"], 4502.28)
         self.assertEqual(values["dma.command_us"]["value"], 0.3)
         # One port of 18 links of 50 GB/s; H200's engines and library are scaled by 900 / 397.5.
-        group = self.load("b200_8.json")["fabric"][0]
+        group = self.load("b100_8.json")["fabric"][0]
         self.assertEqual((group["type"], group["bandwidth_GBps"]["value"]), ("switch", 900))
         self.assertEqual(values["collective_library.all_gather.bus_GBps"]["value"], round(334.2 * 900 / 397.5, 3))
         # All keys that the shipped device and its calibration have, but energy.
@@ -53,36 +53,36 @@ class NewDevice(SimTestCase):
         self.assertGreater(len(shipped), 60)
 
     def test_it_runs_at_once_and_results_say_whose_calibration_is_scaled(self):
-        self.output(*B200, "--like", "h200")
-        result = self.result("--topology", "b200_8.json", *RUN)
-        self.assertIn("scaled from those of h200, because b200 has no calibration (estimate)", result["gemm_library"])
+        self.output(*B100, "--like", "h200")
+        result = self.result("--topology", "b100_8.json", *RUN)
+        self.assertIn("scaled from those of h200, because b100 has no calibration (estimate)", result["gemm_library"])
         h200 = self.result("--topology", "h200_8", *RUN, "--cost-model", "gemm_tiled")
         # The rate grows by 2250 / 989, memory less: the GEMM is up to that much faster.
         self.assertLess(result["gemm_us"], 0.6 * h200["gemm_us"])
         self.assertGreater(result["gemm_us"], 989 / 2250 * h200["gemm_us"])
-        self.result("--topology", "b200_8.json", *RUN, "--dtype", "fp4")
-        self.result("--topology", "b200_8.json", *RUN, "--cost-model", "gemm_roofline")
-        self.assertIn("candidates", self.result("advise", "--topology", "b200_8.json", "--gemm", "8192x8192x8192"))
-        more = self.sim("--topology", "b200_8.json", *RUN, "--what-if", "device.compute_units=1.1x")
+        self.result("--topology", "b100_8.json", *RUN, "--dtype", "fp4")
+        self.result("--topology", "b100_8.json", *RUN, "--cost-model", "gemm_roofline")
+        self.assertIn("candidates", self.result("advise", "--topology", "b100_8.json", "--gemm", "8192x8192x8192"))
+        more = self.sim("--topology", "b100_8.json", *RUN, "--what-if", "device.compute_units=1.1x")
         self.assertIn("also moves device.peak_TFLOPS.fp16, ", more.stderr)
         self.assertEqual(more.returncode, 0)
 
     def test_a_device_without_calibration_and_without_like_takes_the_nearest(self):
-        self.output(*B200, "--like", "h200")
-        device = self.load("b200.json")
+        self.output(*B100, "--like", "h200")
+        device = self.load("b100.json")
         del device["like"]
         device["compute_units"]["value"] = 132
         device["description"] = "A GPU of NVIDIA."
-        self.file("b200.json", device)
-        self.assertIn("because b200 has no calibration", self.result("--topology", "b200_8.json", *RUN)["gemm_library"])
+        self.file("b100.json", device)
+        self.assertIn("because b100 has no calibration", self.result("--topology", "b100_8.json", *RUN)["gemm_library"])
         device["like"] = "h20"
-        self.file("b200.json", device)
-        self.assert_refused(["--topology", "b200_8.json", *RUN], "b200.json: /like: is 'h20'", "did you mean 'h200'?")
+        self.file("b100.json", device)
+        self.assert_refused(["--topology", "b100_8.json", *RUN], "b100.json: /like: is 'h20'", "did you mean 'h200'?")
 
     def test_the_nearest_device_is_the_default(self):
         self.assertIn("from mi300x, the nearest", self.output("new", "device", "a", "--platform", "amd", "--units", "304", "--TFLOPS", "bf16=1300",
                                                               "--hbm-GBps", "5300", "--out", "."))
-        self.assertIn("from h", self.output("new", "device", "b", "--platform", "NVIDIA", "--units", "304", "--out", "."))
+        self.assertIn("from gb200, the nearest", self.output("new", "device", "b", "--platform", "NVIDIA", "--units", "304", "--out", "."))
         mesh = self.load("a_8.json")["fabric"][0]
         self.assertEqual((mesh["type"], mesh["bandwidth_GBps"]["value"]), ("full_mesh", 46.5))
         self.assertEqual(mesh["bandwidth_GBps"]["source"], "estimate: value of mi300x_8")
@@ -90,6 +90,7 @@ class NewDevice(SimTestCase):
 
     def test_scaled_gemm_parameters_are_as_near_to_fitted_ones_as_the_readme_says(self):
         sheets = {"h100": ("h200", ["--units", "132", "--clock-GHz", "1.98", "--TFLOPS", "bf16=989", "--hbm-GBps", "3350"]),
+                  "b200": ("h200", ["--units", "148", "--clock-GHz", "1.98", "--TFLOPS", "bf16=2250", "--hbm-GBps", "7700"]),
                   "mi355x": ("mi300x", ["--units", "256", "--clock-GHz", "2.4", "--TFLOPS", "bf16=2516.6", "--hbm-GBps", "8000"])}
         self.file("t.csv", "m,n,k,dtype\n" + "".join(f"{m},{n},{k},bf16\n" for m in (1024, 4096, 8192, 16384)
                                                      for n in (2560, 7168, 8192) for k in (2048, 8192)))
@@ -111,8 +112,8 @@ class NewDevice(SimTestCase):
                 (configs / kind / file.name).symlink_to(file)
         run = lambda *args: subprocess.run([os.environ["SIM"], *args], env={**os.environ, "OVERLAP_CONFIGS": str(configs)},
                                            capture_output=True, encoding="utf-8", timeout=60)
-        self.assertEqual(run(*B200[:-2]).returncode, 0)
-        for args in (["--topology", "b200_8", *RUN], ["explain", "b200"], ["cost", "--device", "b200", "--gemm", "512x512x512"]):
+        self.assertEqual(run(*B100[:-2]).returncode, 0)
+        for args in (["--topology", "b100_8", *RUN], ["explain", "b100"], ["cost", "--device", "b100", "--gemm", "512x512x512"]):
             self.assertEqual(run(*args).returncode, 0, args)
 
     def test_mistakes_leave_nothing_behind(self):
@@ -129,24 +130,24 @@ class NewDevice(SimTestCase):
                                (["x", "--like", "h200", "--link-GBps", "50", "--links", "18"], ["multiple of the 7 peers"]),
                                (["x", "--like", "mi100"], ["--link-GBps is missing"])]:
             refused(*args)
-        self.output(*B200)
-        before = (self.folder / "b200.json").read_text(encoding="utf-8")
-        self.assert_refused([*B200, "--power-W", "1000"], "b200.json: exists already")
-        self.assertEqual((self.folder / "b200.json").read_text(encoding="utf-8"), before)
+        self.output(*B100)
+        before = (self.folder / "b100.json").read_text(encoding="utf-8")
+        self.assert_refused([*B100, "--power-W", "1000"], "b100.json: exists already")
+        self.assertEqual((self.folder / "b100.json").read_text(encoding="utf-8"), before)
 
 
 class DeviceMistakes(SimTestCase):
     def test_all_are_told_each_in_a_line(self):
-        self.output(*B200, "--like", "h200")
-        device = json.loads((self.folder / "b200.json").read_text(encoding="utf-8"))
+        self.output(*B100, "--like", "h200")
+        device = json.loads((self.folder / "b100.json").read_text(encoding="utf-8"))
         del device["board_power_W"]
         device["compute_unit"] = device.pop("compute_units")
         device["colour"] = "red"
         device["dma"]["engine_GBps"]["value"] = -1
         device["dma"]["order"]["value"] = "fifoo"
         device["copy_kernel"]["lunch_us"] = device["copy_kernel"].pop("launch_us")
-        self.file("b200.json", device)
-        done = self.sim("--topology", "b200_8.json", *RUN)
+        self.file("b100.json", device)
+        done = self.sim("--topology", "b100_8.json", *RUN)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         lines = done.stderr.splitlines()
         expected = [("/compute_units: is missing", "(found 'compute_unit')"), ("/board_power_W: is missing", ""),
@@ -156,6 +157,6 @@ class DeviceMistakes(SimTestCase):
                     ("/compute_unit: is an unknown key", "'compute_units'"), ("/colour: is an unknown key", "allowed: ")]
         self.assertEqual(len(lines), len(expected), done.stderr)
         for place, allowed in expected:
-            matching = [line for line in lines if line.startswith("sim: ") and f"b200.json: {place}" in line]
+            matching = [line for line in lines if line.startswith("sim: ") and f"b100.json: {place}" in line]
             self.assertEqual(len(matching), 1, place)
             self.assertIn(allowed, matching[0])

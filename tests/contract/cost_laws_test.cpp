@@ -134,7 +134,7 @@ TEST_CASE("every cost is positive and finite, and names resources that exist") {
     CHECK(cases >= 6 * 10);  // six devices; eight families of bytes, at least two of GEMMs by two models
 }
 
-TEST_CASE("a GEMM is not faster on fewer compute units") {
+TEST_CASE("a GEMM is at most a tenth faster on fewer compute units") {
     int checked = 0;
     for_every_model([&](const CostModel& model, const Machine& machine, const std::vector<Task>& tasks) {
         for (Task task : tasks) {
@@ -144,8 +144,9 @@ TEST_CASE("a GEMM is not faster on fewer compute units") {
                 task.gemm_cus = static_cast<int>(share * machine.topology.device().compute_units);
                 const Cost cost = model.cost(task, machine);
                 const Seconds now = isolated_time(cost, machine.resources);
-                // A smaller wave reads less again that the cache has lost.
-                REQUIRE(now >= 0.98 * before);
+                // Measured: up to 10 % faster with 8 of 304 fewer (arXiv 2412.14335). A smaller wave reads less again
+                // that the cache has lost, and units share power.
+                REQUIRE(now >= 0.9 * before);
                 before = now;
                 for (const Demand& demand : cost.demands)
                     if (machine.resources[demand.resource].kind == ResourceKind::compute_units)

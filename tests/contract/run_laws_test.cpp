@@ -31,9 +31,9 @@ private:
     std::mt19937 bits_;
 };
 
-const std::vector<std::string> machines{"mi300x_1",  "mi300x_8", "mi325x_8",  "mi355x_8", "mi250x_8",
-                                        "mi210_4",   "h200_2",   "h200_4",    "h200_8",   "h100_8",
-                                        "torus_4x4", "ring_8",   "t3_ring_8", "mi300x_16"};
+const std::vector<std::string> machines{
+    "mi300x_1", "mi300x_8", "mi325x_8",  "mi355x_8", "mi250x_8",  "mi210_4",   "h200_2", "h200_4",
+    "h200_8",   "h100_8",   "torus_4x4", "ring_8",   "t3_ring_8", "mi300x_16", "b200_8", "b300_8"};
 
 Json drawn_config(Draw& draw) {
     static const std::vector<std::string> orders{"collective_first", "gemm_first", "independent"};

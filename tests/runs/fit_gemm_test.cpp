@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "models/calibration/recipes/gemm_recipes.hpp"
+#include "tests/recipes.hpp"
 
 using namespace overlap;
 
@@ -28,7 +28,7 @@ Field<GemmParameters> field(const std::string& key) {
 
 TEST_CASE("fitting recovers the parameters of synthetic times with noise and outliers") {
     // Start from the H200's prior with two tiles, so that waves show, and move parameters by 15 to 50 %.
-    GemmPrior prior = measured_gemm_recipes().front().prior;
+    GemmPrior prior = test::shipped_recipes().measured.front().prior;
     prior.start.tiles = {{256, 128, 1.0}, {128, 128, 0.9}};
     GemmParameters truth = prior.start;
     const std::map<std::string, double> moved{
@@ -81,7 +81,7 @@ TEST_CASE("fitting recovers the parameters of synthetic times with noise and out
 }
 
 TEST_CASE("a campaign's rate is told apart from the main one's; what starts at 0 stays 0") {
-    const GemmPrior& prior = measured_gemm_recipes().front().prior;
+    const GemmPrior& prior = test::shipped_recipes().measured.front().prior;
     std::vector<GemmMeasurement> rows;
     for (const std::int64_t n : {2560, 5120, 8192, 14'336})
         for (std::int64_t m = 1024; m <= 16'384; m += 512) {
@@ -100,7 +100,7 @@ TEST_CASE("a campaign's rate is told apart from the main one's; what starts at 0
 
 TEST_CASE("a parameter that the rows do not touch stays at its prior and says so") {
     // One shape that fills every unit, never split and far from the memory roof: split-K rate says nothing.
-    const GemmPrior& prior = measured_gemm_recipes().front().prior;
+    const GemmPrior& prior = test::shipped_recipes().measured.front().prior;
     const GemmShape shape{8192, 8192, 8192};
     const GemmFit fit = fit_gemm(std::vector{GemmMeasurement{shape, microseconds(1400), 1.0, {}}}, prior);
     int checked = 0;

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "models/calibration/fits/gemm_libraries_fit.hpp"
-#include "models/calibration/recipes/gemm_recipes.hpp"
+#include "tests/recipes.hpp"
 #include "tests/test_support.hpp"
 
 using namespace overlap;
@@ -24,7 +24,7 @@ ConfigFile calibration_with(const std::string& library) {
 }  // namespace
 
 TEST_CASE("two libraries with kernels of their own are told apart by their rows") {
-    const GemmParameters mixed = measured_gemm_recipes().front().prior.start;
+    const GemmParameters mixed = test::shipped_recipes().measured.front().prior.start;
     // Rows of 0 belong to no library; the others start a kernel in 3 and in 6 µs, one at 1.15 of the rate.
     GemmParameters first = mixed, second = mixed;
     first.launch = microseconds(3);
@@ -66,7 +66,7 @@ TEST_CASE("two libraries with kernels of their own are told apart by their rows"
 }
 
 TEST_CASE("a library without rows cannot be fitted") {
-    const GemmParameters mixed = measured_gemm_recipes().front().prior.start;
+    const GemmParameters mixed = test::shipped_recipes().measured.front().prior.start;
     const std::vector rows{GemmMeasurement{{4096, 4096, 4096}, microseconds(200), 1.0, {}, 0, 2}};
     CHECK_THAT(error_of([&] { fit_libraries(rows, mixed); }), Contains("library 1"));
 }

@@ -48,7 +48,8 @@ TEST_CASE("a sensitivity is as its schema says", "[sensitivity]") {
         const Sensitivity result =
             sensitivity(config_of(topology), {"serial", "shard_p2p"}, 0.5, shipped, [](std::size_t) {});
         CHECK(schema.errors(nlohmann::json::parse(to_json(result).dump()), "sensitivity") == "");
-        // Some shares may not grow by half: they say so.
+        // Some shares may not grow by half: they say so. MI300X's bf16 GEMMs have none.
+        if (topology == "mi300x_8") continue;
         CHECK(std::any_of(result.values.begin(), result.values.end(),
                           [](const Influence& one) { return !one.high.refusal.empty(); }));
     }

@@ -193,11 +193,12 @@ TEST_CASE(
     const RunResult plain = concurrent(Json::object());
     const RunResult first = concurrent({{"copy_priority", "high"}});
     const RunResult reserved = concurrent({{"gemm_cus", 240}});
-    CHECK(plain.overlap_efficiency < 0.2);
+    CHECK(plain.overlap_efficiency < 0.25);  // in the GEMM's last wave
     CHECK(first.overlap_efficiency > 0.5);
-    // Nothing but compute units is short, so the two run as alone: the collective, and the GEMM on 240 units.
+    // Besides compute units the GEMM on 240 units loses up to gemm_slowed_beside_library.
     const RunResult masked = run_of(workload, "serial", {{"gemm_cus", 240}}, "mi300x_1");
-    CHECK(reserved.makespan.si() == Approx(std::max(masked.makespan, reserved.comm).si()).epsilon(1e-6));
+    CHECK(reserved.makespan >= std::max(masked.makespan, reserved.comm));
+    CHECK(reserved.makespan <= 1.15 * std::max(masked.makespan, reserved.comm));
     // What they are held against has no mask.
     CHECK(reserved.gemm == plain.gemm);
     CHECK(reserved.serial == plain.serial);

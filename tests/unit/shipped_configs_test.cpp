@@ -38,7 +38,7 @@ json load(const fs::path& file) {
 std::vector<fs::path> files_in(const std::string& folder) {
     std::vector<fs::path> files;
     for (const auto& entry : fs::directory_iterator(kConfigs / folder))
-        if (entry.path().filename() != "README.md") files.push_back(entry.path());
+        if (entry.is_regular_file() && entry.path().filename() != "README.md") files.push_back(entry.path());
     std::sort(files.begin(), files.end());
     return files;
 }
@@ -51,6 +51,10 @@ const std::vector<Kind> kKinds = {
     {"devices", "device", "name"},     {"topologies", "topology", "name"},
     {"workloads", "workload", "name"}, {"calibrations", "calibration", "device"},
     {"sweeps", "sweep", "name"},       {"schedules", "schedule", "name"}};
+
+/// Files that are the only one of their kind.
+const std::vector<std::pair<fs::path, std::string>> kSingleFiles = {
+    {"advice_scenarios.json", "advice_scenarios"}, {"calibrations/recipes/tiles.json", "tiles"}};
 
 void require_rejected(const Schema& schema, const json& sample, const std::string& where) {
     const std::string errors = schema.errors(sample, "sample");
@@ -76,6 +80,19 @@ TEST_CASE("every shipped config keeps to its schema", "[configs]") {
             CHECK(text_of(file).find("\": \"/") == std::string::npos);  // no path of somebody's machine
         }
     }
+}
+
+TEST_CASE("recipes and single files keep to their schemas", "[configs]") {
+    for (const auto& [file, schema] : kSingleFiles)
+        CHECK(Schema(schema).errors(load(kConfigs / file), file.string()) == "");
+    const Schema recipe("recipe");
+    int recipes = 0;
+    for (const fs::path& file : files_in("calibrations/recipes")) {
+        if (file.stem() == "tiles") continue;
+        CHECK(recipe.errors(load(file), file.string()) == "");
+        ++recipes;
+    }
+    CHECK(recipes >= 6);
 }
 
 TEST_CASE("experiments keep to their schema, each in the folder of its system", "[configs]") {
@@ -122,6 +139,9 @@ TEST_CASE("the configs that the documentation names are there", "[configs]") {
                                                "devices/mi355x",
                                                "devices/h100",
                                                "devices/h200",
+                                               "devices/b200",
+                                               "devices/b300",
+                                               "devices/gb200",
                                                "devices/t3_gpu",
                                                "devices/mi100",
                                                "topologies/t3_ring_8",
@@ -139,6 +159,11 @@ TEST_CASE("the configs that the documentation names are there", "[configs]") {
                                                "topologies/mi355x_8",
                                                "topologies/mi250x_8",
                                                "topologies/h100_8",
+                                               "topologies/h100_64_rail",
+                                               "topologies/b200_8",
+                                               "topologies/b200_64_rail",
+                                               "topologies/b300_8",
+                                               "topologies/gb200_72",
                                                "topologies/h200_2",
                                                "topologies/h200_4",
                                                "topologies/h200_8",

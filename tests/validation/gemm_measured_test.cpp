@@ -8,6 +8,7 @@
 #include "models/calibration/measurements/gemm_times_json.hpp"
 #include "models/gemm_libraries.hpp"
 #include "models/gemm_model.hpp"
+#include "tests/recipes.hpp"
 #include "tests/test_support.hpp"
 #include "tests/validation/asked.hpp"
 
@@ -78,7 +79,8 @@ void require_known_gaps(const std::vector<MeasuredCalibration>& calibrated) {
 
 // One test, because several would each repeat the fit in their own process.
 TEST_CASE("H200 GEMMs: held-out errors, known gaps, and the shipped calibration regenerated") {
-    const std::vector<MeasuredCalibration> calibrated = calibrate_measured(measured_gemm_recipes(), microbench);
+    const std::vector<MeasuredCalibration> calibrated =
+        calibrate_measured(test::shipped_recipes().measured, microbench);
     REQUIRE(calibrated.size() == 3);
     require_held_out_targets(calibrated);
     require_known_gaps(calibrated);

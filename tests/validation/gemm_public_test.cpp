@@ -5,6 +5,7 @@
 
 #include "models/calibration/fits/gemm_calibration.hpp"
 #include "models/gemm_libraries.hpp"
+#include "tests/recipes.hpp"
 #include "tests/skip.hpp"
 #include "tests/validation/asked.hpp"
 
@@ -38,16 +39,28 @@ struct Target {
 TEST_CASE("held-out GEMM families are predicted within target") {
     if (skipped_without_data()) return;
     using test::known_gap, test::of_times;
+    // Of Blackwell's means were asked; of fp8 and nvfp4 less, because their times include a quantise step.
+    constexpr test::Errors of_blackwell_bf16{0.06, 1}, of_narrow{0.09, 1};
     const std::vector<Target> targets{
         {"mi300x", DType::fp8, {{0.035, 0.08}, {0.03, 0.065}}, 1000},
         {"h100", DType::bf16, {of_times, {0.047, 0.105}}, 1000},
         // Which of five kernel libraries was tuned for a model decides, where nobody says.
         {"mi355x", DType::bf16, {of_times, {0.077, 0.18}, known_gap}, 100},
         {"mi355x", DType::fp8, {of_times, {0.076, 0.17}, known_gap}, 500},
+        {"b200", DType::bf16, {of_blackwell_bf16, {0.06, 0.127}}, 2000},
+        {"b200", DType::fp8, {of_narrow, {0.053, 0.11}}, 2000},
+        {"b200", DType::fp4, {of_narrow, {0.037, 0.07}}, 2000},
+        // Times of one shape differ by 5 to 6 % between these devices: cuBLAS picks other kernels.
+        {"b300", DType::bf16, {of_blackwell_bf16, {0.068, 0.135}, known_gap}, 2000},
+        {"b300", DType::fp8, {of_narrow, {0.053, 0.11}}, 2000},
+        {"b300", DType::fp4, {of_narrow, {0.065, 0.138}}, 2000},
+        {"gb200", DType::bf16, {of_blackwell_bf16, {0.065, 0.132}, known_gap}, 2000},
+        {"gb200", DType::fp8, {of_narrow, {0.052, 0.107}}, 2000},
+        {"gb200", DType::fp4, {of_narrow, {0.037, 0.075}}, 2000},
     };
     int judged = 0;
     for (const Target& target : targets) {
-        for (const GemmRecipe& recipe : gemm_recipes()) {
+        for (const GemmRecipe& recipe : test::shipped_recipes().tables) {
             if (recipe.device != target.device || recipe.dtype != target.dtype) continue;
             const auto file = source / "configs" / "calibrations" / (recipe.device + ".json");
             const GemmParameters parameters = read_gemm_calibration(file).at(recipe.dtype);
@@ -70,7 +83,7 @@ TEST_CASE("held-out GEMM families are predicted within target") {
             ++judged;
         }
     }
-    CHECK(judged == 4);
+    CHECK(judged == 13);
 }
 
 TEST_CASE("held-out MI355X bf16 families are within target where the kernel library is known") {
@@ -79,7 +92,7 @@ TEST_CASE("held-out MI355X bf16 families are within target where the kernel libr
     const GemmParameters mixed = read_gemm_calibration(file).at(DType::bf16);
     const auto libraries = read_gemm_libraries(file);
     int judged = 0;
-    for (const GemmRecipe& recipe : gemm_recipes()) {
+    for (const GemmRecipe& recipe : test::shipped_recipes().tables) {
         if (recipe.device != "mi355x" || recipe.dtype != DType::bf16) continue;
         std::vector<GemmParameters> parameters;
         for (const std::string& name : recipe.filter.libraries)
@@ -123,7 +136,7 @@ TEST_CASE("MI250X rows of another tuner are met once gaps between launches are l
 TEST_CASE("the H200's public table, another library than its calibration, is a check") {
     if (skipped_without_data()) return;
     const auto parameters = read_gemm_calibration(source / "configs/calibrations/h200.json");
-    const auto checks = check_public_tables("h200", parameters, public_data());
+    const auto checks = check_public_tables(test::shipped_recipes(), "h200", parameters, public_data());
     REQUIRE(checks.size() == 1);
     const GemmErrors& errors = checks[0].errors;
     INFO("mean " << errors.mean << ", p90 " << errors.p90 << " on " << errors.rows << " rows");

@@ -14,9 +14,13 @@ namespace {
 constexpr double furthest = 5;     // spreads that a value may be away from the start
 constexpr double log_step = 1e-2;  // large enough to cross the steps that polling causes
 
+/// Steps for derivatives may lead out of a range.
 DeviceValues values_at(const DeviceProblem& problem, const std::vector<double>& logs) {
     DeviceValues values;
-    for (std::size_t i = 0; i < logs.size(); ++i) values[problem.parameters[i].name()] = std::exp(logs[i]);
+    for (std::size_t i = 0; i < logs.size(); ++i) {
+        const Range& range = problem.parameters[i].range;
+        values[problem.parameters[i].name()] = std::clamp(std::exp(logs[i]), range.low, range.high);
+    }
     return values;
 }
 

@@ -22,11 +22,17 @@ constexpr Seconds short_kernel = microseconds(20);
 constexpr double short_weight = 0.35;  // weight of rows below `short_kernel`
 constexpr double campaign_spread = 1.2;
 
+/// False for an optional effect that the prior leaves out: it is no parameter of the fit.
+bool is_fitted(const Field<GemmParameters>& field, const GemmParameters& form) {
+    return field.required || field.get(form) != 0;
+}
+
 /// The parameters as Ceres sees them: logarithms of the fields, the efficiencies, the rates of campaigns. A
 /// field that is 0 has no logarithm: nothing depends on its entry, so the prior fixes it.
 std::vector<double> to_logs(const GemmParameters& parameters, std::size_t campaigns) {
     std::vector<double> logs;
     for (const Field<GemmParameters>& field : GemmParameters::fields()) {
+        if (!is_fitted(field, parameters)) continue;
         const double value = field.get(parameters);
         logs.push_back(value == 0 ? 0 : std::log(value));
     }
@@ -43,6 +49,7 @@ Point from_logs(const GemmParameters& form, const std::vector<double>& logs) {
     Point point{form, {}};
     auto log = logs.begin();
     for (const Field<GemmParameters>& field : GemmParameters::fields()) {
+        if (!is_fitted(field, form)) continue;
         if (field.get(form) != 0) field.set(point.parameters, std::exp(*log));
         ++log;
     }
@@ -59,7 +66,9 @@ std::size_t count_campaigns(std::span<const GemmMeasurement> rows) {
 
 std::vector<double> log_spreads(const GemmPrior& prior, std::size_t campaigns) {
     std::vector<double> spreads;
-    for (const double spread : prior.field_spread) spreads.push_back(std::log(spread));
+    const auto fields = GemmParameters::fields();
+    for (std::size_t i = 0; i < fields.size(); ++i)
+        if (is_fitted(fields[i], prior.start)) spreads.push_back(std::log(prior.field_spread.at(i)));
     std::int64_t largest = 0;
     for (const GemmTile& tile : prior.start.tiles) largest = std::max(largest, tile.m * tile.n);
     // Only products of rate and efficiency are determined: the largest tile stays near 1 to separate them.
@@ -107,11 +116,11 @@ void normalise(GemmParameters& parameters) {
 
 Seconds fitted_time(const GemmMeasurement& row, const GemmParameters& parameters,
                     std::span<const double> campaign_rates) {
-    if (row.campaign == 0) return estimate_gemm(row.shape, parameters, row.busy).total();
+    if (row.campaign == 0) return estimate_gemm(row.shape, parameters, row.busy, row.units).total();
     assert(static_cast<std::size_t>(row.campaign) <= campaign_rates.size());
     GemmParameters own = parameters;
     own.peak_rate = own.peak_rate * campaign_rates[static_cast<std::size_t>(row.campaign) - 1];
-    return estimate_gemm(row.shape, own, row.busy).total();
+    return estimate_gemm(row.shape, own, row.busy, row.units).total();
 }
 
 GemmFit fit_gemm(std::span<const GemmMeasurement> rows, const GemmPrior& prior) {
@@ -119,11 +128,14 @@ GemmFit fit_gemm(std::span<const GemmMeasurement> rows, const GemmPrior& prior) 
     RobustProblem problem;
     problem.start = to_logs(prior.start, count_campaigns(taken));
     problem.spread = log_spreads(prior, count_campaigns(taken));
+    std::vector<Range> ranges;
+    for (const Field<GemmParameters>& field : GemmParameters::fields())
+        if (is_fitted(field, prior.start)) ranges.push_back(field.range);
     for (std::size_t j = 0; j < problem.start.size(); ++j) {
         double low = problem.start[j] - 5 * problem.spread[j],
                high = problem.start[j] + 5 * problem.spread[j];
-        if (j < GemmParameters::fields().size()) {
-            const Range range = GemmParameters::fields()[j].range;
+        if (j < ranges.size()) {
+            const Range range = ranges[j];
             if (range.low > 0) low = std::max(low, std::log(range.low));
             high = std::min(high, std::log(range.high));
         }
@@ -145,6 +157,12 @@ GemmFit fit_gemm(std::span<const GemmMeasurement> rows, const GemmPrior& prior) 
     normalise(fit.parameters);
     std::size_t j = 0;
     for (const Field<GemmParameters>& field : GemmParameters::fields()) {
+        if (!is_fitted(field, prior.start)) {
+            fit.field_errors.push_back(0);
+            fit.field_residuals.push_back(0);
+            fit.field_prior_share.push_back(1);
+            continue;
+        }
         fit.field_errors.push_back(field.get(fit.parameters) * known.standard_error[j]);
         fit.field_residuals.push_back(known.residual[j]);
         fit.field_prior_share.push_back(known.prior_share[j++]);

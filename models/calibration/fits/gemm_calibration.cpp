@@ -12,6 +12,13 @@
 namespace overlap {
 namespace {
 
+/// Which rows have the rate of campaign `number`.
+std::string campaign_name(const GemmRecipe& recipe, int number) {
+    for (const GemmTable& table : recipe.more_tables)
+        if (table.filter.campaign == number) return table.file;
+    return recipe.filter.campaigns.at(static_cast<std::size_t>(number) - 1);
+}
+
 Json provenance(const GemmRecipe& recipe, const GemmValidation& validation, const std::string& date) {
     Json anchors = Json::array();
     for (const GemmAnchor& anchor : recipe.anchors) anchors.push_back(anchor.source);
@@ -32,7 +39,7 @@ Json provenance(const GemmRecipe& recipe, const GemmValidation& validation, cons
                 {"p90_error_cross_validated_pct", percent(validation.cross_validated_p90)}};
     if (!recipe.anchors.empty()) result["anchors"] = anchors;
     for (std::size_t i = 0; i < validation.fit.campaign_rates.size(); ++i)
-        result["campaigns"].push_back({{"rows", recipe.filter.campaigns.at(i)},
+        result["campaigns"].push_back({{"rows", campaign_name(recipe, static_cast<int>(i) + 1)},
                                        {"rate", rounded(validation.fit.campaign_rates[i])},
                                        {"standard_error", rounded(validation.fit.campaign_errors[i])}});
     const GemmLibraryValidation& libraries = validation.libraries;
@@ -43,6 +50,8 @@ Json provenance(const GemmRecipe& recipe, const GemmValidation& validation, cons
             {"p90_error_held_out_pct", percent(libraries.held_out.p90)},
             {"mean_error_cross_validated_pct", percent(libraries.cross_validated_mean)},
             {"p90_error_cross_validated_pct", percent(libraries.cross_validated_p90)}};
+    for (const GemmTable& table : recipe.more_tables)
+        result["more_tables"].push_back({{"file", "shared/data/" + table.file}, {"origin", table.origin}});
     if (!recipe.note.empty()) result["note"] = recipe.note;
     return result;
 }
@@ -87,8 +96,9 @@ Json to_json(const GemmRecipe& recipe, const GemmValidation& validation, const s
     const std::string table = "shared/data/gemm/" + recipe.file;
     Json group = gemm_group(
         provenance(recipe, validation, date), recipe.kernel_library, deployed(recipe, validation.fit),
-        {.fitted = "fitted to " + table,
-         .prior = "prior of models/calibration/recipes/gemm_recipes.cpp (estimate): the table "
+        {.fitted = "fitted to " + table +
+                   (recipe.more_tables.empty() ? "" : " and the other tables of the provenance"),
+         .prior = "prior of configs/calibrations/recipes (estimate): the table "
                   "hardly determines it",
          .file = "",
          .date = ""});
@@ -111,7 +121,8 @@ Json derived(const GemmDerivation& derivation, const Json& from, const std::stri
         group[key]["standard_error"] = rounded(group[key]["standard_error"].get<double>() * ratio);
         group[key]["source"] = "derived from " + origin + ": " + derivation.reason;
     };
-    for (const Field<GemmParameters>& field : GemmParameters::fields()) scale(std::string(field.key), 1.0);
+    for (const Field<GemmParameters>& field : GemmParameters::fields())
+        if (group.contains(field.key)) scale(std::string(field.key), 1.0);
     scale("peak_TFLOPS", derivation.rate_ratio);
     scale("hbm_GBps", derivation.hbm_ratio);
     scale("unit_bandwidth_GBps", derivation.hbm_ratio);
@@ -128,17 +139,23 @@ GemmValidation fit_recipe(const GemmRecipe& recipe, const std::filesystem::path&
 }  // namespace
 
 std::vector<GemmMeasurement> gemm_rows(const GemmRecipe& recipe, const std::filesystem::path& data) {
-    return read_gemm_table(data / "gemm" / recipe.file, recipe.filter);
+    std::vector<GemmMeasurement> rows = read_gemm_table(data / "gemm" / recipe.file, recipe.filter);
+    for (const GemmTable& table : recipe.more_tables) {
+        const std::vector<GemmMeasurement> more = read_gemm_table(data / table.file, table.filter);
+        rows.insert(rows.end(), more.begin(), more.end());
+    }
+    return rows;
 }
 
-std::vector<GemmCalibrationResult> write_gemm_calibrations(const std::filesystem::path& data,
+std::vector<GemmCalibrationResult> write_gemm_calibrations(const GemmRecipes& recipes,
+                                                           const std::filesystem::path& data,
                                                            const std::filesystem::path& folder,
                                                            const std::string& date,
                                                            const std::vector<std::string>& devices) {
     std::set<std::string> known;
-    for (const GemmRecipe& recipe : gemm_recipes())
+    for (const GemmRecipe& recipe : recipes.tables)
         if (!recipe.check_only) known.insert(recipe.device);
-    for (const GemmDerivation& derivation : gemm_derivations()) known.insert(derivation.device);
+    for (const GemmDerivation& derivation : recipes.derivations) known.insert(derivation.device);
     const std::vector<std::string> names(known.begin(), known.end());
     for (const std::string& device : devices)
         if (!known.contains(device))
@@ -148,12 +165,12 @@ std::vector<GemmCalibrationResult> write_gemm_calibrations(const std::filesystem
     std::set<std::string> wanted(devices.begin(), devices.end()), needed;
     if (wanted.empty()) wanted = known;
     needed = wanted;
-    for (const GemmDerivation& derivation : gemm_derivations())
+    for (const GemmDerivation& derivation : recipes.derivations)
         if (wanted.contains(derivation.device)) needed.insert(derivation.from_device);
 
     std::vector<GemmCalibrationResult> results;
     std::map<std::string, Json> groups, libraries;
-    for (const GemmRecipe& recipe : gemm_recipes()) {
+    for (const GemmRecipe& recipe : recipes.tables) {
         if (recipe.check_only || !needed.contains(recipe.device)) continue;
         results.push_back({recipe.device, recipe.dtype, fit_recipe(recipe, data)});
         const GemmValidation& validation = results.back().validation;
@@ -162,7 +179,7 @@ std::vector<GemmCalibrationResult> write_gemm_calibrations(const std::filesystem
             libraries[recipe.device][recipe.filter.libraries[i]][name_of(recipe.dtype)] =
                 library_json(recipe, validation, i, date);
     }
-    for (const GemmDerivation& derivation : gemm_derivations())
+    for (const GemmDerivation& derivation : recipes.derivations)
         if (needed.contains(derivation.device))
             groups[derivation.device][name_of(derivation.dtype)] = derived(
                 derivation, groups.at(derivation.from_device).at(name_of(derivation.from_dtype)), date);
@@ -178,11 +195,11 @@ std::vector<GemmCalibrationResult> write_gemm_calibrations(const std::filesystem
     return results;
 }
 
-std::vector<GemmTableCheck> check_public_tables(const std::string& device,
+std::vector<GemmTableCheck> check_public_tables(const GemmRecipes& recipes, const std::string& device,
                                                 const std::map<DType, GemmParameters>& parameters,
                                                 const std::filesystem::path& data) {
     std::vector<GemmTableCheck> checks;
-    for (const GemmRecipe& recipe : gemm_recipes())
+    for (const GemmRecipe& recipe : recipes.tables)
         if (recipe.check_only && recipe.device == device)
             checks.push_back({recipe.dtype, recipe.file, recipe.note,
                               gemm_errors(gemm_rows(recipe, data), parameters.at(recipe.dtype))});

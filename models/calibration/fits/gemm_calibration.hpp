@@ -21,11 +21,12 @@ struct GemmCalibrationResult {
     GemmValidation validation;
 };
 
-/// Fits every recipe (or those of `devices`, if given) to the tables in `data`/gemm and derives the dtypes
+/// Fits every recipe with a table (or those of `devices`, if given) to the tables in `data`/gemm and derives the dtypes
 /// without a table. Writes the groups `gemm`, and `gemm_libraries` where a table distinguishes kernel
 /// libraries, of `folder`/<device>.json; other groups of an existing file stay. `date` (ISO) goes into the
 /// provenance. Takes minutes for all devices. Throws UserError for unreadable tables and unknown devices.
-std::vector<GemmCalibrationResult> write_gemm_calibrations(const std::filesystem::path& data,
+std::vector<GemmCalibrationResult> write_gemm_calibrations(const GemmRecipes& recipes,
+                                                           const std::filesystem::path& data,
                                                            const std::filesystem::path& folder,
                                                            const std::string& date,
                                                            const std::vector<std::string>& devices = {});
@@ -36,7 +37,7 @@ struct GemmTableCheck {
     std::string table, note;
     GemmErrors errors;
 };
-std::vector<GemmTableCheck> check_public_tables(const std::string& device,
+std::vector<GemmTableCheck> check_public_tables(const GemmRecipes& recipes, const std::string& device,
                                                 const std::map<DType, GemmParameters>& parameters,
                                                 const std::filesystem::path& data);
 

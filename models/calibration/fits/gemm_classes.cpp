@@ -79,7 +79,7 @@ std::vector<ErrorClass> gemm_classes(std::span<const JudgedGemm> gemms) {
     Shapes shapes;
     std::vector<Pair> all, whole, brief, sustained;
     for (const JudgedGemm& gemm : gemms) {
-        const auto& [shape, time, weight, busy, campaign, library] = gemm.measured;
+        const auto& [shape, time, weight, busy, campaign, units, library] = gemm.measured;
         if (busy > Seconds()) {
             sustained.push_back(error_of(gemm));
             continue;

@@ -40,7 +40,8 @@ std::vector<JudgedGemm> judge(const MeasuredCalibration& calibration,
 }
 
 /// Takes the rows of these families out of `rows`.
-std::vector<GemmMeasurement> take_out(std::vector<GemmMeasurement>& rows, const std::set<GemmFamily>& families) {
+std::vector<GemmMeasurement> take_out(std::vector<GemmMeasurement>& rows,
+                                      const std::set<GemmFamily>& families) {
     const auto first = std::stable_partition(rows.begin(), rows.end(), [&](const GemmMeasurement& row) {
         return !families.contains(operator_family(row.shape));
     });
@@ -168,7 +169,7 @@ Json measured_gemm_json(const std::vector<MeasuredCalibration>& calibrations,
         const MeasuredGemmRecipe& recipe = calibration.recipe;
         const std::string file = shown_folder + "/" + calibration.data.file;
         const std::string prior = recipe.prior_dtype == recipe.dtype
-                                      ? "prior of models/calibration/recipes/gemm_recipes.cpp (estimate)"
+                                      ? "prior of configs/calibrations/recipes (estimate)"
                                       : "prior: the fit of " + name_of(recipe.prior_dtype);
         gemm[name_of(recipe.dtype)] =
             gemm_group(provenance(calibration, file), calibration.data.gemm_library, calibration.fit,
@@ -180,12 +181,13 @@ Json measured_gemm_json(const std::vector<MeasuredCalibration>& calibrations,
     return gemm;
 }
 
-std::string measured_device(const std::filesystem::path& folder) {
+std::string measured_device(std::span<const MeasuredGemmRecipe> recipes,
+                            const std::filesystem::path& folder) {
     const MeasurementFile file = read_measurements(folder / gemm_file);
     ConfigObject line(file.machine, file.path.string() + ":1");
     const std::string machine = line.text("device");
     std::vector<std::string> known;
-    for (const MeasuredGemmRecipe& recipe : measured_gemm_recipes()) {
+    for (const MeasuredGemmRecipe& recipe : recipes) {
         if (recipe.machine == machine) return recipe.device;
         known.push_back(recipe.machine);
     }
@@ -193,12 +195,14 @@ std::string measured_device(const std::filesystem::path& folder) {
                             "; an archive of scripts/measure can be of any machine");
 }
 
-std::map<std::string, std::filesystem::path> find_measurements(const std::filesystem::path& traces) {
+std::map<std::string, std::filesystem::path> find_measurements(std::span<const MeasuredGemmRecipe> recipes,
+                                                               const std::filesystem::path& traces) {
     std::map<std::string, std::filesystem::path> result;
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(traces, error)) {
         const std::filesystem::path folder = entry.path() / "microbench";
-        if (std::filesystem::exists(folder / gemm_file)) result.emplace(measured_device(folder), folder);
+        if (std::filesystem::exists(folder / gemm_file))
+            result.emplace(measured_device(recipes, folder), folder);
     }
     return result;
 }

@@ -45,7 +45,7 @@ MeasuredRows read_measured_rows(const std::filesystem::path& folder, const Measu
 
 /// Fits every recipe, in order: once to all rows, and once without each fold. A dtype
 /// whose prior is another dtype starts, in each fold, from that fold's fit, so no fold sees its families in
-/// any dtype. Deterministic. Takes 10 s on two cores for the H200. No fit sees the
+/// any dtype. Deterministic. Takes 10 s on two cores for some 700 rows. No fit sees the
 /// families `unseen`. `fitted` is called after each recipe.
 std::vector<MeasuredCalibration> calibrate_measured(std::span<const MeasuredGemmRecipe> recipes,
                                                     const std::filesystem::path& folder,
@@ -57,8 +57,9 @@ Json measured_gemm_json(const std::vector<MeasuredCalibration>& calibrations,
                         const std::string& shown_folder);
 
 /// Measurement folders of devices that have a recipe: `traces`/*/microbench, by device.
-std::map<std::string, std::filesystem::path> find_measurements(const std::filesystem::path& traces);
+std::map<std::string, std::filesystem::path> find_measurements(std::span<const MeasuredGemmRecipe> recipes,
+                                                               const std::filesystem::path& traces);
 /// The device that a folder's gemm.jsonl was measured on. Throws UserError if no recipe has that device.
-std::string measured_device(const std::filesystem::path& folder);
+std::string measured_device(std::span<const MeasuredGemmRecipe> recipes, const std::filesystem::path& folder);
 
 }  // namespace overlap

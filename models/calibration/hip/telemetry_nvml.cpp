@@ -2,11 +2,10 @@
 // its documented C API.
 #if defined(__CUDACC__)
 
-#include <dlfcn.h>
-
 #include <cmath>
 
 #include "models/calibration/hip/gpu.hpp"
+#include "models/calibration/hip/nvml.hpp"
 #include "models/calibration/hip/telemetry.hpp"
 
 namespace overlap::hip {
@@ -38,22 +37,15 @@ struct Nvml {
     int (*driver)(char*, unsigned) = nullptr;
 
     Nvml() {
-        void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
-        const auto load = [&](const char* name, auto& function) {
-            function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(
-                library ? dlsym(library, name) : nullptr);
-        };
-        int (*init)() = nullptr;
-        load("nvmlInit_v2", init);
-        if (!init || init() != 0) return;
-        load("nvmlDeviceGetHandleByPciBusId_v2", handle);
-        load("nvmlDeviceGetFieldValues", fields);
-        load("nvmlDeviceGetClockInfo", clock);
-        load("nvmlDeviceGetTemperature", temperature);
-        load("nvmlDeviceGetCurrentClocksThrottleReasons", throttle);
-        load("nvmlDeviceGetEnforcedPowerLimit", limit);
-        load("nvmlDeviceGetTotalEnergyConsumption", energy);
-        load("nvmlSystemGetDriverVersion", driver);
+        const NvmlLibrary library;
+        library.load("nvmlDeviceGetHandleByPciBusId_v2", handle);
+        library.load("nvmlDeviceGetFieldValues", fields);
+        library.load("nvmlDeviceGetClockInfo", clock);
+        library.load("nvmlDeviceGetTemperature", temperature);
+        library.load("nvmlDeviceGetCurrentClocksThrottleReasons", throttle);
+        library.load("nvmlDeviceGetEnforcedPowerLimit", limit);
+        library.load("nvmlDeviceGetTotalEnergyConsumption", energy);
+        library.load("nvmlSystemGetDriverVersion", driver);
     }
 };
 

@@ -2,12 +2,11 @@
 // documented C API.
 #if defined(__CUDACC__)
 
-#include <dlfcn.h>
-
 #include <cmath>
 #include <cstdio>
 
 #include "models/calibration/hip/gpu.hpp"
+#include "models/calibration/hip/nvml.hpp"
 #include "models/calibration/hip/wiring.hpp"
 
 namespace overlap::hip {
@@ -23,17 +22,10 @@ struct Nvml {
     int (*link)(Handle, unsigned, int*) = nullptr;
 
     Nvml() {
-        void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
-        const auto load = [&](const char* name, auto& function) {
-            function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(
-                library ? dlsym(library, name) : nullptr);
-        };
-        int (*init)() = nullptr;
-        load("nvmlInit_v2", init);
-        if (!init || init() != 0) return;
-        load("nvmlDeviceGetHandleByPciBusId_v2", handle);
-        load("nvmlDeviceGetP2PStatus", p2p);
-        load("nvmlDeviceGetNvLinkState", link);
+        const NvmlLibrary library;
+        library.load("nvmlDeviceGetHandleByPciBusId_v2", handle);
+        library.load("nvmlDeviceGetP2PStatus", p2p);
+        library.load("nvmlDeviceGetNvLinkState", link);
     }
 };
 

@@ -83,7 +83,8 @@ std::vector<GemmMeasurement> read_gemm_table(const std::filesystem::path& path,
     std::string line;
     if (!std::getline(in, line)) table.fail("is empty, expected a header line");
     table.columns = split(line);
-    const std::size_t m = table.column("M"), n = table.column("N"), k = table.column("K");
+    const std::size_t m = table.column(filter.shape_columns[0]), n = table.column(filter.shape_columns[1]),
+                      k = table.column(filter.shape_columns[2]);
     const std::size_t time = table.column(filter.time_column);
     std::map<std::size_t, std::string> where;
     for (const auto& [name, text] : filter.where) where[table.column(name)] = text;
@@ -91,11 +92,12 @@ std::vector<GemmMeasurement> read_gemm_table(const std::filesystem::path& path,
     const Marks campaigns(table, filter.campaign_column, filter.campaigns);
     const Marks libraries(table, filter.column_of_libraries, filter.libraries);
 
-    struct Fastest {
+    struct Timed {
         double us;
         int campaign, by_library;
     };
-    std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, Fastest> fastest;
+    std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>, std::vector<Timed>> timed;
+    const std::size_t units = filter.units_column.empty() ? 0 : table.column(filter.units_column);
     while (std::getline(in, line)) {
         ++table.line;
         if (line.empty()) continue;
@@ -107,23 +109,27 @@ std::vector<GemmMeasurement> read_gemm_table(const std::filesystem::path& path,
         for (const auto& [index, text] : where) wanted = wanted && cells[index] == text;
         if (!wanted) continue;
         const auto shape = std::tuple(table.positive_integer(cells, n), table.positive_integer(cells, k),
-                                      table.positive_integer(cells, m));
-        const double us = table.positive_number(cells, time);
+                                      table.positive_integer(cells, m),
+                                      filter.units_column.empty() ? 0 : table.positive_integer(cells, units));
+        const double us = table.positive_number(cells, time) * filter.us;
         const auto aligned = [&](std::int64_t size) { return size % filter.alignment == 0; };
         if (us < filter.shortest_us || !aligned(std::get<0>(shape)) || !aligned(std::get<1>(shape))) continue;
-        const Fastest read{us, campaigns.of(cells), libraries.of(cells)};
-        const auto [row, is_new] = fastest.emplace(shape, read);
-        if (!is_new && us < row->second.us) row->second = read;
+        const int campaign = filter.campaigns.empty() ? filter.campaign : campaigns.of(cells);
+        timed[shape].push_back({us, campaign, libraries.of(cells)});
     }
     std::vector<GemmMeasurement> rows;
-    for (const auto& [shape, best] : fastest) {
-        const auto& [columns, depth, height] = shape;
-        rows.push_back({{height, columns, depth, filter.dtype, false},
-                        microseconds(best.us),
-                        1.0,
-                        {},
-                        best.campaign,
-                        best.by_library});
+    for (auto& [shape, equal] : timed) {
+        const auto& [columns, depth, height, mask] = shape;
+        std::stable_sort(equal.begin(), equal.end(),
+                         [](const Timed& a, const Timed& b) { return a.us < b.us; });
+        const Timed& kept = equal[filter.median ? equal.size() / 2 : 0];
+        rows.push_back({.shape = {height, columns, depth, filter.dtype, false},
+                        .time = microseconds(kept.us),
+                        .weight = filter.weight,
+                        .busy = {},
+                        .campaign = kept.campaign,
+                        .by_library = kept.by_library,
+                        .units = static_cast<int>(mask)});
     }
     return rows;
 }

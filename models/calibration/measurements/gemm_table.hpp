@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -17,6 +18,7 @@ struct GemmMeasurement {
     Seconds busy;        ///< how long the GPU has multiplied without a pause; 0: the length of the kernel
     int campaign = 0;    ///< 0: the table's main campaign; other campaigns have their own compute rate
     int by_library = 0;  ///< kernel library 1, 2, … of the filter; 0: none of them, or not distinguished
+    int units = 0;       ///< compute units that a mask left to the kernel; 0: all
 };
 
 /// Selects rows of a CSV table.
@@ -30,11 +32,17 @@ struct GemmTableFilter {
     std::vector<std::string> campaigns = {};  ///< texts that mark campaigns 1, 2, …
     std::string column_of_libraries = "";
     std::vector<std::string> libraries = {};  ///< texts that mark kernel libraries 1, 2, …
+    std::array<std::string, 3> shape_columns{"M", "N", "K"};
+    double us = 1;                  ///< microseconds in one of the time column
+    std::string units_column = "";  ///< column of the compute units that a mask left
+    bool median = false;            ///< of rows of equal shapes, not the fastest
+    int campaign = 0;               ///< of all rows
+    double weight = 1;              ///< of each row in the fit
 };
 
 /// Rows of a CSV file with a header line and the columns M, N, K and time, sorted by (N, K, M). Of
-/// equal shapes the fastest row is kept, as a tuned library would run it. Quotes are not supported (the
-/// tables have none). Throws UserError "file:line: …" for a missing column, a short row, or a value
+/// equal shapes (and units) the fastest row is kept, as a tuned library would run it, or the median. Quotes are not
+/// supported (the tables have none). Throws UserError "file:line: …" for a missing column, a short row, or a value
 /// that is no positive number.
 std::vector<GemmMeasurement> read_gemm_table(const std::filesystem::path& path,
                                              const GemmTableFilter& filter);

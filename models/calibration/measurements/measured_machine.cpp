@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 
 #include "models/calibration/measurements/measurement_file.hpp"
+#include "sim/core/shown.hpp"
 
 namespace overlap {
 namespace {
@@ -19,6 +21,20 @@ const Json& array_of(ConfigObject& config, const std::string& key) {
     return value;
 }
 
+/// A row of words for each GPU: "self nvlink nvlink".
+FastLinks read_fast_links(ConfigObject& facts) {
+    FastLinks fast;
+    for (const std::string& row : facts.texts("links")) {
+        std::istringstream words(row);
+        std::vector<bool>& of_gpu = fast.emplace_back();
+        for (std::string word; words >> word;) of_gpu.push_back(word == "nvlink" || word == "xgmi");
+    }
+    const bool square =
+        std::all_of(fast.begin(), fast.end(), [&](const auto& row) { return row.size() == fast.size(); });
+    if (!square) facts.fail("links", "is no table of " + std::to_string(fast.size()) + " words for each GPU");
+    return fast;
+}
+
 void read_facts(ConfigObject facts, MeasuredMachine& machine) {
     machine.device = facts.text("device");
     machine.platform = platform_names.at(facts.choice("platform", platforms));
@@ -31,6 +47,7 @@ void read_facts(ConfigObject facts, MeasuredMachine& machine) {
     fact("peak_clock_MHz", "peak_clock_GHz", 1e-3);
     fact("memory_GiB", "hbm_capacity_GB", GB_of_GiB);
     fact("cache_MiB", "last_level_cache_MB", MB_of_MiB);
+    if (facts.has("links")) machine.fast_links = read_fast_links(facts);
     if (facts.has("power_limits_W"))
         if (const Json& limits = array_of(facts, "power_limits_W"); !limits.empty() && limits[0].is_number())
             machine.values["board_power_W"] = limits[0];
@@ -39,13 +56,14 @@ void read_facts(ConfigObject facts, MeasuredMachine& machine) {
 void read_held_out(ConfigObject held_out, MeasuredMachine& machine) {
     ConfigObject gemm = held_out.object("gemm");
     for (ConfigObject& family : gemm.objects("families"))
-        machine.unseen_gemms.emplace(family.integer("n", 1, most), family.integer("odd_factor_of_k", 1, most));
+        machine.unseen_gemms.emplace(family.integer("n", 1, most),
+                                     family.integer("odd_factor_of_k", 1, most));
     for (const Json& copies : array_of(held_out, "copies"))
         if (copies.is_object() && !copies.empty()) machine.unseen_copies.push_back(copies);
 }
 
-/// All files are of one machine, as its manifest says.
-void check_files(const std::filesystem::path& folder, const MeasuredMachine& machine) {
+/// All files are of one machine and one installation, as the manifest's `facts` say.
+void check_files(const std::filesystem::path& folder, const Json& facts) {
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
         const std::string name = entry.path().filename().string();
         if (entry.path().extension() != ".jsonl" || name == "replays.jsonl" || name == "residency.jsonl" ||
@@ -53,8 +71,10 @@ void check_files(const std::filesystem::path& folder, const MeasuredMachine& mac
             continue;
         const MeasurementFile file = read_measurements(entry.path());
         ConfigObject line(file.machine, entry.path().string() + ":1");
-        if (const std::string device = line.text("device"); device != machine.device)
-            line.fail("device", "is '" + device + "', expected '" + machine.device + "' as in manifest.json");
+        for (const char* key : {"device", "uuids", "driver", "gemm_library"})
+            if (facts.contains(key) && line.has(key) && line.raw(key) != facts[key])
+                line.fail(key, "is " + shown(line.raw(key)) + ", expected " + shown(facts[key]) +
+                                   " as in manifest.json");
     }
 }
 
@@ -82,22 +102,26 @@ std::map<std::string, ValueOfCases> values_of_cases(const std::filesystem::path&
                 if (!is_new) place->second = std::min(place->second, median);
             } else if (measurement.kind == "local_copy" && line.text("agent") == "cu" &&
                        line.text("operation") == "copy" && line.number("size", positive) >= large_copy) {
-                best_copy = std::max(best_copy, 2e-3 * line.number("size", positive) / line.number("median", positive));
+                best_copy = std::max(best_copy,
+                                     2e-3 * line.number("size", positive) / line.number("median", positive));
             }
         }
     }
     std::map<std::string, ValueOfCases> values;
-    const auto derive = [&](const char* key, const std::string& file, const std::string& what, bool less_a_kernel) {
+    const auto derive = [&](const char* key, const std::string& file, const std::string& what,
+                            bool less_a_kernel) {
         if (!us.contains(what) || !us.contains("kernels")) return;
         const double value = us.at(what) - (less_a_kernel ? us.at("kernels") : 0);
-        if (value > 0) values[key] = {value, file + ", latency " + what + (less_a_kernel ? " less kernels" : "")};
+        if (value > 0)
+            values[key] = {value, file + ", latency " + what + (less_a_kernel ? " less kernels" : "")};
     };
     derive("launch.kernel_us", "local.jsonl", "kernels", false);
     derive("launch.event_us", "local.jsonl", "kernels_marked", true);
     derive("launch.dependency_us", "local.jsonl", "stream_hop", true);
     derive("launch.remote_dependency_us", "two_gpus.jsonl", "gpu_hop", true);
     derive("launch.flag_us", "two_gpus.jsonl", "flag_hop", false);
-    if (best_copy > 0) values["hbm_GBps"] = {best_copy, "local.jsonl, the fastest copy of 1 GiB, read and written"};
+    if (best_copy > 0)
+        values["hbm_GBps"] = {best_copy, "local.jsonl, the fastest copy of 1 GiB, read and written"};
     return values;
 }
 
@@ -117,7 +141,7 @@ MeasuredMachine read_measured_machine(const std::filesystem::path& folder) {
             machine.missing.push_back(piece.text("name") + ": " + state);
     for (const Json& warning : array_of(manifest, "warnings"))
         if (warning.is_string()) machine.warnings.push_back(warning);
-    check_files(folder, machine);
+    check_files(folder, json["facts"]);
     return machine;
 }
 

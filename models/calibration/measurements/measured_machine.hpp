@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/calibration/measurements/measured_gemms.hpp"
+#include "models/calibration/measurements/measured_links.hpp"
 
 namespace overlap {
 
@@ -17,11 +18,12 @@ struct MeasuredMachine {
     std::string platform;  ///< "NVIDIA" or "AMD"
     std::string date;
     int gpus = 1;
+    FastLinks fast_links;
     std::map<std::string, double, std::less<>> values;  ///< facts by key of the device file, in its unit
-    std::set<GemmFamily> unseen_gemms;        ///< families of GEMMs that no fit sees
-    std::vector<Json> unseen_copies;          ///< rows that agree in every key of one of these are in no fit
-    std::vector<std::string> missing;         ///< "two_gpus: needs 2 GPUs, the machine has 1"
-    std::vector<std::string> warnings;        ///< noticed while measuring
+    std::set<GemmFamily> unseen_gemms;                  ///< families of GEMMs that no fit sees
+    std::vector<Json> unseen_copies;    ///< rows that agree in every key of one of these are in no fit
+    std::vector<std::string> missing;   ///< "two_gpus: needs 2 GPUs, the machine has 1"
+    std::vector<std::string> warnings;  ///< noticed while measuring
 
     bool holds_out(const Json& row) const;
 };

@@ -1,10 +1,13 @@
 #include "models/calibration/problems/device_problems.hpp"
 
+#include <algorithm>
+
 #include "models/calibration/problems/dma_copies.hpp"
 #include "models/calibration/problems/energy_of_work.hpp"
 #include "models/calibration/problems/gpu_speeds.hpp"
 #include "models/calibration/problems/interference_factors.hpp"
 #include "models/calibration/problems/kernel_copies.hpp"
+#include "models/calibration/problems/library_beside_gemms.hpp"
 #include "models/calibration/problems/local_kernels.hpp"
 
 namespace overlap {
@@ -35,6 +38,27 @@ private:
     const DeviceFiles& files_;
     const Calibration& gemms_;
 };
+
+/// The value of "group/key/…" in a device file; null where there is none.
+const Json* value_of(const Json& device, const std::string& name) {
+    const Json::json_pointer place("/" + name);
+    if (!device.contains(place) || !device[place].is_object() || !device[place].contains("value"))
+        return nullptr;
+    return &device[place]["value"];
+}
+
+/// Starts from the device's values. Where a fit has keys of a group that the device lacks, the device works otherwise.
+void start_from(const Json& device, std::vector<DeviceParameter>& parameters) {
+    std::erase_if(parameters, [&](const DeviceParameter& parameter) {
+        return parameter.optional && value_of(device, parameter.name()) == nullptr;
+    });
+    for (DeviceParameter& parameter : parameters) {
+        const Json* known = value_of(device, parameter.name());
+        if (known == nullptr || !known->is_number() || known->get<double>() <= parameter.range.low) continue;
+        parameter.start = *known;
+        parameter.reason = "estimate: the value of the device that this one started from";
+    }
+}
 
 }  // namespace
 
@@ -81,6 +105,10 @@ std::vector<DeviceProblem> device_problems(const fs::path& folder, const std::st
     }
     // Last: all other rows hold times of one GPU.
     if (has("parts_1.jsonl")) problems.push_back(gpu_speeds(folder, shown));
+    std::erase_if(problems, [](const DeviceProblem& problem) {
+        return std::none_of(problem.rows.begin(), problem.rows.end(),
+                            [](const DeviceRow& row) { return row.weight > 0; });
+    });
     return problems;
 }
 
@@ -90,6 +118,8 @@ std::vector<DeviceCalibration> calibrate_device(const Calibration& gemms, const 
                                                 const std::function<void()>& fitted) {
     std::vector<DeviceProblem> problems = device_problems(folder, shown, held_out);
     if (problems.empty()) return {};
+    if (files.has_priors)
+        for (DeviceProblem& problem : problems) start_from(files.device, problem.parameters);
     DeviceValues known;
     for (const DeviceProblem& problem : problems)
         for (const DeviceParameter& parameter : problem.parameters)
@@ -106,6 +136,12 @@ std::vector<DeviceCalibration> calibrate_device(const Calibration& gemms, const 
         if (fitted) fitted();
     }
     return result;
+}
+
+std::vector<DeviceCalibration> calibrate_from_overlap_tables(const Calibration& gemms, const fs::path& data,
+                                                             const DeviceFiles& files) {
+    if (!has_library_tables(data, gemms.device)) return {};
+    return {calibrate(library_beside_gemms(data, gemms.device), MachineMaker(files, gemms))};
 }
 
 Json device_groups(const std::vector<DeviceCalibration>& calibrations) {

@@ -7,7 +7,7 @@
 
 namespace overlap {
 
-/// The `interference` group of the H200: how much GEMMs and copies beside each other slow each other
+/// The `interference` group: how much GEMMs and copies beside each other slow each other
 /// (`interference` cases), and when a copy starts that becomes ready in the middle of a GEMM
 /// (`late_copy`). Each case is simulated as chains of GEMMs and copies, and times are taken as the
 /// microbenchmark takes them.

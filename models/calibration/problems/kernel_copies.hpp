@@ -7,7 +7,7 @@
 
 namespace overlap {
 
-/// Copies between GPUs by kernels, of the H200: part of the `copy_kernel` group, fitted to
+/// Copies between GPUs by kernels: part of the `copy_kernel` group, fitted to
 /// two_gpus.jsonl and four_gpus.jsonl.
 DeviceProblem kernel_copies(const std::filesystem::path& folder, const std::string& shown);
 

@@ -1,210 +1,133 @@
 #include "models/calibration/recipes/gemm_recipes.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <set>
 #include <sstream>
+
+#include "sim/core/file_version.hpp"
+#include "sim/core/shown.hpp"
+#include "sim/core/what_if.hpp"
 
 namespace overlap {
 namespace {
 
-const std::string aiter =
-    "github.com/ROCm/aiter commit e4048607a535 (2026-08-22), tuner output, kernel time, rotated buffers";
-const std::string aiconfigurator =
-    "github.com/ai-dynamo/aiconfigurator commit 095f58a51 (2026-08-21), TensorRT-LLM 1.3.0rc20 torch linear";
-const std::string hipblaslt =
-    "github.com/ROCm/hipBLASLt commit 7d9fb68 (2024-10-25), Tensile logic, speed at tuning time";
+DType read_dtype(ConfigObject& recipe, const std::string& key = "dtype") {
+    return static_cast<DType>(recipe.choice(key, dtype_names));
+}
 
-const std::string composable_kernel = "Composable Kernel, block-scaled (aiter)";
-const std::string tensile = "hipBLASLt (Tensile logic)";
+std::string text_or(ConfigObject& object, const std::string& key, const std::string& otherwise) {
+    return object.has(key) ? object.text(key) : otherwise;
+}
 
-struct Hardware {
-    double units, peak_TFLOPS, peak_spread, hbm_GBps, cache_MB;
-    std::int64_t k_step;
-    std::vector<std::pair<std::int64_t, std::int64_t>> tiles;
-    /// 0 if the table shows no such loss: held-out errors are the same without it
-    double stride_loss_per_kB = 0;
-};
+/// Rows of a table: which, and how they differ.
+GemmTableFilter read_filter(ConfigObject rows, DType dtype, std::vector<std::string>& kernel_libraries) {
+    GemmTableFilter filter{.dtype = dtype, .where = {}};
+    filter.time_column = text_or(rows, "time_column", filter.time_column);
+    if (rows.has("shortest_us")) filter.shortest_us = rows.number("shortest_us", {0, 1e6});
+    if (rows.has("multiples_of")) filter.alignment = rows.integer("multiples_of", 1, 4096);
+    if (rows.has("shape_columns")) {
+        const std::vector<std::string> names = rows.texts("shape_columns");
+        if (names.size() != 3) rows.fail("shape_columns", "has not three names, those of M, N and K");
+        std::copy(names.begin(), names.end(), filter.shape_columns.begin());
+    }
+    if (rows.has("us_per_time")) filter.us = rows.number("us_per_time", {1e-3, 1e6});
+    filter.units_column = text_or(rows, "units_column", "");
+    filter.median = rows.has("median") && rows.boolean("median");
+    if (rows.has("campaign")) filter.campaign = static_cast<int>(rows.integer("campaign", 1, 9));
+    if (rows.has("weight")) filter.weight = rows.number("weight", {0.01, 100});
+    if (rows.has("where")) {
+        ConfigObject where = rows.object("where");
+        for (const std::string& column : where.keys()) filter.where[column] = where.text(column);
+        where.finish();
+    }
+    if (rows.has("campaigns")) {
+        ConfigObject campaigns = rows.object("campaigns");
+        filter.campaign_column = campaigns.text("column");
+        filter.campaigns = campaigns.texts("texts");
+        campaigns.text("reason");
+        campaigns.finish();
+    }
+    if (rows.has("libraries")) {
+        ConfigObject libraries = rows.object("libraries");
+        filter.column_of_libraries = libraries.text("column");
+        filter.libraries = libraries.texts("texts");
+        kernel_libraries = libraries.texts("names");
+        if (kernel_libraries.size() != filter.libraries.size())
+            libraries.fail("names", "has " + std::to_string(kernel_libraries.size()) + " names for " +
+                                        std::to_string(filter.libraries.size()) + " texts");
+        libraries.finish();
+    }
+    rows.finish();
+    return filter;
+}
 
-/// One prior for all devices; only hardware properties differ. Values are rough estimates: kernel floor of
-/// 2.5–7 µs and achieved HBM rates as published, 60 units to saturate HBM as in AMD's Origami model, tile
-/// efficiency falling with area^0.15, a power cap that costs 10 % in the long run.
-GemmPrior prior_for(const Hardware& hardware) {
-    struct Belief {
-        double value, spread;
+GemmAnchor read_anchor(ConfigObject anchor, DType dtype) {
+    const auto size = [&](const std::string& key) { return anchor.integer(key, 1, 1'000'000); };
+    const GemmShape shape{size("M"), size("N"), size("K"), dtype, false};
+    const double TFLOPS = anchor.number("TFLOPS", {0.01, 1e6});
+    GemmAnchor read{{shape, shape.flops() / teraflops(TFLOPS), 4.0, {}}, anchor.text("source")};
+    anchor.finish();
+    return read;
+}
+
+GemmRecipe read_table(ConfigObject table, const std::string& device, const TileLists& tiles) {
+    GemmRecipe recipe;
+    recipe.device = device;
+    recipe.dtype = read_dtype(table);
+    recipe.file = table.text("file");
+    recipe.origin = table.text("origin");
+    recipe.licence = table.text("licence");
+    recipe.filter = read_filter(table.object("rows"), recipe.dtype, recipe.kernel_libraries);
+    GemmHardware hardware = read_gemm_hardware(table.object("prior"), tiles);
+    recipe.prior = gemm_prior(hardware);
+    if (table.has("tiles_of_libraries")) {
+        hardware.tiles = tiles.at(table.text("tiles_of_libraries"), table, "tiles_of_libraries");
+        recipe.start_of_libraries = gemm_prior(hardware);
+    }
+    if (table.has("more_tables"))
+        for (ConfigObject more : table.objects("more_tables")) {
+            std::vector<std::string> none;
+            recipe.more_tables.push_back({more.text("file"), more.text("origin"),
+                                          read_filter(more.object("rows"), recipe.dtype, none)});
+            more.finish();
+        }
+    if (table.has("anchors"))
+        for (const ConfigObject& anchor : table.objects("anchors"))
+            recipe.anchors.push_back(read_anchor(anchor, recipe.dtype));
+    recipe.kernel_library = text_or(table, "library", "");
+    recipe.note = text_or(table, "note", "");
+    recipe.check_only = table.has("check_only") && table.boolean("check_only");
+    if (table.has("deployed")) {
+        ConfigObject deployed = table.object("deployed");
+        recipe.deployed_units = deployed.sourced("compute_units", {1, 100'000});
+        recipe.deployed_launch_us = deployed.sourced("launch_us", {0.01, 1e4});
+        recipe.launch_source = table.raw("deployed").at("launch_us").at("source");
+        deployed.finish();
+    }
+    table.finish();
+    return recipe;
+}
+
+GemmDerivation read_derivation(ConfigObject derived, const std::string& device) {
+    GemmDerivation derivation;
+    derivation.device = device;
+    derivation.dtype = read_dtype(derived);
+    ConfigObject from = derived.object("from");
+    derivation.from_device = from.text("device");
+    derivation.from_dtype = read_dtype(from);
+    from.finish();
+    const auto ratio = [&](const std::string& key) {
+        ConfigObject quotient = derived.object(key);
+        const double here = quotient.number("here", {1e-3, 1e6}),
+                     there = quotient.number("there", {1e-3, 1e6});
+        quotient.finish();
+        return here / there;
     };
-    const std::vector<Belief> beliefs{
-        {4, 1.5},                                      // launch_us
-        {0.5, 2},                                      // tile_fixed_us
-        {0.5, 2},                                      // tile_epilogue_us
-        {hardware.peak_TFLOPS, hardware.peak_spread},  // peak_TFLOPS
-        {hardware.stride_loss_per_kB, 2},              // stride_loss_per_kB
-        {0.6, 1.5},                                    // tail_floor
-        {0.8, 1.3},                                    // partial_floor
-        {hardware.hbm_GBps, 1.08},                     // hbm_GBps
-        {hardware.hbm_GBps / 60, 2},                   // unit_bandwidth_GBps
-        {3, 1.5},                                      // overlap_exponent
-        {hardware.cache_MB, 2},                        // reuse_cache_MB
-        {3, 2},                                        // split_k_fixed_us
-        {3000, 2},                                     // split_k_GBps
-        {0.1, 2},                                      // sustained_slowdown
-        {4000, 2},                                     // sustained_time_us
-    };
-    GemmPrior prior;
-    prior.start.compute_units = hardware.units;
-    prior.start.k_step = hardware.k_step;
-    const auto fields = GemmParameters::fields();
-    for (std::size_t i = 0; i < fields.size(); ++i) {
-        fields[i].set(prior.start, beliefs.at(i).value);
-        prior.field_spread.push_back(beliefs.at(i).spread);
-    }
-    for (const auto& [m, n] : hardware.tiles) {
-        const double area = static_cast<double>(m * n);
-        prior.start.tiles.push_back({m, n, std::min(1.0, std::pow(area / (256.0 * 128.0), 0.15))});
-    }
-    return prior;
-}
-
-const std::vector<std::pair<std::int64_t, std::int64_t>> amd_tiles{
-    {256, 256}, {256, 128}, {128, 256}, {128, 128}, {128, 64},
-    {64, 128},  {64, 64},   {32, 128},  {32, 64},   {16, 128}};
-/// The ten tiles above and sizes between them, in steps of 32 and 64 rows. Times of the MI355X bf16 table
-/// have steps where such tiles fill the compute units (6144x2048 and 12288x1024 as 256 tiles of 192x256,
-/// 10240x1024 as 256 tiles of 160x256; flydsl in steps of 64x64, 96x64 and 128x64), and are 20 % shorter
-/// there than with the ten tiles.
-const std::vector<std::pair<std::int64_t, std::int64_t>> fine_amd_tiles{
-    {256, 256}, {256, 128}, {128, 256}, {128, 128}, {128, 64},  {64, 128},  {64, 64},   {32, 128}, {32, 64},
-    {16, 128},  {192, 256}, {256, 192}, {160, 256}, {256, 160}, {224, 256}, {256, 224}, {96, 128}, {128, 96},
-    {96, 64},   {64, 96},   {192, 128}, {128, 192}, {96, 256},  {256, 96},  {256, 64},  {64, 256}};
-const std::vector<std::pair<std::int64_t, std::int64_t>> nvidia_tiles{
-    {256, 128}, {128, 256}, {192, 128}, {128, 128}, {128, 64}, {64, 128}, {64, 64}};
-const std::vector<std::pair<std::int64_t, std::int64_t>> tensile_tiles{
-    {256, 256}, {256, 128}, {128, 256}, {128, 128}, {64, 128}, {64, 64}, {32, 64}};
-
-GemmAnchor anchor(std::int64_t m, std::int64_t n, std::int64_t k, double TFLOPS, std::string source) {
-    const GemmShape shape{m, n, k, DType::bf16, false};
-    return {{shape, shape.flops() / teraflops(TFLOPS), 4.0, {}}, std::move(source)};
-}
-
-GemmRecipe aiter_recipe(const std::string& device, DType dtype, const std::string& family,
-                        const Hardware& hardware) {
-    GemmTableFilter filter{.dtype = dtype, .where = {{"family", family}, {"B", "1"}}, .alignment = 16};
-    return {device, dtype, device + "_gemm_aiter.csv", aiter, "MIT", filter, prior_for(hardware), {}, 0, ""};
-}
-
-GemmRecipe nvidia_recipe(const std::string& device, double hbm_GBps) {
-    GemmTableFilter filter{.dtype = DType::bf16, .where = {}};
-    const Hardware hardware{132, 800, 1.3, hbm_GBps, 50, 64, nvidia_tiles};
-    return {device,
-            DType::bf16,
-            device + "_gemm_bf16.csv",
-            aiconfigurator,
-            "Apache-2.0",
-            filter,
-            prior_for(hardware),
-            {},
-            0,
-            ""};
-}
-
-GemmRecipe tensile_recipe(const std::string& device, DType dtype, std::map<std::string, std::string> where,
-                          const Hardware& hardware) {
-    where["batch"] = "1";
-    GemmTableFilter filter{
-        .dtype = dtype, .time_column = "us_calc", .where = std::move(where), .shortest_us = 4};
-    return {device, dtype, "hipblaslt_logic_tflops.csv", hipblaslt, "MIT", filter, prior_for(hardware), {},
-            0,      ""};
-}
-
-std::vector<GemmRecipe> make_recipes() {
-    std::vector<GemmRecipe> recipes;
-    recipes.push_back(aiter_recipe("mi300x", DType::fp8, "fp8_blockscale",
-                                   {304, 950, 1.3, 4200, 256, 128, amd_tiles, 0.015}));
-    // In the family N = 4096, K = 2048 the time rises from 305 to 356 us between M = 16384 and 16640, where
-    // the source changes from this file to another: 17 %, the ratio of MI325X to MI300X.
-    recipes.back().filter.campaign_column = "src_file";
-    recipes.back().filter.campaigns = {"model_configs/a8w8_blockscale_tuned_gemm_glm5_1.csv"};
-    recipes.back().kernel_library = composable_kernel;
-    recipes.back().note =
-        "block-scaled fp8 (1x128 by 128x128); per-tensor hipBLASLt fp8 is up to 1.4 times as fast. The table "
-        "does not say whether it is MI300X or MI325X; rows of the campaign with a rate of its own may be of "
-        "the other";
-
-    recipes.push_back(tensile_recipe("mi300x", DType::bf16, {{"arch", "aquavanjaram"}, {"dtype_code", "BBS"}},
-                                     {304, 740, 1.05, 4200, 256, 64, tensile_tiles}));
-    recipes.back().anchors = {
-        anchor(10240, 15360, 8192, 668, "stas00/ml-engineering MAMF table, MI300X bf16 668 TFLOPS"),
-        anchor(4096, 4864, 32896, 708,
-               "ROCm blog 'Measuring max-achievable FLOPs, part 2', MI300X bf16 708 TFLOPS"),
-    };
-    recipes.back().kernel_library = tensile;
-    recipes.back().note = "few rows, all small or shallow; the two published large GEMMs set the peak";
-
-    recipes.push_back(
-        aiter_recipe("mi355x", DType::bf16, "bf16", {256, 1600, 1.3, 6000, 256, 128, amd_tiles}));
-    // The tuner kept the fastest of its libraries; a few `skinny` rows stay in the mixed fit only.
-    recipes.back().start_of_libraries = prior_for({256, 1600, 1.3, 6000, 256, 128, fine_amd_tiles});
-    recipes.back().filter.column_of_libraries = "lib";
-    recipes.back().filter.libraries = {"torch", "asm", "flydsl", "triton", "opus"};
-    recipes.back().kernel_library = "mix of hipBLASLt, asm, flydsl, triton and opus (aiter)";
-    recipes.back().kernel_libraries = {"hipBLASLt (aiter)", "asm (aiter)", "flydsl (aiter)", "triton (aiter)",
-                                       "opus (aiter)"};
-    recipes.back().note =
-        "rows come from five kernel libraries tuned at different times: this is their mix, for those who do "
-        "not know which one runs; gemm_libraries has each alone (torch is hipBLASLt)";
-    recipes.push_back(
-        aiter_recipe("mi355x", DType::fp8, "fp8_blockscale", {256, 2200, 1.3, 6000, 256, 128, amd_tiles}));
-    // The table mixes kernel libraries of different age; the largest of them is one population.
-    recipes.back().filter.where["lib"] = "ck";
-    recipes.back().kernel_library = composable_kernel;
-    recipes.back().note =
-        "block-scaled fp8 by Composable Kernel only; newer kernels are up to 1.3 times as fast for "
-        "M >= 65536, per-tensor hipBLASLt fp8 up to 1.9 times";
-
-    for (const auto& [dtype, code] : {std::pair(DType::bf16, "BBS"), std::pair(DType::fp16, "HHS")}) {
-        recipes.push_back(tensile_recipe(
-            "mi250x", dtype, {{"arch", "aldebaran"}, {"cu_dir", "104CU/Equality"}, {"dtype_code", code}},
-            {104, 130, 1.3, 1300, 8, 64, tensile_tiles}));
-        recipes.back().deployed_units = 110;
-        recipes.back().kernel_library = tensile;
-        recipes.back().note =
-            "one GCD. Fitted to an MI250 (104 CUs), rate per CU kept for 110 CUs. Old library, few rows";
-        // There a GEMM of 0.07 GFLOP takes 39 (fp16 31) us; the shortest kernel of 110 CUs in this file
-        // takes 5.6 us. The 17 unbatched kernels of 110 CUs and 20 us or more are predicted 42 % too long
-        // with the fitted 27 us, and 13 % too long with 4 us.
-        recipes.back().deployed_launch_us = 4;
-        recipes.back().launch_source =
-            "estimate, the prior of models/calibration/recipes/gemm_recipes.cpp: the fitted rows hold a gap "
-            "between launches (bf16 30.4, fp16 27.3 us fitted, but kernels of 5.6 us in rows of 110 CUs of "
-            "the same table)";
-    }
-    recipes.push_back(nvidia_recipe("h100", 2950));
-    recipes.back().kernel_library = "torch linear of TensorRT-LLM 1.3.0rc20";
-    recipes.push_back(nvidia_recipe("h200", 4150));
-    recipes.back().check_only = true;
-    recipes.back().note = "another library version (and event times) than configs/calibrations/h200.json";
-    return recipes;
-}
-
-/// The tile counts in `algorithm` of gemm.jsonl show what cuBLASLt 13.1 chose: 128x256, 192x192, 128x320 and
-/// 192x128 in 77 % of the rows, then 128x128, 64x64, 64x128, 128x192, 64x96, 128x96, 160x128 and others. This
-/// list has the frequent ones, the other orientation of some, and a few thin ones for small M (estimates).
-const std::vector<std::pair<std::int64_t, std::int64_t>> cublaslt_tiles{
-    {128, 256}, {256, 128}, {192, 192}, {128, 320}, {192, 128}, {128, 192}, {128, 160},
-    {128, 128}, {128, 64},  {64, 128},  {64, 64},   {192, 64},  {64, 256},  {64, 192}};
-
-/// Libraries reach this share of the data sheet's rate: the fits of H100 and H200 (792 and 790 of 989 TFLOPS); elsewhere
-/// an estimate with a spread of 1.3.
-constexpr double usual_share_of_peak = 0.8;
-
-/// The clock of an H200 falls by 12 to 18 % after 40 to 100 ms of GEMMs without a pause (local.jsonl, `sustained`).
-GemmPrior measured_prior(const Hardware& hardware) {
-    GemmPrior prior = prior_for(hardware);
-    const auto fields = GemmParameters::fields();
-    for (std::size_t i = 0; i < fields.size(); ++i) {
-        if (fields[i].key == "sustained_slowdown") fields[i].set(prior.start, 0.17);
-        if (fields[i].key == "sustained_time_us") fields[i].set(prior.start, 150'000);
-    }
-    return prior;
+    if (derived.has("rates")) derivation.rate_ratio = ratio("rates");
+    if (derived.has("memory_rates")) derivation.hbm_ratio = ratio("memory_rates");
+    derivation.reason = derived.text("reason");
+    derived.finish();
+    return derivation;
 }
 
 /// bf16 has a prior of its own; the rate of fp8 is `fp8_ratio` times as high.
@@ -239,59 +162,75 @@ std::vector<MeasuredGemmRecipe> measured_recipes(const std::string& device, cons
     };
 }
 
-const std::string max_achievable =
-    "measured max-achievable TFLOPS, ROCm blog 'Measuring max-achievable FLOPs, part 2': ";
-const std::string mamf = "stas00/ml-engineering MAMF table: ";
+void read_recipe(const std::filesystem::path& path, GemmRecipes& recipes) {
+    const ConfigFile file = read_config_file(path, "recipe");
+    ConfigObject root = file.view();
+    root.integer("schema", 1, newest_version("recipe"));
+    const std::string device = root.text("device");
+    if (device != path.stem().string())
+        root.fail("device", "is " + in_quotes(device) + ", expected this file's name, " +
+                                in_quotes(path.stem().string()));
+    if (root.has("tables"))
+        for (const ConfigObject& table : root.objects("tables"))
+            recipes.tables.push_back(read_table(table, device, recipes.tiles));
+    if (root.has("derived"))
+        for (const ConfigObject& derived : root.objects("derived"))
+            recipes.derivations.push_back(read_derivation(derived, device));
+    if (root.has("measured")) {
+        ConfigObject measured = root.object("measured");
+        GemmHardware hardware = read_gemm_hardware(measured.object("prior"), recipes.tiles);
+        hardware.slow_sustained_clock = true;
+        const auto own = measured_recipes(device, measured.text("machine"), gemm_prior(hardware),
+                                          measured.number("fp8_ratio", {0.1, 10}));
+        recipes.measured.insert(recipes.measured.end(), own.begin(), own.end());
+        measured.finish();
+    }
+    root.finish();
+}
 
-std::vector<GemmDerivation> make_derivations() {
-    const double mi325x_hbm = 6.0 / 5.3;
-    const std::string hbm = "; memory by the datasheets, 6.0/5.3 TB/s";
-    return {
-        {"mi300x", DType::fp16, "mi300x", DType::bf16, 654.0 / 708, 1, max_achievable + "fp16 654, bf16 708"},
-        {"mi325x", DType::bf16, "mi300x", DType::bf16, 843.0 / 708, mi325x_hbm,
-         max_achievable + "MI325X 843, MI300X 708" + hbm},
-        {"mi325x", DType::fp16, "mi300x", DType::fp16, 794.0 / 654, mi325x_hbm,
-         max_achievable + "MI325X 794, MI300X 654" + hbm},
-        {"mi325x", DType::fp8, "mi300x", DType::fp8, 1519.0 / 1273, mi325x_hbm,
-         max_achievable + "MI325X 1519, MI300X 1273" + hbm},
-        {"mi355x", DType::fp16, "mi355x", DType::bf16, 1, 1,
-         "estimate: same datasheet rate as bf16, none measured"},
-        {"h100", DType::fp16, "h100", DType::bf16, 1, 1,
-         "estimate: same datasheet rate as bf16, none measured"},
-        {"h100", DType::fp8, "h100", DType::bf16, 1403.0 / 794, 1, mamf + "H100 fp8 1403, bf16 794 TFLOPS"},
+/// A source before what is derived from it. Throws UserError for a circle.
+std::vector<GemmDerivation> in_order(std::vector<GemmDerivation> derivations) {
+    const auto same = [](const GemmDerivation& one, const GemmDerivation& of) {
+        return one.device == of.from_device && one.dtype == of.from_dtype;
     };
+    std::vector<GemmDerivation> ordered;
+    while (!derivations.empty()) {
+        const auto next =
+            std::find_if(derivations.begin(), derivations.end(), [&](const GemmDerivation& wanted) {
+                return std::none_of(derivations.begin(), derivations.end(),
+                                    [&](const GemmDerivation& other) { return same(other, wanted); });
+            });
+        if (next == derivations.end())
+            throw UserError("recipes: GEMMs of '" + derivations.front().device +
+                            "' are derived from themselves");
+        ordered.push_back(*next);
+        derivations.erase(next);
+    }
+    return ordered;
 }
 
 }  // namespace
 
-const std::vector<GemmRecipe>& gemm_recipes() {
-    static const std::vector<GemmRecipe> recipes = make_recipes();
-    return recipes;
-}
-
-const std::vector<MeasuredGemmRecipe>& measured_gemm_recipes() {
-    static const std::vector<MeasuredGemmRecipe> recipes = measured_recipes(
-        "h200", "NVIDIA H200", measured_prior({132, 800, 1.3, 4150, 50, 64, cublaslt_tiles}), 1.8);
-    return recipes;
-}
-
-std::vector<MeasuredGemmRecipe> measured_gemm_recipes_of(const DeviceSpec& device, const std::string& machine,
-                                                         const std::string& platform) {
+std::vector<MeasuredGemmRecipe> GemmRecipes::of_machine(const DeviceSpec& device, const std::string& machine,
+                                                        const std::string& platform) const {
     const auto peak = [&](DType dtype) {
         const auto found = device.peak.find(dtype);
         return found == device.peak.end() ? 0.0 : to_teraflops(found->second);
     };
-    const GemmPrior prior = measured_prior({static_cast<double>(device.compute_units),
-                                            usual_share_of_peak * peak(DType::bf16), 1.3,
-                                            to_gigabytes_per_second(device.hbm), device.last_level_cache.si() * 1e-6,
-                                            64, platform == "AMD" ? amd_tiles : cublaslt_tiles});
+    // fp8 reaches a smaller part of its rate: on H200 1.8 times bf16, whose rate is half.
     const double fp8 = peak(DType::fp8) > 0 ? 0.9 * peak(DType::fp8) / peak(DType::bf16) : 1;
-    return measured_recipes(device.name, machine, prior, fp8);
+    return measured_recipes(device.name, machine, gemm_prior(gemm_hardware_of(device, platform, tiles)), fp8);
 }
 
-const std::vector<GemmDerivation>& gemm_derivations() {
-    static const std::vector<GemmDerivation> derivations = make_derivations();
-    return derivations;
+GemmRecipes read_gemm_recipes(const std::filesystem::path& folder) {
+    const std::filesystem::path tiles = folder / "tiles.json";
+    GemmRecipes recipes{.tables = {}, .measured = {}, .derivations = {}, .tiles = TileLists(tiles)};
+    std::set<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::directory_iterator(folder))
+        if (entry.path().extension() == ".json" && entry.path() != tiles) files.insert(entry.path());
+    for (const std::filesystem::path& file : files) read_recipe(file, recipes);
+    recipes.derivations = in_order(std::move(recipes.derivations));
+    return recipes;
 }
 
 }  // namespace overlap

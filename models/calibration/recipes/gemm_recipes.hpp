@@ -1,11 +1,11 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "models/calibration/fits/fit_gemm.hpp"
-#include "sim/topology/device.hpp"
+#include "models/calibration/recipes/gemm_prior.hpp"
 
 namespace overlap {
 
@@ -13,6 +13,13 @@ namespace overlap {
 struct GemmAnchor {
     GemmMeasurement measurement;
     std::string source;
+};
+
+/// A further table of a recipe.
+struct GemmTable {
+    std::string file;  ///< in the folder of the public data
+    std::string origin;
+    GemmTableFilter filter;
 };
 
 /// How one device and dtype is fitted: rows of a public table, and the prior.
@@ -37,6 +44,7 @@ struct GemmRecipe {
     /// libraries start. It may have finer tiles than the mix can determine.
     std::optional<GemmPrior> start_of_libraries = {};
     std::string kernel_library = "";                 ///< of the rows, shown with prices
+    std::vector<GemmTable> more_tables = {};
     std::vector<std::string> kernel_libraries = {};  ///< the same for each of the filter's kernel libraries
 };
 
@@ -65,14 +73,25 @@ struct GemmDerivation {
     std::string reason;     ///< source of the ratios
 };
 
-const std::vector<GemmRecipe>& gemm_recipes();
-/// Ordered so that a prior comes before the recipes that start from it.
-const std::vector<MeasuredGemmRecipe>& measured_gemm_recipes();
-/// Those of any other machine, which its driver calls `machine`: the prior follows from the rates of its device.
-/// `platform`: "NVIDIA" or "AMD".
-std::vector<MeasuredGemmRecipe> measured_gemm_recipes_of(const DeviceSpec& device, const std::string& machine,
-                                                         const std::string& platform);
-/// Ordered so that a source comes before what is derived from it.
-const std::vector<GemmDerivation>& gemm_derivations();
+/// All recipes: one file for each device, and the macro-tiles of kernel libraries.
+struct GemmRecipes {
+    std::vector<GemmRecipe> tables;
+    /// Ordered so that a prior comes before the recipes that start from it.
+    std::vector<MeasuredGemmRecipe> measured;
+    /// Ordered so that a source comes before what is derived from it.
+    std::vector<GemmDerivation> derivations;
+    TileLists tiles;
+
+    /// Those of any other machine, which its driver calls `machine`: the prior follows from the rates of its device.
+    /// `platform`: "NVIDIA" or "AMD".
+    std::vector<MeasuredGemmRecipe> of_machine(const DeviceSpec& device, const std::string& machine,
+                                               const std::string& platform) const;
+};
+
+/// `folder`/<device>.json and `folder`/tiles.json, as in configs/calibrations/recipes. Throws UserError.
+GemmRecipes read_gemm_recipes(const std::filesystem::path& folder);
+
+/// JSON schema of configs/calibrations/recipes/<device>.json.
+Json recipe_schema();
 
 }  // namespace overlap

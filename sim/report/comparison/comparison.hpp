@@ -87,4 +87,8 @@ std::string to_csv(const Comparison& comparison);
 /// Gantt chart of each case with spans.
 std::string to_html(const Comparison& comparison);
 
+/// Parts of such a page: plots and tables of all cases, and measured and predicted bars of one case.
+std::string comparison_sections(const Comparison& comparison);
+std::string gantt(const ComparedCase& one);
+
 }  // namespace overlap

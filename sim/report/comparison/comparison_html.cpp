@@ -124,44 +124,6 @@ void draw_gpu(Drawing& drawing, const Timeline& timeline, int gpu, const std::st
     }
 }
 
-std::string gantt(const ComparedCase& one) {
-    constexpr double left = 170, width = 860;
-    const Seconds end = std::max(one.measured_timeline.end(), one.predicted_timeline.end());
-    const double scale = width / std::max(end.si(), 1e-12);
-    const int gpus = std::min(2, std::max(one.measured_timeline.gpus(), one.predicted_timeline.gpus()));
-    std::set<std::pair<int, std::string>> tracks;
-    std::size_t rows = 0;
-    for (const Timeline* timeline : {&one.measured_timeline, &one.predicted_timeline}) {
-        tracks.clear();
-        for (const Span& span : timeline->spans())
-            if (span.gpu < gpus) tracks.emplace(span.gpu, span.track);
-        rows += tracks.size();
-    }
-    Drawing drawing(left + width + 10, 17 * static_cast<double>(rows) + 12 * gpus + 30);
-    double y = 4;
-    for (int gpu = 0; gpu < gpus; ++gpu) {
-        draw_gpu(drawing, one.measured_timeline, gpu, "GPU " + std::to_string(gpu) + " measured", scale, left,
-                 y);
-        draw_gpu(drawing, one.predicted_timeline, gpu, "predicted", scale, left, y);
-        y += 12;
-    }
-    drawing.text(left, y + 8, "0");
-    drawing.text(left + width, y + 8, us(end) + " us", "end");
-    for (std::size_t kind = 0; kind < task_kind_names.size(); ++kind) {
-        drawing.rectangle(left + 150 + 110 * static_cast<double>(kind), y - 2, 10, 10,
-                          "fill:" + colour(kind));
-        drawing.text(left + 164 + 110 * static_cast<double>(kind), y + 8, task_kind_names[kind]);
-    }
-    std::string html = "<details><summary>" + html_escaped(one.name + ", " + one.scenario) + ": " +
-                       signed_percent_text(one.error) + "</summary>\n" + drawing.svg();
-    if (one.tasks && one.tasks->first)
-        html += "<p>First off by more than 2 % of the makespan: " + html_escaped(one.tasks->first->task) +
-                " on GPU " + std::to_string(one.tasks->first->gpu) + ", measured end " +
-                us(one.tasks->first->measured_end) + " us, predicted " + us(one.tasks->first->predicted_end) +
-                " us.</p>\n";
-    return html + "</details>\n";
-}
-
 std::vector<std::string> row_of(const std::string& key, const std::string& value,
                                 const ErrorSummary& errors) {
     return {key,
@@ -225,7 +187,45 @@ std::string verdict_section(const Comparison& comparison) {
 
 }  // namespace
 
-std::string to_html(const Comparison& comparison) {
+std::string gantt(const ComparedCase& one) {
+    constexpr double left = 170, width = 860;
+    const Seconds end = std::max(one.measured_timeline.end(), one.predicted_timeline.end());
+    const double scale = width / std::max(end.si(), 1e-12);
+    const int gpus = std::min(2, std::max(one.measured_timeline.gpus(), one.predicted_timeline.gpus()));
+    std::set<std::pair<int, std::string>> tracks;
+    std::size_t rows = 0;
+    for (const Timeline* timeline : {&one.measured_timeline, &one.predicted_timeline}) {
+        tracks.clear();
+        for (const Span& span : timeline->spans())
+            if (span.gpu < gpus) tracks.emplace(span.gpu, span.track);
+        rows += tracks.size();
+    }
+    Drawing drawing(left + width + 10, 17 * static_cast<double>(rows) + 12 * gpus + 30);
+    double y = 4;
+    for (int gpu = 0; gpu < gpus; ++gpu) {
+        draw_gpu(drawing, one.measured_timeline, gpu, "GPU " + std::to_string(gpu) + " measured", scale, left,
+                 y);
+        draw_gpu(drawing, one.predicted_timeline, gpu, "predicted", scale, left, y);
+        y += 12;
+    }
+    drawing.text(left, y + 8, "0");
+    drawing.text(left + width, y + 8, us(end) + " us", "end");
+    for (std::size_t kind = 0; kind < task_kind_names.size(); ++kind) {
+        drawing.rectangle(left + 150 + 110 * static_cast<double>(kind), y - 2, 10, 10,
+                          "fill:" + colour(kind));
+        drawing.text(left + 164 + 110 * static_cast<double>(kind), y + 8, task_kind_names[kind]);
+    }
+    std::string html = "<details><summary>" + html_escaped(one.name + ", " + one.scenario) + ": " +
+                       signed_percent_text(one.error) + "</summary>\n" + drawing.svg();
+    if (one.tasks && one.tasks->first)
+        html += "<p>First off by more than 2 % of the makespan: " + html_escaped(one.tasks->first->task) +
+                " on GPU " + std::to_string(one.tasks->first->gpu) + ", measured end " +
+                us(one.tasks->first->measured_end) + " us, predicted " + us(one.tasks->first->predicted_end) +
+                " us.</p>\n";
+    return html + "</details>\n";
+}
+
+std::string comparison_sections(const Comparison& comparison) {
     std::string body = "<p>" + std::to_string(comparison.cases.size()) + " measured cases; mean |error| <b>" +
                        percent_text(comparison.all.mean) + "</b>, p90 " + percent_text(comparison.all.p90) +
                        ", bias " + signed_percent_text(comparison.all.bias) + ".</p>\n";
@@ -245,7 +245,11 @@ std::string to_html(const Comparison& comparison) {
     if (!comparison.not_predicted.empty()) body += "<h2>Not predicted</h2>\n<ul>\n";
     for (const std::string& why : comparison.not_predicted) body += "<li>" + html_escaped(why) + "</li>\n";
     if (!comparison.not_predicted.empty()) body += "</ul>\n";
-    return html_page("Predicted against measured", body);
+    return body;
+}
+
+std::string to_html(const Comparison& comparison) {
+    return html_page("Predicted against measured", comparison_sections(comparison));
 }
 
 }  // namespace overlap

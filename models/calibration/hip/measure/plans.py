@@ -25,26 +25,27 @@ import overlap  # noqa: E402
 
 SEED = 20261125
 COUNTS = {2: 150, 4: 150, 8: 100}  # plans; those for eight GPUs are long
+EACH = 6  # of one operator
 ROWS = [1024, 2048, 3000, 4096, 5000, 8192, 12288, 16384]  # after the gather, or before the scatter
 TOPOLOGY = "h200_{}"  # says only how many GPUs there are: the plan has no times
 
 
 def configs(gpus, count, topology, seed=SEED):
-    """Run configs: a drawn operator, collective and variant of a schedule, each once."""
+    """Run configs: drawn operators, each with `serial` and drawn variants of schedules, so that choices can be judged."""
     at_random = random.Random(f"{seed} {gpus}")
     operators = [(name.split(":")[0], n, k) for name, shapes in lists.FAMILIES for n, k in shapes]
     drawn = {}
     while len(drawn) < count:
         name, n, k = at_random.choice(operators)
         collective = at_random.choice(["all_gather", "reduce_scatter"])
+        gemm = {"m": at_random.choice(ROWS) // (8 * gpus) * (8 * gpus), "n": n, "k": k, "dtype": "bf16"}
         chunks = at_random.choice([2, gpus // 2, gpus]) if gpus < 8 else at_random.choice([2, 4])
         variants = list(overlap.variants(max(2, chunks), collective == "all_gather", max(2, chunks)))
-        schedule, params = at_random.choice(variants)
-        gemm = {"m": at_random.choice(ROWS) // (8 * gpus) * (8 * gpus), "n": n, "k": k, "dtype": "bf16"}
-        config = {"topology": topology, "schedule": schedule, "params": params,
-                  "workload": {"name": name, "collective": collective, "gemm": gemm}}
-        drawn.setdefault(json.dumps(config), config)
-    return list(drawn.values())
+        for schedule, params in [("serial", {})] + at_random.sample(variants[1:], EACH - 1):
+            config = {"topology": topology, "schedule": schedule, "params": params,
+                      "workload": {"name": name, "collective": collective, "gemm": gemm}}
+            drawn.setdefault(json.dumps(config), config)
+    return list(drawn.values())[:count]
 
 
 def plan(sim, config):

@@ -115,7 +115,7 @@ class Run:
         cases.write_text("\n".join(chosen if replays else [pieces.REFERENCE] + chosen) + "\n", encoding="utf-8")
         self.map_path(piece).write_text(json.dumps(lacks), encoding="utf-8")
         command = [self.programs["replay" if replays else "microbench"], cases, "--out", path, "--seconds", limit,
-                   "--arena-GiB", self.arena_GiB]
+                   "--arena-GiB", self.arena_GiB] + (["--spans"] if replays else [])
         fault = self.watch(piece, [str(word) for word in command], path, lacks, limit)
         began = self.count(path) >= (1 if replays else 2)
         return self.collect(piece, path), began, fault

@@ -1,0 +1,171 @@
+#include "models/calibration/recipes/gemm_prior.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "sim/core/file_version.hpp"
+#include "sim/core/what_if.hpp"
+
+namespace overlap {
+namespace {
+
+/// Libraries reach this share of the data sheet's rate: the fits of H100 and H200 (792 and 790 of 989 TFLOPS);
+/// elsewhere an estimate with a spread of 1.3.
+constexpr double usual_share_of_peak = 0.8;
+
+/// Units that saturate HBM (AMD's Origami model).
+constexpr double units_that_saturate_hbm = 60;
+
+/// Efficiency of a tile relative to one of 256x128.
+double tile_efficiency_of(std::int64_t m, std::int64_t n) {
+    return std::min(1.0, std::pow(static_cast<double>(m * n) / (256.0 * 128.0), 0.15));
+}
+
+}  // namespace
+
+std::span<const Field<GemmHardware>> GemmHardware::fields() {
+    using H = GemmHardware;
+    // clang-format off
+    static const std::array rows{
+        field<&H::units>("compute_units", "Compute units of the GPUs that the rows are from.")
+            .whole().plain_in({1, 100'000}),
+        field<&H::peak>("peak_TFLOPS", "Rate of a large GEMM.").plain_in({0.01, 1e6}),
+        field<&H::peak_spread>("peak_spread", "Factor by which that rate may be wrong, two times in three.")
+            .plain_in({1.001, 10}).optional(),
+        field<&H::hbm>("hbm_GBps", "Rate of HBM that kernels achieve.").plain_in({1e-3, 1e7}),
+        field<&H::cache>("cache_MB", "Last-level cache.").plain_in({0.1, 1e5}),
+        field<&H::k_step>("k_step", "Main-loop depth of the kernels.").plain_in({1, 4096}).optional(),
+        field<&H::stride_loss>("stride_loss_per_kB", "Prior of that GEMM parameter; 0 where the rows show no such loss.")
+            .plain_in(fraction).optional(),
+        field<&H::launch>("launch_us", "Prior of that GEMM parameter.").plain_in({0.1, 1000}).optional(),
+        field<&H::split_k_fixed>("split_k_fixed_us", "Prior of that GEMM parameter; large where a library never splits K.")
+            .plain_in({0.1, 1000}).optional(),
+        field<&H::quantise_rate>("quantise_GBps", "Prior of that GEMM parameter; 0 where times have no quantise step.")
+            .plain_in({0, 1e7}).optional(),
+        field<&H::dies>("dies", "Compute dies.").whole().plain_in({1, 64}).optional(),
+        field<&H::engines>("engines", "Shader engines, of all dies. With them, the speed of units in a partial wave "
+            "is fitted instead of floors.").whole().plain_in({1, 64}).optional(),
+        field<&H::lone_unit_speed>("lone_unit_speed", "Prior of that GEMM parameter.").plain_in({1, 10}).optional(),
+        field<&H::unit_speed_exponent>("unit_speed_exponent", "The same.").plain_in({1, 20}).optional(),
+        field<&H::mask_loss>("mask_loss", "The same.").plain_in({0, 2}).optional()};
+    // clang-format on
+    return rows;
+}
+
+TileLists::TileLists(const std::filesystem::path& path) {
+    const ConfigFile file = read_config_file(path, "tiles");
+    ConfigObject root = file.view();
+    root.integer("schema", 1, newest_version("tiles"));
+    root.text("description");
+    ConfigObject lists = root.object("lists");
+    for (const std::string& name : lists.keys()) {
+        ConfigObject list = lists.object(name);
+        list.text("source");
+        std::vector<GemmTile>& tiles = lists_[name];
+        const std::vector<std::string> texts = list.texts("tiles");
+        for (const std::string& text : texts) {
+            GemmTile tile = parse_tile(list, "tiles", text);
+            tile.efficiency = tile_efficiency_of(tile.m, tile.n);
+            tiles.push_back(tile);
+        }
+        if (tiles.empty()) list.fail("tiles", "is empty, expected at least one tile");
+        list.finish();
+    }
+    lists.finish();
+    ConfigObject platforms = root.object("of_platform");
+    for (const std::string platform : {"AMD", "NVIDIA"}) {
+        of_platform_[platform] = platforms.text(platform);
+        at(of_platform_[platform], platforms, platform);
+    }
+    platforms.finish();
+    root.finish();
+}
+
+const std::vector<GemmTile>& TileLists::at(const std::string& name, const ConfigObject& recipe,
+                                           const std::string& key) const {
+    const auto found = lists_.find(name);
+    if (found != lists_.end()) return found->second;
+    std::vector<std::string> known;
+    for (const auto& [one, tiles] : lists_) known.push_back(one);
+    recipe.fail(key, "is no list of tiles.json" + suggestion(name, known));
+}
+
+const std::vector<GemmTile>& TileLists::of_platform(const std::string& platform) const {
+    return lists_.at(of_platform_.at(platform));
+}
+
+GemmPrior gemm_prior(const GemmHardware& hardware) {
+    struct Belief {
+        double value, spread;
+    };
+    // The clock of an H200 falls by 12 to 18 % after 40 to 100 ms of GEMMs without a pause (`sustained` in
+    // traces/h200_4/microbench/local.jsonl).
+    const Belief slowdown{hardware.slow_sustained_clock ? 0.17 : 0.1, 2};
+    const Belief after_us{hardware.slow_sustained_clock ? 150'000.0 : 4000.0, 2};
+    const bool by_units = hardware.lone_unit_speed > 0;
+    const double hbm = to_gigabytes_per_second(hardware.hbm);
+    const std::vector<Belief> beliefs{
+        {to_microseconds(hardware.launch), 1.5},               // launch_us
+        {0.5, 2},                                              // tile_fixed_us
+        {0.5, 2},                                              // tile_epilogue_us
+        {to_teraflops(hardware.peak), hardware.peak_spread},   // peak_TFLOPS
+        {hardware.stride_loss, 2},                             // stride_loss_per_kB
+        {by_units ? 0 : 0.6, 1.5},                             // tail_floor
+        {by_units ? 0 : 0.8, 1.3},                             // partial_floor
+        {hbm, 1.08},                                           // hbm_GBps
+        {hbm / units_that_saturate_hbm, 2},                    // unit_bandwidth_GBps
+        {3, 1.5},                                              // overlap_exponent
+        {hardware.cache.si() * 1e-6, 2},                       // reuse_cache_MB
+        {to_microseconds(hardware.split_k_fixed), 2},          // split_k_fixed_us
+        {3000, 2},                                             // split_k_GBps
+        slowdown,                                              // sustained_slowdown
+        after_us,                                              // sustained_time_us
+        {to_gigabytes_per_second(hardware.quantise_rate), 2},  // quantise_GBps
+        {hardware.lone_unit_speed, 1.1},                       // lone_unit_speed
+        {hardware.unit_speed_exponent, 1.3},                   // unit_speed_exponent
+        {hardware.mask_loss, 1.5},                             // mask_loss
+    };
+    GemmPrior prior;
+    prior.start.compute_units = hardware.units;
+    prior.start.k_step = hardware.k_step;
+    prior.start.tiles = hardware.tiles;
+    prior.start.dies = hardware.dies;
+    prior.start.engines = hardware.engines;
+    if (by_units) {
+        // Known tiles (ROCm/tritonBLAS docs/overlap-analysis.md) follow from the waves only with like efficiencies.
+        for (GemmTile& tile : prior.start.tiles)
+            tile.efficiency =
+                std::min(1.0, std::pow(static_cast<double>(tile.m * tile.n) / (256.0 * 224.0), 0.15));
+        prior.tile_spread = 1.08;
+    }
+    const auto fields = GemmParameters::fields();
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+        fields[i].set(prior.start, beliefs.at(i).value);
+        prior.field_spread.push_back(beliefs.at(i).spread);
+    }
+    return prior;
+}
+
+GemmHardware read_gemm_hardware(ConfigObject prior, const TileLists& tiles) {
+    GemmHardware hardware;
+    prior.text("source");
+    read_fields(prior, hardware, GemmHardware::fields());
+    hardware.tiles = tiles.at(prior.text("tiles"), prior, "tiles");
+    prior.finish();
+    return hardware;
+}
+
+GemmHardware gemm_hardware_of(const DeviceSpec& device, const std::string& platform, const TileLists& tiles) {
+    const auto bf16 = device.peak.find(DType::bf16);
+    GemmHardware hardware;
+    hardware.units = device.compute_units;
+    if (bf16 != device.peak.end()) hardware.peak = bf16->second * usual_share_of_peak;
+    hardware.hbm = device.hbm;
+    hardware.cache = device.last_level_cache;
+    hardware.slow_sustained_clock = true;
+    hardware.tiles = tiles.of_platform(platform);
+    return hardware;
+}
+
+}  // namespace overlap

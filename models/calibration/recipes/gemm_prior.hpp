@@ -1,0 +1,59 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "models/calibration/fits/fit_gemm.hpp"
+#include "sim/core/config_reader.hpp"
+#include "sim/topology/device.hpp"
+
+namespace overlap {
+
+/// What a GEMM prior depends on: the device and the macro-tiles of its kernel library.
+struct GemmHardware {
+    double units = 0;  ///< compute units
+    FlopsPerSecond peak;
+    double peak_spread = 1.3;
+    BytesPerSecond hbm;
+    Bytes cache;
+    std::int64_t k_step = 64;
+    double stride_loss = 0;
+    Seconds launch = microseconds(4), split_k_fixed = microseconds(3);
+    BytesPerSecond quantise_rate;  ///< 0: the times have no quantise step
+    double dies = 0, engines = 0, lone_unit_speed = 0, unit_speed_exponent = 0, mask_loss = 0;
+    /// Parameters of a machine whose clock falls only after 40 to 100 ms of GEMMs without a pause.
+    bool slow_sustained_clock = false;
+    std::vector<GemmTile> tiles;
+
+    static std::span<const Field<GemmHardware>> fields();
+};
+
+/// Macro-tiles by the names that recipes use: configs/calibrations/recipes/tiles.json.
+class TileLists {
+public:
+    /// Throws UserError.
+    explicit TileLists(const std::filesystem::path& file);
+
+    /// Throws UserError at `key` of `recipe` if no list has that name.
+    const std::vector<GemmTile>& at(const std::string& name, const ConfigObject& recipe,
+                                    const std::string& key) const;
+    /// The list of the library that frameworks call on the GPUs of "NVIDIA" or "AMD".
+    const std::vector<GemmTile>& of_platform(const std::string& platform) const;
+
+private:
+    std::map<std::string, std::vector<GemmTile>> lists_;
+    std::map<std::string, std::string> of_platform_;
+};
+
+/// One prior for all devices, in which only properties of the hardware differ. Values are rough estimates: a kernel
+/// floor of 2.5 to 7 µs and achieved HBM rates as published, 60 units to saturate HBM as in AMD's Origami model, tile
+/// efficiency falling with area^0.15, a power cap that costs 10 % in the long run.
+GemmPrior gemm_prior(const GemmHardware& hardware);
+
+/// The hardware of a "prior" in a recipe. Throws UserError.
+GemmHardware read_gemm_hardware(ConfigObject prior, const TileLists& tiles);
+
+/// The hardware of a device that nobody wrote a recipe for. `platform`: "NVIDIA" or "AMD".
+GemmHardware gemm_hardware_of(const DeviceSpec& device, const std::string& platform, const TileLists& tiles);
+
+}  // namespace overlap

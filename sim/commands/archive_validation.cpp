@@ -1,0 +1,234 @@
+#include "sim/commands/archive_validation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+#include "models/calibration/fits/gemm_classes.hpp"
+#include "models/calibration/fits/gemm_json.hpp"
+#include "sim/commands/progress_reporter.hpp"
+#include "sim/compare/compare_cases.hpp"
+#include "sim/core/operators.hpp"
+#include "sim/report/html.hpp"
+#include "sim/report/text_format.hpp"
+#include "sim/run/resolver.hpp"
+
+namespace overlap {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t worst_shown = 5;
+
+bool is_unseen(const std::string& name) {
+    return name.ends_with("in no fit") || name.ends_with("drawn shapes");
+}
+
+std::string errors_text(const ErrorSummary& errors) {
+    return percent_text(errors.mean) + " (p90 " + percent_text(errors.p90) + ")";
+}
+
+Json errors_json(const ErrorSummary& errors) {
+    return {{"cases", errors.count},
+            {"mean_error_pct", percent(errors.mean)},
+            {"p90_error_pct", percent(errors.p90)},
+            {"bias_pct", percent(errors.bias)}};
+}
+
+std::vector<std::string> errors_row(const std::string& name, const ErrorSummary& errors) {
+    return {name, std::to_string(errors.count), percent_text(errors.mean), percent_text(errors.p90),
+            signed_percent_text(errors.bias)};
+}
+
+std::string joined(const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "" : " ") + name;
+    return text;
+}
+
+/// "h200_4.json" is of 4 GPUs.
+int gpus_of(const std::string& topology) {
+    const std::string stem = fs::path(topology).stem().string();
+    return std::atoi(stem.substr(stem.rfind('_') + 1).c_str());
+}
+
+bool holds_cases(const fs::path& file) {
+    std::ifstream in(file);
+    std::size_t found = 0;
+    for (std::string line; std::getline(in, line);) found += line.find("\"samples_us\"") != std::string::npos;
+    return found > 0;
+}
+
+std::vector<const ComparedCase*> worst(const Comparison& comparison) {
+    std::vector<const ComparedCase*> cases;
+    for (const ComparedCase& one : comparison.cases) cases.push_back(&one);
+    std::stable_sort(cases.begin(), cases.end(),
+                     [](auto* a, auto* b) { return std::abs(a->error) > std::abs(b->error); });
+    cases.resize(std::min(cases.size(), worst_shown));
+    return cases;
+}
+
+std::string machine_table(const ArchiveValidation& validation) {
+    const MeasuredMachine& machine = validation.machine;
+    std::vector<std::vector<std::string>> rows{
+        {"machine", std::to_string(machine.gpus) + " x " + machine.device},
+        {"measured", machine.date + ", " + validation.archive}};
+    for (const auto& [key, value] : machine.values) rows.push_back({key, plain(value)});
+    for (const std::string& missing : machine.missing) rows.push_back({"not measured", missing});
+    for (const std::string& warning : machine.warnings) rows.push_back({"noticed", warning});
+    return html_table({"", ""}, rows);
+}
+
+std::string fits_table(const ArchiveValidation& validation) {
+    std::vector<std::vector<std::string>> rows;
+    for (const FitOrigins& fit : validation.fits)
+        rows.push_back({fit.name, std::to_string(fit.cases), joined(fit.undetermined)});
+    return "<h2>What the fits are made of</h2>\n<p class=\"note\">Parameters that the measurements do not determine stay "
+           "near their priors.</p>\n" +
+           html_table({"fit", "measurements", "not determined"}, rows);
+}
+
+std::string worst_operations(const ArchiveValidation& validation) {
+    std::vector<std::vector<std::string>> rows;
+    for (std::size_t i = 0; i < std::min(validation.unseen.size(), worst_shown); ++i) {
+        const UnseenCase& one = validation.unseen[i];
+        rows.push_back({one.kind, one.name, significant(one.measured) + " " + one.unit,
+                        significant(one.predicted) + " " + one.unit, signed_percent_text(one.error())});
+    }
+    return "<h2>The worst single operations</h2>\n" +
+           html_table({"kind", "case", "measured", "predicted", "error"}, rows);
+}
+
+}  // namespace
+
+std::string ArchiveValidation::sentence() const {
+    if (schedules && schedules->all.count > 0) {
+        std::string text = "Schedules on this machine are predicted within " + errors_text(schedules->all) +
+                           " of " + std::to_string(schedules->all.count) + " measured ones that no fit saw";
+        if (const RankingSummary& ranking = schedules->ranking; ranking.scenarios > 0)
+            text += "; the one predicted to be the fastest is within 2 % of the fastest for " +
+                    percent_text(ranking.best_within_2pct, 0) + " of " + std::to_string(ranking.scenarios) +
+                    " operators";
+        return text + ".";
+    }
+    if (classes.empty())
+        return "Nothing that no fit saw was measured: how well this machine is predicted is not known.";
+    const auto& [name, errors] = classes.front();
+    return "On this machine, " + name + " are predicted within " + errors_text(errors) + " of " +
+           std::to_string(errors.count) + " measurements that no fit saw; schedules were not measured.";
+}
+
+ArchiveValidation validate_fits(const std::string& device, const std::string& archive,
+                                const MeasuredMachine& machine, const std::vector<MeasuredCalibration>& gemms,
+                                const std::vector<DeviceCalibration>& others) {
+    ArchiveValidation result{device, archive, machine, {}, {}, {}, {}};
+    for (const MeasuredCalibration& gemm : gemms) {
+        const std::string name = name_of(gemm.recipe.dtype) + " GEMMs";
+        result.fits.push_back({name, gemm.data.rows.size(), undetermined_parameters(gemm.fit)});
+        for (const ErrorClass& one : gemm_classes(gemm.unseen))
+            if (one.name == all_gemms_class && one.count > 0)
+                result.classes.emplace_back(name + " of 50 us and more", one.fitted);
+        for (const JudgedGemm& one : gemm.unseen)
+            if (one.measured.time >= shortest_class_time)
+                result.unseen.push_back({name, shape_name(one.measured.shape), "us",
+                                         to_microseconds(one.measured.time), to_microseconds(one.fitted)});
+    }
+    for (const DeviceCalibration& other : others) {
+        result.fits.push_back({other.problem.name, other.problem.rows.size(), other.undetermined()});
+        for (const ErrorClass& one : other.classes())
+            if (is_unseen(one.name) && one.count > 0) result.classes.emplace_back(one.name, one.fitted);
+        for (std::size_t i = 0; i < other.problem.rows.size(); ++i) {
+            const DeviceRow& row = other.problem.rows[i];
+            if (std::any_of(row.classes.begin(), row.classes.end(), is_unseen))
+                result.unseen.push_back(
+                    {other.problem.name, row.name, other.problem.unit, row.measured, other.predicted[i]});
+        }
+    }
+    std::stable_sort(
+        result.unseen.begin(), result.unseen.end(),
+        [](const UnseenCase& a, const UnseenCase& b) { return std::abs(a.error()) > std::abs(b.error()); });
+    return result;
+}
+
+std::optional<Comparison> compare_replays(const fs::path& folder, const fs::path& topologies,
+                                          const std::string& device) {
+    const fs::path file = folder / "replays.jsonl";
+    if (!fs::exists(file) || !holds_cases(file)) return std::nullopt;
+    std::vector<MeasuredCase> cases = read_measured_cases(std::vector{file.string()});
+    for (MeasuredCase& one : cases) {
+        one.system = device;
+        one.config.topology =
+            (topologies / (device + "_" + std::to_string(gpus_of(one.config.topology)) + ".json")).string();
+    }
+    ProgressReporter progress("schedules", cases.size());
+    Comparison comparison = compare(cases, ConfigFolder::standard(), [&progress] { progress.add(); });
+    const std::vector<const ComparedCase*> shown = worst(comparison);
+    for (ComparedCase& one : comparison.cases) {
+        if (one.tasks || std::find(shown.begin(), shown.end(), &one) == shown.end()) continue;
+        const auto given = std::find_if(cases.begin(), cases.end(), [&](const MeasuredCase& other) {
+            return other.origin == one.origin;
+        });
+        one.predicted_timeline = predict(resolve(given->config, ConfigFolder::standard())).timeline;
+    }
+    return comparison;
+}
+
+std::string to_text(const ArchiveValidation& validation) {
+    std::string text = "in no fit, so what to expect of operators that were not measured:\n";
+    for (const auto& [name, errors] : validation.classes)
+        text += "  " + name + ": " + errors_text(errors) + " off, of " + std::to_string(errors.count) + "\n";
+    if (validation.schedules) {
+        const Comparison& schedules = *validation.schedules;
+        text += "  whole schedules: " + errors_text(schedules.all) + " off, bias " +
+                signed_percent_text(schedules.all.bias) + ", of " + std::to_string(schedules.all.count) +
+                "\n";
+        for (const GroupErrors& group : schedules.groups)
+            if (group.key == "agent")
+                text += "    by " + group.value + ": " + errors_text(group.errors) + " off, of " +
+                        std::to_string(group.errors.count) + "\n";
+        if (const RankingSummary& ranking = schedules.ranking; ranking.scenarios > 0)
+            text += "  predicted best within 2 % of the best: " + percent_text(ranking.best_within_2pct, 0) +
+                    " of " + std::to_string(ranking.scenarios) + " operators, mean regret " +
+                    percent_text(ranking.mean_regret, 2) + "\n";
+        for (const std::string& why : schedules.not_predicted) text += "  not predicted: " + why + "\n";
+    }
+    return text + validation.sentence() + "\n";
+}
+
+Json to_json(const ArchiveValidation& validation) {
+    Json classes = Json::object();
+    for (const auto& [name, errors] : validation.classes) classes[name] = errors_json(errors);
+    Json json{{"provenance",
+               {{"file", validation.archive},
+                {"machine", std::to_string(validation.machine.gpus) + " x " + validation.machine.device},
+                {"date", validation.machine.date}}},
+              {"sentence", validation.sentence()},
+              {"classes", classes}};
+    if (validation.schedules && validation.schedules->all.count > 0) {
+        json["schedules"] = errors_json(validation.schedules->all);
+        if (const RankingSummary& ranking = validation.schedules->ranking; ranking.scenarios > 0)
+            json["choices"] = {{"operators", ranking.scenarios},
+                               {"best_within_2pct", percent(ranking.best_within_2pct)},
+                               {"mean_regret_pct", percent(ranking.mean_regret)}};
+    }
+    return json;
+}
+
+std::string to_html(const ArchiveValidation& validation) {
+    std::string body =
+        "<p><b>" + html_escaped(validation.sentence()) + "</b></p>\n" + machine_table(validation);
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& [name, errors] : validation.classes) rows.push_back(errors_row(name, errors));
+    if (validation.schedules) rows.push_back(errors_row("whole schedules", validation.schedules->all));
+    body += "<h2>Errors on what no fit saw</h2>\n" +
+            html_table({"", "cases", "mean |error|", "p90", "bias"}, rows) + worst_operations(validation) +
+            fits_table(validation);
+    if (!validation.schedules) return html_page("How well " + validation.device + " is predicted", body);
+    body +=
+        "<h2>The worst schedules</h2>\n<p class=\"note\">The first two GPUs; point at a bar for its times.</p>\n";
+    for (const ComparedCase* one : worst(*validation.schedules)) body += gantt(*one);
+    return html_page("How well " + validation.device + " is predicted",
+                     body + comparison_sections(*validation.schedules));
+}
+
+}  // namespace overlap

@@ -1,0 +1,145 @@
+// What does a library's collective take from a GEMM by the units of shader engines, and the GEMM from it?
+#include <catch2/catch.hpp>
+
+#include "models/beside_library.hpp"
+#include "models/contention.hpp"
+#include "models/cost_model_registry.hpp"
+#include "models/gemm_model.hpp"
+#include "sim/engine/engine.hpp"
+#include "tests/test_support.hpp"
+
+using namespace overlap;
+using namespace overlap::test;
+
+namespace {
+
+/// 100 units of two dies with two engines each: 25 an engine. A unit keeps its speed.
+GemmParameters round_engines() {
+    GemmParameters p = round_gemm();
+    p.dies = 2;
+    p.engines = 4;
+    return p;
+}
+
+Machine machine_with_engines(double gemm_lost, double library_lost) {
+    DeviceSpec device = round_device();
+    device.collective_library.channels = 8;
+    device.collective_library.collectives[CollectiveKind::all_gather] = {
+        {Seconds(), gigabytes_per_second(12), {{1, gigabytes_per_second(3)}}}, {}};
+    device.interference.library_channels_per_engine_unit = 4;  // 8 channels: 8 / 4 − 1 = 1 unit
+    device.interference.gemm_slowed_beside_library = gemm_lost;
+    device.interference.library_slowed_beside_gemms = library_lost;
+    Machine machine = machine_of(topology_of(3, group("full_mesh"), 1, "", device));
+    for (auto& [dtype, parameters] : machine.calibration.gemm) {
+        parameters.dies = 2;
+        parameters.engines = 4;
+    }
+    return machine;
+}
+
+Cost priced(const Task& task, const Machine& machine) {
+    Cost cost = CostModels().cost(task, machine);
+    add_interference(task, machine, cost);
+    return cost;
+}
+
+double demand(const Cost& cost, ResourceId resource) {
+    for (const Demand& one : cost.demands)
+        if (one.resource == resource) return one.amount;
+    return 0;
+}
+
+/// 20 × 10 tiles of 20 µs each: 50 an engine.
+constexpr GemmShape two_waves{2000, 1000, 1000};
+
+}  // namespace
+
+TEST_CASE("the engine with the fewest units decides the waves of a GEMM") {
+    overlap_advice::GemmConstants chip{};
+    chip.compute_units = 304;
+    chip.dies = 8;
+    chip.engines = 32;
+    const auto dealt = [&](double units) { return overlap_advice::units_dealt_evenly(chip, units); };
+    // Two low bits in each of 8 blocks of 38: bits 0, 1, 38, 39, 76, 77, … are one or more units of each of the 8
+    // dies on one or more engines, with 2 units where a die has only one engine in use.
+    CHECK(dealt(16) == 16);
+    CHECK(dealt(64) == 32);
+    CHECK(dealt(128) == 64);
+    CHECK(dealt(160) == 128);
+    CHECK(dealt(288) == 256);
+    CHECK(dealt(304) == 304);
+    chip.engines = 0;
+    CHECK(dealt(160) == 160);
+}
+
+TEST_CASE("a GEMM takes as many rounds as the units left in each engine need") {
+    // MI300X: 1,184 tiles of one unit time on 304 units are 3.9 waves, which cost 4 without a soft tail. With 8 units
+    // left in each of 32 engines, 37 tiles an engine take 5 rounds, with 7 units 6.
+    GemmParameters p = round_engines();
+    p.compute_units = 304;
+    p.dies = 8;
+    p.engines = 32;
+    const GemmShape shape{3700, 3200, 1000};  // 37 × 32 tiles of 100 × 100
+    CHECK(slowed_by_lost_units(shape, p, {}, 1) == Approx(5.0 / 4));
+    CHECK(slowed_by_lost_units(shape, p, {}, 2) == Approx(6.0 / 4));
+    // 50 tiles an engine: 25 units take two rounds, 24 three.
+    CHECK(slowed_by_lost_units(two_waves, round_engines(), {}, 1) == Approx(1.5));
+    CHECK(slowed_by_lost_units(two_waves, round_gemm(), {}, 1) == 1);
+}
+
+TEST_CASE("fewer units run faster each where the speed of a lone unit is known") {
+    GemmParameters p = round_gemm();
+    p.lone_unit_speed = 2;
+    p.unit_speed_exponent = 1;
+    // Time of a tile while a share x of the units work: (1 + x) / 2. 50 of 100 units: 0.75, in 4 waves instead of 2.
+    CHECK(to_microseconds(estimate_gemm(two_waves, p, {}, 50).body) == Approx(4 * 20 * 0.75));
+    CHECK(to_microseconds(estimate_gemm(two_waves, p).body) == Approx(40));
+    p.tail_floor = p.partial_floor = 0;
+    // One wave of 100 tiles, then one of 40 at (1 + 0.4) / 2.
+    CHECK(to_microseconds(estimate_gemm({1400, 1000, 1000}, p).body) == Approx(20 * (1 + 0.7)));
+}
+
+TEST_CASE("operands that the cache cannot hold cost a masked GEMM more") {
+    GemmParameters p = round_gemm();
+    p.mask_loss = 0.5;
+    p.reuse_cache = Bytes(6e6);  // A and B: 2000 · 1000 and 1000 · 1000 elements of 2 bytes
+    CHECK(to_microseconds(estimate_gemm(two_waves, p, {}, 50).body) ==
+          Approx(80 * (1 + 0.5 * 6 / (6 + 6.0))));
+    CHECK(to_microseconds(estimate_gemm(two_waves, p).body) == Approx(40));
+}
+
+TEST_CASE("a collective takes a unit of each engine, or more with many channels") {
+    const DeviceSpec device = machine_with_engines(0, 0).topology.device();
+    CHECK(taken_of_engines(device, 1) == 1);
+    CHECK(taken_of_engines(device, 11) == 1);
+    CHECK(taken_of_engines(device, 12) == 2);  // 12 / 4 − 1
+    CHECK(taken_of_engines(device, 100) == most_taken);
+    CHECK(shipped_machine("mi300x_8").resources.counts_engines());
+    CHECK_FALSE(shipped_machine("h200_8").resources.counts_engines());
+}
+
+TEST_CASE("GEMM and library collective slow each other while both run") {
+    const Machine machine = machine_with_engines(0.2, 0.5);
+    const ResourceTable& resources = machine.resources;
+    const Cost gemm = priced(Task{two_waves}, machine);
+    const Task gather{CollectiveKernelWork{CollectiveKind::all_gather, Bytes(36'000), 8}, 0,
+                      transfer_stream(0)};
+    const Cost collective = priced(gather, machine);
+    // 40 µs; three rounds instead of two, at 80 %: a tenth of 40 · 1.5 / 0.8.
+    CHECK(demand(gemm, resources.engines(0, 1)) == Approx(0.1 * 75e-6));
+    // 8 channels of 12 GB/s run at half the rate of one of 3: half of the 2 µs.
+    CHECK(demand(collective, resources.channels(0)) == Approx(1e-6));
+    CHECK(to_microseconds(isolated_body(gemm, resources)) == Approx(40));
+    CHECK(to_microseconds(isolated_body(collective, resources)) == Approx(2));
+    // The collective takes a unit of each engine: 50 tiles on 24 units are three rounds instead of two.
+    TaskGraph graph;
+    graph.add(Task{two_waves}, {});
+    Task large = gather;
+    large.work = CollectiveKernelWork{CollectiveKind::all_gather, Bytes(36e6), 8};
+    graph.add(large, {});
+    const std::vector<Cost> costs{priced(graph[0], machine), priced(graph[1], machine)};
+    for (const char* engine : {"flow", "simgrid"}) {
+        const auto times = make_engine(engine)->run(graph, costs, resources, 0).tasks;
+        CHECK(to_microseconds(times[0].end - times[0].start) == Approx(1 + 75));  // after a launch of 1 µs
+    }
+}

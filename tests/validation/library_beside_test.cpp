@@ -1,0 +1,126 @@
+// GEMMs by hipBLASLt on MI300X, alone, under masks and beside RCCL, against public tables.
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <future>
+
+#include "models/calibration/fits/gemm_calibration.hpp"
+#include "models/calibration/problems/library_beside_gemms.hpp"
+#include "sim/core/error_summary.hpp"
+#include "tests/recipes.hpp"
+#include "tests/skip.hpp"
+#include "tests/test_support.hpp"
+#include "tests/validation/asked.hpp"
+
+using namespace overlap;
+
+namespace {
+
+/// As in gemm_public_test.cpp.
+std::filesystem::path public_data() {
+    if (const char* folder = std::getenv("OVERLAP_SHARED_DATA")) return folder;
+    return std::filesystem::path(OVERLAP_SOURCE_DIR) / ".." / "shared" / "data";
+}
+
+bool skipped_without_data() {
+    if (has_library_tables(public_data(), "mi300x")) return false;
+    test::skip_test("no public tables of overlap in " + public_data().string() +
+                    " (set OVERLAP_SHARED_DATA)");
+    return true;
+}
+
+const GemmRecipe& mi300x_bf16() {
+    for (const GemmRecipe& recipe : test::shipped_recipes().tables)
+        if (recipe.device == "mi300x" && recipe.dtype == DType::bf16) return recipe;
+    throw std::logic_error("no recipe");
+}
+
+/// Rows of the recipe's further table `index` for which `is_meant` holds.
+std::vector<GemmMeasurement> rows_of(std::size_t index,
+                                     const std::function<bool(const GemmMeasurement&)>& is_meant) {
+    const GemmTable& table = mi300x_bf16().more_tables.at(index);
+    std::vector<GemmMeasurement> rows;
+    for (const GemmMeasurement& row : read_gemm_table(public_data() / table.file, table.filter))
+        if (is_meant(row)) rows.push_back(row);
+    return rows;
+}
+
+/// Parameters fitted to all rows but those of one fold of (N,K) families.
+GemmFit fit_without(int fold) {
+    std::vector<GemmMeasurement> rows = rows_of_fold(gemm_rows(mi300x_bf16(), public_data()), fold, false);
+    for (const GemmAnchor& anchor : mi300x_bf16().anchors) rows.push_back(anchor.measurement);
+    return fit_gemm(rows, mi300x_bf16().prior);
+}
+
+struct Claims {
+    std::string rows;
+    std::vector<GemmMeasurement> measured;
+    test::Asked fitted, held_out;
+};
+
+}  // namespace
+
+TEST_CASE("MI300X bf16 GEMMs by hipBLASLt alone and under masks are predicted within target") {
+    if (skipped_without_data()) return;
+    using test::known_gap;
+    const auto any = [](const GemmMeasurement&) { return true; };
+    const auto large = [](const GemmMeasurement& row) { return row.units >= 128 && row.units < 304; };
+    const test::Errors alone{0.03, 0.07}, masked{0.06, 0.14};
+    const std::vector<Claims> claims{
+        {"alone", rows_of(0, any), {alone, {0.02, 0.046}}, {alone, {0.023, 0.051}}},
+        {"models' GEMMs, a campaign of its own rate",
+         rows_of(2, any),
+         {alone, {0.034, 0.072}, known_gap},
+         {alone, {0.037, 0.072}, known_gap}},
+        {"masks of 128 to 296 units",
+         rows_of(1, large),
+         {masked, {0.06, 0.106}},
+         {masked, {0.078, 0.153}, known_gap}}};
+    const GemmParameters shipped = test::shipped_machine("mi300x_8").calibration.gemm_for(DType::bf16);
+    const Json provenance = read_json_file(std::filesystem::path(OVERLAP_SOURCE_DIR) /
+                                           "configs/calibrations/mi300x.json")["gemm"]["bf16"]["provenance"];
+    const std::vector<double> rates{provenance["campaigns"][0]["rate"]};
+    std::vector<std::future<GemmFit>> folds;
+    for (int fold = 0; fold < gemm_folds; ++fold)
+        folds.push_back(std::async(std::launch::async, fit_without, fold));
+    std::vector<GemmFit> fits;
+    for (auto& fold : folds) fits.push_back(fold.get());
+    for (const Claims& claim : claims) {
+        REQUIRE(claim.measured.size() >= 6);
+        const GemmErrors fitted = gemm_errors(claim.measured, shipped, rates);
+        const GemmErrors held_out = gemm_errors(claim.measured, [&](const GemmMeasurement& row) {
+            const GemmFit& fit = fits.at(static_cast<std::size_t>(gemm_fold(row.shape)));
+            return fitted_time(row, fit.parameters, fit.campaign_rates);
+        });
+        INFO(claim.rows << ": fitted " << fitted.mean << ", p90 " << fitted.p90 << "; held out "
+                        << held_out.mean << ", p90 " << held_out.p90 << " of " << fitted.rows);
+        test::check(fitted, claim.fitted);
+        test::check(held_out, claim.held_out);
+    }
+}
+
+TEST_CASE("MI300X GEMMs and RCCL slow each other as predicted, within target") {
+    if (skipped_without_data()) return;
+    using test::known_gap;
+    const Machine machine = test::shipped_machine("mi300x_8");
+    const Machines machines{{8, machine}};
+    const DeviceProblem problem = library_beside_gemms(public_data(), "mi300x");
+    const test::Errors of_gemm{0.06, 0.12}, of_library{0.10, 0.20};
+    const std::vector<test::Asked> claims{
+        {of_gemm, {0.068, 0.121}, known_gap},     // GEMM
+        {of_library, {0.158, 0.512}, known_gap},  // library
+        {of_library, {0.048, 0.234}, known_gap},  // of these longer than the GEMM
+        {of_library, {0.513, 0.663}, known_gap},  // and shorter: ranks drift apart
+        {of_gemm, {0.058, 0.197}, known_gap}};
+    REQUIRE(problem.classes.size() == claims.size());
+    for (std::size_t i = 0; i < claims.size(); ++i) {
+        std::vector<double> errors;
+        for (const DeviceRow& row : problem.rows)
+            if (std::find(row.classes.begin(), row.classes.end(), problem.classes[i]) != row.classes.end())
+                errors.push_back(row.predict(machines) / row.measured - 1);
+        REQUIRE(errors.size() >= 5);
+        const ErrorSummary found = summarise(errors);
+        INFO(problem.classes[i] << ": mean " << found.mean << ", p90 " << found.p90 << " of "
+                                << errors.size());
+        test::check(found, claims[i]);
+    }
+}
