@@ -41,7 +41,7 @@ overlap_advice::GemmConstants to_constants(const GemmParameters& p) {
 namespace {
 
 GemmEstimate estimate_on(const GemmShape& shape, const overlap_advice::GemmConstants& constants, Seconds busy,
-                         double units) {
+                         double units, bool persistent = false) {
     assert(shape.m >= 1 && shape.n >= 1 && shape.k >= 1);
     const overlap_advice::GemmWork work{static_cast<double>(shape.m),
                                         static_cast<double>(shape.n),
@@ -50,7 +50,8 @@ GemmEstimate estimate_on(const GemmShape& shape, const overlap_advice::GemmConst
                                         element_size(shape.dtype).si(),
                                         element_size(output_type(shape.dtype)).si(),
                                         shape.accumulate};
-    const overlap_advice::GemmCost cost = overlap_advice::gemm_cost(work, constants, busy.si(), units);
+    const overlap_advice::GemmCost cost =
+        overlap_advice::gemm_cost(work, constants, busy.si(), units, persistent);
     return {.launch = Seconds(cost.launch),
             .body = Seconds(cost.body),
             .hbm_traffic = Bytes(cost.traffic),
@@ -65,10 +66,11 @@ GemmEstimate estimate_on(const GemmShape& shape, const overlap_advice::GemmConst
 
 }  // namespace
 
-GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& parameters, Seconds busy,
-                           int units) {
+GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& parameters, Seconds busy, int units,
+                           bool persistent) {
     const overlap_advice::GemmConstants constants = to_constants(parameters);
-    return estimate_on(shape, constants, busy, overlap_advice::units_dealt_evenly(constants, units));
+    return estimate_on(shape, constants, busy,
+                       persistent ? units : overlap_advice::units_dealt_evenly(constants, units), persistent);
 }
 
 double slowed_by_lost_units(const GemmShape& shape, const GemmParameters& parameters, Seconds busy,

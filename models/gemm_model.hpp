@@ -64,8 +64,13 @@ struct GemmEstimate {
 /// `engines` is given (MI300X bf16), the engine with the fewest units decides the number of waves
 /// (overlap_advice::units_dealt_evenly), fewer units run faster each (`lone_unit_speed`), and units out of step
 /// share fewer operands in the last-level cache (`mask_loss`); elsewhere each unit keeps its rate.
+///
+/// `persistent`: the kernel of a schedule that programs its own GEMM (`work_group_fused`, `flag_gated`), with one
+/// work-group on each of `units`. The tile is the fastest for that number, K is not split (flags are set by finished
+/// tiles), work-groups take tiles in turn, so engines need not have equally many units, and the units stay in step:
+/// no `mask_loss`.
 GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& parameters, Seconds busy = {},
-                           int units = 0);
+                           int units = 0, bool persistent = false);
 
 /// Factor on the body of a GEMM while every shader engine lacks `lost` of its units. Beside 8192^3 on MI300X,
 /// 1,184 tiles are 37 an engine: on 9 units alone, on 8 units five rounds. 1 where engines are not known.

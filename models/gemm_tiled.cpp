@@ -17,7 +17,8 @@ public:
         const DeviceSpec& device = machine.topology.device();
         const GemmParameters& parameters = machine.calibration.gemm_for(shape.dtype);
         const int units = task.gemm_cus < parameters.compute_units ? task.gemm_cus : 0;
-        const GemmEstimate& estimate = remembered({shape, units}, parameters, machine.sustained);
+        const GemmEstimate& estimate =
+            remembered({shape, units, task.persistent}, parameters, machine.sustained);
         Cost cost = kernel_cost(device.launch);
         cost.body = estimate.launch + estimate.body;
         const ResourceTable& resources = machine.resources;
@@ -34,10 +35,11 @@ public:
     }
 
 private:
-    struct Masked {
+    struct OnUnits {
         GemmShape shape;
         int units = 0;  ///< 0: all
-        friend bool operator==(const Masked&, const Masked&) = default;
+        bool persistent = false;
+        friend bool operator==(const OnUnits&, const OnUnits&) = default;
     };
 
     // One unit per tile. Units without a tile in the last wave come free when that wave begins.
@@ -54,7 +56,8 @@ private:
     }
 
     // Cached: a schedule has many GEMMs of few shapes, and each estimate tries every tile.
-    const GemmEstimate& remembered(const Masked& gemm, const GemmParameters& parameters, Seconds busy) const {
+    const GemmEstimate& remembered(const OnUnits& gemm, const GemmParameters& parameters,
+                                   Seconds busy) const {
         if (busy != busy_ || parameters != parameters_) {
             estimates_.clear();
             parameters_ = parameters;
@@ -63,13 +66,15 @@ private:
         for (const auto& [known, estimate] : estimates_)
             if (known == gemm) return estimate;
         if (estimates_.size() == most_remembered) estimates_.clear();
-        return estimates_.emplace_back(gemm, estimate_gemm(gemm.shape, parameters, busy, gemm.units)).second;
+        return estimates_
+            .emplace_back(gemm, estimate_gemm(gemm.shape, parameters, busy, gemm.units, gemm.persistent))
+            .second;
     }
 
     static constexpr std::size_t most_remembered = 16;
     mutable GemmParameters parameters_;
     mutable Seconds busy_;
-    mutable std::vector<std::pair<Masked, GemmEstimate>> estimates_;
+    mutable std::vector<std::pair<OnUnits, GemmEstimate>> estimates_;
 };
 
 }  // namespace

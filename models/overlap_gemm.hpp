@@ -194,8 +194,8 @@ inline double quantise_time(const GemmWork& work, const GemmConstants& p) {
     return p.quantise_rate > 0 ? unquantised_bytes(work) / p.quantise_rate : 0;
 }
 
-/// The fastest cover, as a library's heuristic would choose it.
-inline Cover choose(const Problem& problem, const GemmConstants& p) {
+/// The fastest cover, as a library's heuristic would choose it, of those that split K at most `most_split` times.
+inline Cover choose(const Problem& problem, const GemmConstants& p, double most_split = 16) {
     static const double splits[] = {16, 8, 6, 4, 3, 2, 1};
     // A power mean is at least the arithmetic mean: this bound on smooth_max saves most calls of pow.
     const double least_share = std::pow(2.0, 1 / p.overlap_exponent - 1);
@@ -209,6 +209,7 @@ inline Cover choose(const Problem& problem, const GemmConstants& p) {
         const GemmTile& tile = p.tiles[i];
         const double rows = std::ceil(problem.m / tile.rows), columns = std::ceil(problem.n / tile.columns);
         for (const double split : splits) {
+            if (split > most_split) continue;
             // Only GEMMs that leave units idle gain from a split.
             if (split > 1 &&
                 (problem.batch * rows * columns > p.compute_units || problem.k < split * shortest_split))
@@ -261,18 +262,20 @@ inline double units_dealt_evenly(const GemmConstants& p, double units) {
 }
 
 /// Formulas, accuracy and limits: models/gemm_model.hpp. `busy`: s that the GPU multiplies without a pause
-/// around this GEMM. `units`: compute units that it may use, 0 for all.
-/// They are those of engines with equally many (see units_dealt_evenly).
+/// around this GEMM. `units`: compute units that it may use, 0 for all. Under a mask they are those of engines
+/// with equally many (see units_dealt_evenly), and the library's tile is that of the whole chip. A `persistent`
+/// kernel has one work-group a unit, which take tiles in turn, and a tile chosen for that number. It does not split
+/// K, because it sets and polls flags by finished tiles.
 inline GemmCost gemm_cost(const GemmWork& work, const GemmConstants& constants, double busy = 0,
-                          double units = 0) {
+                          double units = 0, bool persistent = false) {
     namespace detail = gemm_detail;
     detail::Problem problem = detail::describe(work);
     // Chosen by shape alone: libraries look neither at beta nor at the CU mask of their stream.
-    detail::Cover chosen = detail::choose(problem, constants);
-    GemmConstants p = constants;
+    const bool some = units > 0 && units < constants.compute_units;
+    GemmConstants p = some ? detail::on_units(constants, units) : constants;
+    detail::Cover chosen = persistent ? detail::choose(problem, p, 1) : detail::choose(problem, constants);
     double out_of_step = 1;
-    if (units > 0 && units < constants.compute_units) {
-        p = detail::on_units(constants, units);
+    if (some && !persistent) {
         const double operands = problem.a + problem.b;
         out_of_step += p.mask_loss * operands / (operands + p.reuse_cache);
         chosen = detail::cover(problem, p, chosen.tile, chosen.rows, chosen.columns, chosen.split);

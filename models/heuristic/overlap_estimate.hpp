@@ -82,7 +82,7 @@ private:
     bool sent_apart() const { return op_.gemm_first && (gemm_a_piece(plan_) || plan_.style == flag_gated); }
 
     Step gemm(double m, double n, double k, bool accumulate = false) const {
-        const GemmCost cost = prices_(m, n, k, accumulate);
+        const GemmCost cost = prices_(m, n, k, accumulate, plan_.style == flag_gated);
         const double time = cost.launch + cost.body;
         return {time * (1 + machine_.slowest) + machine_.launch,
                 cost.units_busy,

@@ -109,14 +109,16 @@ public:
           whole_(gemm_cost({op.m, op.n, op.k, 1, op.operand_size, op.output_size, false}, machine.gemm)) {}
 
     /// One m x n x k GEMM alone, at the clock that the power limit allows when
-    /// the GPU runs the whole operator.
-    GemmCost operator()(double m, double n, double k, bool accumulate) const {
+    /// the GPU runs the whole operator. `persistent`: by a kernel that polls or sets flags (see gemm_cost).
+    GemmCost operator()(double m, double n, double k, bool accumulate, bool persistent = false) const {
         for (const Known& known : known_)
-            if (known.m == m && known.n == n && known.k == k && known.accumulate == accumulate)
+            if (known.m == m && known.n == n && known.k == k && known.accumulate == accumulate &&
+                known.persistent == persistent)
                 return known.cost;
         const GemmWork work = {std::ceil(m),     std::ceil(n),    std::ceil(k), 1,
                                op_.operand_size, op_.output_size, accumulate};
-        known_.push_back({m, n, k, accumulate, gemm_cost(work, machine_.gemm, whole_.body)});
+        known_.push_back(
+            {m, n, k, accumulate, persistent, gemm_cost(work, machine_.gemm, whole_.body, 0, persistent)});
         return known_.back().cost;
     }
     /// Time of the whole operator's GEMM in s.
@@ -128,7 +130,7 @@ public:
 private:
     struct Known {
         double m, n, k;
-        bool accumulate;
+        bool accumulate, persistent;
         GemmCost cost;
     };
     const Machine& machine_;

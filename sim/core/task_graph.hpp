@@ -104,6 +104,8 @@ struct Task {
     /// Of its stream; among tasks that wait for the same resource the higher number goes first
     int priority = 0;
     int gemm_cus = 0;  ///< compute units that a GEMM's stream may use (a mask); 0: all
+    /// A GEMM by the schedule's own kernel of `gemm_cus` work-groups, instead of a library's under a mask
+    bool persistent = false;
 
     TaskKind kind() const { return static_cast<TaskKind>(work.index()); }
     /// Whether it is a copy and a DMA engine its agent; all other tasks are kernels.

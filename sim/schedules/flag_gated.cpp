@@ -64,6 +64,7 @@ private:
     static TaskId gemm(const Pieces& pieces, int rank, int cus, TaskGraph& graph) {
         Task task{pieces.pair().gemm, rank, compute_stream};
         task.gemm_cus = cus;
+        task.persistent = true;
         return graph.add(task, {});
     }
 

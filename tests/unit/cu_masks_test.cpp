@@ -86,6 +86,31 @@ TEST_CASE("a library picks its tile as if there were no mask") {
     CHECK(to_microseconds(estimate_gemm(shape, p, {}, 25).body) == Approx(4 * 20 / 0.75));
 }
 
+TEST_CASE("a persistent kernel has the tile for its work-groups, and splits no K") {
+    GemmParameters p = round_gemm();
+    p.tiles = {{200, 200, 1.0}, {100, 100, 0.75}};
+    // As above with 25 units: one wave of 25 large tiles, 80 µs.
+    const GemmEstimate own = estimate_gemm({1000, 1000, 1000}, p, {}, 25, true);
+    CHECK(own.tile_m == 200);
+    CHECK(to_microseconds(own.body) == Approx(80));
+    // 64 tiles of 128 x 128 and K = 36,864 leave most units idle: a library splits K.
+    const GemmParameters mi300x = shipped_machine("mi300x_8").calibration.gemm_for(DType::bf16);
+    const GemmShape deep{1024, 1024, 36'864};
+    CHECK(estimate_gemm(deep, mi300x).split_k > 1);
+    CHECK(estimate_gemm(deep, mi300x, {}, 0, true).split_k == 1);
+}
+
+TEST_CASE("a schedule's own kernel is priced as persistent, with every model of tiles") {
+    const Machine machine = machine_with_library();
+    for (const GemmShape& shape : {two_waves, GemmShape{100, 100, 16'000}}) {
+        Task library{shape}, own{shape};
+        own.persistent = true;
+        const Seconds body = CostModels().cost(own, machine).body;
+        CHECK(body == estimate_gemm(shape, machine.calibration.gemm_for(shape.dtype), {}, 0, true).total());
+        CHECK(body >= CostModels().cost(library, machine).body);
+    }
+}
+
 TEST_CASE("an estimate says when its last wave begins and what it leaves") {
     const GemmEstimate whole = with_units(two_waves, 0), third = with_units(two_waves, 80);
     CHECK(whole.last_wave == 1);
