@@ -137,7 +137,7 @@ def experiments():
     slower = "100 * (beside.makespan_us / beside.gemm_us - 1)"
     return {
         "characterization/fsdp": {
-            "schema": 1, "name": "fsdp",
+            "schema": 2, "name": "fsdp",
             "description": "Forward GEMMs of a layer of GPT-3 2.7B and 6.7B and of Llama 2 7B and 13B, one sequence a "
                            "GPU, beside the all-gather of the next layer's weights (FSDP), on 4 H100 by library and on "
                            "4 MI210 by copy kernels. From the source: GPUs, kinds of models, that both are of data "
@@ -153,21 +153,22 @@ def experiments():
                             "params.algorithm": ["library", "direct"], "params.agent": ["dma", "cu"]}]},
             "variants": {"beside": {}, "after": {"schedule": "serial"}},
             "cases": [
-                {"name": "computation beside an all-gather: slower by, mean", "value": slower, "over": "mean",
-                 "published": 18.9, "unit": "%", "tolerance": {"absolute": 10}, "status": "known_gap",
+                {"name": "computation beside an all-gather: slower by, mean", "kind": "independent",
+                 "value": slower, "over": "mean",
+                 "published": 18.9, "unit": "%", "tolerance": {"absolute": 3.5}, "status": "known_gap",
                  "reason": "what a library's collective costs a GEMM beyond the units that it holds (NVIDIA/nccl issue "
                            "1428, A100: a GEMM takes 1.76 times as long beside one): estimates for H100 and MI210, which "
                            "nobody measured; and how much of the source's computation had an all-gather beside it"},
-                {"name": "layers whose computation is slower beside an all-gather, by at most what was published",
-                 "value": f"{slower} > 0 && {slower} <= 40", "over": "count",
+                {"name": "layers whose computation is slower beside an all-gather, by at most 40 % as published",
+                 "kind": "qualitative", "value": f"{slower} > 0 && {slower} <= 40", "over": "count",
                  "published": 8, "unit": "of 8", "tolerance": {"absolute": 0.5}, "status": "enforced"},
-                {"name": "all-gather first: slower than overlapped by, mean",
+                {"name": "all-gather first: slower than overlapped by, mean", "kind": "independent",
                  "value": "100 * (after.makespan_us / beside.makespan_us - 1)", "over": "mean",
-                 "published": 10.2, "unit": "%", "tolerance": {"absolute": 10}, "status": "known_gap",
+                 "published": 10.2, "unit": "%", "tolerance": {"absolute": 2}, "status": "known_gap",
                  "reason": "the source's batches, which are larger: with 18.9 % slower computation its communication is "
                            "31 % of computation (1.102 * 1.189 - 1), here 47 %"}]},
         "deepspeed/zero3": {
-            "schema": 1, "name": "zero3",
+            "schema": 2, "name": "zero3",
             "description": "Training by ZeRO-3 on 8 MI300X, layers of Qwen3-32B (a sequence of 1024 tokens a GPU) and of "
                            "GPT-3 6.7B (2048; the source's model of about 7 billion is not public), with collectives by "
                            "RCCL and by DMA engines. Ours: weights are gathered one projection ahead (the source's "
@@ -180,9 +181,9 @@ def experiments():
                           "axes": {"workload": [f"zero3_{name}" for name in STEPS]}},
             "variants": {"rccl": {"params.algorithm": "library"}, "dma": {}},
             "cases": [
-                {"name": f"{title}: less time a step by", "where": f"workload == \"zero3_{name}\"",
+                {"name": f"{title}: less time a step by", "kind": "independent", "where": f"workload == \"zero3_{name}\"",
                  "value": "100 * (1 - dma.makespan_us / rccl.makespan_us)", "published": published, "unit": "%",
-                 "tolerance": {"absolute": 4}, "status": "known_gap",
+                 "tolerance": {"absolute": 2}, "status": "known_gap",
                  "reason": "the source's steps take 1.3 and 2 times as long as their kernels and copies here: a host that "
                            "launches kernels more slowly than they run, embedding, head and loss; and RCCL, which has "
                            "120 us of fixed time here (64 channels, another machine) for each projection"}

@@ -25,13 +25,21 @@ void device_from_1(Json& file) {
     for (const char* key : {"poll_apart_us", "pull_step_us", "event_us"}) file["dma"].erase(key);
 }
 
+/// 1 did not say what kind of evidence a figure is. Nobody has said that such a figure is independent.
+void experiment_from_1(Json& file) {
+    if (!file.contains("cases") || !file["cases"].is_array()) return;
+    for (Json& one : file["cases"])
+        if (one.is_object() && !one.contains("kind")) one["kind"] = "same_source";
+}
+
 /// How a file of version `from` becomes one of the next version.
 struct Upgrade {
     const char* kind;
     int from;
     void (*change)(Json& file);
 };
-const std::array<Upgrade, 3> upgrades{{{"tolerances", 1, tolerances_from_1},
+const std::array<Upgrade, 4> upgrades{{{"tolerances", 1, tolerances_from_1},
+                                       {"experiment", 1, experiment_from_1},
                                        {"device", 1, device_from_1},
                                        {"calibration", 1, device_from_1}}};
 

@@ -34,6 +34,7 @@ PublishedCase read_case(ConfigObject& object) {
     const std::array<std::string, 2> states{"enforced", "known_gap"};
     PublishedCase one;
     one.name = object.text("name");
+    one.kind = static_cast<CaseKind>(object.choice("kind", case_kind_names));
     if (object.has("where")) one.where = object.text("where");
     one.value = object.text("value");
     if (object.has("over")) one.over = static_cast<Aggregate>(object.choice("over", aggregate_names));
@@ -91,7 +92,8 @@ std::map<std::string, std::vector<std::string>> read_fastest_of(ConfigObject gro
 PublishedExperiment read_experiment(const std::filesystem::path& path, const ConfigFolder& folder) {
     const Json json = upgraded(read_json_file(path), "experiment", path.string());
     ConfigObject file(json, path.string());
-    file.integer("schema", 1, 1);
+    const int version = newest_version("experiment");
+    file.integer("schema", version, version);
     PublishedExperiment experiment{path.parent_path().filename().string(),
                                    file.text("name"),
                                    file.text("description"),

@@ -14,9 +14,17 @@ enum class Aggregate { only, mean, geomean, median, min, max, sum, count };
 inline const std::array<std::string, 8> aggregate_names{"only", "mean", "geomean", "median",
                                                         "min",  "max",  "sum",     "count"};
 
+/// How much a figure says about the model. independent: no measurement of the figure's source went into the
+/// device, its calibration or the scenario. same_source: another figure of that source did. fitted: the
+/// figure itself did. qualitative: an order, a count or a law, and no magnitude that the source prints.
+enum class CaseKind { independent, same_source, fitted, qualitative };
+inline const std::array<std::string, 4> case_kind_names{"independent", "same_source", "fitted",
+                                                        "qualitative"};
+
 /// One published figure and its prediction.
 struct PublishedCase {
     std::string name;
+    CaseKind kind = CaseKind::independent;
     std::string where;  ///< expression over swept fields that selects scenarios; empty: all
     std::string value;  ///< expression over "<variant>.<field of a result>" ("<variant>.params.chunks" for a
                         ///< parameter that is a number) and swept fields

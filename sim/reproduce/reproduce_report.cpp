@@ -22,8 +22,22 @@ void for_each_case(const std::vector<ReproducedExperiment>& experiments, Visit&&
         for (const ReproducedCase& one : experiment.cases) visit(experiment, one);
 }
 
+std::string kind_text(CaseKind kind, char separator = '_') {
+    std::string name = case_kind_names[static_cast<std::size_t>(kind)];
+    std::replace(name.begin(), name.end(), '_', separator);
+    return name;
+}
+
+struct KindTally {
+    std::size_t within = 0;  ///< inside their tolerance
+    std::size_t of = 0;
+
+    std::string text() const { return of == 0 ? "" : std::to_string(within) + " of " + std::to_string(of); }
+};
+
 struct Tally {
     std::size_t enforced = 0, gaps = 0, wrong = 0;
+    std::array<KindTally, std::tuple_size_v<decltype(case_kind_names)>> kinds;  ///< by CaseKind
 };
 
 Tally tally(const std::vector<ReproducedExperiment>& experiments) {
@@ -31,13 +45,26 @@ Tally tally(const std::vector<ReproducedExperiment>& experiments) {
     for_each_case(experiments, [&](const ReproducedExperiment&, const ReproducedCase& one) {
         ++(one.published.known_gap ? sums.gaps : sums.enforced);
         if (!one.as_stated()) ++sums.wrong;
+        KindTally& kind = sums.kinds[static_cast<std::size_t>(one.published.kind)];
+        ++kind.of;
+        if (one.inside()) ++kind.within;
     });
     return sums;
 }
 
+/// "independent: 31 of 52 within tolerance; fitted: 12 of 12 within tolerance": the kinds that occur.
+std::string kinds_summary(const Tally& sums) {
+    std::string out;
+    for (std::size_t kind = 0; kind < sums.kinds.size(); ++kind)
+        if (sums.kinds[kind].of > 0)
+            out += (out.empty() ? "" : "; ") + kind_text(static_cast<CaseKind>(kind), ' ') + ": " +
+                   sums.kinds[kind].text() + " within tolerance";
+    return out;
+}
+
 std::string summary(const Tally& sums) {
-    return std::to_string(sums.enforced) + " enforced, " + std::to_string(sums.gaps) + " known gaps, " +
-           std::to_string(sums.wrong) + " not as stated";
+    return kinds_summary(sums) + '\n' + std::to_string(sums.enforced) + " enforced, " +
+           std::to_string(sums.gaps) + " known gaps, " + std::to_string(sums.wrong) + " not as stated";
 }
 
 std::string text(const std::vector<ReproducedExperiment>& experiments) {
@@ -46,7 +73,8 @@ std::string text(const std::vector<ReproducedExperiment>& experiments) {
         out += experiment.system + "/" + experiment.name + ": " + experiment.source + '\n';
         for (const ReproducedCase& one : experiment.cases) {
             const PublishedCase& published = one.published;
-            out += "  " + left(status_text(one), 11) + right(significant(published.published), 9) + " -> " +
+            out += "  " + left(status_text(one), 11) + left(kind_text(published.kind, ' '), 13) +
+                   right(significant(published.published), 9) + " -> " +
                    left(significant(one.predicted) + " " + published.unit, 14) +
                    left("[" + range_text(published) + "]", 20) + published.name + '\n';
             if (!published.reason.empty()) out += "             because " + published.reason + '\n';
@@ -57,36 +85,47 @@ std::string text(const std::vector<ReproducedExperiment>& experiments) {
 
 std::string markdown(const std::vector<ReproducedExperiment>& experiments) {
     std::string out =
-        "| system | figure | published | predicted | accepted | status |\n|---|---|---|---|---|---|\n";
+        "| system | figure | kind | published | predicted | accepted | status |\n"
+        "|---|---|---|---|---|---|---|\n";
     for_each_case(experiments, [&](const ReproducedExperiment& experiment, const ReproducedCase& one) {
         const PublishedCase& published = one.published;
-        out += "| " + experiment.system + " | " + published.name + " | " + significant(published.published) +
-               " " + published.unit + " | " + significant(one.predicted) + " | " + range_text(published) +
-               " | " + status_text(one) + (published.reason.empty() ? "" : ": " + published.reason) + " |\n";
+        out += "| " + experiment.system + " | " + published.name + " | " + kind_text(published.kind, ' ') +
+               " | " + significant(published.published) + " " + published.unit + " | " +
+               significant(one.predicted) + " | " + range_text(published) + " | " + status_text(one) +
+               (published.reason.empty() ? "" : ": " + published.reason) + " |\n";
     });
     return out;
 }
 
 std::string brief(const std::vector<ReproducedExperiment>& experiments) {
-    std::string out = "| experiment | of | enforced | known gaps |\n|---|---|---|---|\n";
-    for (const ReproducedExperiment& experiment : experiments) {
-        const Tally sums = tally({experiment});
-        out += "| `" + experiment.system + "/" + experiment.name + "` | " + experiment.source + " | " +
-               std::to_string(sums.enforced) + " | " + std::to_string(sums.gaps) + " |\n";
+    std::string out = "| experiment | of |", rule = "|---|---|";
+    for (std::size_t kind = 0; kind < case_kind_names.size(); ++kind) {
+        out += ' ' + kind_text(static_cast<CaseKind>(kind), ' ') + " |";
+        rule += "---|";
     }
-    const Tally sums = tally(experiments);
-    return out + "| all | | " + std::to_string(sums.enforced) + " | " + std::to_string(sums.gaps) + " |\n";
+    out += " known gaps |\n" + rule + "---|\n";
+    const auto counts = [](const Tally& sums) {
+        std::string cells;
+        for (const KindTally& kind : sums.kinds) cells += ' ' + kind.text() + (kind.of > 0 ? " |" : "|");
+        return cells + ' ' + std::to_string(sums.gaps) + " |\n";
+    };
+    for (const ReproducedExperiment& experiment : experiments)
+        out += "| `" + experiment.system + "/" + experiment.name + "` | " + experiment.source + " |" +
+               counts(tally({experiment}));
+    return out + "| all | |" + counts(tally(experiments));
 }
 
 std::string csv(const std::vector<ReproducedExperiment>& experiments) {
-    std::string out = "system,experiment,case,published,predicted,low,high,unit,status,as_stated,reason\n";
+    std::string out =
+        "system,experiment,case,kind,published,predicted,low,high,unit,status,as_stated,reason\n";
     for_each_case(experiments, [&](const ReproducedExperiment& experiment, const ReproducedCase& one) {
         const PublishedCase& published = one.published;
-        const std::array<Json, 11> cells{
-            experiment.system,   experiment.name, published.name,
-            published.published, one.predicted,   published.low,
-            published.high,      published.unit,  published.known_gap ? "known_gap" : "enforced",
-            one.as_stated(),     published.reason};
+        const std::array<Json, 12> cells{experiment.system,   experiment.name,
+                                         published.name,      kind_text(published.kind),
+                                         published.published, one.predicted,
+                                         published.low,       published.high,
+                                         published.unit,      published.known_gap ? "known_gap" : "enforced",
+                                         one.as_stated(),     published.reason};
         for (const Json& cell : cells) out += (&cell == cells.data() ? "" : ",") + csv_cell(cell);
         out += '\n';
     });
@@ -99,6 +138,7 @@ Json json(const std::vector<ReproducedExperiment>& experiments) {
         Json cases = Json::array();
         for (const ReproducedCase& one : experiment.cases)
             cases.push_back({{"name", one.published.name},
+                             {"kind", kind_text(one.published.kind)},
                              {"published", one.published.published},
                              {"predicted", one.predicted},
                              {"low", one.published.low},
@@ -115,7 +155,12 @@ Json json(const std::vector<ReproducedExperiment>& experiments) {
                         {"cases", cases}});
     }
     const Tally sums = tally(experiments);
+    Json kinds = Json::object();
+    for (std::size_t kind = 0; kind < sums.kinds.size(); ++kind)
+        kinds[case_kind_names[kind]] = {{"within_tolerance", sums.kinds[kind].within},
+                                        {"of", sums.kinds[kind].of}};
     return {{"schema", 1},
+            {"kinds", kinds},
             {"enforced", sums.enforced},
             {"known_gaps", sums.gaps},
             {"not_as_stated", sums.wrong},

@@ -4,7 +4,8 @@ A README states where its contents come from in comments, which a reader of the 
 
     <!-- output: COMMAND -->         before a fenced block or a table: exactly what COMMAND prints
     <!-- values: COMMAND             after prose or a table: COMMAND prints JSON, which the expressions call `r`;
-    TEXT = EXPRESSION                TEXT stands in the section above, and its number is EXPRESSION, rounded
+    TEXT = EXPRESSION                TEXT stands in the section above, and its number is EXPRESSION, rounded;
+                                     a list is the numbers of TEXT in turn
     -->
 
 `output, long:` and `values, long:` mark commands of more than 20 s, as does `# long` behind a command in a ```sh block.
@@ -112,11 +113,20 @@ def predicted(reproduced, figure):
     return float(find(reproduced, figure=figure)["predicted"])
 
 
+def counted(reproduced, kind):
+    """[within tolerance, all] of the figures of a kind, from the last row of the experiments there."""
+    return [int(number) for number in find(reproduced, experiment="all")[kind].split(" of ")]
+
+
 def agrees(text, value):
-    """Whether the first number in `text` is `value`, rounded to as many digits as `text` has."""
-    number = re.search(r"[-−]?\d[\d,]*(?:\.(\d+))?", text)
-    stated = float(number[0].replace(",", "").replace("−", "-"))
-    return abs(stated - value) <= 0.5000001 * 10 ** -len(number[1] or "")
+    """Whether the first number in `text` is `value`, rounded to as many digits as `text` has; of a list, the first numbers."""
+    numbers = list(re.finditer(r"[-−]?\d[\d,]*(?:\.(\d+))?", text))
+    values_of = value if isinstance(value, list) else [value]
+
+    def same(number, one):
+        stated = float(number[0].replace(",", "").replace("−", "-"))
+        return abs(stated - one) <= 0.5000001 * 10 ** -len(number[1] or "")
+    return len(numbers) >= len(values_of) and all(map(same, numbers, values_of))
 
 
 class Shell:
@@ -147,7 +157,7 @@ class Shell:
         return self.printed[command]
 
     def value(self, one):
-        names = {"r": json.loads(self.output(one.command)), "find": find, "predicted": predicted}
+        names = {"r": json.loads(self.output(one.command)), "find": find, "predicted": predicted, "counted": counted}
         return eval(one.expression, names)  # text of this repository
 
 

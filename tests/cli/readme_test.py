@@ -62,7 +62,8 @@ class ReadmeMarks(unittest.TestCase):
 
     def test_numbers(self):
         for text, value, good in [("3.3 %", 3.349, True), ("3.3 %", 3.351, False), ("1,306 cases", 1306, True),
-                                  ("−1.2 %", -1.24, True), ("−1.2 %", 1.2, False), ("0.7", 0.65, True), ("12", 12.6, False)]:
+                                  ("−1.2 %", -1.24, True), ("−1.2 %", 1.2, False), ("0.7", 0.65, True), ("12", 12.6, False),
+                                  ("19 of 47", [19, 47], True), ("19 of 47", [19, 46], False), ("19 of", [19, 47], False)]:
             with self.subTest(text=text, value=value):
                 self.assertEqual(agrees(text, value), good)
 

@@ -7,20 +7,22 @@ import json
 from sim_case import SimTestCase
 
 GIB = 1 << 30
+KINDS = ["independent", "same_source", "fitted", "qualitative"]
 # 7 GiB leave every GPU of the mesh over its 7 links.
 EXPERIMENT = {
-    "schema": 1, "name": "mine", "description": "An all-to-all by DMA and by kernels.", "source": "nobody",
+    "schema": 2, "name": "mine", "description": "An all-to-all by DMA and by kernels.", "source": "nobody",
     "scenarios": {
         "base": {"topology": "mi300x_8.json", "schedule": "serial",
                  "workload": {"operators": [{"name": "c", "type": "collective", "collective": "all_to_all",
                                              "bytes": 8 * GIB, "dtype": "bf16", "needs": []}]}},
         "axes": {"workload.operators.0.bytes": [8 * GIB, 16 * GIB]}},
     "variants": {"dma": {}, "cu": {"params.agent": "cu"}},
-    "cases": [{"name": "rate", "where": f"workload.operators.0.bytes == {8 * GIB}", "value": f"{7 * GIB} / dma.makespan_us",
+    "cases": [{"name": "rate", "kind": "independent", "where": f"workload.operators.0.bytes == {8 * GIB}", "value": f"{7 * GIB} / dma.makespan_us",
                "published": 320500, "unit": "B/us", "tolerance": {"relative_pct": 2}, "status": "enforced"},
-              {"name": "twice the bytes", "value": "dma.makespan_us / 2", "over": "max", "published": 23000, "unit": "us",
+              {"name": "twice the bytes", "kind": "same_source", "value": "dma.makespan_us / 2", "over": "max", "published": 23000, "unit": "us",
                "tolerance": {"range": [22000, 24000]}, "status": "enforced"},
-              {"name": "sizes at which both take as long within 1 %", "value": "max(dma.makespan_us / cu.makespan_us, 1) < 1.01",
+              {"name": "sizes at which both take as long within 1 %", "kind": "qualitative",
+               "value": "max(dma.makespan_us / cu.makespan_us, 1) < 1.01",
                "over": "count", "published": 2, "tolerance": {"absolute": 0.5}, "status": "enforced"}]}
 
 
@@ -34,13 +36,40 @@ def changed(**case):
 class Reproduce(SimTestCase):
     def test_all_that_ship_are_as_stated(self):
         done = json.loads(self.output("reproduce", "--format", "json"))
-        self.assertEqual((done["enforced"], done["known_gaps"], done["not_as_stated"]), (151, 67, 0))
+        self.assertEqual((done["enforced"], done["known_gaps"], done["not_as_stated"]), (136, 81, 0))
+        self.assert_kinds_add_up(done)
         for experiment in done["experiments"]:
             for case in experiment["cases"]:
                 with self.subTest(system=experiment["system"], case=case["name"]):
                     inside = case["low"] <= case["predicted"] <= case["high"]
                     self.assertEqual(inside, case["status"] == "enforced")
                     self.assertEqual(bool(case["reason"]), case["status"] == "known_gap")
+                    if case["kind"] != "qualitative" and case["published"] > (5 if case["unit"] == "%" else 0):
+                        self.assertLessEqual(case["high"], 2 * case["low"], "accepts nearly anything")
+
+    def assert_kinds_add_up(self, done):
+        """The counts of kinds are those of the cases, and of all of them."""
+        cases = [case for experiment in done["experiments"] for case in experiment["cases"]]
+        inside = [case for case in cases if case["low"] <= case["predicted"] <= case["high"]]
+        self.assertEqual(list(done["kinds"]), KINDS)
+        for kind, counts in done["kinds"].items():
+            self.assertEqual(counts, {"within_tolerance": sum(case["kind"] == kind for case in inside),
+                                      "of": sum(case["kind"] == kind for case in cases)}, kind)
+        self.assertEqual(sum(counts["of"] for counts in done["kinds"].values()), len(cases))
+
+    def test_summary_adds_up(self):
+        """Each column of the table of experiments sums to its last row, which is what JSON says."""
+        text = self.output("reproduce", "rocm", "--format", "summary")
+        heading, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
+        self.assertEqual(heading[2:], [kind.replace("_", " ") for kind in KINDS] + ["known gaps"])
+        self.assertGreater(len(rows), 1)
+        done = json.loads(self.output("reproduce", "rocm", "--format", "json"))
+        self.assert_kinds_add_up(done)
+        for column, kind in enumerate(KINDS, 2):
+            counted = [sum(numbers) for numbers in zip(*(map(int, row[column].split(" of ")) for row in rows[:-1] if row[column]))]
+            said = done["kinds"][kind]
+            self.assertEqual(counted or [0, 0], [said["within_tolerance"], said["of"]])
+            self.assertEqual(rows[-1][column], f"{counted[0]} of {counted[1]}" if counted else "")
 
     def test_one_system(self):
         done = json.loads(self.output("reproduce", "rccl", "--format", "json"))
@@ -59,18 +88,22 @@ class Reproduce(SimTestCase):
         rows = list(csv.DictReader(io.StringIO(self.output("reproduce", name, "--format", "csv"))))
         self.assertEqual([float(row["predicted"]) for row in rows], [case["predicted"] for case in cases])
         self.assertIn("| rate |", self.output("reproduce", name, "--format", "markdown"))
-        self.assertIn("3 enforced, 0 known gaps, 0 not as stated", self.output("reproduce", name))
+        self.assertEqual([row["kind"] for row in rows], [case["kind"] for case in cases])
+        self.assertEqual([case["kind"] for case in cases], ["independent", "same_source", "qualitative"])
+        self.assertTrue(self.output("reproduce", name).endswith(
+            "independent: 1 of 1 within tolerance; same source: 1 of 1 within tolerance; "
+            "qualitative: 1 of 1 within tolerance\n3 enforced, 0 known gaps, 0 not as stated\n"))
 
     def test_fastest_of_variants(self):
         experiment = {**EXPERIMENT, "fastest_of": {"best": ["cu", "dma"]},
-                      "cases": [{"name": "least", "value": "best.makespan_us - min(dma.makespan_us, cu.makespan_us)", "over": "max",
+                      "cases": [{"name": "least", "kind": "qualitative", "value": "best.makespan_us - min(dma.makespan_us, cu.makespan_us)", "over": "max",
                                  "published": 0, "tolerance": {"absolute": 1e-6}, "status": "enforced"},
-                                {"name": "whose", "value": "dma.makespan_us < cu.makespan_us ? best.comm_cus == dma.comm_cus : "
+                                {"name": "whose", "kind": "qualitative", "value": "dma.makespan_us < cu.makespan_us ? best.comm_cus == dma.comm_cus : "
                                  "best.comm_cus == cu.comm_cus", "over": "count", "published": 2, "tolerance": {"absolute": 0.5},
                                  "status": "enforced"},
-                                {"name": "are different", "value": "cu.comm_cus - dma.comm_cus", "over": "min", "published": 56,
+                                {"name": "are different", "kind": "qualitative", "value": "cu.comm_cus - dma.comm_cus", "over": "min", "published": 56,
                                  "tolerance": {"absolute": 0.5}, "status": "enforced"},
-                                {"name": "on 7 streams", "value": "cu.comm_cus / cu.params.copy_cus", "over": "max", "published": 7,
+                                {"name": "on 7 streams", "kind": "qualitative", "value": "cu.comm_cus / cu.params.copy_cus", "over": "max", "published": 7,
                                  "tolerance": {"absolute": 1e-9}, "status": "enforced"}]}
         self.assertIn("4 enforced, 0 known gaps, 0 not as stated", self.output("reproduce", self.file("mine.json", experiment)))
         experiment["cases"][0]["value"] = "best.params.copy_cus"  # which only one of its members has
@@ -91,6 +124,15 @@ class Reproduce(SimTestCase):
                 done = self.sim("reproduce", self.file("mine.json", changed(**case)))
                 self.assertEqual((done.returncode, done.stderr), (code, ""))
                 self.assertIn(word, done.stdout)
+
+    def test_kind_is_required(self):
+        unkind = changed()
+        del unkind["cases"][0]["kind"]
+        self.assert_refused(["reproduce", self.file("mine.json", unkind)], "mine.json", "/cases/0/kind", "missing")
+        old = json.loads(self.output("reproduce", self.file("mine.json", {**unkind, "schema": 1}), "--format", "json"))
+        self.assertEqual(old["experiments"][0]["cases"][0]["kind"], "same_source")  # all that an old file can claim
+        self.assert_refused(["reproduce", self.file("mine.json", changed(kind="fited"))], "mine.json", "/cases/0/kind", "'fited'",
+                            "did you mean 'fitted'")
 
     def test_refused(self):
         for experiment, *expected in [
