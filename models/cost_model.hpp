@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/calibration.hpp"
+#include "models/evidence.hpp"
 #include "models/resources.hpp"
 #include "sim/core/task_graph.hpp"
 
@@ -149,6 +150,7 @@ struct Machine {
     ResourceTable resources;
     Calibration calibration;
     Seconds sustained;
+    MachineEvidence evidence = {};  ///< of its prices; empty for machines made in a test or a fit
 };
 
 /// Contract: `cost` is a pure function of task and machine, and ignores all other tasks. All times are

@@ -102,7 +102,8 @@ Machine ConfigFolder::machine(const std::string& name, const WhatIf& what_if) co
     Calibration calibration = calibration_from(*files.calibration, topology.device().name);
     if (files.fitted && !calibration.gemm_times.empty())
         calibration.measured_gemm = read_gemm_calibration(*files.fitted);
-    return {std::move(topology), std::move(resources), std::move(calibration), Seconds()};
+    return {std::move(topology), std::move(resources), std::move(calibration), Seconds(),
+            evidence_of(files.device.json, files.calibration->json)};
 }
 
 ConfigFile ConfigFolder::calibration_file(const std::string& device) const {

@@ -61,6 +61,21 @@ Ends Experiment::ends(const Effects& effects) const {
     return {quantile(all, 0.5).first, quantile(communication, 0.5).first};
 }
 
+Seconds Experiment::makespan(const Effects& effects, const std::function<double(const Task&)>& factor) const {
+    std::vector<Cost> costs = price(effects);
+    for (TaskId id = 0; id < graph_.size(); ++id) {
+        const double longer = factor(graph_[id]);
+        costs[id].body = costs[id].body * longer;
+        for (Demand& demand : costs[id].demands) demand.amount *= longer;
+    }
+    Makespans all;
+    for_each_seed(costs, [&](const EngineResult& result, std::uint64_t seed) {
+        all.emplace_back(result.makespan, seed);
+    });
+    std::sort(all.begin(), all.end());
+    return quantile(all, 0.5).first;
+}
+
 Seconds Experiment::end_of_communication(const EngineResult& result) const {
     Seconds end;
     for (TaskId id = 0; id < graph_.size(); ++id)

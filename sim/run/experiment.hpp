@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
@@ -40,6 +41,8 @@ public:
     std::pair<Makespans, EngineResult> median_run(std::span<const Cost> costs) const;
     Ends ends(const Effects& effects) const;
     Seconds makespan(const Effects& effects) const { return ends(effects).all; }
+    /// The same with the time of each task multiplied by `factor` of it.
+    Seconds makespan(const Effects& effects, const std::function<double(const Task&)>& factor) const;
     /// Time of transfers and reductions alone.
     Seconds communication(Effects effects) const;
     /// Time of computation alone, with whole operators, on the GPU with most of it.

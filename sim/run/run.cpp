@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "sim/run/baseline.hpp"
+#include "sim/run/makespan_error.hpp"
 #include "sim/run/experiment.hpp"
 #include "sim/run/observe.hpp"
 #include "sim/run/run_config.hpp"
@@ -154,6 +155,8 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
     result.staging = staging_bytes(graph, *scenario.schedule, scenario.workload, scenario.machine->topology,
                                    scenario.params);
     observe(graph, costs, simulated, *scenario.machine, result);
+    const bool overlapped = result.exposed_comm < 0.99 * result.comm;
+    result.confidence = confidence_of(scenario, graph, own, result.makespan, overlapped);
     if (options.record) record(graph, costs, simulated, scenario.machine->resources, result);
     return result;
 }

@@ -21,6 +21,22 @@ class Compare(SimTestCase):
         self.assertEqual(float(rows[0]["error"]), report["cases"][0]["error"])
         self.assertIn("20.0 %", self.output("compare", "one.json"))
 
+    def test_shipped_validation_is_what_compare_prints(self):
+        shipped = json.loads((ROOT / "configs/calibrations/h200.json").read_text())["validation"]
+        report = json.loads(self.output("compare", *(str(ROOT / "traces" / name / "overlap") for name in ("h200_4", "h200_2")),
+                                        "--format", "json"))
+        errors, ranking = report["all"], report["ranking"]
+        self.assertEqual(shipped["schedules"]["cases"], errors["count"])
+        self.assertEqual(shipped["choices"]["operators"], ranking["scenarios"])
+        for stated, found in ((shipped["schedules"]["mean_error_pct"], errors["mean_abs"]),
+                              (shipped["schedules"]["p90_error_pct"], errors["p90_abs"]),
+                              (shipped["schedules"]["bias_pct"], errors["bias"]),
+                              (shipped["choices"]["best_within_2pct"], ranking["best_within_2pct"]),
+                              (shipped["choices"]["mean_regret_pct"], ranking["mean_regret"])):
+            self.assertAlmostEqual(stated, 100 * found, delta=0.006)
+        for number in (f"{100 * errors['mean_abs']:.1f} %", f"p90 {100 * errors['p90_abs']:.1f}", str(errors["count"])):
+            self.assertIn(number, shipped["sentence"])
+
     def test_page_needs_nothing_else(self):
         self.file("one.json", self.measured(1.25))
         self.output("compare", "one.json", "--html", "page.html")

@@ -30,7 +30,7 @@ MAY_INCLUDE = {
     "sim/importers": ["sim/core/", "sim/importers/"],
     "sim/sweep": ["sim/core/", "sim/topology/", "sim/workload/", "sim/schedules/", "sim/run/", "sim/report/", "sim/sweep/"],
     "sim/reproduce": ["sim/core/", "sim/run/", "sim/report/", "sim/sweep/", "sim/reproduce/"],
-    "sim/report": ["sim/core/", "models/resources.hpp", "sim/report/"],
+    "sim/report": ["sim/core/", "models/resources.hpp", "models/evidence.hpp", "sim/report/"],
 }
 
 HAVE_README = ["sim", "sim/schedules", "sim/topology", "sim/engine", "models", "models/calibration", "models/calibration/hip",

@@ -36,7 +36,8 @@ const std::vector<Column> columns{
     {"utilisation.cu"}, {"utilisation.hbm"}, {"utilisation.link"}, {"utilisation.dma"},
     {"tasks"}, {"engine"}, {"wall_ms"}, {"params", "/config/params"}, {"comm_cus"}, {"staging_bytes"},
     {"energy_J.total"}, {"energy_J.idle"}, {"energy_J.active"}, {"energy_J.compute"}, {"energy_J.hbm"},
-    {"energy_J.links"}, {"energy_J.copy_kernels"}, {"energy_J.power_limit"}};
+    {"energy_J.links"}, {"energy_J.copy_kernels"}, {"energy_J.power_limit"},
+    {"confidence.basis"}, {"confidence.makespan_error_pct"}};
 // clang-format on
 
 bool has(CsvClock clock, const Column& column) {

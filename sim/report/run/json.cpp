@@ -49,6 +49,7 @@ Json to_json(const RunResult& result) {
     json["comm_cus"] = result.comm_cus;
     json["staging_bytes"] = result.staging.si();
     json["energy_J"] = result.energy ? energy_json(*result.energy) : Json(nullptr);
+    json["confidence"] = to_json(result.confidence);
     json["tasks"] = result.tasks;
     json["engine"] = result.engine;
     json["wall_ms"] = result.wall_ms;

@@ -8,6 +8,7 @@
 #include "sim/core/config_reader.hpp"
 #include "sim/core/energy.hpp"
 #include "sim/core/timeline.hpp"
+#include "sim/report/run/confidence.hpp"
 
 namespace overlap {
 
@@ -64,6 +65,7 @@ struct RunResult {
     Utilisation utilisation;
     double comm_cus = 0;  ///< largest number of compute units that communication uses on one GPU at one time
     Bytes staging;        ///< memory on one GPU beyond operands and result (sim/schedules/staging.hpp)
+    Confidence confidence;
     std::optional<Energy> energy;  ///< none if the device's constants are unknown
     std::size_t tasks = 0;
     std::string engine;

@@ -80,6 +80,9 @@ Lines header(const RunResult& result, const Remarks& remarks) {
     if (!remarks.gemm_library.empty())
         append(lines, field(left("GEMMs", label_columns), "priced as kernels of " + remarks.gemm_library));
     lines.push_back(left("engine", label_columns) + engine);
+    const char* label = "confidence";
+    for (const std::string& sentence : to_text(result.confidence))
+        append(lines, field(left(std::exchange(label, ""), label_columns), sentence));
     for (const std::string& note : remarks.notes) append(lines, field(left("note", label_columns), note));
     return lines;
 }

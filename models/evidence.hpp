@@ -1,0 +1,46 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "sim/core/dtype.hpp"
+#include "sim/core/json.hpp"
+
+namespace overlap {
+
+/// How a price came about, best first.
+enum class Basis { measured, fitted, published, derived, estimate };
+inline const std::array<std::string, 5> basis_names{"measured", "fitted", "published", "derived", "estimate"};
+
+/// What is known about one kind of price.
+struct Evidence {
+    Basis basis = Basis::estimate;  ///< of several values: the most frequent one
+    int rows = 0;                   ///< measurements in the fit; 0: not fitted
+    int values = 0, estimates = 0;  ///< of values with a source each: how many, and how many are estimates
+    /// Mean of |predicted / measured − 1| on measurements that no fit saw; none if nobody measured
+    std::optional<double> error = {};
+};
+
+/// How far makespans of whole schedules were from measurements that no fit saw.
+struct SchedulesMeasured {
+    int cases = 0;
+    double mean = 0, p90 = 0;  ///< of |predicted / measured − 1|
+    std::string machine;
+};
+
+/// What is known about a machine's prices.
+struct MachineEvidence {
+    std::map<DType, Evidence> gemm;
+    Evidence dma, small_dma;  ///< copies of at least 1 MiB, and smaller ones
+    Evidence copy_kernels, library;
+    Evidence beside_dma, beside_copy_kernels, beside_library;  ///< contention of GEMMs with these
+    std::optional<SchedulesMeasured> schedules;
+};
+
+/// Reads sources and errors from a device file and its calibration. Source texts of device files begin with
+/// "measured:", "derived:" or "estimate:", or cite a publication.
+MachineEvidence evidence_of(const Json& device, const Json& calibration);
+
+}  // namespace overlap

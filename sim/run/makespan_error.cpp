@@ -1,0 +1,99 @@
+#include "sim/run/makespan_error.hpp"
+
+#include <cmath>
+#include <set>
+
+namespace overlap {
+namespace {
+
+constexpr double small_copy = 1 << 20;  // bytes; errors of DMA copies are known above and below it apart
+
+/// Kinds of priced work in a graph.
+struct Kinds {
+    std::set<DType> gemms;
+    bool all_gemms_measured = true;
+    bool kernels = false, library = false;
+    Bytes largest_dma;
+
+    Kinds(const TaskGraph& graph, const Calibration& calibration) {
+        for (TaskId id = 0; id < graph.size(); ++id) {
+            const Work& work = graph[id].work;
+            if (const auto* gemm = std::get_if<GemmShape>(&work)) {
+                gemms.insert(gemm->dtype);
+                all_gemms_measured = all_gemms_measured && calibration.gemm_times.contains(*gemm);
+            } else if (const auto* copy = std::get_if<CopyWork>(&work)) {
+                if (copy->agent == Agent::dma) largest_dma = std::max(largest_dma, copy->bytes);
+                kernels = kernels || copy->agent == Agent::cu;
+            }
+            library = library || graph[id].kind() == TaskKind::collective;
+        }
+    }
+};
+
+/// How much longer each kind of work may be, as a factor.
+struct Lengthened {
+    double gemm = 1, dma = 1, kernels = 1, library = 1;
+
+    double of(const Task& task) const {
+        if (task.kind() == TaskKind::gemm) return gemm;
+        if (task.kind() == TaskKind::collective) return library;
+        if (task.kind() != TaskKind::copy) return 1;
+        return task.by_dma() ? dma : kernels;
+    }
+};
+
+double squared(const std::optional<double>& error) {
+    return error ? *error * *error : 0;
+}
+
+}  // namespace
+
+Confidence confidence_of(const Scenario& scenario, const TaskGraph& graph, const Experiment& experiment,
+                         Seconds makespan, bool overlapped) {
+    const MachineEvidence& known = scenario.machine->evidence;
+    const Kinds kinds(graph, scenario.machine->calibration);
+    Confidence confidence;
+    double of_gemms = 0, of_contention = 0;  // squares
+    for (const DType dtype : kinds.gemms) {
+        Evidence evidence = known.gemm.contains(dtype) ? known.gemm.at(dtype) : Evidence();
+        if (kinds.all_gemms_measured) evidence = {.basis = Basis::measured};
+        of_gemms = std::max(of_gemms, squared(evidence.error));
+        confidence.parts.push_back({"GEMM " + name_of(dtype), evidence});
+    }
+    std::vector<Lengthened> longer;
+    const auto add = [&](const char* name, const Evidence& evidence, double Lengthened::*factor,
+                         const char* contention, const Evidence& beside) {
+        confidence.parts.push_back({name, evidence});
+        if (evidence.error) longer.emplace_back().*factor += *evidence.error;
+        if (!overlapped || kinds.gemms.empty()) return;
+        confidence.parts.push_back({contention, beside});
+        of_contention = std::max(of_contention, squared(beside.error));
+    };
+    if (kinds.largest_dma > Bytes())
+        add("DMA copies", kinds.largest_dma.si() < small_copy ? known.small_dma : known.dma, &Lengthened::dma,
+            "contention with DMA", known.beside_dma);
+    if (kinds.kernels)
+        add("copy kernels", known.copy_kernels, &Lengthened::kernels, "contention with copy kernels",
+            known.beside_copy_kernels);
+    if (kinds.library)
+        add("library collectives", known.library, &Lengthened::library, "contention with the library",
+            known.beside_library);
+    if (known.schedules && scenario.what_if.empty()) {
+        confidence.measured = known.schedules;
+        confidence.error_of_known = known.schedules->mean;
+        return confidence;
+    }
+    // Contention makes GEMMs longer.
+    if (of_gemms + of_contention > 0) longer.emplace_back().gemm += std::sqrt(of_gemms + of_contention);
+    if (longer.empty() || makespan == Seconds()) return confidence;
+    double sum = 0;
+    for (const Lengthened& factors : longer) {
+        const Seconds changed = experiment.makespan(without(scenario.without),
+                                                    [&](const Task& task) { return factors.of(task); });
+        sum += std::pow(changed / makespan - 1, 2);
+    }
+    confidence.error_of_known = std::sqrt(sum);
+    return confidence;
+}
+
+}  // namespace overlap

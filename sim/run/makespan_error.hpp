@@ -1,0 +1,16 @@
+#pragma once
+
+#include "sim/report/run/confidence.hpp"
+#include "sim/run/experiment.hpp"
+
+namespace overlap {
+
+/// What is known about the prices of a scenario's graph. Where makespans of the very machine were measured, they
+/// give the makespan's error. Elsewhere each kind of work is made longer by its own held-out error, one after
+/// another, and the changes of the makespan are added as squares: errors of parts count as independent, and those
+/// that nobody measured are left out. Ignored: errors of launches, and of what-if values, which count as given.
+/// `overlapped`: whether computation and communication run at the same time, so that contention counts.
+Confidence confidence_of(const Scenario& scenario, const TaskGraph& graph, const Experiment& experiment,
+                         Seconds makespan, bool overlapped);
+
+}  // namespace overlap

@@ -1,0 +1,109 @@
+// What does a result say about how sure it is?
+#include <catch2/catch.hpp>
+
+#include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
+#include "tests/test_support.hpp"
+
+using namespace overlap;
+using namespace overlap::test;
+using Catch::Contains;
+
+namespace {
+
+RunResult run_on(const std::string& topology, const std::string& schedule,
+                 const Json& more = Json::object()) {
+    Json json{{"topology", topology}, {"schedule", schedule}, {"workload", "llama3_70b_gate_up_forward"}};
+    json.update(more);
+    return run(resolve(read_run_config(json, "x.json"), shipped));
+}
+
+const PricedPart& part(const Confidence& confidence, const std::string& name) {
+    for (const PricedPart& part : confidence.parts)
+        if (part.name == name) return part;
+    FAIL("no part " << name);
+    throw std::logic_error(name);
+}
+
+}  // namespace
+
+TEST_CASE("evidence is read from fits, and from the sources of values that were not fitted") {
+    const Json value{{"value", 1}, {"source", "data sheet"}},
+        derived{{"value", 1}, {"source", "derived: from x"}},
+        guess{{"value", 1}, {"source", "estimate: of ours"}};
+    const Json device{
+        {"dma", {{"a", value}, {"b", derived}, {"c", derived}, {"d", guess}}},
+        {"interference", {{"compute_lost_to_dma", guess}, {"compute_lost_to_copy_kernels", value}}}};
+    const Json fit{{"rows_fitted", 40},
+                   {"classes", {{"kernel copy >= 1 MiB", {{"mean_error_held_out_pct", 4.0}}}}}};
+    const Json calibration{
+        {"gemm",
+         {{"bf16", {{"provenance", {{"rows_fitted", 9}, {"mean_error_cross_validated_pct", 7.0}}}}},
+          {"fp16", {{"provenance", {{"derived_from", "x bf16"}}}}},
+          {"fp8", {{"provenance", {{"estimate", "scaled from those of y"}}}}}}},
+        {"copy_kernel", {{"provenance", {{"kernel copies", fit}}}}},
+        {"validation",
+         {{"provenance", {{"machine", "2 x x"}}},
+          {"schedules", {{"cases", 12}, {"mean_error_pct", 3.0}, {"p90_error_pct", 8.0}}}}}};
+    const MachineEvidence all = evidence_of(device, calibration);
+    CHECK(all.gemm.at(DType::bf16).basis == Basis::fitted);
+    CHECK(all.gemm.at(DType::bf16).rows == 9);
+    CHECK(*all.gemm.at(DType::bf16).error == Approx(0.07));
+    CHECK(all.gemm.at(DType::fp16).basis == Basis::derived);
+    CHECK(all.gemm.at(DType::fp8).basis == Basis::estimate);
+    CHECK_FALSE(all.gemm.at(DType::fp8).error);
+    CHECK(all.dma.basis == Basis::derived);  // two of four
+    CHECK(all.dma.values == 4);
+    CHECK(all.dma.estimates == 1);
+    CHECK_FALSE(all.dma.error);
+    CHECK(all.copy_kernels.basis == Basis::fitted);
+    CHECK(*all.copy_kernels.error == Approx(0.04));
+    CHECK(all.beside_dma.basis == Basis::estimate);
+    CHECK(all.beside_copy_kernels.basis == Basis::published);
+    CHECK(all.schedules->cases == 12);
+    CHECK(all.schedules->p90 == Approx(0.08));
+}
+
+TEST_CASE("one after another, an error of the GEMM weighs as much as the GEMM's time") {
+    const RunResult result = run_on("mi300x_8", "serial");
+    const double of_gemm = *part(result.confidence, "GEMM bf16").evidence.error;
+    CHECK(of_gemm > 0.02);
+    CHECK(*result.confidence.error_of_known ==
+          Approx(of_gemm * (result.gemm / result.makespan)).epsilon(0.02));
+    CHECK(result.confidence.parts.size() == 2);  // nothing runs at once, so there is no contention
+    // The error of copies by DMA is not known on MI300X, so that of the makespan is not.
+    CHECK_FALSE(part(result.confidence, "DMA copies").evidence.error);
+    CHECK_FALSE(result.confidence.makespan_error());
+    CHECK_THAT(to_text(result.confidence)[1], Contains("error not known (DMA copies)"));
+    CHECK(to_json(result.confidence)["makespan_error_pct"].is_null());
+}
+
+TEST_CASE("an error of what is hidden moves the makespan less") {
+    const Json gemm_bound{{"workload",
+                           {{"collective", "all_gather"},
+                            {"gemm", {{"m", 16384}, {"n", 16384}, {"k", 8192}, {"dtype", "bf16"}}}}}};
+    const RunResult result = run_on("mi300x_8", "hetero_fused_1d", gemm_bound);
+    const double of_gemm = *part(result.confidence, "GEMM bf16").evidence.error;
+    CHECK(part(result.confidence, "contention with DMA").evidence.basis == Basis::estimate);
+    CHECK(*result.confidence.error_of_known > 0.5 * of_gemm);
+    const RunResult bound_by_copies = run_on("mi300x_8", "ring_chunked");
+    CHECK(*bound_by_copies.confidence.error_of_known < 0.25 * of_gemm);
+}
+
+TEST_CASE(
+    "where schedules of the machine were measured, they give the makespan's error, but not of a what-if") {
+    const RunResult result = run_on("h200_4", "hetero_fused_1d");
+    REQUIRE(result.confidence.measured);
+    CHECK(*result.confidence.makespan_error() == result.confidence.measured->mean);
+    CHECK_THAT(to_text(result.confidence)[1], Contains("measured schedules (2 and 4 x h200)"));
+    CHECK(part(result.confidence, "GEMM bf16").evidence.basis == Basis::measured);
+    const RunResult changed =
+        run_on("h200_4", "hetero_fused_1d", {{"what_if", {{"topology.fabric.0.bandwidth_GBps", "2x"}}}});
+    CHECK_FALSE(changed.confidence.measured);
+    // All parts are fitted: errors of GEMMs' contention and of copies, as squares.
+    REQUIRE(changed.confidence.makespan_error());
+    const double contention = *part(changed.confidence, "contention with DMA").evidence.error,
+                 copies = *part(changed.confidence, "DMA copies").evidence.error;
+    CHECK(*changed.confidence.makespan_error() > 0);
+    CHECK(*changed.confidence.makespan_error() <= 1.05 * std::hypot(contention, copies));
+}
