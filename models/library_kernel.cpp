@@ -10,8 +10,8 @@ namespace {
 
 // A collective by the vendor's library: measured latency and bus rate (DeviceSpec::Library), which depends on
 // the number of channels. Channels are held as compute units. The bytes are spread evenly over the routes to
-// all peers and use HBM once at either end. A library with a second protocol for small operands takes the
-// faster one (measured with all channels only). Valid for the operand sizes of the fits, which their sources
+// all peers and use HBM once at either end. A library with further protocols for small operands takes the
+// fastest one (measured with all channels only). Valid for the operand sizes of the fits, which their sources
 // state. A simulated library that goes round a ring (arXiv 2401.16677) takes its rate from bandwidths, plus
 // the latency of each step and the exposed last sum.
 class LibraryKernel final : public CostModel {
@@ -39,10 +39,11 @@ public:
         const auto time = [&](Seconds latency, BytesPerSecond bus) { return latency + on_bus / bus; };
         Seconds latency = fit->second.latency;
         BytesPerSecond bus = bus_rate(fit->second, channels, work.kind, device);
-        const auto& small = fit->second.small;
-        if (small && channels == library.channels && time(small->latency, small->bus) < time(latency, bus)) {
-            latency = small->latency;
-            bus = small->bus;
+        for (const auto& protocol : {fit->second.small, fit->second.smallest}) {
+            if (!protocol || channels != library.channels) continue;
+            if (time(protocol->latency, protocol->bus) >= time(latency, bus)) continue;
+            latency = protocol->latency;
+            bus = protocol->bus;
         }
 
         Cost cost = kernel_cost(device.launch);
@@ -51,7 +52,8 @@ public:
         if (library.pattern == CollectivePattern::ring)
             go_round(work, task.gpu, machine, on_bus, cost);
         else
-            go_straight(task.gpu, machine, to_each_peer, cost);
+            go_straight(task.gpu, machine,
+                        fit->second.sums == Summing::switches ? work.operand / (ranks - 1) : to_each_peer, cost);
         cost.holds.push_back({machine.resources.compute_units(task.gpu), channels});
         return cost;
     }

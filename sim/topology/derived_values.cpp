@@ -73,7 +73,8 @@ std::span<const DerivedValue> derived_values() {
         {"copy_kernel.remote_read_GBps", {"ports"}},
         {"collective_library.*.bus_GBps", {"ports"}},
         {"collective_library.*.bus_GBps_by_channels.*", {"ports"}},
-        {"collective_library.*.small.bus_GBps", {"ports"}}};
+        {"collective_library.*.small.bus_GBps", {"ports"}},
+        {"collective_library.*.smallest.bus_GBps", {"ports"}}};
     return rows;
 }
 

@@ -136,8 +136,13 @@ private:
             group(config, collective_names[kind], [&](ConfigObject& from) {
                 DeviceLibrary::Fit& fit = library.collectives[static_cast<CollectiveKind>(kind)];
                 line(from, fit);
-                if (from.has("small"))
-                    group(from, "small", [&](ConfigObject& small) { line(small, fit.small.emplace()); });
+                read_fields(from, fit, errors_);
+                const auto protocol = [&](const std::string& key, std::optional<DeviceLibrary::Line>& of) {
+                    if (!from.has(key)) return;
+                    group(from, key, [&](ConfigObject& operands) { line(operands, of.emplace()); });
+                };
+                protocol("small", fit.small);
+                protocol("smallest", fit.smallest);
             });
         }
     }

@@ -10,6 +10,8 @@ namespace overlap {
 
 enum class CollectivePattern { direct, ring };
 inline const std::array<std::string, 2> collective_pattern_names{"direct", "ring"};
+enum class Summing { gpus, switches };
+inline const std::array<std::string, 2> summing_names{"gpus", "switches"};
 
 /// Collectives of the vendor's library, measured: group "collective_library" of a device.
 struct DeviceLibrary {
@@ -28,7 +30,16 @@ struct DeviceLibrary {
         }
     };
     struct Fit : Line {
-        std::optional<Line> small;  ///< of the protocol for small operands; the faster one is used
+        /// Of the protocols for small and for the smallest operands; the fastest of the lines is used.
+        std::optional<Line> small, smallest;
+        Summing sums = Summing::gpus;
+
+        static std::span<const Field<Fit>> fields() {
+            static const std::array rows{field<&Fit::sums>(
+                "sums", summing_names, "Who adds. gpus: on links the operand is the bus bytes. switches: the "
+                "switches add (NVLink SHARP), so the operand goes through a GPU's port once each way.")};
+            return rows;
+        }
     };
     double channels = 0;
     Residency residency = Residency::shared;

@@ -45,8 +45,11 @@ Json library_schema() {
         {{"pattern", "^[1-9][0-9]*$"}},
         number_schema("bus_GBps", unit_of("bus_GBps").range, "Bus rate with this number of channels.", "sourced"));
     Json fit = line;
-    line["description"] = "The same of the protocol for small operands; the faster of both is used.";
+    add_fields<DeviceLibrary::Fit>(fit, "sourced");
+    line["description"] = "The same of the protocol for small operands; the fastest of the lines is used.";
     fit["properties"]["small"] = line;
+    line["description"] = "The same of the protocol for the smallest operands.";
+    fit["properties"]["smallest"] = line;
     for (const std::string& kind : collective_names) library["properties"][kind] = fit;
     return library;
 }

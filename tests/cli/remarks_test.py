@@ -8,7 +8,7 @@ RUN = ["--topology", "mi300x_8", "--schedule", "serial", "--gemm", "8192x8192x81
 
 class Remarks(SimTestCase):
     def test_the_library_of_gemms_is_in_every_form_of_output(self):
-        library = "Composable Kernel, block-scaled (aiter)"
+        library = "hipBLASLt, tensor-wise (row-wise fp8 of aiter at hipBLASLt's rate)"
         shape = ["--gemm", "8192x8192x8192", "--dtype", "fp8"]
         run = ["--topology", "mi355x_8", "--schedule", "serial", *shape]
         self.assertEqual(self.result(*run)["gemm_library"], library)
@@ -19,12 +19,14 @@ class Remarks(SimTestCase):
         self.file("t.csv", "m,n,k,dtype\n64,64,64,fp8\n64,64,64,bf16\n")
         rows = self.result("cost", "--device", "mi355x", "--from", "t.csv")
         self.assertEqual(rows[0]["gemm_library"], library)
-        self.assertIn("mix of", rows[1]["gemm_library"])
-        self.assertIn('/gemm/fp8/library = "' + library + '"', self.output("explain", "mi355x"))
+        self.assertEqual(rows[1]["gemm_library"], "hipBLASLt (aiter)")
+        self.assertIn('/gemm_libraries/torch/fp8/library = "' + library + '"', self.output("explain", "mi355x"))
+        mixed = self.result(*run, "--what-if", "device.gemm_library=ck_blockscale")
+        self.assertEqual(mixed["gemm_library"], "Composable Kernel, block-scaled (aiter)")
         roofline = self.result(*run, "--cost-model", "gemm_roofline")
         self.assertIsNone(roofline["gemm_library"])
         config = json.dumps({"topology": "mi355x_8", "schedule": "serial", "workload": "llama3_70b_mlp_layer"})
-        self.assertIn("mix of", json.loads(self.output("batch", "-", stdin=config))["gemm_library"])
+        self.assertEqual("hipBLASLt (aiter)", json.loads(self.output("batch", "-", stdin=config))["gemm_library"])
 
     def test_a_what_if_that_misleads_is_told_in_text_json_and_on_standard_error(self):
         for change, expected in [("device.board_power_W=900", "is information only"),

@@ -225,22 +225,45 @@ TEST_CASE("kernels in local memory by compute units, cache and sums") {
     CHECK(body(ReduceWork{Bytes(1e5), 2}, 1) == Approx(10).epsilon(1e-3));
 }
 
-TEST_CASE("a library has a protocol for small operands, and takes the faster") {
+TEST_CASE("a library has protocols for small operands, and takes the fastest") {
     DeviceSpec device = round_device();
     // 10 us + bytes at 10 GB/s, or 2 us + bytes at 1 GB/s: both take 10.89 us for 8.89 kB on the bus.
+    // 1 us + bytes at 0.5 GB/s is the fastest up to 1 kB.
     device.collective_library.channels = 1;
     using Line = DeviceSpec::Library::Line;
     DeviceSpec::Library::Fit fit;
     static_cast<Line&>(fit) = {microseconds(10), gigabytes_per_second(10), {}};
     fit.small = Line{microseconds(2), gigabytes_per_second(1), {}};
+    fit.smallest = Line{microseconds(1), gigabytes_per_second(0.5), {}};
     device.collective_library.collectives[CollectiveKind::all_gather] = fit;
     const Machine machine = machine_of(topology_of(2, group("full_mesh"), 1, "", device));
     const auto time = [&](double operand) {  // a half of it is on the bus
         const Task task{CollectiveKernelWork{CollectiveKind::all_gather, Bytes(operand)}};
         return alone_us(cost_of(task, machine), machine);
     };
-    CHECK(time(2'000) == Approx(2 + 1));
+    CHECK(time(1'000) == Approx(1 + 1));
+    CHECK(time(4'000) == Approx(2 + 2));
     CHECK(time(16'000) == Approx(2 + 8));
     CHECK(time(20'000) == Approx(10 + 1));
     CHECK(time(200'000) == Approx(10 + 10));
+}
+
+TEST_CASE("switches that add take the operand once through each port") {
+    DeviceSpec device = round_device();
+    device.collective_library.channels = 1;
+    DeviceSpec::Library::Fit& fit = device.collective_library.collectives[CollectiveKind::all_reduce];
+    fit.bus = gigabytes_per_second(15);
+    // Four GPUs, 1 MB: 2 * 3/4 MB go out of a GPU where GPUs add.
+    for (const auto [sums, bytes] : {std::pair(Summing::gpus, 1.5e6), std::pair(Summing::switches, 1e6)}) {
+        fit.sums = sums;
+        const Machine machine = machine_of(topology_of(4, group("switch", R"(, "name": "sw")"), 1, "", device));
+        const Cost cost =
+            cost_of(Task{CollectiveKernelWork{CollectiveKind::all_reduce, Bytes(1e6)}}, machine);
+        CHECK(to_microseconds(cost.body) == Approx(100));  // 1.5 MB on the bus at 15 GB/s
+        const std::size_t out_of_gpu = machine.topology.route(0, 1).links.front();
+        double through_port = 0;
+        for (const Demand& demand : cost.demands)
+            if (demand.resource == machine.resources.link(out_of_gpu)) through_port += demand.amount;
+        CHECK(through_port == Approx(bytes));
+    }
 }

@@ -143,11 +143,15 @@ TEST_CASE("counts refuse fractions, and say which whole numbers are near") {
 
 TEST_CASE("a run says whose kernels its GEMMs are priced as") {
     CHECK_THAT(remarks_of(config_of(Json::object(), "mi355x_8", "fp8")).gemm_library,
+               Contains("hipBLASLt, tensor-wise"));
+    CHECK(remarks_of(config_of(Json::object(), "mi355x_8", "bf16")).gemm_library == "hipBLASLt (aiter)");
+    CHECK_THAT(remarks_of(config_of({{"device.gemm_library", "mixed"}}, "mi355x_8", "bf16")).gemm_library,
+               Contains("mix of"));
+    CHECK_THAT(remarks_of(config_of({{"device.gemm_library", "ck_blockscale"}}, "mi355x_8", "fp8")).gemm_library,
                Contains("Composable Kernel"));
-    CHECK_THAT(remarks_of(config_of(Json::object(), "mi355x_8", "bf16")).gemm_library, Contains("mix of"));
     CHECK(remarks_of(config_of({{"device.gemm_library", "asm"}}, "mi355x_8")).gemm_library == "asm (aiter)");
     CHECK_THAT(remarks_of(config_of({{"device.gemm_library", "asm"}}, "mi355x_8", "fp8")).gemm_library,
-               Contains("Composable Kernel"));  // asm is known for bf16 alone
+               Contains("row-wise"));  // asm is known for bf16 alone
     CHECK_THAT(remarks_of(config_of(Json::object(), "h200_4")).gemm_library, Contains("cuBLASLt"));
     RunConfig roofline = config_of(Json::object());
     roofline.cost_models = {"gemm_roofline"};

@@ -115,7 +115,8 @@ Json derived(const GemmDerivation& derivation, const Json& from, const std::stri
                            {"memory_ratio", rounded(derivation.hbm_ratio)},
                            {"reason", derivation.reason},
                            {"date", date},
-                           {"note", "not checked against a table of this device and data type"}};
+                           {"note", derivation.note}};
+    if (!derivation.kernel_library.empty()) group["library"] = derivation.kernel_library;
     const auto scale = [&](const std::string& key, double ratio) {
         group[key]["value"] = rounded(group[key]["value"].get<double>() * ratio);
         group[key]["standard_error"] = rounded(group[key]["standard_error"].get<double>() * ratio);
@@ -174,20 +175,27 @@ std::vector<GemmCalibrationResult> write_gemm_calibrations(const GemmRecipes& re
         if (recipe.check_only || !needed.contains(recipe.device)) continue;
         results.push_back({recipe.device, recipe.dtype, fit_recipe(recipe, data)});
         const GemmValidation& validation = results.back().validation;
-        groups[recipe.device][name_of(recipe.dtype)] = to_json(recipe, validation, date);
+        auto& of = recipe.of_library.empty() ? groups[recipe.device]
+                                             : libraries[recipe.device][recipe.of_library];
+        of[name_of(recipe.dtype)] = to_json(recipe, validation, date);
         for (std::size_t i = 0; i < validation.libraries.fits.size(); ++i)
             libraries[recipe.device][recipe.filter.libraries[i]][name_of(recipe.dtype)] =
                 library_json(recipe, validation, i, date);
     }
-    for (const GemmDerivation& derivation : recipes.derivations)
-        if (needed.contains(derivation.device))
-            groups[derivation.device][name_of(derivation.dtype)] = derived(
-                derivation, groups.at(derivation.from_device).at(name_of(derivation.from_dtype)), date);
+    for (const GemmDerivation& derivation : recipes.derivations) {
+        if (!needed.contains(derivation.device)) continue;
+        auto& of = derivation.of_library.empty() ? groups[derivation.device]
+                                                 : libraries[derivation.device][derivation.of_library];
+        of[name_of(derivation.dtype)] =
+            derived(derivation, groups.at(derivation.from_device).at(name_of(derivation.from_dtype)), date);
+    }
 
     for (const std::string& device : wanted) {
         Json written{{"gemm", groups.at(device)}};
         if (libraries.contains(device)) {
-            written["gemm_library"] = mixed_libraries;
+            const auto chosen = recipes.default_libraries.find(device);
+            written["gemm_library"] =
+                chosen == recipes.default_libraries.end() ? mixed_libraries : chosen->second;
             written["gemm_libraries"] = libraries.at(device);
         }
         write_groups(folder, device, written);

@@ -96,6 +96,7 @@ GemmRecipe read_table(ConfigObject table, const std::string& device, const TileL
             recipe.anchors.push_back(read_anchor(anchor, recipe.dtype));
     recipe.kernel_library = text_or(table, "library", "");
     recipe.note = text_or(table, "note", "");
+    recipe.of_library = text_or(table, "of_library", "");
     recipe.check_only = table.has("check_only") && table.boolean("check_only");
     if (table.has("deployed")) {
         ConfigObject deployed = table.object("deployed");
@@ -126,6 +127,9 @@ GemmDerivation read_derivation(ConfigObject derived, const std::string& device) 
     if (derived.has("rates")) derivation.rate_ratio = ratio("rates");
     if (derived.has("memory_rates")) derivation.hbm_ratio = ratio("memory_rates");
     derivation.reason = derived.text("reason");
+    derivation.of_library = text_or(derived, "of_library", "");
+    derivation.kernel_library = text_or(derived, "library", "");
+    derivation.note = text_or(derived, "note", derivation.note);
     derived.finish();
     return derivation;
 }
@@ -173,6 +177,7 @@ void read_recipe(const std::filesystem::path& path, GemmRecipes& recipes) {
     if (root.has("tables"))
         for (const ConfigObject& table : root.objects("tables"))
             recipes.tables.push_back(read_table(table, device, recipes.tiles));
+    if (root.has("default_library")) recipes.default_libraries[device] = root.text("default_library");
     if (root.has("derived"))
         for (const ConfigObject& derived : root.objects("derived"))
             recipes.derivations.push_back(read_derivation(derived, device));
@@ -191,7 +196,7 @@ void read_recipe(const std::filesystem::path& path, GemmRecipes& recipes) {
 /// A source before what is derived from it. Throws UserError for a circle.
 std::vector<GemmDerivation> in_order(std::vector<GemmDerivation> derivations) {
     const auto same = [](const GemmDerivation& one, const GemmDerivation& of) {
-        return one.device == of.from_device && one.dtype == of.from_dtype;
+        return one.of_library.empty() && one.device == of.from_device && one.dtype == of.from_dtype;
     };
     std::vector<GemmDerivation> ordered;
     while (!derivations.empty()) {

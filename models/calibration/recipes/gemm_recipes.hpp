@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,6 +47,9 @@ struct GemmRecipe {
     std::string kernel_library = "";                 ///< of the rows, shown with prices
     std::vector<GemmTable> more_tables = {};
     std::vector<std::string> kernel_libraries = {};  ///< the same for each of the filter's kernel libraries
+    /// The calibration's name of the one kernel library whose rows these are, beside the device's other fit of this
+    /// dtype; empty: the fit is the device's own.
+    std::string of_library = {};
 };
 
 /// A dtype of a device that is fitted to our own microbenchmark results.
@@ -71,6 +75,9 @@ struct GemmDerivation {
     double rate_ratio = 1;  ///< of the compute rate
     double hbm_ratio = 1;   ///< of the memory rates
     std::string reason;     ///< source of the ratios
+    std::string of_library = {};      ///< as GemmRecipe::of_library
+    std::string kernel_library = {};  ///< as GemmRecipe::kernel_library; empty: that of the source
+    std::string note = "not checked against a table of this device and data type";
 };
 
 /// All recipes: one file for each device, and the macro-tiles of kernel libraries.
@@ -81,6 +88,8 @@ struct GemmRecipes {
     /// Ordered so that a source comes before what is derived from it.
     std::vector<GemmDerivation> derivations;
     TileLists tiles;
+    /// By device: the kernel library that a run has unless it names another. Others: the mix of all.
+    std::map<std::string, std::string> default_libraries = {};
 
     /// Those of any other machine, which its driver calls `machine`: the prior follows from the rates of its device.
     /// `platform`: "NVIDIA" or "AMD".

@@ -1,0 +1,107 @@
+// Collectives of RCCL and NCCL alone on 8 GPUs, against public tables: all sizes, of which each line is drawn through two.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+
+#include "models/cost_model_registry.hpp"
+#include "sim/core/csv_reader.hpp"
+#include "sim/core/error_summary.hpp"
+#include "sim/engine/engine.hpp"
+#include "sim/run/effects.hpp"
+#include "tests/skip.hpp"
+#include "tests/test_support.hpp"
+
+using namespace overlap;
+
+namespace {
+
+constexpr double mebi = 1 << 20;
+
+/// As in gemm_public_test.cpp.
+std::filesystem::path public_data() {
+    if (const char* folder = std::getenv("OVERLAP_SHARED_DATA")) return folder;
+    return std::filesystem::path(OVERLAP_SOURCE_DIR) / ".." / "shared" / "data";
+}
+
+double simulated_us(const Machine& machine, CollectiveKind kind, double bytes) {
+    static const CostModels models;
+    TaskGraph graph;
+    for (int gpu = 0; gpu < machine.topology.gpus(); ++gpu)
+        graph.add({.work = CollectiveKernelWork{kind, Bytes(bytes), 0}, .gpu = gpu, .stream = transfer_stream(0)},
+                  {});
+    const std::vector<Cost> costs = price(graph, Workload(), machine, models, Effects());
+    return 1e6 * make_engine("flow")->run(graph, costs, machine.resources, 0).tasks[0].end.si();
+}
+
+/// Measured microseconds by bytes: rows of `file` whose cells are those of `where`, from `from` bytes on.
+std::map<double, double> measured(const std::string& file, const std::map<std::string, std::string>& where,
+                                  const std::string& time, double from) {
+    std::map<double, double> result;
+    CsvRow columns;
+    read_csv(public_data() / "comm" / file, [&](const CsvRow& row, std::size_t) {
+        if (columns.empty()) {
+            columns = row;
+            return;
+        }
+        const auto cell = [&](const std::string& name) {
+            const auto column = std::find(columns.begin(), columns.end(), name) - columns.begin();
+            return row.at(static_cast<std::size_t>(column));
+        };
+        for (const auto& [name, text] : where)
+            if (cell(name) != text) return;
+        const double bytes = std::stod(cell("bytes"));
+        if (bytes >= from) result[bytes] = std::stod(cell(time));
+    });
+    return result;
+}
+
+struct LineClaim {
+    std::string machine, file;
+    std::map<std::string, std::string> where;
+    std::string time;
+    CollectiveKind kind;
+    double large, middle, small;  ///< mean errors from 16 MiB, from 1 to 16 MiB, from 1 KiB to 1 MiB
+};
+
+}  // namespace
+
+TEST_CASE("collectives of RCCL and NCCL alone take as long as in public tables") {
+    if (!std::filesystem::is_directory(public_data() / "comm")) {
+        test::skip_test("no public tables of collectives in " + public_data().string() +
+                        " (set OVERLAP_SHARED_DATA)");
+        return;
+    }
+    const auto nccl = [](const std::string& gpu, const std::string& op, CollectiveKind kind, double large,
+                         double middle, double small) {
+        return LineClaim{gpu + "_8", gpu + "_nccl_2.29.2_collectives.csv",
+                     {{"op", op}, {"dtype", "half"}, {"num_gpus", "8"}}, "us", kind, large, middle, small};
+    };
+    using enum CollectiveKind;
+    const std::vector<LineClaim> claims{
+        {"mi300x_8", "mi300x_rccl_allreduce_8gpu.csv", {{"mode", "eager"}}, "oop_us", all_reduce, 0.005, 0.01, 0.035},
+        // In no line:
+        {"mi300x_8", "mi300x_allreduce_rccl_vs_quickreduce_us.csv", {{"gpus", "8"}}, "rccl_us", all_reduce, 0.01,
+         0.03, 0.21},
+        nccl("h100", "all_reduce", all_reduce, 0.025, 0.05, 0.075),
+        nccl("h200", "all_reduce", all_reduce, 0.025, 0.05, 0.09),
+        nccl("h100", "all_gather", all_gather, 0.035, 0.05, 0.16),
+        nccl("h200", "all_gather", all_gather, 0.035, 0.16, 0.12),
+        nccl("h100", "reduce_scatter", reduce_scatter, 0.015, 0.05, 0.06),
+        nccl("h200", "reduce_scatter", reduce_scatter, 0.015, 0.06, 0.08)};
+    for (const LineClaim& claim : claims) {
+        const Machine machine = test::shipped_machine(claim.machine);
+        std::vector<double> large, middle, small;
+        for (const auto& [bytes, us] : measured(claim.file, claim.where, claim.time, 1024))
+            (bytes >= 16 * mebi ? large : bytes >= mebi ? middle : small)
+                .push_back(simulated_us(machine, claim.kind, bytes) / us - 1);
+        REQUIRE(large.size() >= 3);
+        REQUIRE(middle.size() >= 4);
+        REQUIRE(small.size() >= 5);
+        INFO(claim.file << ", " << name_of(claim.kind) << ": " << summarise(large).mean << ", "
+                        << summarise(middle).mean << ", " << summarise(small).mean);
+        CHECK(summarise(large).mean <= claim.large);
+        CHECK(summarise(middle).mean <= claim.middle);
+        CHECK(summarise(small).mean <= claim.small);
+    }
+}
