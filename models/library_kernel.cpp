@@ -53,7 +53,8 @@ public:
             go_round(work, task.gpu, machine, on_bus, cost);
         else
             go_straight(task.gpu, machine,
-                        fit->second.sums == Summing::switches ? work.operand / (ranks - 1) : to_each_peer, cost);
+                        fit->second.sums == Summing::switches ? work.operand / (ranks - 1) : to_each_peer,
+                        cost);
         cost.holds.push_back({machine.resources.compute_units(task.gpu), channels});
         return cost;
     }

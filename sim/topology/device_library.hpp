@@ -36,7 +36,8 @@ struct DeviceLibrary {
 
         static std::span<const Field<Fit>> fields() {
             static const std::array rows{field<&Fit::sums>(
-                "sums", summing_names, "Who adds. gpus: on links the operand is the bus bytes. switches: the "
+                "sums", summing_names,
+                "Who adds. gpus: on links the operand is the bus bytes. switches: the "
                 "switches add (NVLink SHARP), so the operand goes through a GPU's port once each way.")};
             return rows;
         }

@@ -256,7 +256,8 @@ TEST_CASE("switches that add take the operand once through each port") {
     // Four GPUs, 1 MB: 2 * 3/4 MB go out of a GPU where GPUs add.
     for (const auto [sums, bytes] : {std::pair(Summing::gpus, 1.5e6), std::pair(Summing::switches, 1e6)}) {
         fit.sums = sums;
-        const Machine machine = machine_of(topology_of(4, group("switch", R"(, "name": "sw")"), 1, "", device));
+        const Machine machine =
+            machine_of(topology_of(4, group("switch", R"(, "name": "sw")"), 1, "", device));
         const Cost cost =
             cost_of(Task{CollectiveKernelWork{CollectiveKind::all_reduce, Bytes(1e6)}}, machine);
         CHECK(to_microseconds(cost.body) == Approx(100));  // 1.5 MB on the bus at 15 GB/s

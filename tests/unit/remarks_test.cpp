@@ -147,8 +147,9 @@ TEST_CASE("a run says whose kernels its GEMMs are priced as") {
     CHECK(remarks_of(config_of(Json::object(), "mi355x_8", "bf16")).gemm_library == "hipBLASLt (aiter)");
     CHECK_THAT(remarks_of(config_of({{"device.gemm_library", "mixed"}}, "mi355x_8", "bf16")).gemm_library,
                Contains("mix of"));
-    CHECK_THAT(remarks_of(config_of({{"device.gemm_library", "ck_blockscale"}}, "mi355x_8", "fp8")).gemm_library,
-               Contains("Composable Kernel"));
+    CHECK_THAT(
+        remarks_of(config_of({{"device.gemm_library", "ck_blockscale"}}, "mi355x_8", "fp8")).gemm_library,
+        Contains("Composable Kernel"));
     CHECK(remarks_of(config_of({{"device.gemm_library", "asm"}}, "mi355x_8")).gemm_library == "asm (aiter)");
     CHECK_THAT(remarks_of(config_of({{"device.gemm_library", "asm"}}, "mi355x_8", "fp8")).gemm_library,
                Contains("row-wise"));  // asm is known for bf16 alone

@@ -30,8 +30,8 @@ bool skipped_without_data() {
 struct Target {
     std::string device;
     DType dtype;
-    test::Asked claim;  ///< on held-out families
-    std::size_t rows;   ///< at least so many rows judged
+    test::Asked claim;            ///< on held-out families
+    std::size_t rows;             ///< at least so many rows judged
     std::string of_library = {};  ///< GemmRecipe::of_library
 };
 
@@ -65,8 +65,8 @@ TEST_CASE("held-out GEMM families are predicted within target") {
         for (const GemmRecipe& recipe : test::shipped_recipes().tables) {
             if (recipe.device != target.device || recipe.dtype != target.dtype) continue;
             if (recipe.of_library != target.of_library) continue;
-            ConfigFile file =
-                read_config_file(source / "configs" / "calibrations" / (recipe.device + ".json"), "calibration");
+            ConfigFile file = read_config_file(
+                source / "configs" / "calibrations" / (recipe.device + ".json"), "calibration");
             const bool in_library = !recipe.of_library.empty();
             const Json of = in_library ? file.json["gemm_libraries"][recipe.of_library] : file.json["gemm"];
             file.json["gemm_library"] = in_library ? recipe.of_library : mixed_libraries;

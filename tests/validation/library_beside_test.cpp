@@ -156,8 +156,8 @@ TEST_CASE("MI300X GEMMs and RCCL slow each other as predicted, within target") {
     const test::Errors of_gemm{0.06, 0.12}, of_library{0.10, 0.20};
     const std::vector<test::Asked> claims{
         {of_gemm, {0.071, 0.133}, known_gap},     // GEMM
-        {of_library, {0.153, 0.49}, known_gap},  // library
-        {of_library, {0.048, 0.2}},              // of these longer than the GEMM
+        {of_library, {0.153, 0.49}, known_gap},   // library
+        {of_library, {0.048, 0.2}},               // of these longer than the GEMM
         {of_library, {0.491, 0.647}, known_gap},  // and shorter: ranks drift apart
         {of_gemm, {0.068, 0.209}, known_gap}};
     REQUIRE(problem.classes.size() == claims.size());

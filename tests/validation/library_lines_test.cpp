@@ -28,8 +28,9 @@ double simulated_us(const Machine& machine, CollectiveKind kind, double bytes) {
     static const CostModels models;
     TaskGraph graph;
     for (int gpu = 0; gpu < machine.topology.gpus(); ++gpu)
-        graph.add({.work = CollectiveKernelWork{kind, Bytes(bytes), 0}, .gpu = gpu, .stream = transfer_stream(0)},
-                  {});
+        graph.add(
+            {.work = CollectiveKernelWork{kind, Bytes(bytes), 0}, .gpu = gpu, .stream = transfer_stream(0)},
+            {});
     const std::vector<Cost> costs = price(graph, Workload(), machine, models, Effects());
     return 1e6 * make_engine("flow")->run(graph, costs, machine.resources, 0).tasks[0].end.si();
 }
@@ -74,26 +75,46 @@ TEST_CASE("collectives of RCCL and NCCL alone take as long as in public tables")
     }
     const auto nccl = [](const std::string& gpu, const std::string& op, CollectiveKind kind, double large,
                          double middle, double small) {
-        return LineClaim{gpu + "_8", gpu + "_nccl_2.29.2_collectives.csv",
-                     {{"op", op}, {"dtype", "half"}, {"num_gpus", "8"}}, "us", kind, large, middle, small};
+        return LineClaim{gpu + "_8",
+                         gpu + "_nccl_2.29.2_collectives.csv",
+                         {{"op", op}, {"dtype", "half"}, {"num_gpus", "8"}},
+                         "us",
+                         kind,
+                         large,
+                         middle,
+                         small};
     };
     using enum CollectiveKind;
-    const std::vector<LineClaim> claims{
-        {"mi300x_8", "mi300x_rccl_allreduce_8gpu.csv", {{"mode", "eager"}}, "oop_us", all_reduce, 0.005, 0.01, 0.035},
-        // In no line:
-        {"mi300x_8", "mi300x_allreduce_rccl_vs_quickreduce_us.csv", {{"gpus", "8"}}, "rccl_us", all_reduce, 0.01,
-         0.03, 0.21},
-        nccl("h100", "all_reduce", all_reduce, 0.025, 0.05, 0.075),
-        nccl("h200", "all_reduce", all_reduce, 0.025, 0.05, 0.09),
-        nccl("h100", "all_gather", all_gather, 0.035, 0.05, 0.16),
-        nccl("h200", "all_gather", all_gather, 0.035, 0.16, 0.12),
-        nccl("h100", "reduce_scatter", reduce_scatter, 0.015, 0.05, 0.06),
-        nccl("h200", "reduce_scatter", reduce_scatter, 0.015, 0.06, 0.08)};
+    const std::vector<LineClaim> claims{{"mi300x_8",
+                                         "mi300x_rccl_allreduce_8gpu.csv",
+                                         {{"mode", "eager"}},
+                                         "oop_us",
+                                         all_reduce,
+                                         0.005,
+                                         0.01,
+                                         0.035},
+                                        // In no line:
+                                        {"mi300x_8",
+                                         "mi300x_allreduce_rccl_vs_quickreduce_us.csv",
+                                         {{"gpus", "8"}},
+                                         "rccl_us",
+                                         all_reduce,
+                                         0.01,
+                                         0.03,
+                                         0.21},
+                                        nccl("h100", "all_reduce", all_reduce, 0.025, 0.05, 0.075),
+                                        nccl("h200", "all_reduce", all_reduce, 0.025, 0.05, 0.09),
+                                        nccl("h100", "all_gather", all_gather, 0.035, 0.05, 0.16),
+                                        nccl("h200", "all_gather", all_gather, 0.035, 0.16, 0.12),
+                                        nccl("h100", "reduce_scatter", reduce_scatter, 0.015, 0.05, 0.06),
+                                        nccl("h200", "reduce_scatter", reduce_scatter, 0.015, 0.06, 0.08)};
     for (const LineClaim& claim : claims) {
         const Machine machine = test::shipped_machine(claim.machine);
         std::vector<double> large, middle, small;
         for (const auto& [bytes, us] : measured(claim.file, claim.where, claim.time, 1024))
-            (bytes >= 16 * mebi ? large : bytes >= mebi ? middle : small)
+            (bytes >= 16 * mebi ? large
+             : bytes >= mebi    ? middle
+                                : small)
                 .push_back(simulated_us(machine, claim.kind, bytes) / us - 1);
         REQUIRE(large.size() >= 3);
         REQUIRE(middle.size() >= 4);

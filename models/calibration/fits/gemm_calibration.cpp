@@ -175,8 +175,8 @@ std::vector<GemmCalibrationResult> write_gemm_calibrations(const GemmRecipes& re
         if (recipe.check_only || !needed.contains(recipe.device)) continue;
         results.push_back({recipe.device, recipe.dtype, fit_recipe(recipe, data)});
         const GemmValidation& validation = results.back().validation;
-        auto& of = recipe.of_library.empty() ? groups[recipe.device]
-                                             : libraries[recipe.device][recipe.of_library];
+        auto& of =
+            recipe.of_library.empty() ? groups[recipe.device] : libraries[recipe.device][recipe.of_library];
         of[name_of(recipe.dtype)] = to_json(recipe, validation, date);
         for (std::size_t i = 0; i < validation.libraries.fits.size(); ++i)
             libraries[recipe.device][recipe.filter.libraries[i]][name_of(recipe.dtype)] =

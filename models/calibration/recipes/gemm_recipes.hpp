@@ -44,7 +44,7 @@ struct GemmRecipe {
     /// If the filter names kernel libraries: prior of the fit to all rows from which the fits of the
     /// libraries start. It may have finer tiles than the mix can determine.
     std::optional<GemmPrior> start_of_libraries = {};
-    std::string kernel_library = "";                 ///< of the rows, shown with prices
+    std::string kernel_library = "";  ///< of the rows, shown with prices
     std::vector<GemmTable> more_tables = {};
     std::vector<std::string> kernel_libraries = {};  ///< the same for each of the filter's kernel libraries
     /// The calibration's name of the one kernel library whose rows these are, beside the device's other fit of this
@@ -72,9 +72,9 @@ struct GemmDerivation {
     DType dtype = DType::bf16;
     std::string from_device;
     DType from_dtype = DType::bf16;
-    double rate_ratio = 1;  ///< of the compute rate
-    double hbm_ratio = 1;   ///< of the memory rates
-    std::string reason;     ///< source of the ratios
+    double rate_ratio = 1;            ///< of the compute rate
+    double hbm_ratio = 1;             ///< of the memory rates
+    std::string reason;               ///< source of the ratios
     std::string of_library = {};      ///< as GemmRecipe::of_library
     std::string kernel_library = {};  ///< as GemmRecipe::kernel_library; empty: that of the source
     std::string note = "not checked against a table of this device and data type";

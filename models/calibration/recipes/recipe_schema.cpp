@@ -117,8 +117,9 @@ Json table_schema() {
                             {"rows", rows_schema()}}))},
          {"anchors", anchors_schema()},
          {"library", text_schema("Whose kernels these are; shown with prices.", 1)},
-         {"of_library", name_schema("Name in gemm_libraries of the one library whose rows these are; the fit goes there "
-                                    "and not into gemm.")},
+         {"of_library",
+          name_schema("Name in gemm_libraries of the one library whose rows these are; the fit goes there "
+                      "and not into gemm.")},
          {"note", text_schema("What whoever uses the fit must know.", 1)},
          {"check_only",
           {{"description", "Not fitted: errors of the device's fit on it are printed."},
@@ -141,7 +142,9 @@ Json derivation_schema() {
          {"memory_rates", quotient("Memory rates; their quotient scales hbm_GBps and unit_bandwidth_GBps. "
                                    "Default 1.")},
          {"reason", text_schema("Source of the rates.", 1)},
-         {"of_library", name_schema("Name in gemm_libraries of the library whose kernels these are; default: the device's own.")},
+         {"of_library",
+          name_schema(
+              "Name in gemm_libraries of the library whose kernels these are; default: the device's own.")},
          {"library", text_schema("Whose kernels these are; shown with prices. Default: as the source.", 1)},
          {"note", text_schema("What the derived times were checked against.", 1)}});
 }
@@ -155,8 +158,8 @@ Json recipe_schema() {
     schema["required"] = {"schema", "device"};
     schema["properties"]["device"] = name_schema("The device: this file's name.");
     schema["properties"]["tables"] = list_schema("Public tables.", table_schema());
-    schema["properties"]["default_library"] =
-        name_schema("The library of gemm_libraries that a run has unless it names another; default the mix of all.");
+    schema["properties"]["default_library"] = name_schema(
+        "The library of gemm_libraries that a run has unless it names another; default the mix of all.");
     schema["properties"]["derived"] = list_schema("Number formats derived from others.", derivation_schema());
     schema["properties"]["measured"] = with(
         object_schema("Measurements of our own in traces/*/microbench."), {"machine", "prior", "fp8_ratio"},
