@@ -116,6 +116,24 @@ std::string values_text(const SweepInfo::Axis& axis) {
     return text + " (" + std::to_string(axis.values.size()) + ")";
 }
 
+/// The expected errors of the makespans, where they are known.
+std::string sureness(const SweepPoints& points) {
+    double least = 0, most = 0;
+    std::size_t known = 0, simulated = 0;
+    for (std::size_t row = 0; row < points.rows(); ++row) {
+        if (points.figure(row, column::makespan) > 0) ++simulated;
+        const double error = points.figure(row, column::makespan_error);
+        if (!(error >= 0)) continue;
+        least = known == 0 ? error : std::min(least, error);
+        most = std::max(most, error);
+        ++known;
+    }
+    if (known == 0) return "not known: no measurement tests some of the prices (sim prints which)";
+    return "makespans are expected to be " + fixed(least, 1) + (most > least ? " to " + fixed(most, 1) : "") +
+           " % off" +
+           (known < simulated ? "; not known for " + std::to_string(simulated - known) + " points" : "");
+}
+
 std::string summary(const SweepPoints& points, const std::string& version) {
     const SweepInfo& info = points.info;
     std::string html;
@@ -139,6 +157,7 @@ std::string summary(const SweepPoints& points, const std::string& version) {
     }
     for (const std::string& constraint : info.constraints) html += term("where", constraint);
     for (const auto& [name, value] : points.constants) html += term(name, value);
+    html += term("how sure", sureness(points));
     html += term("made by", "sim " + info.version + " (sweep), sim " + version + " (this page)") + "</dl>\n";
     if (!info.base.empty())
         html += "<details><summary>run config that all points share</summary><pre>" +

@@ -28,7 +28,8 @@ const std::array<Metric, column::count> sweep_metrics{
      {"utilisation.link", "use of links", "%", 100, more},
      {"utilisation.dma", "use of DMA engines", "%", 100, neither},
      {"comm_cus", "compute units for communication", "CU", 1, less},
-     {"staging_bytes", "memory for staging", "MB", 1e-6, less}}};
+     {"staging_bytes", "memory for staging", "MB", 1e-6, less},
+     {"confidence.makespan_error_pct", "expected error of the makespan", "%", 1, less}}};
 
 std::string axis_label(const Metric& metric) {
     return std::string(metric.label) + " [" + metric.unit + "]";

@@ -51,6 +51,7 @@ enum Id : std::size_t {
     dma_used,
     comm_cus,
     staging,
+    makespan_error,  ///< none where a part of the prices was never measured, and in older folders
     count
 };
 }  // namespace column

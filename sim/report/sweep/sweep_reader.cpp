@@ -61,13 +61,15 @@ public:
         point_ = require("point");
         error_ = require("error");
         require("schedule");
-        for (std::size_t i = 0; i < column::count; ++i) metrics_[i] = require(sweep_metrics[i].name);
+        for (std::size_t i = 0; i < column::count; ++i)
+            if (i != column::makespan_error || column_of(sweep_metrics[i].name))
+                metrics_[i] = require(sweep_metrics[i].name);
         std::vector<bool> swept(header.size());
         for (const SweepInfo::Axis& axis : info.axes)
             for (const std::string& field : axis.fields)
                 if (const auto at = column_of(field)) swept[*at] = true;
         for (std::size_t i = 0; i < header.size(); ++i) {
-            const auto is = [&](std::size_t at) { return at == i; };
+            const auto is = [&](std::optional<std::size_t> at) { return at == i; };
             if (is(point_) || is(error_) || std::any_of(metrics_.begin(), metrics_.end(), is)) continue;
             const bool other =
                 std::find(other_columns.begin(), other_columns.end(), header[i]) != other_columns.end();
@@ -89,7 +91,9 @@ public:
         row.values.clear();
         for (const std::size_t at : at_) row.values.push_back(text_of_csv_cell(cells[at]));
         for (std::size_t i = 0; i < column::count; ++i)
-            row.figures[i] = number(cells, metrics_[i], where, i == column::makespan && row.error.empty());
+            row.figures[i] =
+                metrics_[i] ? number(cells, *metrics_[i], where, i == column::makespan && row.error.empty())
+                            : no_figure;
         if (!row.error.empty()) row.figures.fill(no_figure);
     }
 
@@ -122,7 +126,7 @@ private:
     std::string file_;
     CsvRow names_;
     std::size_t point_ = 0, error_ = 0;
-    std::array<std::size_t, column::count> metrics_{};
+    std::array<std::optional<std::size_t>, column::count> metrics_{};
     std::vector<std::size_t> at_;  ///< by dimension
     std::vector<Dimension> dimensions_;
 };
