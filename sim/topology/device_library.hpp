@@ -31,7 +31,7 @@ struct DeviceLibrary {
     };
     struct Fit : Line {
         /// Of the protocols for small and for the smallest operands; the fastest of the lines is used.
-        std::optional<Line> small, smallest;
+        std::optional<Line> small = {}, smallest = {};
         Summing sums = Summing::gpus;
 
         static std::span<const Field<Fit>> fields() {
