@@ -63,14 +63,24 @@ const RankedCandidate* fastest(const std::vector<RankedCandidate>& all, std::spa
     return nullptr;
 }
 
-void explain(const Scenario& scenario, SimulatedAdvice& advice) {
+/// The fastest candidate that runs with a vendor's library and copies.
+const RankedCandidate* fastest_by_library_kernels(const std::vector<RankedCandidate>& all) {
+    const auto found = std::find_if(all.begin(), all.end(),
+                                    [](const RankedCandidate& one) { return !one.candidate.own_kernel(); });
+    return found == all.end() ? nullptr : &*found;
+}
+
+/// Finds the next choice and the loss that decides between it and the best candidate.
+void compare_with_next_choice(const Scenario& scenario, const RunOptions& options, SimulatedAdvice& advice) {
+    const RankedCandidate& best = advice.ranked.front();
     const auto other = std::find_if(advice.ranked.begin(), advice.ranked.end(), [&](const auto& one) {
-        return one.candidate.schedule != advice.ranked.front().candidate.schedule;
+        return !one.candidate.same_choice(best.candidate);
     });
     if (other == advice.ranked.end()) return;
-    advice.runner_up = static_cast<std::size_t>(other - advice.ranked.begin());
-    advice.runner_up_run = run(with_candidate(scenario, other->candidate));
-    const Losses &mine = advice.best.front().losses, &theirs = advice.runner_up_run->losses;
+    advice.next_choice = *other;
+    advice.margin = other->makespan / best.makespan - 1;
+    const Losses theirs = run(with_candidate(scenario, other->candidate), options).losses;
+    const Losses& mine = advice.best.front().losses;
     const std::array<std::pair<const char*, Seconds>, 6> differences{
         {{"contention", theirs.contention - mine.contention},
          {"launch", theirs.launch - mine.launch},
@@ -95,15 +105,6 @@ std::array<std::optional<Candidate>, 2> ask_heuristic(const Scenario& scenario, 
     return {shipped_advice(machine, op, false), shipped_advice(machine, op, true)};
 }
 
-/// The candidates in `all` that copy by one of the agents.
-std::vector<Candidate> by_agents(const std::vector<Candidate>& all, std::span<const std::string> agents) {
-    std::vector<Candidate> result;
-    for (const Candidate& one : all)
-        if (agents.empty() || std::find(agents.begin(), agents.end(), one.agent) != agents.end())
-            result.push_back(one);
-    return result;
-}
-
 /// Replaces a run's baseline, its own `serial`, by the advice's baseline.
 RunResult against(RunResult run, const AdviceBaseline& baseline) {
     run.serial = baseline.serial.makespan;
@@ -114,20 +115,17 @@ RunResult against(RunResult run, const AdviceBaseline& baseline) {
     return run;
 }
 
-/// The heuristic's advice with its regret, whether it is among the candidates or not.
-std::optional<HeuristicAdvice> judged(const std::optional<Candidate>& said, bool own_kernels,
+/// The heuristic's advice with its regret against `best`, whether it is among the candidates or not.
+std::optional<HeuristicAdvice> judged(const std::optional<Candidate>& said, const AllowedCandidates& allowed,
                                       const std::vector<RankedCandidate>& candidates,
-                                      const std::vector<RankedCandidate>& beside) {
+                                      const std::vector<RankedCandidate>& beside,
+                                      const std::optional<RankedCandidate>& best) {
     if (!said) return std::nullopt;
-    if (const RankedCandidate* one = find(candidates, *said)) {
-        const auto best = std::find_if(candidates.begin(), candidates.end(), [&](const auto& other) {
-            return own_kernels || !find_schedule(other.candidate.schedule).uses_flags;
-        });
-        return HeuristicAdvice{*one, one->makespan / best->makespan - 1};
-    }
+    if (const RankedCandidate* one = find(candidates, *said))
+        return HeuristicAdvice{*one, one->makespan / best->makespan - 1, ""};
     const RankedCandidate* not_allowed = find(beside, *said);
     if (not_allowed == nullptr) return std::nullopt;  // for example more chunks than rows
-    return HeuristicAdvice{*not_allowed, std::nullopt};
+    return HeuristicAdvice{*not_allowed, std::nullopt, allowed.left_out_by(*said)};
 }
 
 Remarks remarks_on(const Scenario& scenario, const RankedCandidate& best, const ConfigFolder& folder) {
@@ -144,7 +142,19 @@ AdviceBaseline baseline_among(const std::vector<RankedCandidate>& candidates,
     const RankedCandidate *mine = fastest(candidates, serial), *other = fastest(beside, serial);
     if (mine == nullptr && other == nullptr) throw UserError("serial does not serve this scenario");
     const bool allowed = other == nullptr || (mine != nullptr && mine->makespan <= other->makespan);
-    return {allowed ? *mine : *other, allowed};
+    const auto by_library = [](const RankedCandidate& one) {
+        return one.candidate.schedule == "serial" && one.candidate.by_library;
+    };
+    const bool with_library = std::any_of(candidates.begin(), candidates.end(), by_library) ||
+                              std::any_of(beside.begin(), beside.end(), by_library);
+    return {allowed ? *mine : *other, allowed, with_library};
+}
+
+/// The library's name of a device's "RCCL, 64 channels" or "NCCL 2.29.2 (estimate: as of h100)".
+std::string short_name(const std::string& library) {
+    std::string name = library.substr(0, library.find_first_of(",("));
+    while (!name.empty() && name.back() == ' ') name.pop_back();
+    return name;
 }
 
 }  // namespace
@@ -158,7 +168,7 @@ std::size_t most_simulated(const Scenario& scenario, std::size_t top) {
 }
 
 SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std::size_t top,
-                       std::span<const std::string> agents, const std::function<void()>& simulated) {
+                       const AllowedCandidates& allowed, const std::function<void()>& simulated) {
     const std::function<void()> told = simulated ? simulated : [] {};
     const std::array<std::string, 2> shard_level{"shard_p2p", "shard_direct"};
     const Topology& topology = scenario.machine->topology;
@@ -176,9 +186,12 @@ SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std
     SimulatedAdvice advice;
     advice.topology = topology.name();
     advice.workload = to_json(scenario.workload);
-    const std::vector<Candidate> allowed = by_agents(all, agents);
+    advice.library = short_name(topology.device().collective_library.name);
+    std::vector<Candidate> candidates;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(candidates),
+                 [&](const Candidate& one) { return allowed.has(one); });
     std::string refusal;
-    advice.ranked = ranked(scenario, allowed, told, &refusal);
+    advice.ranked = ranked(scenario, candidates, told, &refusal);
     if (advice.ranked.empty()) throw UserError("no schedule serves this scenario: " + refusal);
     const bool nothing_cut = std::all_of(advice.ranked.begin(), advice.ranked.end(),
                                          [](const auto& one) { return one.candidate.schedule == "serial"; });
@@ -186,23 +199,25 @@ SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std
 
     // Removes candidates that were not asked for and only serve comparisons.
     std::erase_if(all, [&](const Candidate& one) {
-        return std::find(allowed.begin(), allowed.end(), one) != allowed.end() ||
-               (one.schedule != "serial" && one != of_library && one != of_any);
+        return allowed.has(one) || (one.schedule != "serial" && one != of_library && one != of_any);
     });
     const std::vector<RankedCandidate> beside = ranked(scenario, all, told);
     advice.baseline = baseline_among(advice.ranked, beside);
+    Baselines baselines;
+    const RunOptions options{.record = false, .baselines = &baselines};
     for (std::size_t i = 0; i < std::min(top, advice.ranked.size()); ++i) {
         advice.best.push_back(
-            against(run(with_candidate(scenario, advice.ranked[i].candidate)), advice.baseline));
+            against(run(with_candidate(scenario, advice.ranked[i].candidate), options), advice.baseline));
         told();
     }
     advice.scenario = advice.best.front().scenario;
     if (const RankedCandidate* one = fastest(advice.ranked, shard_level)) advice.shard_level = *one;
-    explain(scenario, advice);
+    if (const RankedCandidate* one = fastest_by_library_kernels(advice.ranked)) advice.library_kernels = *one;
+    compare_with_next_choice(scenario, options, advice);
     advice.what_if = scenario.what_if;
     advice.remarks = remarks_on(scenario, advice.ranked.front(), folder);
-    advice.heuristic = judged(of_any, true, advice.ranked, beside);
-    advice.heuristic_library = judged(of_library, false, advice.ranked, beside);
+    advice.heuristic = judged(of_any, allowed, advice.ranked, beside, advice.ranked.front());
+    advice.heuristic_library = judged(of_library, allowed, advice.ranked, beside, advice.library_kernels);
     return advice;
 }
 

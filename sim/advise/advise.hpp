@@ -18,13 +18,15 @@ struct RankedCandidate {
 struct HeuristicAdvice {
     RankedCandidate said;
     std::optional<double> regret;
+    std::string left_out_by;  ///< the flag that does not allow it: "--agent" or "--kernels"; else empty
 };
 
 /// The execution without overlap that all speed-ups refer to: the fastest `serial`, by DMA copies, kernel
 /// copies or the vendor's library, whatever agents are allowed.
 struct AdviceBaseline {
     RankedCandidate serial;
-    bool allowed = true;  ///< whether it is also a candidate
+    bool allowed = true;        ///< whether it is also a candidate
+    bool with_library = false;  ///< whether `serial` by the vendor's library was among those compared
 
     double speedup(Seconds makespan) const { return serial.makespan / makespan; }
 };
@@ -40,20 +42,22 @@ struct SimulatedAdvice {
     /// Full runs of the first of `ranked`; serial time and speed-up refer to the baseline
     std::vector<RunResult> best;
     std::optional<RankedCandidate> shard_level;        ///< the fastest schedule of whole shards, if allowed
+    std::optional<RankedCandidate> library_kernels;    ///< the fastest without a kernel of one's own
     std::optional<HeuristicAdvice> heuristic;          ///< with any kernels
     std::optional<HeuristicAdvice> heuristic_library;  ///< with library kernels, so without flag_gated
-    /// The loss in which the best candidate and the next other schedule differ most, and that difference.
+    /// The loss in which the best candidate and the next choice differ most, and that difference.
     std::string deciding_loss;
     Seconds decided_by;
-    std::size_t runner_up = 0;  ///< index in `ranked`; 0: there is no other schedule
-    std::optional<RunResult> runner_up_run;
+    std::optional<RankedCandidate> next_choice;  ///< the fastest that is another choice than the best
+    std::optional<double> margin;  ///< by which the next choice takes longer than the best, ≥ 0
+    std::string library;  ///< the vendor's collective library: "RCCL", "NCCL 2.29.2"; empty: none known
 };
 
-/// Throws UserError if no schedule serves the scenario, or none uses an agent in `agents`. `top` ≥ 1
+/// Throws UserError if no schedule serves the scenario, or no allowed candidate does. `top` ≥ 1
 /// candidates are run in full. `simulated` is called, by any thread, after each simulated candidate: at
 /// most most_simulated() times.
 SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std::size_t top,
-                       std::span<const std::string> agents = {},
+                       const AllowedCandidates& allowed = {},
                        const std::function<void()>& simulated = nullptr);
 std::size_t most_simulated(const Scenario& scenario, std::size_t top);
 

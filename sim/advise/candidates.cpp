@@ -40,8 +40,27 @@ std::string Candidate::label() const {
            (gemm.empty() ? "" : "/" + gemm);
 }
 
-bool uses_flags(const std::string& label) {
-    return find_schedule(label.substr(0, label.find('/'))).uses_flags;
+std::string Candidate::name(const std::string& library) const {
+    return by_library && !library.empty() ? schedule + " by " + library : label();
+}
+
+bool Candidate::own_kernel() const {
+    return find_schedule(schedule).own_kernel;
+}
+
+bool Candidate::same_choice(const Candidate& other) const {
+    return schedule == other.schedule && agent == other.agent && gemm == other.gemm &&
+           by_library == other.by_library;
+}
+
+std::string AllowedCandidates::left_out_by(const Candidate& candidate) const {
+    if (!agents.empty() && std::find(agents.begin(), agents.end(), candidate.agent) == agents.end())
+        return "--agent";
+    return candidate.own_kernel() && !own_kernels ? "--kernels" : "";
+}
+
+bool own_kernel(const std::string& label) {
+    return find_schedule(label.substr(0, label.find('/'))).own_kernel;
 }
 
 Candidate parse_candidate(const std::string& label, const std::string& where) {

@@ -24,13 +24,30 @@ struct Candidate {
     /// "hetero_fused_1d/4/dma/pull", "ring_chunked/8/cu/push/chunk", "shard_p2p/-/dma/pull",
     /// "serial/-/library"; unique.
     std::string label() const;
+    /// For readers: the label, or "serial by RCCL" for one by this library.
+    std::string name(const std::string& library) const;
+    /// Whether it needs a kernel of one's own (ScheduleEntry::own_kernel).
+    bool own_kernel() const;
+    /// Whether both are one choice: the same schedule, agent and GEMMs, whatever the number of chunks and the
+    /// direction of transfers.
+    bool same_choice(const Candidate& other) const;
     friend bool operator==(const Candidate&, const Candidate&) = default;
 };
 
-/// Whether the GEMMs of a candidate with this label poll or set flags, which no library's kernels do.
-bool uses_flags(const std::string& label);
+/// Whether the candidate with this label needs a kernel of one's own.
+bool own_kernel(const std::string& label);
 /// Reads a label. Throws UserError that begins with `where`.
 Candidate parse_candidate(const std::string& label, const std::string& where);
+
+/// Which candidates advice may choose.
+struct AllowedCandidates {
+    std::vector<std::string> agents;  ///< empty: all agents
+    bool own_kernels = true;          ///< with those that need a kernel of one's own
+
+    bool has(const Candidate& candidate) const { return left_out_by(candidate).empty(); }
+    /// The flag of `sim advise` that leaves the candidate out; empty: none does.
+    std::string left_out_by(const Candidate& candidate) const;
+};
 
 /// Chunk counts of candidates.
 inline constexpr std::array chunk_counts{1, 2, 4, 8, 16};

@@ -33,7 +33,7 @@ double weight_of(std::span<const SimulatedScenario> table, const std::string& to
 double regret_of(const SimulatedScenario& row, const Candidate& advised, bool own_kernels) {
     double best = std::numeric_limits<double>::infinity();
     for (const auto& [label, time] : row.makespan_us)
-        if (own_kernels || !uses_flags(label)) best = std::min(best, time);
+        if (own_kernels || !own_kernel(label)) best = std::min(best, time);
     const auto found = row.makespan_us.find(advised.label());
     if (found == row.makespan_us.end())
         throw UserError("the table of scenarios has no makespan of '" + advised.label() + "' on " +

@@ -16,7 +16,7 @@ struct Regrets {
 RegretSummary one_choice(std::span<const SimulatedScenario* const> rows, bool own_kernels) {
     std::optional<RegretSummary> best;
     for (const auto& [label, time] : rows.front()->makespan_us) {
-        if (!own_kernels && uses_flags(label)) continue;
+        if (!own_kernels && own_kernel(label)) continue;
         std::vector<double> regrets;
         for (const SimulatedScenario* row : rows)
             if (row->makespan_us.contains(label))

@@ -19,14 +19,15 @@ struct AdviseFlags {
     std::vector<std::string> agents, traces, what_if;
     std::size_t top = 5;
     std::optional<std::size_t> count;
-    std::string fit, judge, simulate, header, out, constants;
+    std::string fit, judge, simulate, header, out, constants, kernels = "any";
     std::optional<int> seeds;
 };
 
 SimulatedAdvice advise_with_progress(const Scenario& scenario, const ConfigFolder& folder,
                                      const AdviseFlags& flags) {
     ProgressReporter progress("candidates", most_simulated(scenario, flags.top));
-    return advise(scenario, folder, flags.top, flags.agents, [&progress] { progress.add(); });
+    return advise(scenario, folder, flags.top, {flags.agents, flags.kernels == "any"},
+                  [&progress] { progress.add(); });
 }
 
 void print_advice(const AdviseFlags& flags, const ConfigFolder& folder) {
@@ -126,6 +127,10 @@ void add_advise_command(CLI::App& app) {
     command->add_option("--agent", flags->agents, "Only candidates that copy by dma, or by cu; repeatable")
         ->check(CLI::IsMember({"dma", "cu"}))
         ->take_all();
+    command
+        ->add_option("--kernels", flags->kernels,
+                     "library: only candidates that a vendor's GEMM library and copies can run; default any")
+        ->check(CLI::IsMember({"library", "any"}));
     command->add_option("--top", flags->top, "Candidates to print and to run in full; default 5")
         ->check(CLI::Range(1, 1000));
     command
@@ -166,8 +171,8 @@ void add_advise_command(CLI::App& app) {
             if (mode != other) mode->excludes(other);
     for (CLI::Option* mode : {fit, judge, traces}) mode->excludes(topology);
     for (CLI::Option* mode : {constants, simulate, fit, judge, traces})
-        for (const char* flag :
-             {"--workload", "--gemm", "--dtype", "--collective", "--order", "--shard-dim", "--what-if"})
+        for (const char* flag : {"--workload", "--gemm", "--dtype", "--collective", "--order", "--shard-dim",
+                                 "--what-if", "--agent", "--kernels"})
             mode->excludes(command->get_option(flag));
     command->callback([flags] { execute(*flags); });
 }

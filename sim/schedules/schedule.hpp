@@ -37,7 +37,9 @@ struct ScheduleEntry {
     std::function<bool(const Workload&)> handles;  ///< supported forms of workload
     std::unique_ptr<Schedule> (*make)() = nullptr;
     bool single_stream = false;  ///< one transfer stream a GPU instead of one for each peer
-    bool uses_flags = false;  ///< its GEMMs poll or set flags while they run, which no library's kernels do
+    /// Needs a kernel of one's own: its GEMM polls or sets flags, or stores at peers, while it runs. All other
+    /// schedules run with a vendor's GEMM library plus copies.
+    bool own_kernel = false;
     bool between_nodes = false;      ///< for several nodes; on one node it equals another schedule
     bool advised = true;             ///< whether `sim advise` tries it
     Json defaults = Json::object();  ///< parameters whose default differs from schedule_parameters()

@@ -163,7 +163,7 @@ std::span<const ScheduleEntry> schedules() {
          .parameters = gated,
          .handles = gateable,
          .make = make_flag_gated,
-         .uses_flags = true},
+         .own_kernel = true},
         {.name = "t3",
          .summary =
              "T3 (arXiv 2401.16677): one GEMM a GPU whose stores trigger a ring reduce-scatter chunk by chunk; the memory at the destination adds what comes (where device/near_memory can, else kernels add).",
@@ -171,7 +171,7 @@ std::span<const ScheduleEntry> schedules() {
          .handles = sums_results,
          .make = make_t3,
          .single_stream = true,
-         .uses_flags = true,
+         .own_kernel = true,
          .advised = false},
         {.name = "work_group_fused",
          .summary =
@@ -179,7 +179,7 @@ std::span<const ScheduleEntry> schedules() {
          .parameters = stores,
          .handles = produces,
          .make = make_work_group_fused,
-         .uses_flags = true,
+         .own_kernel = true,
          .advised = false},
     };
     return entries;

@@ -125,7 +125,7 @@ private:
     }
 
     void read_library(ConfigObject& config, DeviceLibrary& library) {
-        errors_.keep([&] { config.text("name"); });
+        errors_.keep([&] { library.name = config.text("name"); });
         read_fields(config, library, errors_);
         const auto line = [&](ConfigObject& from, DeviceLibrary::Line& to) {
             read_fields(from, to, errors_);

@@ -46,6 +46,7 @@ struct DeviceLibrary {
     Residency residency = Residency::shared;
     CollectivePattern pattern = CollectivePattern::direct;
     std::map<CollectiveKind, Fit> collectives;
+    std::string name;  ///< library and version: "NCCL 2.29.2", "RCCL, 64 channels"
 
     static std::span<const Field<DeviceLibrary>> fields() {
         using D = DeviceLibrary;

@@ -33,9 +33,9 @@ class Advise(SimTestCase):
         for row, run in zip(advice["candidates"], advice["best"]):
             for one in (row, run):
                 self.assertAlmostEqual(one["speedup"], advice["baseline"]["makespan_us"] / row["makespan_us"])
-        self.assertNotEqual(advice["runner_up"]["candidate"]["schedule"], advice["candidates"][0]["schedule"])
+        self.assertAlmostEqual(advice["next_choice"]["margin"], advice["next_choice"]["candidate"]["regret"])
         losses = [run["losses_us"] for run in advice["best"]]
-        self.assertIn(advice["runner_up"]["decided_by"], losses[0])
+        self.assertIn(advice["next_choice"]["decided_by"], losses[0])
 
     def test_a_what_if_changes_the_machine_as_in_a_run(self):
         change = ["--what-if", "device.gemm.bf16.peak_TFLOPS=2x", "--what-if", "device.copy_kernel.default_cus=1x"]
@@ -72,16 +72,36 @@ class Advise(SimTestCase):
         text = self.output("advise", "--topology", "h200_4", "--workload", "llama3_70b_attn_out_forward",
                            "--agent", "dma", "--seeds", "3")
         self.assertNotRegex(text, r"regret\s+-")
-        self.assertIn("speed-up over serial/-/", text)
+        self.assertIn("speed-up over serial by NCCL 2.29.2,", text)
+
+    def test_kernels(self):
+        any_kernels = self.result(*SCENARIO)
+        library = self.result(*SCENARIO, "--kernels", "library")
+        self.assertEqual({one["schedule"] for one in any_kernels["candidates"] if one["own_kernel"]}, {"flag_gated"})
+        self.assertEqual({one["own_kernel"] for one in library["candidates"]}, {False})
+        self.assertTrue(any_kernels["candidates"][0]["own_kernel"])
+        best = any_kernels["best_library_kernels"]
+        self.assertGreater(best["regret"], 0)
+        self.assertEqual(best["params"], library["candidates"][0]["params"])
+        self.assertEqual(best["makespan_us"], library["candidates"][0]["makespan_us"])
+        self.assertEqual(self.result(*SCENARIO, "--kernels", "any")["candidates"], any_kernels["candidates"])
+        text = self.output(*SCENARIO)
+        self.assertRegex(text, r"  1  flag_gated/\S+ +\S+ us  \+0\.0 %   speed-up \S+   own kernel\n")
+        self.assertEqual(text.count("\nown kernel: "), 1)
+        self.assertRegex(text, r"\n  best with library kernels +\S+ us   1\.\d+ x   hetero_fused_2d/")
+        self.assertNotIn("own kernel", self.output(*SCENARIO, "--kernels", "library").split("heuristic")[0])
 
     def test_renderings(self):
         text = self.output(*SCENARIO)
-        for words in ("speed-up", "decided by", "best shard-level", "static heuristic", "regret"):
+        for words in ("speed-up", "decided by", "best shard-level", "next choice  ", "static heuristic", "regret"):
             self.assertIn(words, text)
         rows = list(csv.DictReader(io.StringIO(self.output(*SCENARIO, "--format", "csv"))))
         self.assertEqual(rows[0]["rank"], "1")
         self.assertEqual(rows[0]["regret"], "0.0")
         self.assertGreater(float(rows[0]["speedup"]), 1)
+        self.assertEqual(list(rows[0])[-1], "own_kernel")
+        self.assertEqual({row["own_kernel"] for row in rows if row["schedule"] == "flag_gated"}, {"true"})
+        self.assertEqual({row["own_kernel"] for row in rows if row["schedule"] != "flag_gated"}, {"false"})
 
     def test_any_workload(self):
         for workload in ("llama3_70b_independent", "llama3_70b_mlp_layer", "llama3_70b_qkv_wgrad"):
@@ -98,6 +118,10 @@ class Advise(SimTestCase):
         self.assert_refused(["advise", "--topology", "mi300x_8", "--gemm", "4x8x8"], "gemm.m is 4", "8 GPUs")
         self.assert_refused(["advise", "--topology", "mi300x_8", "--collective", "reduce_scatter", "--order",
                              "collective_first"], "order", "reduce_scatter")
+        self.assert_refused([*SCENARIO, "--kernels", "libary"], "--kernels", "libary", "library")
+        for flag, value in (("--kernels", "library"), ("--agent", "dma")):
+            for mode in (["--judge", "x.csv"], ["--fit", "x.csv"], ["--traces", "x"], ["--simulate", "judge"]):
+                self.assert_refused(["advise", flag, value, *mode], flag, mode[0])
         self.assert_refused([*SCENARIO, "--fit", "x.csv"], "--fit")
         self.assert_refused(["advise", "--judge", "x.csv", *gemm], "--judge")
         self.assert_refused(["advise", "--judge", "x.csv"], "x.csv")

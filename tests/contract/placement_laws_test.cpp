@@ -220,7 +220,7 @@ TEST_CASE("a placed graph gives the result of serial in any order that it allows
                   static_cast<std::ptrdiff_t>(expected.size() / 2));
             for (const ScheduleEntry& entry : schedules())
                 for (const Json& given : variants) {
-                    if (entry.uses_flags || !entry.handles(workload) || !accepts(entry, given)) continue;
+                    if (entry.own_kernel || !entry.handles(workload) || !accepts(entry, given)) continue;
                     INFO(machine << " " << name_of(kind) << " " << entry.name << " " << given.dump());
                     for (unsigned seed = 1; seed <= 2; ++seed) {
                         const Outcome found = outcome(entry, workload, topology, given, seed);
@@ -267,7 +267,7 @@ TEST_CASE("where results are gathered every GPU ends with the C of all, and is b
         for (const ScheduleEntry& entry : schedules())
             for (const Json& given : {Json::object(), Json{{"transfer", "pull"}}, Json{{"gemm", "chunk"}},
                                       Json{{"algorithm", "ring"}}, Json{{"chunks", 4}}}) {
-                if (entry.uses_flags || !entry.handles(workload) || !accepts(entry, given)) continue;
+                if (entry.own_kernel || !entry.handles(workload) || !accepts(entry, given)) continue;
                 INFO(machine << " " << entry.name << " " << given.dump());
                 const Outcome found = outcome(entry, workload, topology, given, 1);
                 REQUIRE(found.results.size() == ranks * expected.size());

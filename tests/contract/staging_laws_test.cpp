@@ -92,7 +92,7 @@ TEST_CASE("staging is what a placement writes beyond operands and results, for e
                 const Workload workload = pair_workload(kind, {rows, 9, 10});
                 for (const ScheduleEntry& entry : schedules())
                     for (const Json& given : variants) {
-                        if (entry.uses_flags || !entry.handles(workload) || !accepts(entry, given)) continue;
+                        if (entry.own_kernel || !entry.handles(workload) || !accepts(entry, given)) continue;
                         INFO(machine << " " << name_of(kind) << " " << rows << " " << entry.name << " "
                                      << given.dump());
                         const Case one = build_case(entry, workload, topology, given);

@@ -1,0 +1,111 @@
+#include "sim/advise/advise.hpp"
+#include "sim/core/shown.hpp"
+#include "sim/report/run/report.hpp"
+#include "sim/report/text_format.hpp"
+
+namespace overlap {
+namespace {
+
+constexpr std::size_t name_columns = 28;
+const std::string own_kernel_mark = "own kernel";
+
+/// The rendering of one advice; `scale` is that of its slowest candidate.
+class AdviceText {
+public:
+    explicit AdviceText(const SimulatedAdvice& advice)
+        : advice_(advice), scale_(advice.ranked.back().makespan), best_(advice.ranked.front().makespan) {}
+
+    std::string head() const {
+        std::string text = clipped(advice_.scenario) + "\n" + std::to_string(advice_.ranked.size()) +
+                           " candidates simulated: schedule/chunks/agent/transfer\n";
+        for (const auto& change : advice_.what_if.items())
+            text += clipped("what-if " + change.key() + " = " + shown(change.value())) + "\n";
+        for (const std::string& note : advice_.remarks.notes)
+            for (const std::string& line : field(left("best: note", label_columns), note))
+                text += line + "\n";
+        return text + baseline();
+    }
+
+    std::string ranking() const {
+        std::string text;
+        bool marked = false;
+        for (std::size_t i = 0; i < advice_.best.size(); ++i) {
+            const RankedCandidate& one = advice_.ranked[i];
+            marked = marked || one.candidate.own_kernel();
+            text += right(std::to_string(i + 1), 3) + "  " + left(name(one), 34) + time(one, 10) + "  +" +
+                    percent_text(one.makespan / best_ - 1) + "   speed-up " +
+                    fixed(advice_.baseline.speedup(one.makespan), 3) + mark(one) + "\n";
+        }
+        if (marked)
+            text += own_kernel_mark +
+                    ": its GEMM polls or sets flags, or stores at peers; no vendor's library has one\n";
+        return text;
+    }
+
+    std::string gains() const {
+        std::string text = left("the best against", name_columns - 1) + "makespan\n";
+        text += gain("  fastest serial", advice_.baseline.serial);
+        text += gain("  best shard-level", advice_.shard_level);
+        if (advice_.ranked.front().candidate.own_kernel())
+            text += gain("  best with library kernels", advice_.library_kernels);
+        return text;
+    }
+
+    std::string next_choice() const {
+        if (!advice_.next_choice) return "";
+        return "\nnext choice  " + name(*advice_.next_choice) + "  +" + percent_text(*advice_.margin) +
+               mark(*advice_.next_choice) + "\n  decided by " + advice_.deciding_loss + ": " +
+               scale_.format(advice_.decided_by) + " " + scale_.unit() + " less of it\n";
+    }
+
+    std::string heuristic() const {
+        if (!advice_.heuristic && !advice_.heuristic_library) return "";
+        return "\nthe static heuristic says\n" + said("  any kernels", advice_.heuristic) +
+               said("  library kernels", advice_.heuristic_library);
+    }
+
+private:
+    std::string name(const RankedCandidate& one) const { return one.candidate.name(advice_.library); }
+    std::string time(const RankedCandidate& one, std::size_t columns) const {
+        return right(scale_.format(one.makespan), columns) + " " + scale_.unit();
+    }
+    static std::string mark(const RankedCandidate& one) {
+        return one.candidate.own_kernel() ? "   " + own_kernel_mark : "";
+    }
+
+    std::string baseline() const {
+        const AdviceBaseline& baseline = advice_.baseline;
+        return "speed-up over " + name(baseline.serial) + ", " + time(baseline.serial, 0) +
+               ": the fastest execution without overlap" +
+               (baseline.allowed ? "" : " (--agent leaves it out)") + "\n" +
+               (baseline.with_library
+                    ? ""
+                    : "  by copies only: no measurement of the vendor's library serves this workload\n");
+    }
+
+    std::string gain(const std::string& of, const std::optional<RankedCandidate>& other) const {
+        if (!other) return "";
+        return left(of, name_columns) + time(*other, 9) + "   " + fixed(other->makespan / best_, 3) +
+               " x   " + name(*other) + "\n";
+    }
+
+    std::string said(const std::string& with, const std::optional<HeuristicAdvice>& one) const {
+        if (!one) return "";
+        return left(with, name_columns) + time(one->said, 9) + "   " +
+               (one->regret ? "regret " + percent_text(*one->regret) : "left out by " + one->left_out_by) +
+               "   " + name(one->said) + mark(one->said) + "\n";
+    }
+
+    const SimulatedAdvice& advice_;
+    TimeScale scale_;
+    Seconds best_;
+};
+
+}  // namespace
+
+std::string to_text(const SimulatedAdvice& advice) {
+    const AdviceText text(advice);
+    return text.head() + "\n" + text.ranking() + "\n" + text.gains() + text.next_choice() + text.heuristic();
+}
+
+}  // namespace overlap
