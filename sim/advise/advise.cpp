@@ -3,6 +3,7 @@
 #include <tbb/parallel_for.h>
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <thread>
 #include <utility>
 
@@ -19,7 +20,11 @@ std::vector<RankedCandidate> ranked(const Scenario& scenario, const std::vector<
                                     const std::function<void()>& simulated, std::string* refusal = nullptr) {
     std::vector<std::optional<Seconds>> times(candidates.size());
     std::vector<std::string> refusals(candidates.size());
-    tbb::parallel_for(std::size_t{0}, candidates.size(), [&](std::size_t i) {
+    // Every core takes the next candidate of the list. Halves of the list, which parallel_for gives out, would
+    // leave a core idle: the largest graphs are next to each other.
+    std::atomic<std::size_t> next = 0;
+    tbb::parallel_for(std::size_t{0}, candidates.size(), [&](std::size_t) {
+        const std::size_t i = next++;
         try {
             times[i] = predict(with_candidate(scenario, candidates[i])).makespan;
         } catch (const UserError& error) {

@@ -50,6 +50,10 @@ struct SimulatedAdvice {
     Seconds decided_by;
     std::optional<RankedCandidate> next_choice;  ///< the fastest that is another choice than the best
     std::optional<double> margin;  ///< by which the next choice takes longer than the best, ≥ 0
+    /// Whether `margin` is less than the expected error of the best candidate's makespan. Errors of two schedules
+    /// of one operator go together in part, so this is cautious. None if the error of a price is not known and
+    /// the others' do not exceed the margin.
+    std::optional<bool> too_close_to_call() const;
     std::string library;  ///< the vendor's collective library: "RCCL", "NCCL 2.29.2"; empty: none known
 };
 

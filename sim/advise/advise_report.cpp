@@ -51,10 +51,12 @@ Json to_json(const SimulatedAdvice& advice) {
     put("heuristic", advice.heuristic);
     put("heuristic_library", advice.heuristic_library);
     if (advice.next_choice)
-        json["next_choice"] = {{"candidate", candidate(*advice.next_choice)},
-                               {"margin", *advice.margin},
-                               {"decided_by", advice.deciding_loss},
-                               {"difference_us", to_microseconds(advice.decided_by)}};
+        json["next_choice"] = {
+            {"candidate", candidate(*advice.next_choice)},
+            {"too_close_to_call", advice.too_close_to_call() ? Json(*advice.too_close_to_call()) : Json()},
+            {"margin", *advice.margin},
+            {"decided_by", advice.deciding_loss},
+            {"difference_us", to_microseconds(advice.decided_by)}};
     return json;
 }
 

@@ -23,6 +23,9 @@ public:
         for (const std::string& note : advice_.remarks.notes)
             for (const std::string& line : field(left("best: note", label_columns), note))
                 text += line + "\n";
+        for (const std::string& line :
+             field(left("confidence", label_columns), to_text(advice_.best.front().confidence)))
+            text += line + "\n";
         return text + baseline();
     }
 
@@ -54,7 +57,7 @@ public:
     std::string next_choice() const {
         if (!advice_.next_choice) return "";
         return "\nnext choice  " + name(*advice_.next_choice) + "  +" + percent_text(*advice_.margin) +
-               mark(*advice_.next_choice) + "\n  decided by " + advice_.deciding_loss + ": " +
+               mark(*advice_.next_choice) + sureness() + "\n  decided by " + advice_.deciding_loss + ": " +
                scale_.format(advice_.decided_by) + " " + scale_.unit() + " less of it\n";
     }
 
@@ -83,6 +86,12 @@ private:
                     : "  by copies only: no measurement of the vendor's library serves this workload\n");
     }
 
+    std::string sureness() const {
+        const std::optional<bool> too_close = advice_.too_close_to_call();
+        if (!too_close) return "   (whether errors exceed this is not known)";
+        return *too_close ? "   too close to call" : "";
+    }
+
     std::string gain(const std::string& of, const std::optional<RankedCandidate>& other) const {
         if (!other) return "";
         return left(of, name_columns) + time(*other, 9) + "   " + fixed(other->makespan / best_, 3) +
@@ -102,6 +111,13 @@ private:
 };
 
 }  // namespace
+
+std::optional<bool> SimulatedAdvice::too_close_to_call() const {
+    if (!margin) return std::nullopt;
+    const Confidence& confidence = best.front().confidence;
+    if (confidence.error_of_known && *margin < *confidence.error_of_known) return true;
+    return confidence.makespan_error() ? std::optional(false) : std::nullopt;
+}
 
 std::string to_text(const SimulatedAdvice& advice) {
     const AdviceText text(advice);

@@ -177,6 +177,30 @@ TEST_CASE("the next choice is another schedule, agent or kind of GEMMs", "[advis
     CHECK(to_json(advice).at("next_choice").at("margin") == *advice.margin);
 }
 
+TEST_CASE("a margin within the expected error is too close to call", "[advise]") {
+    SimulatedAdvice advice = advice_for({{"topology", "h200_4"}, {"workload", gemm_of(8192, 2560, 8192)}});
+    REQUIRE(advice.margin);
+    Confidence& confidence = advice.best.front().confidence;
+    REQUIRE(confidence.measured);
+    CHECK_THAT(to_text(advice), Catch::Contains("confidence GEMM bf16 "));
+    CHECK(to_json(advice).at("best").at(0).at("confidence") == to_json(confidence));
+    const auto judged = [&](double margin) {
+        advice.margin = margin;
+        return to_json(advice).at("next_choice").at("too_close_to_call");
+    };
+    const double error = *confidence.makespan_error();
+    CHECK(judged(0.9 * error) == true);
+    CHECK_THAT(to_text(advice), Catch::Contains("too close to call"));
+    CHECK(judged(1.1 * error) == false);
+    CHECK_THAT(to_text(advice), !Catch::Contains("too close to call"));
+    // Of a machine with prices that nobody tested, a large margin may be within the errors or not.
+    confidence.measured.reset();
+    confidence.parts.push_back({"untested", {}});
+    CHECK(judged(0.9 * error) == true);
+    CHECK(judged(1.1 * error).is_null());
+    CHECK_THAT(to_text(advice), Catch::Contains("whether errors exceed this is not known"));
+}
+
 TEST_CASE("kernels of one's own are named, and may be left out", "[advise]") {
     const Json config{{"topology", "mi300x_8"}, {"workload", gemm_of(8192, 2560, 8192)}};
     const SimulatedAdvice any = advice_for(config), library = advice_for(config, library_kernels);

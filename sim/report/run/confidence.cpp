@@ -7,36 +7,31 @@
 namespace overlap {
 namespace {
 
-std::string off_by(const std::optional<double>& error) {
-    return error ? percent_text(*error) + " off" : "";
+std::string within(double error) {
+    return "±" + percent_text(error);
 }
 
-/// "GEMM bf16 fitted (117 rows, 7.1 % off)"
+/// "GEMM bf16 fitted ±7.1 % (117 rows)"
 std::string text_of(const PricedPart& part) {
     const Evidence& evidence = part.evidence;
-    std::string details;
-    const auto add = [&](const std::string& detail) {
-        if (!detail.empty()) details += (details.empty() ? "" : ", ") + detail;
-    };
-    if (evidence.rows > 0) add(std::to_string(evidence.rows) + " rows");
-    if (evidence.basis != Basis::estimate && evidence.estimates > 0)
-        add(std::to_string(evidence.estimates) + " of " + std::to_string(evidence.values) + " estimated");
-    add(off_by(evidence.error));
-    return part.name + " " + basis_names[static_cast<std::size_t>(evidence.basis)] +
-           (details.empty() ? "" : " (" + details + ")");
+    std::string text = part.name + " " + basis_names[static_cast<std::size_t>(evidence.basis)];
+    if (evidence.error) text += " " + within(*evidence.error);
+    if (evidence.rows > 0) return text + " (" + std::to_string(evidence.rows) + " rows)";
+    if (evidence.basis == Basis::estimate || evidence.estimates == 0) return text;
+    return text + " (" + std::to_string(evidence.estimates) + " of " + std::to_string(evidence.values) +
+           " estimated)";
 }
 
 std::string makespan_text(const Confidence& confidence) {
     if (confidence.measured) {
         const SchedulesMeasured& all = *confidence.measured;
-        return "makespan: " + std::to_string(all.cases) + " measured schedules (" + all.machine + ") were " +
-               percent_text(all.mean) + " off (p90 " + fixed(100 * all.p90, 1) + ")";
+        return "makespan " + within(all.mean) + ", p90 " + fixed(100 * all.p90, 1) + " (" +
+               std::to_string(all.cases) + " measured on " + all.machine + ")";
     }
-    const std::string unknown = confidence.unknown();
-    if (confidence.makespan_error())
-        return "makespan: about " + off_by(confidence.makespan_error()) + " by the errors of these";
-    return "makespan: error not known (" + unknown + ")" +
-           (confidence.error_of_known ? "; by the rest " + percent_text(*confidence.error_of_known) : "");
+    if (confidence.makespan_error()) return "makespan " + within(*confidence.makespan_error()) + " by these";
+    return "makespan's error not known" +
+           (confidence.error_of_known ? ", " + within(*confidence.error_of_known) + " by those that are"
+                                      : "");
 }
 
 }  // namespace
@@ -59,10 +54,11 @@ std::string Confidence::unknown() const {
     return names;
 }
 
-std::vector<std::string> to_text(const Confidence& confidence) {
-    std::string all;
-    for (const PricedPart& part : confidence.parts) all += (all.empty() ? "" : "; ") + text_of(part);
-    return {all, makespan_text(confidence)};
+std::string to_text(const Confidence& confidence) {
+    if (confidence.parts.empty()) return "";
+    std::string text;
+    for (const PricedPart& part : confidence.parts) text += text_of(part) + "; ";
+    return text + makespan_text(confidence);
 }
 
 Json to_json(const Confidence& confidence) {

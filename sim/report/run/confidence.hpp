@@ -29,8 +29,8 @@ struct Confidence {
     std::string unknown() const;
 };
 
-/// One sentence on the parts, and one on the makespan.
-std::vector<std::string> to_text(const Confidence& confidence);
+/// The parts and the makespan, in a line; ± is the mean of |predicted / measured − 1|. Empty without parts.
+std::string to_text(const Confidence& confidence);
 Json to_json(const Confidence& confidence);
 
 }  // namespace overlap

@@ -80,9 +80,8 @@ Lines header(const RunResult& result, const Remarks& remarks) {
     if (!remarks.gemm_library.empty())
         append(lines, field(left("GEMMs", label_columns), "priced as kernels of " + remarks.gemm_library));
     lines.push_back(left("engine", label_columns) + engine);
-    const char* label = "confidence";
-    for (const std::string& sentence : to_text(result.confidence))
-        append(lines, field(left(std::exchange(label, ""), label_columns), sentence));
+    if (const std::string sure = to_text(result.confidence); !sure.empty())
+        append(lines, field(left("confidence", label_columns), sure));
     for (const std::string& note : remarks.notes) append(lines, field(left("note", label_columns), note));
     return lines;
 }
@@ -183,9 +182,12 @@ Lines energy(const RunResult& result) {
 
 Lines next_steps(const RunResult& result) {
     Lines lines{left("next", label_columns) + left("--trace out.json", 30) +
-                    "every task of every GPU; open it in ui.perfetto.dev",
-                left("", label_columns) + left("sim list", 30) + "other schedules, topologies, workloads"};
-    if (result.speedup >= 1) return lines;
+                "every task of every GPU; open it in ui.perfetto.dev"};
+    if (result.speedup >= 1) {
+        lines.push_back(left("", label_columns) + left("sim list", 30) +
+                        "other schedules, topologies, workloads");
+        return lines;
+    }
     const bool has_fused = is_pair(result) && config_text(result, "schedule") != "hetero_fused_1d" &&
                            result.config["workload"].value("order", "") != "independent" &&
                            !gathers_results(result);
