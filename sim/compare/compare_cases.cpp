@@ -83,10 +83,10 @@ TaskErrors compare_tasks(const Timeline& measured, const Timeline& predicted) {
             }
             ++paired;
             const Span &seen = *spans[i], &expected = *found->second[i];
-            const Seconds lasted = seen.end - seen.start;
+            const Seconds lasted = seen.lasted();
             if (lasted > Seconds())
                 result.by_kind[task_kind_names[static_cast<std::size_t>(seen.kind)]].push_back(
-                    (expected.end - expected.start) / lasted - 1);
+                    expected.lasted() / lasted - 1);
             if (std::abs((expected.end - seen.end).si()) <= allowed.si()) continue;
             if (!result.first || seen.end < result.first->measured_end)
                 result.first = {seen.name, seen.gpu, seen.start, seen.end, expected.start, expected.end};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -17,6 +18,11 @@ struct Span {
     std::string track;  ///< stream
     Seconds start;
     Seconds end;
+    /// When a DMA engine began with it, if it waited for one from `start` on. Timestamps of a GPU do not show such
+    /// a wait: the event before a copy is recorded by the engine.
+    std::optional<Seconds> taken = {};
+
+    Seconds lasted() const { return end - taken.value_or(start); }
 };
 
 /// A span without its names.

@@ -88,7 +88,7 @@ double units_of(const Task& task, const Cost& cost, Seconds length, ResourceId c
 
 }  // namespace
 
-Timeline timeline_of(const TaskGraph& graph, const EngineResult& simulated) {
+Timeline timeline_of(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated) {
     std::vector<Span> spans;
     spans.reserve(graph.size());
     for (TaskId id = 0; id < graph.size(); ++id) {
@@ -96,6 +96,8 @@ Timeline timeline_of(const TaskGraph& graph, const EngineResult& simulated) {
         const TaskTimes& times = simulated.tasks[id];
         spans.push_back(
             {task.name(), task.kind(), task.gpu, stream_name(task.stream), times.start, times.end});
+        const Seconds alone = times.body - costs[id].setup - costs[id].launch.time;
+        if (task.by_dma()) spans.back().taken = std::max(times.start, alone);
     }
     return Timeline(std::move(spans));
 }
@@ -173,7 +175,7 @@ void observe(const TaskGraph& graph, std::span<const Cost> costs, const EngineRe
 
 void record(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
             const ResourceTable& resources, RunResult& result) {
-    result.timeline = timeline_of(graph, simulated);
+    result.timeline = timeline_of(graph, costs, simulated);
     result.counters = counters_of(costs, simulated, resources);
 }
 

@@ -10,7 +10,7 @@
 namespace overlap {
 
 /// When each task ran.
-Timeline timeline_of(const TaskGraph& graph, const EngineResult& simulated);
+Timeline timeline_of(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated);
 
 /// Largest number of compute units that communication uses on one GPU at one time: held by copy kernels and
 /// library collectives, or used by sums of partial results (averaged over their bodies). Packing around a

@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "sim/run/baseline.hpp"
-#include "sim/run/makespan_error.hpp"
 #include "sim/run/experiment.hpp"
+#include "sim/run/makespan_error.hpp"
 #include "sim/run/observe.hpp"
 #include "sim/run/run_config.hpp"
 #include "sim/schedules/staging.hpp"
@@ -108,9 +108,10 @@ std::string scenario_line(const Scenario& scenario) {
 Prediction predict(const Scenario& scenario) {
     const TaskGraph graph = scenario.graph();
     const Experiment own(scenario, graph);
-    const auto [makespans, simulated] = own.median_run(own.price(without(scenario.without)));
+    const std::vector<Cost> costs = own.price(without(scenario.without));
+    const auto [makespans, simulated] = own.median_run(costs);
     return {simulated.makespan, quantile(makespans, 0.1).first, quantile(makespans, 0.9).first,
-            makespans.size(), timeline_of(graph, simulated)};
+            makespans.size(), timeline_of(graph, costs, simulated)};
 }
 
 RunResult run(const Scenario& scenario, const RunOptions& options) {

@@ -13,8 +13,9 @@ namespace {
 constexpr double no_figure = std::numeric_limits<double>::quiet_NaN();
 
 /// Columns that are no figure of the report and, unless an axis names them, do not identify points.
-const std::vector<std::string> other_columns{"makespan_p10_us", "makespan_p90_us", "seeds", "tasks",
-                                             "engine",          "wall_ms",         "params"};
+const std::vector<std::string> other_columns{"makespan_p10_us", "makespan_p90_us", "seeds",
+                                             "tasks",           "engine",          "wall_ms",
+                                             "params",          "confidence.basis"};
 
 bool is_choice(const std::string& column) {
     static const std::vector<std::string> names{"schedule", "chunks", "agent", "transfer", "copy_cus"};
