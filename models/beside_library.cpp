@@ -24,9 +24,9 @@ void slow_gemm(const Task& task, const Machine& machine, Cost& cost) {
         const double demand = left * std::clamp(slower, 1.0, 1 / left) * cost.body.si();
         cost.demands.push_back({machine.resources.engines(task.gpu, taken), demand});
     }
-    if (losses.library_slowed_beside_gemms > 0)
+    if (losses.collectives_slowed_beside_gemms > 0)
         cost.holds.push_back(
-            {machine.resources.channels(task.gpu), losses.library_slowed_beside_gemms, false});
+            {machine.resources.channels(task.gpu), losses.collectives_slowed_beside_gemms, false});
 }
 
 /// Bus rate of a channel, relative to a channel that is alone or one of the fewest measured.
@@ -58,7 +58,7 @@ void slow_collective(const Task& task, const Machine& machine, Cost& cost) {
 }  // namespace
 
 int taken_of_engines(const DeviceSpec& device, double channels) {
-    const double units = std::floor(channels / device.interference.library_channels_per_engine_unit) - 1;
+    const double units = std::floor(channels / device.interference.channels_per_engine_unit) - 1;
     return static_cast<int>(std::clamp(units, 1.0, static_cast<double>(most_taken)));
 }
 

@@ -5,14 +5,14 @@
 namespace overlap {
 
 /// GEMMs and a library's collective on the same GPU, where the device file has
-/// `library_channels_per_engine_unit` (models/contention.hpp adds this to every task).
+/// `channels_per_engine_unit` (models/contention.hpp adds this to every task).
 ///
-/// A collective of c channels takes t = ⌊c / library_channels_per_engine_unit⌋ − 1 compute units of each shader engine,
+/// A collective of c channels takes t = ⌊c / channels_per_engine_unit⌋ − 1 compute units of each shader engine,
 /// from 1 to most_taken, also while its ranks wait for each other (the latency). Hardware deals the tiles of a GEMM
 /// evenly to the engines, so the GEMM takes as many waves as the units left in an engine need (slowed_by_lost_units),
 /// for the share of its body that the collective runs. It loses gemm_slowed_beside_library in addition.
 ///
-/// Beside a GEMM each channel runs at the share 1 - library_slowed_beside_gemms of the rate of a channel that is
+/// Beside a GEMM each channel runs at the share 1 - collectives_slowed_beside_gemms of the rate of a channel that is
 /// alone, or few. Where the links limit a collective of many channels, less of that shows.
 ///
 /// The engine has no resource of this kind, so resources that limit each user alone stand for it: the GEMM uses a

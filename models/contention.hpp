@@ -16,7 +16,7 @@ namespace overlap {
 /// - dma_lost_to_compute: a GEMM at full rate takes this share of each DMA engine of its GPU.
 /// - gemm_slowed_beside_…: GEMMs lose this share of their top rate while any such copy runs (the clock falls
 ///   where power is the limit).
-/// - library_channels_per_engine_unit and two more: GEMMs beside a library's collective, see beside_library.hpp.
+/// - channels_per_engine_unit and two more: GEMMs beside a library's collective, see beside_library.hpp.
 /// - weights of task classes on a resource: the ratio of their shares when the resource is saturated.
 /// - residency: beside a GEMM that keeps its compute units, a new kernel waits for free units before it
 ///   starts. A tiled GEMM takes as many units as it has tiles to begin, so its last wave frees some; it also

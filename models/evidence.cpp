@@ -116,7 +116,7 @@ MachineEvidence evidence_of(const Json& device, const Json& calibration) {
     all.dma = fit("dma", "DMA copies", "DMA copy >= 1 MiB");
     all.small_dma = fit("dma", "DMA copies", "DMA copy < 1 MiB");
     all.copy_kernels = fit("copy_kernel", "kernel copies", "kernel copy >= 1 MiB");
-    all.library = from_sources(at(device, "/collective_library"));
+    all.collectives = from_sources(at(device, "/collective_library"));
     all.beside_dma = fit("interference", "interference", "work beside copies", "dma");
     all.beside_copy_kernels = fit("interference", "interference", "work beside copies", "copy_kernels");
     all.beside_library = fit("interference", "library beside GEMMs", "GEMM beside the library", "library");

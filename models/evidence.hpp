@@ -34,7 +34,7 @@ struct SchedulesMeasured {
 struct MachineEvidence {
     std::map<DType, Evidence> gemm;
     Evidence dma, small_dma;  ///< copies of at least 1 MiB, and smaller ones
-    Evidence copy_kernels, library;
+    Evidence copy_kernels, collectives;
     Evidence beside_dma, beside_copy_kernels, beside_library;  ///< contention of GEMMs with these
     std::optional<SchedulesMeasured> schedules;
 };

@@ -10,7 +10,7 @@ ResourceTable::ResourceTable(const Topology& topology) : gpus_per_node_(topology
     const int engines = std::min(device.dma.peer_engines, std::max(gpus_per_node_ - 1, 1));
     engines_ = by_peer ? engines : 1;
     const int servers = by_peer ? 1 : engines;
-    const bool engine_units = device.interference.library_channels_per_engine_unit > 0;
+    const bool engine_units = device.interference.channels_per_engine_unit > 0;
     if (engine_units) before_dma_ = 4 + most_taken + 1;
     stride_ = before_dma_ + static_cast<std::size_t>(engines_);
     first_link_ = stride_ * static_cast<std::size_t>(topology.gpus());

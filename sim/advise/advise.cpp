@@ -191,7 +191,7 @@ SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std
     SimulatedAdvice advice;
     advice.topology = topology.name();
     advice.workload = to_json(scenario.workload);
-    advice.library = short_name(topology.device().collective_library.name);
+    advice.vendors_library = short_name(topology.device().collective_library.name);
     std::vector<Candidate> candidates;
     std::copy_if(all.begin(), all.end(), std::back_inserter(candidates),
                  [&](const Candidate& one) { return allowed.has(one); });
@@ -217,12 +217,13 @@ SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std
     }
     advice.scenario = advice.best.front().scenario;
     if (const RankedCandidate* one = fastest(advice.ranked, shard_level)) advice.shard_level = *one;
-    if (const RankedCandidate* one = fastest_by_library_kernels(advice.ranked)) advice.library_kernels = *one;
+    if (const RankedCandidate* one = fastest_by_library_kernels(advice.ranked))
+        advice.by_library_kernels = *one;
     compare_with_next_choice(scenario, options, advice);
     advice.what_if = scenario.what_if;
     advice.remarks = remarks_on(scenario, advice.ranked.front(), folder);
     advice.heuristic = judged(of_any, allowed, advice.ranked, beside, advice.ranked.front());
-    advice.heuristic_library = judged(of_library, allowed, advice.ranked, beside, advice.library_kernels);
+    advice.heuristic_library = judged(of_library, allowed, advice.ranked, beside, advice.by_library_kernels);
     return advice;
 }
 

@@ -41,10 +41,10 @@ struct SimulatedAdvice {
     AdviceBaseline baseline;
     /// Full runs of the first of `ranked`; serial time and speed-up refer to the baseline
     std::vector<RunResult> best;
-    std::optional<RankedCandidate> shard_level;        ///< the fastest schedule of whole shards, if allowed
-    std::optional<RankedCandidate> library_kernels;    ///< the fastest without a kernel of one's own
-    std::optional<HeuristicAdvice> heuristic;          ///< with any kernels
-    std::optional<HeuristicAdvice> heuristic_library;  ///< with library kernels, so without flag_gated
+    std::optional<RankedCandidate> shard_level;         ///< the fastest schedule of whole shards, if allowed
+    std::optional<RankedCandidate> by_library_kernels;  ///< the fastest without a kernel of one's own
+    std::optional<HeuristicAdvice> heuristic;           ///< with any kernels
+    std::optional<HeuristicAdvice> heuristic_library;   ///< with library kernels, so without flag_gated
     /// The loss in which the best candidate and the next choice differ most, and that difference.
     std::string deciding_loss;
     Seconds decided_by;
@@ -54,7 +54,8 @@ struct SimulatedAdvice {
     /// of one operator go together in part, so this is cautious. None if the error of a price is not known and
     /// the others' do not exceed the margin.
     std::optional<bool> too_close_to_call() const;
-    std::string library;  ///< the vendor's collective library: "RCCL", "NCCL 2.29.2"; empty: none known
+    std::string
+        vendors_library;  ///< the vendor's collective library: "RCCL", "NCCL 2.29.2"; empty: none known
 };
 
 /// Throws UserError if no schedule serves the scenario, or no allowed candidate does. `top` ≥ 1

@@ -30,7 +30,7 @@ Json to_json(const SimulatedAdvice& advice) {
         {"workload", advice.workload},
         {"gemm_library", advice.remarks.gemm_library.empty() ? Json() : Json(advice.remarks.gemm_library)},
         {"notes", advice.remarks.notes},
-        {"baseline", json_of(advice.baseline, advice.library)},
+        {"baseline", json_of(advice.baseline, advice.vendors_library)},
         {"candidates", Json::array()},
         {"best", Json::array()}};
     if (!advice.what_if.empty()) json["what_if"] = advice.what_if;
@@ -43,7 +43,7 @@ Json to_json(const SimulatedAdvice& advice) {
         json[key] = one ? candidate(*one) : Json();
     };
     put_candidate("best_shard_level", advice.shard_level);
-    put_candidate("best_library_kernels", advice.library_kernels);
+    put_candidate("best_library_kernels", advice.by_library_kernels);
     const auto put = [&](const char* key, const std::optional<HeuristicAdvice>& one) {
         json[key] =
             one ? json_of(one->said, advice.baseline, one->regret ? Json(*one->regret) : Json()) : Json();

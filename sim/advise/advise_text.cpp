@@ -50,7 +50,7 @@ public:
         text += gain("  fastest serial", advice_.baseline.serial);
         text += gain("  best shard-level", advice_.shard_level);
         if (advice_.ranked.front().candidate.own_kernel())
-            text += gain("  best with library kernels", advice_.library_kernels);
+            text += gain("  best with library kernels", advice_.by_library_kernels);
         return text;
     }
 
@@ -68,7 +68,7 @@ public:
     }
 
 private:
-    std::string name(const RankedCandidate& one) const { return one.candidate.name(advice_.library); }
+    std::string name(const RankedCandidate& one) const { return one.candidate.name(advice_.vendors_library); }
     std::string time(const RankedCandidate& one, std::size_t columns) const {
         return right(scale_.format(one.makespan), columns) + " " + scale_.unit();
     }

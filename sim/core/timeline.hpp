@@ -18,8 +18,8 @@ struct Span {
     std::string track;  ///< stream
     Seconds start;
     Seconds end;
-    /// When a DMA engine began with it, if it waited for one from `start` on. Timestamps of a GPU do not show such
-    /// a wait: the event before a copy is recorded by the engine.
+    /// When a DMA engine took the copy, which had waited for the engine since `start`. Timestamps of a GPU do not
+    /// show this wait, because the engine itself records the event before the copy. None for kernels.
     std::optional<Seconds> taken = {};
 
     Seconds lasted() const { return end - taken.value_or(start); }

@@ -12,7 +12,7 @@ constexpr double small_copy = 1 << 20;  // bytes; errors of DMA copies are known
 struct Kinds {
     std::set<DType> gemms;
     bool all_gemms_measured = true;
-    bool kernels = false, library = false;
+    bool kernels = false, collectives = false;
     Bytes largest_dma;
 
     Kinds(const TaskGraph& graph, const Calibration& calibration) {
@@ -25,18 +25,18 @@ struct Kinds {
                 if (copy->agent == Agent::dma) largest_dma = std::max(largest_dma, copy->bytes);
                 kernels = kernels || copy->agent == Agent::cu;
             }
-            library = library || graph[id].kind() == TaskKind::collective;
+            collectives = collectives || graph[id].kind() == TaskKind::collective;
         }
     }
 };
 
-/// How much longer each kind of work may be, as a factor.
+/// Factors on the times of each kind of work.
 struct Lengthened {
-    double gemm = 1, dma = 1, kernels = 1, library = 1;
+    double gemm = 1, dma = 1, kernels = 1, collectives = 1;
 
     double of(const Task& task) const {
         if (task.kind() == TaskKind::gemm) return gemm;
-        if (task.kind() == TaskKind::collective) return library;
+        if (task.kind() == TaskKind::collective) return collectives;
         if (task.kind() != TaskKind::copy) return 1;
         return task.by_dma() ? dma : kernels;
     }
@@ -75,10 +75,12 @@ Confidence confidence_of(const Scenario& scenario, const TaskGraph& graph, const
     if (kinds.kernels)
         add("copy kernels", known.copy_kernels, &Lengthened::kernels, "contention with copy kernels",
             known.beside_copy_kernels);
-    if (kinds.library)
-        add("library collectives", known.library, &Lengthened::library, "contention with the library",
+    if (kinds.collectives)
+        add("library collectives", known.collectives, &Lengthened::collectives, "contention with the library",
             known.beside_library);
-    if (known.schedules && scenario.what_if.empty()) {
+    // Measured schedules are those that `replay` runs: GEMMs and copies, without own kernels and library collectives.
+    const bool is_of_these = !scenario.schedule->own_kernel && !kinds.collectives && scenario.what_if.empty();
+    if (known.schedules && is_of_these) {
         confidence.measured = known.schedules;
         confidence.error_of_known = known.schedules->mean;
         return confidence;

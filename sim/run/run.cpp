@@ -156,6 +156,7 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
     result.staging = staging_bytes(graph, *scenario.schedule, scenario.workload, scenario.machine->topology,
                                    scenario.params);
     observe(graph, costs, simulated, *scenario.machine, result);
+    // One after another, all of the communication is exposed, but for gaps between its transfers.
     const bool overlapped = result.exposed_comm < 0.99 * result.comm;
     result.confidence = confidence_of(scenario, graph, own, result.makespan, overlapped);
     if (options.record) record(graph, costs, simulated, scenario.machine->resources, result);

@@ -19,8 +19,8 @@ inline constexpr Range weight_range{1e-3, 1e3};
 struct DeviceInterference {
     double compute_lost_to_dma = 0, compute_lost_to_copy_kernels = 0, dma_lost_to_compute = 0;
     double gemm_slowed_beside_dma = 0, gemm_slowed_beside_copy_kernels = 0;
-    double library_channels_per_engine_unit = 0;  ///< 0: library collectives take units of no engine
-    double gemm_slowed_beside_library = 0, library_slowed_beside_gemms = 0;
+    double channels_per_engine_unit = 0;  ///< 0: library collectives take units of no engine
+    double gemm_slowed_beside_library = 0, collectives_slowed_beside_gemms = 0;
     /// Where a resource is short ("hbm", "link", … as in ResourceTable), the share of a class of tasks goes
     /// with its weight; 1 where not given. By resource, then by task class.
     std::map<std::string, std::array<double, 5>> weights;
@@ -41,16 +41,16 @@ struct DeviceInterference {
                 "larger of both losses counts.").in(loss).optional(),
             field<&D::gemm_slowed_beside_copy_kernels>(
                 "gemm_slowed_beside_copy_kernels", "The same for copy kernels.").in(loss).optional(),
-            field<&D::library_channels_per_engine_unit>("library_channels_per_engine_unit", "A library's collective takes one "
+            field<&D::channels_per_engine_unit>("channels_per_engine_unit", "A library's collective takes one "
                 "compute unit of every shader engine, and one more for each such number of channels beyond twice the "
                 "number. GEMMs whose calibration counts engines take as many waves as the units left need.")
                 .in({1, 1024}).optional(),
             field<&D::gemm_slowed_beside_library>("gemm_slowed_beside_library", "Share of GEMM rate lost while a "
                 "library's collective runs, beyond the units that it takes.").in(loss).optional()
-                .only_with("library_channels_per_engine_unit"),
-            field<&D::library_slowed_beside_gemms>("library_slowed_beside_gemms", "Share of the rate of a channel, one of "
+                .only_with("channels_per_engine_unit"),
+            field<&D::collectives_slowed_beside_gemms>("collectives_slowed_beside_gemms", "Share of the rate of a channel, one of "
                 "few alone, lost while a GEMM runs. With many channels the links limit, and the loss is smaller.")
-                .in(loss).optional().only_with("library_channels_per_engine_unit")};
+                .in(loss).optional().only_with("channels_per_engine_unit")};
         // clang-format on
         return rows;
     }

@@ -178,7 +178,8 @@ TEST_CASE("the next choice is another schedule, agent or kind of GEMMs", "[advis
 }
 
 TEST_CASE("a margin within the expected error is too close to call", "[advise]") {
-    SimulatedAdvice advice = advice_for({{"topology", "h200_4"}, {"workload", gemm_of(8192, 2560, 8192)}});
+    SimulatedAdvice advice =
+        advice_for({{"topology", "h200_4"}, {"workload", gemm_of(8192, 2560, 8192)}}, library_kernels);
     REQUIRE(advice.margin);
     Confidence& confidence = advice.best.front().confidence;
     REQUIRE(confidence.measured);
@@ -205,9 +206,9 @@ TEST_CASE("kernels of one's own are named, and may be left out", "[advise]") {
     const Json config{{"topology", "mi300x_8"}, {"workload", gemm_of(8192, 2560, 8192)}};
     const SimulatedAdvice any = advice_for(config), library = advice_for(config, library_kernels);
     REQUIRE(any.ranked.front().candidate.own_kernel());
-    REQUIRE(any.library_kernels);
-    CHECK(any.library_kernels->candidate == library.ranked.front().candidate);
-    CHECK(any.library_kernels->makespan == library.ranked.front().makespan);
+    REQUIRE(any.by_library_kernels);
+    CHECK(any.by_library_kernels->candidate == library.ranked.front().candidate);
+    CHECK(any.by_library_kernels->makespan == library.ranked.front().makespan);
     std::size_t own = 0;
     for (const RankedCandidate& one : any.ranked) own += one.candidate.own_kernel();
     CHECK(own > 0);

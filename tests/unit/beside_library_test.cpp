@@ -26,9 +26,9 @@ Machine machine_with_engines(double gemm_lost, double library_lost) {
     device.collective_library.channels = 8;
     device.collective_library.collectives[CollectiveKind::all_gather] = {
         {Seconds(), gigabytes_per_second(12), {{1, gigabytes_per_second(3)}}}, {}};
-    device.interference.library_channels_per_engine_unit = 4;  // 8 channels: 8 / 4 − 1 = 1 unit
+    device.interference.channels_per_engine_unit = 4;  // 8 channels: 8 / 4 − 1 = 1 unit
     device.interference.gemm_slowed_beside_library = gemm_lost;
-    device.interference.library_slowed_beside_gemms = library_lost;
+    device.interference.collectives_slowed_beside_gemms = library_lost;
     Machine machine = machine_of(topology_of(3, group("full_mesh"), 1, "", device));
     for (auto& [dtype, parameters] : machine.calibration.gemm) {
         parameters.dies = 2;

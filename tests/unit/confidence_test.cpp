@@ -97,6 +97,10 @@ TEST_CASE(
     CHECK(*result.confidence.makespan_error() == result.confidence.measured->mean);
     CHECK_THAT(to_text(result.confidence), Contains("measured on 2 and 4 x h200)"));
     CHECK(part(result.confidence, "GEMM bf16").evidence.basis == Basis::measured);
+    // No schedule with a kernel of its own was measured.
+    const RunResult gated = run_on("h200_4", "flag_gated");
+    CHECK_FALSE(gated.confidence.measured);
+    CHECK(gated.confidence.makespan_error());
     const RunResult changed =
         run_on("h200_4", "hetero_fused_1d", {{"what_if", {{"topology.fabric.0.bandwidth_GBps", "2x"}}}});
     CHECK_FALSE(changed.confidence.measured);

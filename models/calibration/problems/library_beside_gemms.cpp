@@ -131,7 +131,7 @@ std::vector<DeviceParameter> parameters() {
     return {
         {"interference", "gemm_slowed_beside_library", 0.1, 2, share,
          "estimate: 8192^3 by a kernel whose tiles go to any unit takes 1.10 times as long beside 2 channels"},
-        {"interference", "library_slowed_beside_gemms", 0.5, 1.5, share,
+        {"interference", "collectives_slowed_beside_gemms", 0.5, 1.5, share,
          "estimate: 4 to 32 channels lose half of their rate"}};
 }
 
