@@ -145,12 +145,14 @@ Seconds isolated_time(const Cost& cost, const ResourceTable& resources);
 
 /// A machine as the cost models see it: topology, resources, fitted parameters of the device. `sustained`:
 /// how long its GPUs multiply without a pause, which sets their clock under a power cap (0: a single kernel).
+/// `gemm_speed`: of a cool GPU's arithmetic (models/clock.hpp).
 struct Machine {
     Topology topology;
     ResourceTable resources;
     Calibration calibration;
     Seconds sustained;
     MachineEvidence evidence = {};  ///< of its prices; empty for machines made in a test or a fit
+    double gemm_speed = 1;
 };
 
 /// Contract: `cost` is a pure function of task and machine, and ignores all other tasks. All times are

@@ -1,6 +1,7 @@
 #include "models/work_energy.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace overlap {
 namespace {
@@ -33,7 +34,8 @@ std::optional<Energy> work_energy(const Task& task, const Cost& cost, const Mach
     if (const auto* gemm = std::get_if<GemmShape>(&task.work)) {
         const auto each = known->gemm.find(gemm->dtype);
         if (each == known->gemm.end()) return std::nullopt;
-        energy.compute = gemm->flops() * each->second;
+        energy.compute =
+            std::pow(machine.gemm_speed, known->power_exponent - 1) * (gemm->flops() * each->second);
     }
     for (const Demand& demand : cost.demands)
         if (machine.resources[demand.resource].kind == ResourceKind::hbm)

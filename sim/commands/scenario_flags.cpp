@@ -47,6 +47,7 @@ RunConfig ScenarioFlags::config(const ConfigFolder& folder) const {
     assign_what_ifs(config.what_if, what_if);
     if (!cost_models.empty()) config.cost_models = cost_models;
     if (!without.empty()) config.without = without;
+    if (steady) config.repeat = Repeat::steady;
     return config;
 }
 
@@ -85,6 +86,9 @@ void ScenarioFlags::add_to(CLI::App& app) {
         ->take_all();
     app.add_option("--without", without, "Effects to switch off: contention, launch, packing, decomposition")
         ->delimiter(',');
+    app.add_flag("--steady", steady,
+                 "Back to back until the clocks have settled at the power limit, instead of one run "
+                 "from cool GPUs");
 }
 
 }  // namespace overlap

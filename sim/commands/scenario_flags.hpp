@@ -14,6 +14,7 @@ struct ScenarioFlags {
     WorkloadFlags workload;
     std::vector<std::string> params, what_if, cost_models, without;
     std::optional<int> seeds;
+    bool steady = false;
 
     void add_to(CLI::App& app);
     /// Whether neither machine nor schedule nor config is given.

@@ -1,6 +1,7 @@
 #include "sim/run/baseline.hpp"
 
 #include "sim/run/experiment.hpp"
+#include "sim/run/steady.hpp"
 
 namespace overlap {
 namespace {
@@ -28,7 +29,8 @@ std::string key_of(const Scenario& scenario) {
                    scenario.engine,
                    scenario.seeds,
                    scenario.cost_models,
-                   scenario.without};
+                   scenario.without,
+                   scenario.repeat};
     return key.dump();
 }
 
@@ -39,7 +41,8 @@ Baseline baseline_of(const Scenario& scenario) {
         serial().make()->build(scenario.workload, scenario.machine->topology, baseline_params(scenario));
     const Experiment experiment(scenario, graph);
     const Effects effects = without(scenario.without);
-    return {experiment.makespan(effects), experiment.computation(effects),
+    const Scenario steady = settled(scenario, graph);
+    return {Experiment(steady, graph).makespan(effects), experiment.computation(effects),
             experiment.least_times().communication};
 }
 

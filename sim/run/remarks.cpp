@@ -23,7 +23,7 @@ struct Informational {
 const std::array<Informational, 7>& informational_values() {
     static const std::array<Informational, 7> values{{
         {"device.board_power_W",
-         "it only splits off the energy above the limit; long GEMMs slow down by "
+         "in a run from cool GPUs it only splits off the energy above the limit; long GEMMs slow down by "
          "device.gemm.TYPE.sustained_slowdown"},
         {"device.hbm_capacity_GB", "it only refuses operands that do not fit"},
         {"device.description", "it is text"},

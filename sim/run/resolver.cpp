@@ -10,6 +10,7 @@
 #include "sim/run/budget.hpp"
 #include "sim/run/dma_choice.hpp"
 #include "sim/run/effects.hpp"
+#include "sim/run/steady.hpp"
 
 namespace overlap {
 namespace {
@@ -103,7 +104,9 @@ Scenario Resolver::resolve(const RunConfig& config) {
                       config.without,
                       config.what_if,
                       nullptr,
-                      config.topology};
+                      config.topology,
+                      config.repeat};
+    if (config.repeat == Repeat::steady) require_power_constants(*machine, config.origin);
     if (!config.allow_large) require_affordable(budget_of(scenario), available_memory() / at_once_);
     if (scenario.params.transfers.commands == DmaCommands::best)
         scenario.params.transfers = fastest_commands(scenario);

@@ -11,6 +11,7 @@
 #include "sim/run/makespan_error.hpp"
 #include "sim/run/observe.hpp"
 #include "sim/run/run_config.hpp"
+#include "sim/run/steady.hpp"
 #include "sim/schedules/staging.hpp"
 
 namespace overlap {
@@ -105,8 +106,9 @@ std::string scenario_line(const Scenario& scenario) {
 
 }  // namespace
 
-Prediction predict(const Scenario& scenario) {
-    const TaskGraph graph = scenario.graph();
+Prediction predict(const Scenario& given) {
+    const TaskGraph graph = given.graph();
+    const Scenario scenario = settled(given, graph);
     const Experiment own(scenario, graph);
     const std::vector<Cost> costs = own.price(without(scenario.without));
     const auto [makespans, simulated] = own.median_run(costs);
@@ -126,8 +128,10 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
     auto own_communication = jobs.start([&] { return own.communication(effects); });
     Attribution attribution(jobs, own, effects);
 
-    const std::vector<Cost> costs = own.price(effects);
-    auto [makespans, simulated] = own.median_run(costs);
+    const Scenario steady = settled(scenario, graph);
+    const Experiment repeated(steady, graph);
+    const std::vector<Cost> costs = repeated.price(effects);
+    auto [makespans, simulated] = repeated.median_run(costs);
     const Baseline baseline = baseline_job.get();
     RunResult result;
     result.config = scenario.config();
@@ -149,13 +153,16 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
     const double ideal_speedup = two_sides ? result.serial / result.ideal : 1.0;
     if (ideal_speedup > 1.0 + 1e-9)
         result.overlap_efficiency = (result.speedup - 1.0) / (ideal_speedup - 1.0);
-    result.losses = attribution.losses(result.makespan, least.computation, result.ideal);
+    const Seconds cool = steady.steady ? own.makespan(effects) : result.makespan;
+    result.losses = attribution.losses(cool, least.computation, result.ideal);
+    result.losses.power = result.makespan - cool;
+    result.steady = steady.steady;
     result.tasks = graph.size();
     result.engine = scenario.engine;
     result.wall_ms = simulated.wall_ms;
     result.staging = staging_bytes(graph, *scenario.schedule, scenario.workload, scenario.machine->topology,
                                    scenario.params);
-    observe(graph, costs, simulated, *scenario.machine, result);
+    observe(graph, costs, simulated, *steady.machine, result);
     // One after another, all of the communication is exposed, but for gaps between its transfers.
     const bool overlapped = result.exposed_comm < 0.99 * result.comm;
     result.confidence = confidence_of(scenario, graph, own, result.makespan, overlapped);

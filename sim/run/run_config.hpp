@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,10 @@ inline const std::string default_engine = "flow";
 inline constexpr int default_seeds = 15;
 inline constexpr int most_seeds = 100'000;
 
+/// once: one run from cool GPUs. steady: back to back until the clocks have settled.
+enum class Repeat { once, steady };
+inline const std::array<std::string, 2> repeat_names{"once", "steady"};
+
 /// A run config as given (configs/schema/run.schema.json) by a file, a line of a batch, or
 /// flags. `origin` is for errors.
 struct RunConfig {
@@ -27,6 +32,7 @@ struct RunConfig {
     std::vector<std::string> cost_models;
     std::vector<std::string> without;
     Json what_if = Json::object();  ///< changes of values of the machine's files (see WhatIf)
+    Repeat repeat = Repeat::once;
     bool allow_large = false;       ///< run even if it takes more memory than there is
 };
 

@@ -12,6 +12,7 @@ Json Scenario::config() const {
               {"seeds", seeds},
               {"cost_models", cost_models},
               {"without", without}};
+    if (repeat != Repeat::once) json["repeat"] = repeat_names[static_cast<std::size_t>(repeat)];
     if (!what_if.empty()) json["what_if"] = what_if;
     return json;
 }

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "sim/run/config_folder.hpp"
+#include "sim/run/run_config.hpp"
+#include "sim/report/run/result.hpp"
 #include "sim/schedules/schedule.hpp"
 
 namespace overlap {
@@ -24,6 +26,8 @@ struct Scenario {
     /// If set, called by any thread after each simulation of a graph, to show progress.
     std::function<void()> simulated = nullptr;
     std::string topology = {};  ///< file or name, as given
+    Repeat repeat = Repeat::once;
+    std::optional<SteadyState> steady = {};  ///< of the machine, once its clock has settled for a graph
 
     /// The resolved config: reading it back gives the same scenario.
     Json config() const;

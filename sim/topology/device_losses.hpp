@@ -75,6 +75,7 @@ struct DeviceEnergy {
     Watts idle, active;
     std::map<DType, JoulesPerFlop> gemm;  ///< "bf16_pJ_per_flop", by type of the operands
     JoulesPerByte hbm, link, copy_kernel;
+    double power_exponent = 0;  ///< 0: not known
 
     static std::span<const Field<DeviceEnergy>> fields() {
         using D = DeviceEnergy;
@@ -87,7 +88,13 @@ struct DeviceEnergy {
                 "Energy of a byte that comes from another GPU of the node, beyond its HBM accesses; "
                 "a DMA engine's part is in it."),
             field<&D::copy_kernel>("copy_kernel_pJ_per_byte",
-                                   "Extra energy of such a byte where a kernel moves it.")};
+                                   "Extra energy of such a byte where a kernel moves it."),
+            field<&D::power_exponent>(
+                "power_exponent",
+                "Power that the FLOPs of a GEMM draw changes with its speed to this power when "
+                "the clock falls at the board's limit; steady states need it.")
+                .in({1, 10})
+                .optional()};
         return rows;
     }
 };

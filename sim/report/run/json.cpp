@@ -3,13 +3,15 @@
 namespace overlap {
 namespace {
 
-Json losses_json(const Losses& losses) {
-    return {{"decomposition", to_microseconds(losses.decomposition)},
-            {"contention", to_microseconds(losses.contention)},
-            {"fill_drain", to_microseconds(losses.fill_drain)},
-            {"launch", to_microseconds(losses.launch)},
-            {"packing", to_microseconds(losses.packing)},
-            {"pattern", to_microseconds(losses.pattern)}};
+Json losses_json(const Losses& losses, bool steady) {
+    Json json{{"decomposition", to_microseconds(losses.decomposition)},
+              {"contention", to_microseconds(losses.contention)},
+              {"fill_drain", to_microseconds(losses.fill_drain)},
+              {"launch", to_microseconds(losses.launch)},
+              {"packing", to_microseconds(losses.packing)},
+              {"pattern", to_microseconds(losses.pattern)}};
+    if (steady) json["power"] = to_microseconds(losses.power);
+    return json;
 }
 
 Json utilisation_json(const Utilisation& used) {
@@ -44,11 +46,13 @@ Json to_json(const RunResult& result) {
     json["speedup"] = result.speedup;
     json["overlap_efficiency"] = result.overlap_efficiency ? Json(*result.overlap_efficiency) : Json(nullptr);
     json["exposed_comm_us"] = to_microseconds(result.exposed_comm);
-    json["losses_us"] = losses_json(result.losses);
+    json["losses_us"] = losses_json(result.losses, result.steady.has_value());
     json["utilisation"] = utilisation_json(result.utilisation);
     json["comm_cus"] = result.comm_cus;
     json["staging_bytes"] = result.staging.si();
     json["energy_J"] = result.energy ? energy_json(*result.energy) : Json(nullptr);
+    if (result.steady)
+        json["steady"] = {{"gemm_speed", result.steady->gemm_speed}, {"power_W", result.steady->power.si()}};
     json["confidence"] = to_json(result.confidence);
     json["tasks"] = result.tasks;
     json["engine"] = result.engine;

@@ -12,9 +12,9 @@
 
 namespace overlap {
 
-/// Losses: the parts of makespan − ideal, which add up to it exactly. Each of the first four is the gain when
-/// one more effect is switched off, in this order: contention, launch, packing, decomposition. A loss is
-/// negative if the run is faster with the effect, because its tasks then run in another order.
+/// Losses: the parts of makespan − ideal, which add up to it exactly. `power` is what a steady state takes longer than a
+/// run from cool GPUs; all others are those of that run. Each of the first four is the gain when one more effect is
+/// switched off, in this order: contention, launch, packing, decomposition. A loss is negative if the run is faster with the effect, because its tasks then run in another order.
 struct Losses {
     Seconds contention;     ///< computation and communication sharing compute units, HBM and caches
     Seconds launch;         ///< launches, DMA commands, completions, waits between streams
@@ -22,6 +22,13 @@ struct Losses {
     Seconds decomposition;  ///< parts of a GEMM that are slower than their share of the whole
     Seconds pattern;        ///< this schedule's transfers alone are slower than those of `ideal` (idle links)
     Seconds fill_drain;     ///< one side waits for the first or the last pieces
+    Seconds power = {};     ///< the clock of a steady state; 0 in a run from cool GPUs
+};
+
+/// Of a workload that runs back to back until the clocks have settled.
+struct SteadyState {
+    double gemm_speed = 1;  ///< of a cool GPU's arithmetic
+    Watts power;            ///< mean of all GPUs over one iteration
 };
 
 /// Fraction of capacity used over the makespan, mean over all resources of the kind; 0 … 1.
@@ -66,7 +73,8 @@ struct RunResult {
     double comm_cus = 0;  ///< largest number of compute units that communication uses on one GPU at one time
     Bytes staging;        ///< memory on one GPU beyond operands and result (sim/schedules/staging.hpp)
     Confidence confidence;
-    std::optional<Energy> energy;  ///< none if the device's constants are unknown
+    std::optional<SteadyState> steady = {};  ///< none of a run from cool GPUs
+    std::optional<Energy> energy;            ///< none if the device's constants are unknown
     std::size_t tasks = 0;
     std::string engine;
     double wall_ms = 0;

@@ -137,7 +137,8 @@ Lines losses(const RunResult& result, const TimeScale& scale) {
                      Loss{"fill_drain", all.fill_drain, "waiting for first or last pieces"},
                      Loss{"launch", all.launch, "launches, DMA commands, completions"},
                      Loss{"packing", all.packing, "local copies around fused GEMMs"},
-                     Loss{"pattern", all.pattern, "links idle between transfers"}};
+                     Loss{"pattern", all.pattern, "links idle between transfers"},
+                     Loss{"power", all.power, "GEMMs at the clock that the power limit leaves"}};
     const auto size = [](const Loss& loss) { return std::abs(loss.time.si()); };
     std::stable_sort(table.begin(), table.end(), [&](auto& a, auto& b) { return size(a) > size(b); });
     const auto line = [&](const std::string& name, Seconds time, const std::string& rest) {
@@ -156,6 +157,12 @@ Lines losses(const RunResult& result, const TimeScale& scale) {
 std::string utilisation(const Utilisation& used) {
     return "utilisation (mean)    compute units " + percent(used.cu, 0) + "   HBM " + percent(used.hbm, 0) +
            "   links " + percent(used.link, 0) + "   DMA engines " + percent(used.dma, 0);
+}
+
+Lines steady(const RunResult& result) {
+    if (!result.steady) return {};
+    return {left("steady state", name_width) + percent(result.steady->gemm_speed, number_width) +
+            "   of a cool GPU's GEMM speed at " + significant(result.steady->power.si()) + " W a GPU"};
 }
 
 /// Total joules and their largest part; empty if unknown.
@@ -210,6 +217,7 @@ std::string to_text(const RunResult& result, const Remarks& remarks) {
     section(times(result, scale));
     section(losses(result, scale));
     Lines used{utilisation(result.utilisation)};
+    append(used, steady(result));
     append(used, energy(result));
     section(used);
     section(gantt(result.timeline, 0, scale));

@@ -1,0 +1,123 @@
+"""The command scripts/measure_pytorch."""
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import socket
+import sys
+
+PARTS = ("calls", "memory", "enqueued", "loops", "operators")
+
+
+def arguments(words):
+    parser = argparse.ArgumentParser(
+        prog="scripts/measure_pytorch",
+        description="Measures what PyTorch adds around kernels on this machine, and operators as it runs them. "
+                    "Needs PyTorch with a GPU; the part operators needs two or more.",
+        epilog="calls: host time of each call, graphs; memory: local copies and sums; enqueued: what async TP enqueues "
+               "(on one GPU: by processes that share it, host time only); loops: GEMMs from cool and in steady state with "
+               "clock and power; operators: collective and GEMM by NCCL and async TP, eager and in graphs.")
+    parser.add_argument("out", help="file of JSON lines to write; an existing file is replaced")
+    parser.add_argument("--parts", default=",".join(PARTS), help="comma-separated (default: all)")
+    parser.add_argument("--minutes", type=float, default=8, help="limit of each of the long parts (default 8)")
+    chosen = parser.parse_args(words)
+    chosen.parts = chosen.parts.split(",")
+    for part in chosen.parts:
+        if part not in PARTS:
+            parser.error(f"--parts: is '{part}' (allowed: {', '.join(PARTS)})")
+    return chosen
+
+
+def machine(words):
+    import torch
+    from .counters import Counters
+    return {"schema": 1, "kind": "machine", "date": datetime.datetime.now(datetime.timezone.utc).strftime("%FT%TZ"),
+            "command": "scripts/measure_pytorch " + " ".join(words), "device": torch.cuda.get_device_name(),
+            "gpus": torch.cuda.device_count(), "host_cores": os.cpu_count(), "pytorch": torch.__version__,
+            "runtime": torch.version.cuda or torch.version.hip,
+            "nccl": ".".join(map(str, torch.cuda.nccl.version())), "power_limit_W": Counters().power_limit_W()}
+
+
+def join_group(rank, ranks, port, shared_gpu):
+    import torch
+    import torch.distributed as dist
+    from torch.distributed._symmetric_memory import enable_symm_mem_for_group
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    torch.cuda.set_device(0 if shared_gpu else rank)
+    dist.init_process_group("gloo" if shared_gpu else "nccl", rank=rank, world_size=ranks)
+    enable_symm_mem_for_group(dist.group.WORLD.group_name)
+
+
+def one_rank(rank, ranks, port, part, out, seconds, shared_gpu):
+    import torch.distributed as dist
+    from . import calls, enqueued, operators
+    join_group(rank, ranks, port, shared_gpu)
+    rows = {"collectives": calls.collective_rows, "enqueued": enqueued.rows,
+            "operators": lambda: operators.rows(rank, seconds)}[part]()
+    for row in rows:
+        if rank == 0:
+            write(out, row | ({"shared_gpu": True} if shared_gpu else {}))
+    dist.destroy_process_group()
+
+
+def write(out, row):
+    with open(out, "a", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")
+    print(json.dumps({key: value for key, value in row.items() if key != "samples_us"}), file=sys.stderr, flush=True)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def in_processes(part, ranks, out, seconds, shared_gpu=False):
+    import torch.multiprocessing as mp
+    try:
+        mp.spawn(one_rank, args=(ranks, free_port(), part, out, seconds, shared_gpu), nprocs=ranks)
+    except Exception as error:  # a library refuses: the other parts go on
+        print(f"{part} with {ranks} ranks: {str(error).strip().splitlines()[-1]}", file=sys.stderr)
+
+
+def measure(part, out, seconds):
+    import torch
+    from . import calls, loops
+    from .counters import Counters
+    gpus = torch.cuda.device_count()
+    if part == "calls":
+        for row in calls.rows():
+            write(out, row)
+        in_processes("collectives", 1, out, seconds)
+    elif part == "memory":
+        for row in calls.memory_rows():
+            write(out, row)
+    elif part == "loops":
+        for row in loops.rows(Counters(), seconds):
+            write(out, row)
+    elif part == "enqueued":
+        for ranks in (gpus,) if gpus > 1 else (2, 4):
+            in_processes(part, ranks, out, seconds, shared_gpu=gpus == 1)
+    elif gpus > 1:
+        in_processes(part, gpus, out, seconds)
+    else:
+        print("operators: skipped, because this machine has one GPU", file=sys.stderr)
+
+
+def main(words):
+    chosen = arguments(words)
+    try:
+        import torch
+    except ImportError:
+        print("scripts/measure_pytorch: PyTorch is not installed", file=sys.stderr)
+        return 2
+    if not torch.cuda.is_available():
+        print("scripts/measure_pytorch: PyTorch sees no GPU", file=sys.stderr)
+        return 2
+    os.environ.setdefault("TORCH_SYMM_MEM_ALLOW_OVERLAPPING_DEVICES", "1")
+    pathlib.Path(chosen.out).unlink(missing_ok=True)
+    write(chosen.out, machine(words))
+    for part in chosen.parts:
+        measure(part, chosen.out, chosen.minutes * 60)
+    return 0

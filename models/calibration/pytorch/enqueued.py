@@ -1,0 +1,77 @@
+"""What the host of a symmetric-memory operator enqueues, call by call: runs with several processes on one GPU, too."""
+import collections
+import statistics
+import time
+
+import torch
+import torch.distributed as dist
+from torch.profiler import ProfilerActivity, profile
+
+SMALL = (512, 256, 256)
+COUNT = 12
+
+
+def operators(ranks):
+    group = dist.group.WORLD.group_name
+    m, n, k = SMALL
+    m *= ranks
+    shard = torch.randn(m // ranks, k, device="cuda", dtype=torch.bfloat16)
+    a = torch.randn(m, k, device="cuda", dtype=torch.bfloat16)
+    weights = torch.randn(k, n, device="cuda", dtype=torch.bfloat16)
+    return {
+        "all_gather_gemm_async_tp": lambda: torch.ops.symm_mem.fused_all_gather_matmul(shard, [weights], 0, group),
+        "gemm_reduce_scatter_async_tp":
+            lambda: torch.ops.symm_mem.fused_matmul_reduce_scatter(a, weights, "sum", 0, group),
+    }
+
+
+def host_us(call):
+    """Median of five means over `COUNT` calls; so few that none waits for the GPU."""
+    means = []
+    for _ in range(6):
+        torch.cuda.synchronize()
+        dist.barrier()
+        begin = time.perf_counter()
+        for _ in range(COUNT):
+            call()
+        means.append((time.perf_counter() - begin) / COUNT * 1e6)
+    torch.cuda.synchronize()
+    return statistics.median(means[1:])
+
+
+def host_alone_us(call):
+    """Median over calls of which each begins with the GPU idle and all ranks together, as a timed single run does."""
+    times = []
+    for _ in range(2 * COUNT):
+        torch.cuda.synchronize()
+        dist.barrier()
+        begin = time.perf_counter()
+        call()
+        times.append((time.perf_counter() - begin) * 1e6)
+    torch.cuda.synchronize()
+    return statistics.median(times)
+
+
+def runtime_calls(call):
+    """Calls of the CUDA runtime and driver in one operator: name → count and mean µs under the profiler."""
+    torch.cuda.synchronize()
+    dist.barrier()
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as recorded:
+        for _ in range(COUNT):
+            call()
+        torch.cuda.synchronize()
+    found = collections.defaultdict(list)
+    for event in recorded.events():
+        if event.name.startswith(("cuda", "cu")) and event.device_type == torch.autograd.DeviceType.CPU:
+            found[event.name].append(event.time_range.elapsed_us())
+    return {name: {"count": round(len(times) / COUNT, 2), "mean_us": round(statistics.mean(times), 2)}
+            for name, times in sorted(found.items())}
+
+
+def rows():
+    for name, call in operators(dist.get_world_size()).items():
+        for _ in range(3):
+            call()
+        yield {"kind": "host_operator", "operator": name, "ranks": dist.get_world_size(), "host_us": round(host_us(call), 1),
+               "host_alone_us": round(host_alone_us(call), 1),
+               "runtime_calls": runtime_calls(call)}

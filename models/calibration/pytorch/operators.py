@@ -1,0 +1,157 @@
+"""Operators of several GPUs, a process each: a collective and a GEMM by NCCL, and async tensor parallelism."""
+import statistics
+import time
+
+import torch
+import torch.distributed as dist
+
+from .calls import graph_of
+from .counters import Counters, Watch
+
+# Shapes of the whole operator: m, n, k of the gathered or scattered GEMM; k is that of one GPU for GEMM first.
+SHAPES = [(8192, 2560, 8192), (8192, 14336, 8192), (4096, 4096, 4096), (16384, 3584, 7168), (2048, 8192, 8192),
+          (65536, 2048, 2048), (1024, 5120, 5120), (4096, 8192, 28672), (8192, 4608, 16384), (4096, 5120, 13824)]
+SMALL_ROWS = (1, 16, 128, 512)
+COLLECTIVE_KIB = (4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144)
+EAGER_SAMPLES, STEADY_S = 15, 1.0
+
+
+def zeros(*shape):
+    return torch.zeros(*shape, device="cuda", dtype=torch.bfloat16)
+
+
+def normal(*shape):
+    return torch.randn(*shape, device="cuda", dtype=torch.bfloat16)
+
+
+def all_gather_gemm(m, n, k, ranks):
+    shard, weights, whole, c = normal(m // ranks, k), normal(k, n), zeros(m, k), zeros(m, n)
+
+    def by_nccl():
+        dist.all_gather_into_tensor(whole, shard)
+        torch.mm(whole, weights, out=c)
+
+    def async_tp():
+        torch.ops.symm_mem.fused_all_gather_matmul(shard, [weights], 0, dist.group.WORLD.group_name)
+
+    return {"gemm": lambda: torch.mm(whole, weights, out=c), "all_gather_gemm_nccl": by_nccl,
+            "all_gather_gemm_async_tp": async_tp}
+
+
+def gemm_reduce_scatter(m, n, k, ranks):
+    a, weights, c, mine = normal(m, k), normal(k, n), zeros(m, n), zeros(m // ranks, n)
+
+    def by_nccl():
+        torch.mm(a, weights, out=c)
+        dist.reduce_scatter_tensor(mine, c)
+
+    def async_tp():
+        torch.ops.symm_mem.fused_matmul_reduce_scatter(a, weights, "sum", 0, dist.group.WORLD.group_name)
+
+    return {"gemm": lambda: torch.mm(a, weights, out=c), "gemm_reduce_scatter_nccl": by_nccl,
+            "gemm_reduce_scatter_async_tp": async_tp}
+
+
+def gemm_all_reduce(m, n, k, ranks):
+    del ranks
+    a, weights, c = normal(m, k), normal(k, n), zeros(m, n)
+
+    def by_nccl():
+        torch.mm(a, weights, out=c)
+        dist.all_reduce(c)
+
+    return {"gemm": lambda: torch.mm(a, weights, out=c), "gemm_all_reduce_nccl": by_nccl}
+
+
+def collectives(kib, ranks):
+    """Collectives alone by KiB of a rank."""
+    mine, all_of = zeros(kib * 512), zeros(kib * 512 * ranks)
+    swapped = torch.empty_like(mine)
+    return {"all_gather": lambda: dist.all_gather_into_tensor(all_of, mine),
+            "reduce_scatter": lambda: dist.reduce_scatter_tensor(mine, all_of),
+            "all_reduce": lambda: dist.all_reduce(mine),
+            "all_to_all": lambda: dist.all_to_all_single(swapped, mine)}
+
+
+def longest(value):
+    """The largest of all ranks."""
+    shared = torch.tensor([value], device="cuda", dtype=torch.float64)
+    dist.all_reduce(shared, op=dist.ReduceOp.MAX)
+    return shared.item()
+
+
+def once_us(call):
+    """Device time of one call behind a barrier, of the rank that takes longest."""
+    dist.barrier()
+    torch.cuda.synchronize()
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    call()
+    end.record()
+    end.synchronize()
+    return longest(begin.elapsed_time(end) * 1e3)
+
+
+def single(call):
+    call()
+    samples = [once_us(call) for _ in range(EAGER_SAMPLES)]
+    return {"median_us": round(statistics.median(samples), 2), "samples_us": [round(sample, 2) for sample in samples]}
+
+
+def steady(call, each_us, counters):
+    """Mean µs of a call in a loop that lasts until the clock has settled; all ranks run as many calls."""
+    count = max(int(STEADY_S * 1e6 / longest(each_us)), 5)
+    for watched in (False, True):
+        dist.barrier()
+        torch.cuda.synchronize()
+        with Watch(counters) as watch:
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            begin.record()
+            for _ in range(count):
+                call()
+            end.record()
+            end.synchronize()
+    return {"median_us": round(longest(begin.elapsed_time(end) * 1e3 / count), 2), "iterations": count,
+            "power_W": watch.power_W, "clock_MHz": watch.clock_MHz}
+
+
+def rows_of(operator, shape, call, counters, graphs=True):
+    """Rows of one operator: eager and in a graph, single runs from cool and steady loops, alternately."""
+    row = {"kind": "operator", "operator": operator, **shape, "ranks": dist.get_world_size()}
+    modes = {"eager": call}
+    if graphs:
+        try:
+            modes["graph"] = graph_of(call).replay
+        except RuntimeError as error:
+            yield row | {"mode": "graph", "refused": str(error).splitlines()[0]}
+    for mode, run in modes.items():
+        time.sleep(0.3)
+        first = single(run)
+        yield row | {"mode": mode, "state": "cool", **first}
+        yield row | {"mode": mode, "state": "steady", **steady(run, first["median_us"], counters)}
+
+
+def rows(rank, budget_s):
+    """All rows, on every rank alike; rank 0's clock decides when the budget is spent."""
+    begin, ranks, counters = time.perf_counter(), dist.get_world_size(), Counters(rank)
+
+    def over():
+        return longest(time.perf_counter() - begin) > budget_s
+
+    for m, n, k in SHAPES:
+        for make, of_k in ((all_gather_gemm, k), (gemm_reduce_scatter, k // ranks)):
+            for operator, call in make(m, n, of_k, ranks).items():
+                if over():
+                    return
+                yield from rows_of(operator, {"m": m, "n": n, "k": of_k}, call, counters)
+    for m in SMALL_ROWS:
+        for n, k in ((8192, 28672 // ranks), (8192, 8192 // ranks)):
+            for operator, call in gemm_all_reduce(m, n, k, ranks).items():
+                if over():
+                    return
+                yield from rows_of(operator, {"m": m, "n": n, "k": k}, call, counters)
+    for kib in COLLECTIVE_KIB:
+        for operator, call in collectives(kib, ranks).items():
+            if over():
+                return
+            yield from rows_of(operator, {"bytes": kib * 1024}, call, counters)

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "models/cost_model.hpp"
+
+namespace overlap {
+
+/// The machine with GEMMs whose arithmetic runs at `speed`, in (0, 1], of that of a cool GPU, as under a clock that the
+/// power limit lowers:
+///   rates and latencies on compute units   · speed
+///   HBM, copies, links                     unchanged
+///   energy of a FLOP                       · speed^(power_exponent − 1)
+/// The slowdown that grows with a kernel's own length (GemmParameters::sustained_slowdown) is off, because `speed`
+/// replaces it. Measured GEMM times change by the ratio of the model's.
+Machine at_speed(const Machine& machine, double speed);
+
+}  // namespace overlap

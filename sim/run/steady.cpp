@@ -1,0 +1,86 @@
+#include "sim/run/steady.hpp"
+
+#include <boost/math/tools/toms748_solve.hpp>
+#include <set>
+
+#include "models/clock.hpp"
+#include "sim/core/errors.hpp"
+#include "sim/run/experiment.hpp"
+#include "sim/run/observe.hpp"
+
+namespace overlap {
+namespace {
+
+constexpr double least_speed = 0.2;  // far below what a limit of a real board asks for
+constexpr double enough = 1e-4;      // of the speed
+constexpr std::uintmax_t most_steps = 30;
+
+Scenario at(const Scenario& scenario, double speed) {
+    Scenario slowed = scenario;
+    slowed.machine = std::make_shared<const Machine>(at_speed(*scenario.machine, speed));
+    return slowed;
+}
+
+/// Types of GEMMs whose energy is not known.
+std::string types_without_energy(const TaskGraph& graph, const Machine& machine) {
+    const auto& known = machine.topology.device().energy.value().gemm;
+    std::set<std::string> types;
+    for (TaskId id = 0; id < graph.size(); ++id)
+        if (const auto* gemm = std::get_if<GemmShape>(&graph[id].work);
+            gemm != nullptr && !known.contains(gemm->dtype))
+            types.insert(name_of(gemm->dtype));
+    std::string text;
+    for (const std::string& type : types) text += (text.empty() ? "" : ", ") + type;
+    return text;
+}
+
+Watts power_of(const Scenario& scenario, const TaskGraph& graph) {
+    const Experiment experiment(scenario, graph);
+    const std::vector<Cost> costs = experiment.price(without(scenario.without));
+    const EngineResult simulated = experiment.median_run(costs).second;
+    if (simulated.makespan == Seconds()) return Watts();
+    const auto energy = energy_of(graph, costs, simulated, *scenario.machine);
+    if (!energy)
+        throw UserError("steady state: the energy of a FLOP of " +
+                        types_without_energy(graph, *scenario.machine) + " was not measured on device " +
+                        scenario.machine->topology.device().name);
+    return energy->total() / (scenario.machine->topology.gpus() * simulated.makespan);
+}
+
+}  // namespace
+
+void require_power_constants(const Machine& machine, const std::string& origin) {
+    const DeviceSpec& device = machine.topology.device();
+    const std::string why = !device.energy ? "what power its work takes was not measured"
+                            : device.energy->power_exponent == 0 ? "/energy/power_exponent is not known"
+                            : machine.topology.nodes() > 1       ? "the power of NICs is not known"
+                                                                 : "";
+    if (!why.empty())
+        throw UserError(origin + ": /repeat: is \"steady\", but for device " + device.name + " " + why +
+                        " (allowed here: \"once\")");
+}
+
+SteadyState steady_state(const Scenario& scenario, const TaskGraph& graph) {
+    const Watts limit = scenario.machine->topology.device().board_power;
+    const auto beyond = [&](double speed) { return (power_of(at(scenario, speed), graph) - limit).si(); };
+    const double at_full = beyond(1), at_least = at_full > 0 ? beyond(least_speed) : 0;
+    double speed = 1;
+    if (at_full > 0 && at_least >= 0) speed = least_speed;
+    if (at_full > 0 && at_least < 0) {
+        std::uintmax_t steps = most_steps;
+        const auto close = [](double a, double b) { return std::abs(a - b) < enough; };
+        speed = boost::math::tools::toms748_solve(beyond, least_speed, 1.0, at_least, at_full, close, steps)
+                    .first;
+    }
+    return {speed, power_of(at(scenario, speed), graph)};
+}
+
+Scenario settled(const Scenario& scenario, const TaskGraph& graph) {
+    if (scenario.repeat != Repeat::steady) return scenario;
+    const SteadyState steady = steady_state(scenario, graph);
+    Scenario slowed = at(scenario, steady.gemm_speed);
+    slowed.steady = steady;
+    return slowed;
+}
+
+}  // namespace overlap

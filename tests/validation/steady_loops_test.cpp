@@ -1,0 +1,77 @@
+// Predicted against measured: GEMMs, and GEMMs with copies, back to back on one GPU until the clock had settled
+// (traces/*/pytorch/loops.jsonl). The constants of power come from other measurements (configs/devices).
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "sim/core/error_summary.hpp"
+#include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
+#include "tests/test_support.hpp"
+
+using namespace overlap;
+using namespace overlap::test;
+
+namespace {
+
+/// The operators of a loop's iteration; null where the simulator has no word for it: zeros as data, pauses, copies alone.
+Json workload_of(const Json& row) {
+    if (!row.contains("gemm") || row.contains("pause_ms") || row.value("operands", "") == "zeros")
+        return nullptr;
+    Json gemm{{"name", "gemm"},      {"type", "gemm"},      {"m", row["gemm"][0]},
+              {"n", row["gemm"][1]}, {"k", row["gemm"][2]}, {"dtype", row.value("dtype", "bf16")}};
+    Json operators = Json::array({gemm});
+    if (row.contains("copied_MiB")) {
+        const double bytes = row["copied_MiB"].get<double>() * 1024 * 1024;
+        operators.push_back({{"name", "copy"},
+                             {"type", "memory_bound"},
+                             {"read_bytes", bytes},
+                             {"write_bytes", bytes},
+                             {"needs", {"gemm"}}});
+    }
+    return {{"operators", operators}};
+}
+
+struct Errors {
+    ErrorSummary steady, once;
+};
+
+double error_of_run(const Json& workload, const std::string& topology, const std::string& repeat,
+                    const Json& row) {
+    const Json config{
+        {"topology", topology}, {"schedule", "serial"}, {"workload", workload}, {"repeat", repeat}};
+    const Seconds predicted = predict(resolve(read_run_config(config, "loops"), shipped)).makespan;
+    return to_microseconds(predicted) / row["steady_us"].get<double>() - 1;
+}
+
+/// Of iterations of 150 us and more: launches and what stays in caches between iterations decide shorter ones.
+Errors errors_of(const std::string& file, const std::string& topology, const std::string& dtype) {
+    std::ifstream lines(std::filesystem::path(OVERLAP_SOURCE_DIR) / "traces" / file);
+    std::vector<double> steady, once;
+    for (std::string line; std::getline(lines, line);) {
+        const Json row = parse_json(line, file);
+        if (row.value("kind", "") != "loop" || row.value("dtype", dtype) != dtype) continue;
+        const Json workload = workload_of(row);
+        if (workload.is_null() || row["steady_us"].get<double>() < 150) continue;
+        steady.push_back(error_of_run(workload, topology, "steady", row));
+        once.push_back(error_of_run(workload, topology, "once", row));
+    }
+    return {summarise(steady), summarise(once)};
+}
+
+}  // namespace
+
+TEST_CASE("loops on H200 in a steady state are predicted 1.6 % off, 15 % without it") {
+    const Errors errors = errors_of("h200_1/pytorch/loops.jsonl", "h200_2", "bf16");
+    CHECK(errors.steady.count == 21);
+    CHECK(errors.steady.mean < 0.017);
+    CHECK(errors.steady.p90 < 0.04);
+    CHECK(errors.once.mean > 0.13);
+}
+
+TEST_CASE("loops on H100 in a steady state are predicted 2.6 % off, 12 % without it") {
+    const Errors errors = errors_of("h100_1/pytorch/loops.jsonl", "h100_8", "bf16");
+    CHECK(errors.steady.count == 21);
+    CHECK(errors.steady.mean < 0.027);
+    CHECK(errors.steady.p90 < 0.05);
+    CHECK(errors.once.mean > 0.1);
+}
