@@ -10,6 +10,7 @@
 #include "sim/run/budget.hpp"
 #include "sim/run/dma_choice.hpp"
 #include "sim/run/effects.hpp"
+#include "sim/run/list_plan.hpp"
 
 namespace overlap {
 namespace {
@@ -69,11 +70,13 @@ Workload Resolver::workload(const RunConfig& config) {
 
 Scenario Resolver::resolve(const RunConfig& config) {
     require_named(config);
-    const SchedulePtr kept =
-        schedules_.get(config.schedule, [&] { return folder_.schedule(config.schedule); });
+    const auto find = [&](const std::string& name) {
+        return schedules_.get(name, [&] { return folder_.schedule(name); });
+    };
+    const SchedulePtr kept = find(config.schedule);
     const ScheduleEntry& schedule = *kept;
     Workload workload = this->workload(config);
-    require_handled(schedule, workload);
+    if (workload.pair() != nullptr) require_handled(schedule, workload);
 
     std::string key = config.topology;
     if (config.what_if != Json::object()) key += '\n' + config.what_if.dump();
@@ -87,6 +90,7 @@ Scenario Resolver::resolve(const RunConfig& config) {
     const Json given = with_defaults(schedule, config.params);
     ScheduleParams params = read_parameters({given, config.origin, "/params"}, schedule.parameters,
                                             collective_first, schedule.single_stream, topology);
+    ListPlan plan = plan_list(config, kept, workload, topology, find);
     require_memory(workload, topology.device(), config.origin);
     make_engine(config.engine);
     CostModels{config.cost_models};
@@ -103,7 +107,9 @@ Scenario Resolver::resolve(const RunConfig& config) {
                       config.without,
                       config.what_if,
                       nullptr,
-                      config.topology};
+                      config.topology,
+                      std::move(plan.pairs),
+                      std::move(plan.whole)};
     if (!config.allow_large) require_affordable(budget_of(scenario), available_memory() / at_once_);
     if (scenario.params.transfers.commands == DmaCommands::best)
         scenario.params.transfers = fastest_commands(scenario);

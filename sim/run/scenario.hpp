@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/run/config_folder.hpp"
-#include "sim/schedules/schedule.hpp"
+#include "sim/schedules/listed_pairs.hpp"
 
 namespace overlap {
 
@@ -24,10 +24,18 @@ struct Scenario {
     /// If set, called by any thread after each simulation of a graph, to show progress.
     std::function<void()> simulated = nullptr;
     std::string topology = {};  ///< file or name, as given
+    /// Of a list: its pairs that a schedule of their own runs, in the order of the list. All other operators
+    /// run whole, by `schedule` if it serves lists, else one after another.
+    std::vector<PairChoice> pairs = {};
+    std::string whole_pairs = {};  ///< a line on pairs that `schedule` was to run and does not; may be empty
 
     /// The resolved config: reading it back gives the same scenario.
     Json config() const;
     TaskGraph graph() const;
+    /// Exact, but of a list with `pairs` the number of edges is at most this.
+    GraphSize size() const;
+    /// The parameters of collectives and GEMMs that are not cut: of the baseline, and beside `pairs`.
+    ScheduleParams whole_params() const;
 };
 
 }  // namespace overlap
