@@ -129,6 +129,8 @@ Scenario with_candidate(const Scenario& scenario, const Candidate& candidate) {
     require_handled(schedule, scenario.workload);
     const Pair* pair = scenario.workload.pair();
     result.schedule = {SchedulePtr(), &schedule};
+    result.pairs.clear();
+    result.whole_pairs.clear();
     result.params = read_parameters({candidate.params(), candidate.label()}, schedule.parameters,
                                     pair == nullptr || pair->order != Order::gemm_first,
                                     schedule.single_stream, scenario.machine->topology);

@@ -42,6 +42,7 @@ Json plan_of(const Scenario& scenario, const TaskGraph& graph) {
 Json dry_run(const Scenario& scenario, const RunBudget& budget) {
     Json json = scenario.config();
     json["graph"] = to_json(budget);
+    if (!scenario.whole_pairs.empty()) json["graph"]["note"] = scenario.whole_pairs;
     try {
         require_affordable(budget, available_memory());
     } catch (const UserError& reason) {

@@ -106,6 +106,7 @@ struct Task {
     int gemm_cus = 0;  ///< compute units that a GEMM's stream may use (a mask); 0: all
     /// A GEMM by the schedule's own kernel of `gemm_cus` work-groups, instead of a library's under a mask
     bool persistent = false;
+    int op = -1;  ///< of a list: the operator that it belongs to; −1: the workload is a pair
 
     TaskKind kind() const { return static_cast<TaskKind>(work.index()); }
     /// Whether it is a copy and a DMA engine its agent; all other tasks are kernels.
@@ -144,6 +145,9 @@ public:
 
     /// The predecessor must have the lower number, so that the graph stays acyclic.
     void add_edge(const Edge& edge);
+
+    /// Task::op of a task.
+    void set_operator(TaskId id, int op) { tasks_[id].op = op; }
 
     std::size_t size() const { return tasks_.size(); }
     const Task& operator[](TaskId id) const { return tasks_[id]; }

@@ -11,21 +11,10 @@ const ScheduleEntry& serial() {
     return entry;
 }
 
-/// The scenario's parameters that its baseline uses.
-ScheduleParams baseline_params(const Scenario& scenario) {
-    ScheduleParams params;
-    params.transfers = scenario.params.transfers;
-    params.transfers.single_stream = false;
-    // Without fusion, the parts of a fused kernel are separate kernels.
-    if (!scenario.schedule->takes("algorithm")) params.transfers.prelaunch = false;
-    params.algorithm = scenario.params.algorithm;
-    return params;
-}
-
 std::string key_of(const Scenario& scenario) {
     const Json key{reinterpret_cast<std::uintptr_t>(scenario.machine.get()),
                    to_json(scenario.workload),
-                   to_json(baseline_params(scenario), serial().parameters),
+                   to_json(scenario.whole_params(), serial().parameters),
                    scenario.engine,
                    scenario.seeds,
                    scenario.cost_models,
@@ -38,7 +27,7 @@ std::string key_of(const Scenario& scenario) {
 
 Baseline baseline_of(const Scenario& scenario) {
     const TaskGraph graph =
-        serial().make()->build(scenario.workload, scenario.machine->topology, baseline_params(scenario));
+        serial().make()->build(scenario.workload, scenario.machine->topology, scenario.whole_params());
     const Experiment experiment(scenario, graph);
     const Effects effects = without(scenario.without);
     const Scenario steady = settled(scenario, graph);

@@ -23,21 +23,23 @@ double side_by_side(const Scenario& scenario, double tasks) {
 }
 
 bool orders_vary(const Scenario& scenario) {
-    const TransferOptions& transfers = scenario.params.transfers;
     const DeviceSpec::Dma& dma = scenario.machine->topology.device().dma;
-    const bool as_enqueued = transfers.direction == Direction::pull && dma.pulls == PullServer::sender;
-    return transfers.agent == Agent::dma && dma.order == QueueOrder::unspecified && !as_enqueued;
+    const auto vary = [&](const ScheduleParams& params) {
+        const TransferOptions& transfers = params.transfers;
+        const bool as_enqueued = transfers.direction == Direction::pull && dma.pulls == PullServer::sender;
+        return transfers.agent == Agent::dma && dma.order == QueueOrder::unspecified && !as_enqueued;
+    };
+    return vary(scenario.params) || std::any_of(scenario.pairs.begin(), scenario.pairs.end(),
+                                                [&](const PairChoice& pair) { return vary(pair.params); });
 }
 
 }  // namespace
 
 RunBudget budget_of(const Scenario& scenario) {
-    const auto size_of = [&](const ScheduleEntry& entry) {
-        return entry.make()->size(scenario.workload, scenario.machine->topology, scenario.params);
-    };
     RunBudget budget;
-    budget.graph = size_of(*scenario.schedule);
-    const GraphSize serial = size_of(find_schedule("serial"));
+    budget.graph = scenario.size();
+    const GraphSize serial =
+        find_schedule("serial").make()->size(scenario.workload, scenario.machine->topology, scenario.params);
     const double at_once = side_by_side(scenario, budget.graph.tasks);
     budget.memory = of_program + (budget.graph.tasks + serial.tasks) * of_task +
                     at_once * std::max(budget.graph.tasks, serial.tasks) * of_simulated_task +

@@ -7,7 +7,7 @@ namespace overlap {
 
 /// Size, memory and time of a run, estimated before any graph is built.
 struct RunBudget {
-    GraphSize graph;         ///< of the schedule, exact
+    GraphSize graph;         ///< of the schedule, exact but for edges of lists with pairs that are cut
     Bytes memory;            ///< peak, with the graph of `serial`: an upper bound, up to three times too high
     double simulations = 1;  ///< upper bound: the run, its counterfactuals and its baseline, with every seed
     Seconds wall;  ///< on the machine of README's speeds: within a factor of five if it takes 1 s or more

@@ -33,15 +33,27 @@ Cost cost_alone(const Task& task, const Machine& machine, const CostModels& mode
     return cost;
 }
 
-Task whole_gemm(const Pair& pair, int gpu) {
-    return {pair.gemm, gpu, compute_stream};
+Task whole_gemm(const GemmShape& shape, int gpu) {
+    return {shape, gpu, compute_stream};
 }
 
-/// Cost of a part of the pair's GEMM without decomposition loss: its share of the whole, or its own cost
-/// `alone` if that is lower.
-Cost without_loss(const Cost& alone, Cost whole, const Pair& pair, const Task& part,
+/// The GEMM of which `task` is a part: that of a pair, or in a list that of an operator which is cut. Null for tasks of
+/// other kinds, and for whole operators of a list.
+const GemmShape* whole_of(const Workload& workload, const Task& task) {
+    if (task.kind() != TaskKind::gemm) return nullptr;
+    if (const Pair* pair = workload.pair()) return &pair->gemm;
+    if (task.op < 0) return nullptr;
+    const auto& operators = std::get<std::vector<Operator>>(workload.content);
+    const auto& whole = std::get<GemmShape>(operators[static_cast<std::size_t>(task.op)].work);
+    const bool is_part = task.persistent || std::get<GemmShape>(task.work).flops() < whole.flops();
+    return is_part ? &whole : nullptr;
+}
+
+/// Cost of a part of a GEMM without decomposition loss: its share of the whole, or its own cost `alone` if
+/// that is lower.
+Cost without_loss(const Cost& alone, Cost whole, const GemmShape& shape, const Task& part,
                   const ResourceTable& resources) {
-    scale(whole, std::get<GemmShape>(part.work).flops() / pair.gemm.flops());
+    scale(whole, std::get<GemmShape>(part.work).flops() / shape.flops());
     return isolated_body(alone, resources) < isolated_body(whole, resources) ? alone : whole;
 }
 
@@ -105,18 +117,23 @@ Pricer::Pricer(const TaskGraph& graph, const Workload& workload, const Machine& 
         has_packing_ = has_packing_ || graph[id].kind() == TaskKind::local_copy;
     }
     require_simulable(graph, alone_, machine.resources);
-    const Pair* pair = workload.pair();
-    if (pair == nullptr) return;
-    for (int gpu = 0; gpu < machine.topology.gpus(); ++gpu)
-        wholes_.push_back(cost_alone(whole_gemm(*pair, gpu), machine, models, slowest));
+    const auto price_whole = [&](int op, const GemmShape& shape) {
+        std::vector<Cost>& costs = wholes_[op];
+        if (!costs.empty()) return;
+        for (int gpu = 0; gpu < machine.topology.gpus(); ++gpu)
+            costs.push_back(cost_alone(whole_gemm(shape, gpu), machine, models, slowest));
+    };
+    if (const Pair* pair = workload.pair()) price_whole(-1, pair->gemm);
+    for (TaskId id = 0; id < graph.size(); ++id)
+        if (const GemmShape* whole = whole_of(workload, graph[id])) price_whole(graph[id].op, *whole);
 }
 
 std::vector<Cost> Pricer::price(const Effects& effects) const {
-    const Pair* pair = workload_.pair();
     return price_all(graph_, machine_, effects, [&](TaskId id) {
         const Task& task = graph_[id];
-        if (effects.decomposition || pair == nullptr || task.kind() != TaskKind::gemm) return alone_[id];
-        return without_loss(alone_[id], wholes_[static_cast<std::size_t>(task.gpu)], *pair, task,
+        const GemmShape* whole = effects.decomposition ? nullptr : whole_of(workload_, task);
+        if (whole == nullptr) return alone_[id];
+        return without_loss(alone_[id], wholes_.at(task.op)[static_cast<std::size_t>(task.gpu)], *whole, task,
                             machine_.resources);
     });
 }
@@ -124,12 +141,12 @@ std::vector<Cost> Pricer::price(const Effects& effects) const {
 std::vector<Cost> price(const TaskGraph& graph, const Workload& workload, const Machine& machine,
                         const CostModels& models, const Effects& effects) {
     const double slowest = slowest_gpu(machine);
-    const Pair* pair = workload.pair();
     return price_all(graph, machine, effects, [&](TaskId id) {
         const Task& task = graph[id];
         Cost alone = cost_alone(task, machine, models, slowest);
-        if (effects.decomposition || pair == nullptr || task.kind() != TaskKind::gemm) return alone;
-        return without_loss(alone, cost_alone(whole_gemm(*pair, task.gpu), machine, models, slowest), *pair,
+        const GemmShape* whole = effects.decomposition ? nullptr : whole_of(workload, task);
+        if (whole == nullptr) return alone;
+        return without_loss(alone, cost_alone(whole_gemm(*whole, task.gpu), machine, models, slowest), *whole,
                             task, machine.resources);
     });
 }

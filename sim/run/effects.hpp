@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,8 +36,8 @@ public:
            const CostModels& models);
 
     /// The cost of every task with these effects. GEMMs run at the speed of the machine's slowest GPU, if
-    /// GPUs of its kind differ (models/gpu_spread.hpp). Without `decomposition`, a part of the pair's
-    /// GEMM costs at most its share of the whole: cost of the whole GEMM on all compute units × the
+    /// GPUs of its kind differ (models/gpu_spread.hpp). Without `decomposition`, a part of a pair's GEMM, also
+    /// of a pair in a list, costs at most its share of the whole: cost of the whole GEMM on all compute units × the
     /// part's share of the FLOPs.
     std::vector<Cost> price(const Effects& effects) const;
     /// Whether a run without packing, or without decomposition, can differ from the full run.
@@ -47,8 +48,9 @@ private:
     const TaskGraph& graph_;
     const Workload& workload_;
     const Machine& machine_;
-    std::vector<Cost> alone_;   ///< by task, without interference
-    std::vector<Cost> wholes_;  ///< by GPU: the pair's whole GEMM; empty if there is no pair
+    std::vector<Cost> alone_;  ///< by task, without interference
+    /// By Task::op and GPU: whole GEMMs of which the graph has parts
+    std::map<int, std::vector<Cost>> wholes_;
     bool has_packing_ = false;
 };
 

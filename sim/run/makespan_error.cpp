@@ -1,5 +1,6 @@
 #include "sim/run/makespan_error.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -79,7 +80,10 @@ Confidence confidence_of(const Scenario& scenario, const TaskGraph& graph, const
         add("library collectives", known.collectives, &Lengthened::collectives, "contention with the library",
             known.beside_library);
     // Measured schedules are those that `replay` runs: GEMMs and copies, without own kernels and library collectives.
-    const bool is_of_these = !scenario.schedule->own_kernel && !kinds.collectives && scenario.what_if.empty();
+    const bool own_kernel = scenario.schedule->own_kernel ||
+                            std::any_of(scenario.pairs.begin(), scenario.pairs.end(),
+                                        [](const PairChoice& pair) { return pair.schedule->own_kernel; });
+    const bool is_of_these = !own_kernel && !kinds.collectives && scenario.what_if.empty();
     if (known.schedules && is_of_these) {
         confidence.measured = known.schedules;
         confidence.error_of_known = known.schedules->mean;

@@ -166,7 +166,9 @@ std::vector<std::string> notes_of_changes(const std::vector<ChangedValue>& chang
 }
 
 Remarks Remarker::on(const RunConfig& config, const Scenario& scenario, Seconds makespan) {
-    return {library_of_gemms(scenario), notes(config, scenario, makespan)};
+    Remarks remarks{library_of_gemms(scenario), notes(config, scenario, makespan)};
+    if (!scenario.whole_pairs.empty()) remarks.notes.push_back(scenario.whole_pairs);
+    return remarks;
 }
 
 std::string library_of_gemms(const Scenario& scenario) {

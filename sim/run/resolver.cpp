@@ -10,6 +10,7 @@
 #include "sim/run/budget.hpp"
 #include "sim/run/dma_choice.hpp"
 #include "sim/run/effects.hpp"
+#include "sim/run/list_plan.hpp"
 #include "sim/run/steady.hpp"
 
 namespace overlap {
@@ -70,11 +71,13 @@ Workload Resolver::workload(const RunConfig& config) {
 
 Scenario Resolver::resolve(const RunConfig& config) {
     require_named(config);
-    const SchedulePtr kept =
-        schedules_.get(config.schedule, [&] { return folder_.schedule(config.schedule); });
+    const auto find = [&](const std::string& name) {
+        return schedules_.get(name, [&] { return folder_.schedule(name); });
+    };
+    const SchedulePtr kept = find(config.schedule);
     const ScheduleEntry& schedule = *kept;
     Workload workload = this->workload(config);
-    require_handled(schedule, workload);
+    if (workload.pair() != nullptr) require_handled(schedule, workload);
 
     std::string key = config.topology;
     if (config.what_if != Json::object()) key += '\n' + config.what_if.dump();
@@ -88,6 +91,7 @@ Scenario Resolver::resolve(const RunConfig& config) {
     const Json given = with_defaults(schedule, config.params);
     ScheduleParams params = read_parameters({given, config.origin, "/params"}, schedule.parameters,
                                             collective_first, schedule.single_stream, topology);
+    ListPlan plan = plan_list(config, kept, workload, topology, find);
     require_memory(workload, topology.device(), config.origin);
     make_engine(config.engine);
     CostModels{config.cost_models};
@@ -105,6 +109,8 @@ Scenario Resolver::resolve(const RunConfig& config) {
                       config.what_if,
                       nullptr,
                       config.topology,
+                      std::move(plan.pairs),
+                      std::move(plan.whole),
                       config.repeat};
     if (config.repeat == Repeat::steady) require_power_constants(*machine, config.origin);
     if (!config.allow_large) require_affordable(budget_of(scenario), available_memory() / at_once_);

@@ -161,7 +161,7 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
     result.engine = scenario.engine;
     result.wall_ms = simulated.wall_ms;
     result.staging = staging_bytes(graph, *scenario.schedule, scenario.workload, scenario.machine->topology,
-                                   scenario.params);
+                                   scenario.params, scenario.pairs);
     observe(graph, costs, simulated, *steady.machine, result);
     // One after another, all of the communication is exposed, but for gaps between its transfers.
     const bool overlapped = result.exposed_comm < 0.99 * result.comm;

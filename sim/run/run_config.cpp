@@ -17,6 +17,10 @@ RunConfig read_run_config(const Json& json, const std::string& origin) {
         config.object("params");
         result.params = config.raw("params");
     }
+    if (config.has("schedules")) {
+        config.object("schedules");
+        result.schedules = config.raw("schedules");
+    }
     if (config.has("workload")) {
         result.workload = config.raw("workload");
         if (!result.workload.is_string() && !result.workload.is_object())

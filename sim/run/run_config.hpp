@@ -26,6 +26,7 @@ struct RunConfig {
     std::string topology;
     std::string schedule;
     Json params = Json::object();
+    Json schedules = Json::object();   ///< by GEMM of a list: {"schedule", "params"} of its pair
     Json workload = default_workload;  ///< file name, or a workload object
     std::string engine = default_engine;
     std::optional<int> seeds;

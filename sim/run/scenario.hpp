@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "sim/report/run/result.hpp"
 #include "sim/run/config_folder.hpp"
 #include "sim/run/run_config.hpp"
-#include "sim/report/run/result.hpp"
-#include "sim/schedules/schedule.hpp"
+#include "sim/schedules/listed_pairs.hpp"
 
 namespace overlap {
 
@@ -26,12 +26,20 @@ struct Scenario {
     /// If set, called by any thread after each simulation of a graph, to show progress.
     std::function<void()> simulated = nullptr;
     std::string topology = {};  ///< file or name, as given
+    /// Of a list: its pairs that a schedule of their own runs, in the order of the list. All other operators
+    /// run whole, by `schedule` if it serves lists, else one after another.
+    std::vector<PairChoice> pairs = {};
+    std::string whole_pairs = {};  ///< a line on pairs that `schedule` was to run and does not; may be empty
     Repeat repeat = Repeat::once;
     std::optional<SteadyState> steady = {};  ///< of the machine, once its clock has settled for a graph
 
     /// The resolved config: reading it back gives the same scenario.
     Json config() const;
     TaskGraph graph() const;
+    /// Exact, but of a list with `pairs` the number of edges is at most this.
+    GraphSize size() const;
+    /// The parameters of collectives and GEMMs that are not cut: of the baseline, and beside `pairs`.
+    ScheduleParams whole_params() const;
 };
 
 }  // namespace overlap

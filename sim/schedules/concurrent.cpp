@@ -14,6 +14,7 @@ public:
                    const ScheduleParams& params) const override {
         return size_of_operators(workload, topology, params, false);
     }
+    bool in_sequence() const override { return false; }
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/schedules/splice.hpp"
+
 namespace overlap {
 namespace {
 
@@ -52,6 +54,66 @@ std::vector<std::optional<std::size_t>> collectives_of_results(const std::vector
     return result;
 }
 
+const PairChoice* choice_at(std::span<const PairChoice> choices, std::size_t first) {
+    const auto found =
+        std::lower_bound(choices.begin(), choices.end(), first,
+                         [](const PairChoice& choice, std::size_t at) { return choice.first < at; });
+    return found == choices.end() || found->first != first ? nullptr : &*found;
+}
+
+/// The graph of a list, operator by operator.
+class ListGraph {
+public:
+    ListGraph(std::vector<Operator> operators, const Topology& topology, bool in_sequence)
+        : operators_(std::move(operators)),
+          topology_(topology),
+          in_sequence_(in_sequence),
+          ends_(operators_.size()) {}
+
+    TaskGraph& graph() { return graph_; }
+    const Operator& at(std::size_t index) const { return operators_[index]; }
+    bool is_done(std::size_t index) const { return !ends_[index].empty(); }
+
+    /// By rank: what an operator waits for.
+    RankTasks ready(std::size_t index) const {
+        RankTasks tasks(static_cast<std::size_t>(topology_.gpus()));
+        const auto wait_for = [&](const RankTasks& more) {
+            for (std::size_t r = 0; r < tasks.size(); ++r)
+                tasks[r].insert(tasks[r].end(), more[r].begin(), more[r].end());
+        };
+        const std::vector<std::size_t>& needs = operators_[index].needs;
+        for (const std::size_t need : needs) wait_for(ends_[need]);
+        const bool waited = std::find(needs.begin(), needs.end(), index - 1) != needs.end();
+        if (in_sequence_ && index > 0 && !waited) wait_for(ends_[index - 1]);
+        return tasks;
+    }
+
+    void set_ends(std::size_t index, RankTasks ends) { ends_[index] = std::move(ends); }
+
+    void add_pair(const PairChoice& choice) {
+        const TaskId from = graph_.size();
+        SplicedEnds ends =
+            splice(graph_, choice.schedule->make()->build(choice.workload(), topology_, choice.params),
+                   choice.pair.order == Order::collective_first, ready(choice.first));
+        for (TaskId id = from; id < graph_.size(); ++id)
+            graph_.set_operator(
+                id, static_cast<int>(is_of_gemm(graph_[id]) ? choice.gemm() : choice.collective()));
+        set_ends(choice.first, std::move(ends.first));
+        set_ends(choice.first + 1, std::move(ends.second));
+    }
+
+private:
+    static bool is_of_gemm(const Task& task) {
+        return task.kind() == TaskKind::gemm || task.kind() == TaskKind::local_copy;
+    }
+
+    std::vector<Operator> operators_;
+    const Topology& topology_;
+    bool in_sequence_;
+    TaskGraph graph_;
+    std::vector<RankTasks> ends_;  ///< by operator
+};
+
 }  // namespace
 
 Work compute_work(const Operator& op) {
@@ -83,52 +145,49 @@ bool can_command(DmaCommands commands, CollectiveKind kind) {
 }
 
 TaskGraph build_operators(const Workload& workload, const Topology& topology, const ScheduleParams& params,
-                          bool in_sequence, const Fuse& fuse) {
-    TaskGraph graph;
+                          bool in_sequence, const Fuse& fuse, std::span<const PairChoice> choices) {
+    const std::vector<Operator> operators = operators_of(workload, topology.gpus());
+    ListGraph list(operators, topology, in_sequence);
+    TaskGraph& graph = list.graph();
     Transfers transfers(graph, topology, params.transfers);
     const auto ranks = static_cast<std::size_t>(topology.gpus());
     const auto algorithm = make_collective_algorithm(params.algorithm);
-    const std::vector<Operator> operators = operators_of(workload, topology.gpus());
     const auto takers = collectives_of_results(operators);
-    std::vector<RankTasks> ends(operators.size());  // by operator
 
     for (std::size_t index = 0; index < operators.size(); ++index) {
-        if (!ends[index].empty()) continue;  // fused
+        if (list.is_done(index)) continue;  // fused
+        if (const PairChoice* choice = choice_at(choices, index)) {
+            list.add_pair(*choice);
+            continue;
+        }
         const Operator& op = operators[index];
-        RankTasks ready(ranks);
-        const auto wait_for = [&](const RankTasks& tasks) {
-            for (std::size_t r = 0; r < ranks; ++r)
-                ready[r].insert(ready[r].end(), tasks[r].begin(), tasks[r].end());
-        };
-        for (const std::size_t need : op.needs) wait_for(ends[need]);
-        const bool waited = std::find(op.needs.begin(), op.needs.end(), index - 1) != op.needs.end();
-        if (in_sequence && index > 0 && !waited) wait_for(ends[index - 1]);
-
+        const RankTasks ready = list.ready(index);
+        const TaskId from = graph.size();
         if (const auto* collective = std::get_if<CollectiveWork>(&op.work)) {
             require_collective(*algorithm, params, collective->kind);
-            ends[index] = algorithm->build(*collective, ready, transfers);
-            continue;
+            list.set_ends(index, algorithm->build(*collective, ready, transfers));
+        } else if (const auto taker = fuse ? takers[index] : std::nullopt) {
+            FusedEnds fused =
+                fuse(graph, compute_work(op), std::get<CollectiveWork>(operators[*taker].work), ready);
+            list.set_ends(index, std::move(fused.made));
+            list.set_ends(*taker, std::move(fused.given));
+        } else {
+            RankTasks done(ranks);
+            for (std::size_t r = 0; r < ranks; ++r) {
+                Task task{compute_work(op), static_cast<int>(r), compute_stream};
+                if (task.kind() == TaskKind::gemm) task.gemm_cus = params.gemm_cus;
+                done[r] = {graph.add(task, ready[r])};
+            }
+            list.set_ends(index, std::move(done));
         }
-        if (const auto taker = fuse ? takers[index] : std::nullopt) {
-            const auto& collective = std::get<CollectiveWork>(operators[*taker].work);
-            FusedEnds fused = fuse(graph, compute_work(op), collective, ready);
-            ends[index] = std::move(fused.made);
-            ends[*taker] = std::move(fused.given);
-            continue;
-        }
-        RankTasks done(ranks);
-        for (std::size_t r = 0; r < ranks; ++r) {
-            Task task{compute_work(op), static_cast<int>(r), compute_stream};
-            if (task.kind() == TaskKind::gemm) task.gemm_cus = params.gemm_cus;
-            done[r] = {graph.add(task, ready[r])};
-        }
-        ends[index] = std::move(done);
+        if (workload.pair() != nullptr) continue;
+        for (TaskId id = from; id < graph.size(); ++id) graph.set_operator(id, static_cast<int>(index));
     }
-    return graph;
+    return std::move(graph);
 }
 
 GraphSize size_of_operators(const Workload& workload, const Topology& topology, const ScheduleParams& params,
-                            bool in_sequence, const FuseSize& fuse) {
+                            bool in_sequence, const FuseSize& fuse, std::span<const PairChoice> choices) {
     TaskGraph none;
     const Transfers transfers(none, topology, params.transfers);
     const double ranks = topology.gpus();
@@ -144,6 +203,14 @@ GraphSize size_of_operators(const Workload& workload, const Topology& topology, 
         for (const std::size_t need : op.needs) ready += ends[need];
         const bool waited = std::find(op.needs.begin(), op.needs.end(), index - 1) != op.needs.end();
         if (in_sequence && index > 0 && !waited) ready += ends[index - 1];
+        if (const PairChoice* choice = choice_at(choices, index)) {
+            size += choice->schedule->make()->size(choice->workload(), topology, choice->params);
+            // At most a task of each stream of a rank waits for the list, or has the list wait for it.
+            const double streams = ranks + 1;
+            size.edges += ranks * (streams + 1) * ready;
+            ends[index] = ends[index + 1] = streams;
+            continue;
+        }
         const auto add = [&](const CollectiveSize& collective) {
             size += collective;
             return collective.ends;

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "sim/collectives/collective_algorithm.hpp"
-#include "sim/schedules/schedule.hpp"
+#include "sim/schedules/listed_pairs.hpp"
 
 namespace overlap {
 
@@ -30,12 +30,16 @@ using Fuse = std::function<FusedEnds(TaskGraph& graph, const Work& computation,
 
 /// Tasks of a workload with whole operators: each once, on every rank. With `in_sequence`, an operator also
 /// waits, on each rank, for the end of the operator before it in the list. With `fuse`, an operator and the
-/// collective of its result are added together, if the list has such a collective.
+/// collective of its result are added together, if the list has such a collective. Pairs of the list that have
+/// a choice are the graphs of their schedules instead (see splice); `choices` are in the order of the list.
 TaskGraph build_operators(const Workload& workload, const Topology& topology, const ScheduleParams& params,
-                          bool in_sequence, const Fuse& fuse = nullptr);
-/// The size of that graph. `fuse`: the size that a Fuse adds if a rank waits for one task of its computation.
+                          bool in_sequence, const Fuse& fuse = nullptr,
+                          std::span<const PairChoice> choices = {});
+/// The size of that graph; with choices its number of edges at most. `fuse`: the size that a Fuse adds if a rank
+/// waits for one task of its computation.
 using FuseSize = std::function<CollectiveSize(CollectiveKind collective, double ready)>;
 GraphSize size_of_operators(const Workload& workload, const Topology& topology, const ScheduleParams& params,
-                            bool in_sequence, const FuseSize& fuse = nullptr);
+                            bool in_sequence, const FuseSize& fuse = nullptr,
+                            std::span<const PairChoice> choices = {});
 
 }  // namespace overlap

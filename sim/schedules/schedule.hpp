@@ -28,6 +28,8 @@ public:
     /// How the schedule cuts shards, for the placement of pieces in memory;
     /// whole shards are one piece, unfused.
     virtual PiecePoint point(const ScheduleParams&) const { return {}; }
+    /// Whether operators of a list outside of pairs that are cut wait for the operator before them.
+    virtual bool in_sequence() const { return true; }
 };
 
 struct ScheduleEntry {

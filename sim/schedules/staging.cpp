@@ -31,22 +31,28 @@ Bytes staged_row(const Pair& pair) {
     return matrix_size(1, gemm.k, gemm.dtype) + matrix_size(1, gemm.n, output_type(gemm.dtype));
 }
 
+/// Adds the stages of a pair, by GPU.
+void add_stages(const Pair& pair, const ScheduleEntry& schedule, const ScheduleParams& params,
+                std::vector<Bytes>& bytes) {
+    const int ranks = static_cast<int>(bytes.size());
+    const PiecePoint point = schedule.make()->point(params);
+    if (pair.gathers_results() || !point.staged() || !params.scatter || ranks == 1) return;
+    const std::int64_t length = pair.shard_dim == ShardDim::k ? pair.gemm.k : pair.gemm.m;
+    for (int rank = 0; rank < ranks; ++rank) {
+        const std::int64_t own =
+            point.uniformity == Uniformity::hetero ? part_length(length, ranks, rank) : 0;
+        bytes[static_cast<std::size_t>(rank)] += static_cast<double>(length - own) * staged_row(pair);
+    }
+}
+
 }  // namespace
 
 Bytes staging_bytes(const TaskGraph& graph, const ScheduleEntry& schedule, const Workload& workload,
-                    const Topology& topology, const ScheduleParams& params) {
-    const int ranks = topology.gpus();
-    std::vector<Bytes> bytes = arrivals_for_sums(graph, ranks);
-    const Pair* pair = workload.pair();
-    const PiecePoint point = schedule.make()->point(params);
-    if (pair != nullptr && !pair->gathers_results() && point.staged() && params.scatter && ranks > 1) {
-        const std::int64_t length = pair->shard_dim == ShardDim::k ? pair->gemm.k : pair->gemm.m;
-        for (int rank = 0; rank < ranks; ++rank) {
-            const std::int64_t own =
-                point.uniformity == Uniformity::hetero ? part_length(length, ranks, rank) : 0;
-            bytes[static_cast<std::size_t>(rank)] += static_cast<double>(length - own) * staged_row(*pair);
-        }
-    }
+                    const Topology& topology, const ScheduleParams& params,
+                    std::span<const PairChoice> choices) {
+    std::vector<Bytes> bytes = arrivals_for_sums(graph, topology.gpus());
+    if (const Pair* pair = workload.pair()) add_stages(*pair, schedule, params, bytes);
+    for (const PairChoice& choice : choices) add_stages(choice.pair, *choice.schedule, choice.params, bytes);
     return *std::max_element(bytes.begin(), bytes.end());
 }
 

@@ -15,7 +15,8 @@ namespace {
 std::vector<std::string> further_fields(const DesignSpace& space) {
     std::vector<std::string> fields;
     for (const std::string& field : space.fields())
-        if (field.starts_with("what_if.") || field == "without" || field == "cost_models")
+        if (field.starts_with("what_if.") || field == "without" || field == "schedules" ||
+            field == "cost_models")
             fields.push_back(field);
     return fields;
 }

@@ -226,7 +226,16 @@ class Workloads(SimTestCase):
         machine = PAIR[:2]
         self.assert_refused([*machine, "--schedule", "ring_chunked", "--collective", "all_to_all"], "'ring_chunked'",
                             "does not serve", "schedules that do: serial")
-        self.assert_refused([*PAIR, "--workload", "llama3_70b_mlp_layer"], "schedules that do: serial, concurrent")
+        zero = ["--workload", "zero3_qwen3_32b"]  # its all-gathers are of weights
+        self.assert_refused([*PAIR, *zero], "/schedule:", "serves no pair", "whole lists are served by serial and concurrent")
+
+    def test_schedules_of_a_list(self):
+        run = {"topology": "h200_4", "schedule": "serial", "workload": "llama3_70b_mlp_layer"}
+        for schedules, reason in (({"gate": {"schedule": "t3"}}, "/schedules/gate: is no GEMM of the list (did you mean"),
+                                  ({"gate_up": {"schedule": "t3"}}, "/schedules/gate_up: is in no pair that 't3' serves"),
+                                  ({"gate_up": {"schedule": "t4"}}, "schedule 't4' is not known (did you mean 't3'?)"),
+                                  ({"gate_up": "t3"}, "/schedules/gate_up: is \"t3\", expected an object")):
+            self.assert_refused(["--config", self.file("run.json", {**run, "schedules": schedules})], reason)
 
     def test_operator_list_cannot_be_changed(self):
         layer = [*PAIR[:2], "--schedule", "serial", "--workload", "llama3_70b_mlp_layer"]

@@ -254,7 +254,7 @@ TEST_CASE("switches that add take the operand once through each port") {
     DeviceSpec::Library::Fit& fit = device.collective_library.collectives[CollectiveKind::all_reduce];
     fit.bus = gigabytes_per_second(15);
     // Four GPUs, 1 MB: 2 * 3/4 MB go out of a GPU where GPUs add.
-    for (const auto [sums, bytes] : {std::pair(Summing::gpus, 1.5e6), std::pair(Summing::switches, 1e6)}) {
+    for (const auto& [sums, bytes] : {std::pair(Summing::gpus, 1.5e6), std::pair(Summing::switches, 1e6)}) {
         fit.sums = sums;
         const Machine machine =
             machine_of(topology_of(4, group("switch", R"(, "name": "sw")"), 1, "", device));

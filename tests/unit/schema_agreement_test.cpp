@@ -4,8 +4,8 @@
 #include "sim/report/run/report.hpp"
 #include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
-#include "tests/test_support.hpp"
 #include "tests/schema.hpp"
+#include "tests/test_support.hpp"
 
 using namespace overlap;
 using namespace overlap::test;
@@ -101,7 +101,8 @@ TEST_CASE("the run schema knows every key that a run config may have, and no oth
             {"topology", "a"}, {"schedule", "b"}, {"workload", {{"operators", {parse_json(text, "op")}}}}};
     };
     const Json whole = parse_json(R"({"schema": 1, "topology": "mi300x_8.json", "schedule": "ficco",
-        "params": {"chunks": 4, "agent": "dma", "scatter": true}, "seeds": 5, "engine": "flow",
+        "params": {"chunks": 4, "agent": "dma", "scatter": true},
+        "schedules": {"up": {"schedule": "ring_chunked", "params": {"chunks": 2}}, "Gate up": {"schedule": "t3"}}, "seeds": 5, "engine": "flow",
         "cost_models": ["gemm_tiled"], "without": ["launch"], "what_if": {"device.dma.peer_engines": "2x"},
         "workload": {"schema": 1, "name": "a", "description": "b", "source": "c", "collective": "all_gather",
                      "order": "collective_first", "shard_dim": "k",

@@ -36,12 +36,31 @@ bool gathers_results(const RunResult& result) {
     return workload.value("order", "") == "gemm_first" && workload.value("collective", "") == "all_gather";
 }
 
-std::string schedule_text(const RunResult& result) {
-    std::string text = config_text(result, "schedule");
-    if (const auto params = result.config.find("params");
-        params != result.config.end() && params->is_object())
+std::string schedule_text(const Json& config) {
+    std::string text = config.contains("schedule") ? words(config["schedule"]) : "?";
+    if (const auto params = config.find("params"); params != config.end() && params->is_object())
         for (const auto& [name, value] : params->items()) text += " " + name + "=" + words(value);
     return text;
+}
+
+/// Of a list: the schedules of pairs that are cut, with the GEMMs of these pairs.
+Lines pair_lines(const RunResult& result) {
+    Lines lines;
+    const auto pairs = result.config.find("schedules");
+    if (pairs == result.config.end()) return lines;
+    std::vector<std::pair<std::string, std::string>> gemms;  // by schedule
+    for (const auto& [gemm, choice] : pairs->items()) {
+        const std::string text = schedule_text(choice);
+        const auto found =
+            std::find_if(gemms.begin(), gemms.end(), [&](const auto& one) { return one.first == text; });
+        if (found == gemms.end())
+            gemms.emplace_back(text, gemm);
+        else
+            found->second += ", " + gemm;
+    }
+    for (const auto& [schedule, names] : gemms)
+        append(lines, field(left(lines.empty() ? "pairs" : "", label_columns), names + ": " + schedule));
+    return lines;
 }
 
 /// The pair's dimensions by name, or the names of the operators.
@@ -72,7 +91,8 @@ Lines header(const RunResult& result, const Remarks& remarks) {
         for (const auto& [path, value] : changes->items())
             append(lines, field(left("what if", label_columns), path + " = " + words(value)));
     lines.push_back(left("workload", label_columns) + workload_text(result));
-    append(lines, field(left("schedule", label_columns), schedule_text(result)));
+    append(lines, field(left("schedule", label_columns), schedule_text(result.config)));
+    append(lines, pair_lines(result));
     std::string engine = result.engine + ", " + std::to_string(result.tasks) + " tasks simulated in " +
                          significant(result.wall_ms) + " ms";
     if (const auto off = result.config.find("without"); off != result.config.end() && !off->empty())

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "sim/collectives/collective_algorithm.hpp"
+
+namespace overlap {
+
+/// Tasks of each rank after which it has the results of the first and of the second operator of a pair.
+struct SplicedEnds {
+    RankTasks first, second;
+};
+
+/// Appends the graph of a pair to that of a list. Computation on rank r and transfers of its own operand wait for
+/// `ready[r]`; no rank waits for another one's tasks. Tasks that come behind
+/// another one on their stream, which waits, get no edges.
+SplicedEnds splice(TaskGraph& graph, const TaskGraph& pair, bool collective_first, const RankTasks& ready);
+
+}  // namespace overlap
