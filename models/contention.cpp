@@ -21,6 +21,7 @@ TaskClass class_of(const Task& task) {
         case TaskKind::local_copy:
         case TaskKind::reduce:
         case TaskKind::memory_bound:
+        case TaskKind::host:
             break;
     }
     return TaskClass::stream;
@@ -73,6 +74,13 @@ Bytes cache_left_by(const GemmShape& gemm, int tiles, const DeviceSpec& device) 
     return elements > kernel.large_tile ? kernel.cache_beside_large_tiles : kernel.cache_beside_gemms;
 }
 
+/// A second GEMM runs on the units that the first one's tiles leave, and slows none of these: what it holds says all.
+void hold_only(Cost& cost, ResourceId units) {
+    const auto of_units = [&](const Demand& demand) { return demand.resource == units; };
+    cost.demands.erase(std::remove_if(cost.demands.begin(), cost.demands.end(), of_units),
+                       cost.demands.end());
+}
+
 /// A kernel that holds units needs exactly these; one that shares units starts with any number. A tiled GEMM
 /// takes no more units than it has tiles. A persistent GEMM works through its tiles on the units it gets.
 /// Thread blocks of a copy are placed as units come free.
@@ -92,6 +100,7 @@ void claim_compute_units(const Task& task, const Machine& machine, bool library_
         if (const auto* gemm = std::get_if<GemmShape>(&task.work))
             tiles.cache_left = cache_left_by(*gemm, tiles.count, machine.topology.device());
         cost.claim = of_tiles;
+        if (task.stream != compute_stream) hold_only(cost, units);
         return;
     }
     for (const Hold& hold : cost.holds)

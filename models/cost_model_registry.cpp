@@ -16,9 +16,10 @@ std::unique_ptr<CostModel> make_dma_copy();
 std::unique_ptr<CostModel> make_kernel_copy();
 std::unique_ptr<CostModel> make_streaming();
 std::unique_ptr<CostModel> make_library_kernel();
+std::unique_ptr<CostModel> make_host_call();
 
 std::span<const CostModelEntry> cost_models() {
-    static const std::array<CostModelEntry, 8> entries{{
+    static const std::array<CostModelEntry, 9> entries{{
         {"gemm_measured", "gemm",
          "The measured time of a shape that the calibration lists (the parts of many operators); "
          "gemm_tiled for every other.",
@@ -45,6 +46,7 @@ std::span<const CostModelEntry> cost_models() {
          "A library collective's measured latency and bus rate, of the faster protocol; its channels are "
          "held, its links used.",
          make_library_kernel},
+        {"host_call", "host", "Host time of the calls that enqueue a task.", make_host_call},
     }};
     return entries;
 }

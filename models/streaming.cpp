@@ -55,8 +55,14 @@ public:
         const DeviceSpec& device = machine.topology.device();
         const Streamed kernel = streamed(task.work, device);
         Cost cost = kernel_cost(device.launch);
-        cost.setup = device.stream.start;
+        if (task.continues)
+            cost.launch = {};
+        else
+            cost.setup = device.stream.start;
         cost.body = kernel.body;
+        if (const auto* sum = std::get_if<ReduceWork>(&task.work);
+            sum != nullptr && sum->written > BytesPerSecond())
+            cost.body = std::max(cost.body, sum->bytes / sum->written);
         cost.demands.push_back({machine.resources.compute_units(task.gpu), kernel.units * cost.body.si()});
         cost.demands.push_back(
             {machine.resources.hbm(task.gpu), std::min(kernel.moved, device.hbm * cost.body).si()});

@@ -40,7 +40,7 @@ std::vector<std::string> errors_row(const std::string& name, const ErrorSummary&
             signed_percent_text(errors.bias)};
 }
 
-std::string joined(const std::vector<std::string>& names) {
+std::string in_words(const std::vector<std::string>& names) {
     std::string text;
     for (const std::string& name : names) text += (text.empty() ? "" : " ") + name;
     return text;
@@ -82,7 +82,7 @@ std::string machine_table(const ArchiveValidation& validation) {
 std::string fits_table(const ArchiveValidation& validation) {
     std::vector<std::vector<std::string>> rows;
     for (const FitOrigins& fit : validation.fits)
-        rows.push_back({fit.name, std::to_string(fit.cases), joined(fit.undetermined)});
+        rows.push_back({fit.name, std::to_string(fit.cases), in_words(fit.undetermined)});
     return "<h2>What the fits are made of</h2>\n<p class=\"note\">Parameters that the measurements do not determine stay "
            "near their priors.</p>\n" +
            html_table({"fit", "measurements", "not determined"}, rows);

@@ -39,6 +39,7 @@ Json details(const Work& work) {
         Json operator()(const CollectiveKernelWork& collective) const {
             return {{"collective", name_of(collective.kind)}, {"operand_bytes", collective.operand.si()}};
         }
+        Json operator()(const HostWork& call) const { return {{"host_us", to_microseconds(call.time)}}; }
         Json operator()(const MemoryBoundWork& stream) const {
             return {{"read_bytes", stream.read.si()}, {"write_bytes", stream.written.si()}};
         }

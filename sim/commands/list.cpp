@@ -44,6 +44,7 @@ std::vector<Item> all_items(const ConfigFolder& folder) {
     add_files("topologies", "topologies");
     add_files("devices", "devices");
     add_files("workloads", "workloads");
+    add_files("hosts", "hosts");
     return items;
 }
 

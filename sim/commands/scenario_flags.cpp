@@ -40,6 +40,7 @@ RunConfig ScenarioFlags::config(const ConfigFolder& folder) const {
     replace(config.topology, topology);
     replace(config.schedule, schedule);
     replace(config.engine, engine);
+    replace(config.host, host);
     if (seeds) config.seeds = seeds;
     workload.apply(config, folder);
     for (const std::string& assignment : params)
@@ -84,8 +85,12 @@ void ScenarioFlags::add_to(CLI::App& app) {
         ->check(CLI::Range(1, most_seeds));
     app.add_option("--cost-model", cost_models, "Cost model instead of the default for its kind; repeatable")
         ->take_all();
-    app.add_option("--without", without, "Effects to switch off: contention, launch, packing, decomposition")
+    app.add_option("--without", without,
+                   "Effects to switch off: host, contention, launch, packing, decomposition")
         ->delimiter(',');
+    app.add_option("--host", host,
+                   "Who enqueues, and how long a call takes: a file, or a name in configs/hosts (default: "
+                   "all is enqueued beforehand by one thread)");
     app.add_flag("--steady", steady,
                  "Back to back until the clocks have settled at the power limit, instead of one run "
                  "from cool GPUs");

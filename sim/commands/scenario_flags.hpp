@@ -10,7 +10,7 @@ namespace overlap {
 
 /// Flags for a scenario: all of a run config.
 struct ScenarioFlags {
-    std::string file, topology, schedule, engine;
+    std::string file, topology, schedule, engine, host;
     WorkloadFlags workload;
     std::vector<std::string> params, what_if, cost_models, without;
     std::optional<int> seeds;

@@ -7,6 +7,7 @@
 #include "sim/commands/json_lines.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/run/config_folder.hpp"
+#include "sim/schedules/host.hpp"
 #include "sim/schedules/parameters.hpp"
 #include "sim/sweep/axes.hpp"
 #include "sim/topology/device_schema.hpp"
@@ -42,6 +43,7 @@ Json schema_of(const std::string& kind) {
     if (kind == "calibration") return calibration_schema();
     if (kind == "recipe") return recipe_schema();
     if (kind == "topology") return topology_schema();
+    if (kind == "host") return host_schema();
     if (kind == "workload") return workload_schema(false);
     const ConfigFolder folder = ConfigFolder::standard();
     const auto file = [&](const std::string& name) {

@@ -151,6 +151,12 @@ std::string printable(std::string_view text) {
     return result;
 }
 
+std::string joined(std::span<const std::string> parts) {
+    std::string text;
+    for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
+    return text;
+}
+
 std::string json_text(const Json& json, int indent) {
     return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,9 @@ std::string one_line(std::string_view message);
 
 /// An output of many lines, for a terminal: valid UTF-8, control characters escaped, but for line breaks and tabs.
 std::string printable(std::string_view text);
+
+/// "a, b, c".
+std::string joined(std::span<const std::string> parts);
 
 /// JSON text, whatever bytes the strings in it hold; Json::dump throws on those that are no UTF-8.
 std::string json_text(const Json& json, int indent = -1);

@@ -6,6 +6,7 @@
 namespace overlap {
 
 std::string stream_name(int stream) {
+    if (stream == host_stream) return "host";
     if (stream == compute_stream) return "compute";
     if (stream == local_stream) return "local";
     return "transfer " + std::to_string(stream - transfer_stream(0));
@@ -44,7 +45,7 @@ TaskId TaskGraph::add(Task task, std::span<const TaskId> after) {
 
 void TaskGraph::put_on_stream(TaskId id) {
     const auto gpu = static_cast<std::size_t>(tasks_[id].gpu);
-    const auto stream = static_cast<std::size_t>(tasks_[id].stream);
+    const auto stream = static_cast<std::size_t>(tasks_[id].stream - host_stream);
     if (numbers_.size() <= gpu) numbers_.resize(gpu + 1);
     if (numbers_[gpu].size() <= stream) numbers_[gpu].resize(stream + 1, none);
     std::uint32_t& number = numbers_[gpu][stream];

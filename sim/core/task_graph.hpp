@@ -65,6 +65,8 @@ struct LocalCopyWork {
 struct ReduceWork {
     Bytes bytes;
     int parts = 2;
+    BytesPerSecond written =
+        {};  ///< highest rate at which the kernel writes the result; 0: no limit of its own
 };
 
 /// An element-wise or similar operator that streams memory.
@@ -80,14 +82,20 @@ struct CollectiveKernelWork {
     int cus = 0;    ///< compute units of its kernel; 0: the library's own choice
 };
 
-using Work =
-    std::variant<GemmShape, CopyWork, LocalCopyWork, ReduceWork, MemoryBoundWork, CollectiveKernelWork>;
+/// Calls of a GPU's host that enqueue one task (sim/schedules/host.hpp).
+struct HostWork {
+    Seconds time;
+};
 
-enum class TaskKind { gemm, copy, local_copy, reduce, memory_bound, collective };
-inline const std::array<std::string, 6> task_kind_names{"gemm",   "copy",         "local_copy",
-                                                        "reduce", "memory_bound", "collective"};
+using Work = std::variant<GemmShape, CopyWork, LocalCopyWork, ReduceWork, MemoryBoundWork,
+                          CollectiveKernelWork, HostWork>;
+
+enum class TaskKind { gemm, copy, local_copy, reduce, memory_bound, collective, host };
+inline const std::array<std::string, 7> task_kind_names{"gemm",         "copy",       "local_copy", "reduce",
+                                                        "memory_bound", "collective", "host"};
 
 /// In-order queues of one GPU. Transfers to or from peer p are on stream `transfer_stream(p)`.
+inline constexpr int host_stream = -1;  ///< the host's calls, one after another
 inline constexpr int compute_stream = 0;
 inline constexpr int local_stream = 1;
 constexpr int transfer_stream(int peer) {
@@ -106,6 +114,8 @@ struct Task {
     int gemm_cus = 0;  ///< compute units that a GEMM's stream may use (a mask); 0: all
     /// A GEMM by the schedule's own kernel of `gemm_cus` work-groups, instead of a library's under a mask
     bool persistent = false;
+    /// Goes on with the kernel of the task before it on its stream: it has no launch and no host call of its own
+    bool continues = false;
     int op = -1;  ///< of a list: the operator that it belongs to; −1: the workload is a pair
 
     TaskKind kind() const { return static_cast<TaskKind>(work.index()); }

@@ -19,6 +19,7 @@ std::string key_of(const Scenario& scenario) {
                    scenario.seeds,
                    scenario.cost_models,
                    scenario.without,
+                   scenario.host == nullptr ? "" : scenario.host->name,
                    scenario.repeat};
     return key.dump();
 }
@@ -26,13 +27,14 @@ std::string key_of(const Scenario& scenario) {
 }  // namespace
 
 Baseline baseline_of(const Scenario& scenario) {
-    const TaskGraph graph =
-        serial().make()->build(scenario.workload, scenario.machine->topology, scenario.whole_params());
+    const TaskGraph graph = scenario.as_enqueued(
+        serial().make()->build(scenario.workload, scenario.machine->topology, scenario.whole_params()),
+        serial().name);
     const Experiment experiment(scenario, graph);
-    const Effects effects = without(scenario.without);
+    const Effects effects = effects_of(scenario);
     const Scenario steady = settled(scenario, graph);
-    return {Experiment(steady, graph).makespan(effects), experiment.computation(effects),
-            experiment.least_times().communication};
+    return {period_of(steady, graph, Experiment(steady, graph).makespan(effects)),
+            experiment.computation(effects), experiment.least_times().communication};
 }
 
 Baseline Baselines::get(const Scenario& scenario) {

@@ -91,6 +91,10 @@ MachineFiles ConfigFolder::machine_files(const std::string& topology, const What
                               what_if);
 }
 
+Host ConfigFolder::host(const std::string& name) const {
+    return read_host(read_config_file(find("hosts", name), "host"));
+}
+
 Topology ConfigFolder::topology(const std::string& name) const {
     return read_topology(machine_files(name));
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/cost_model.hpp"
+#include "sim/schedules/host.hpp"
 #include "sim/schedules/schedule.hpp"
 #include "sim/topology/topology.hpp"
 
@@ -41,6 +42,7 @@ public:
 
     /// One of schedules(), or a preset of `schedules` (see read_preset): by name, or a file.
     SchedulePtr schedule(const std::string& name) const;
+    Host host(const std::string& name) const;
     Topology topology(const std::string& name) const;
     MachineFiles machine_files(const std::string& topology, const WhatIf& what_if = {}) const;
     /// The machine of a topology, for single kernels (`sustained` 0).

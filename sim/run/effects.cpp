@@ -73,7 +73,8 @@ std::vector<Cost> price_all(const TaskGraph& graph, const Machine& machine, cons
     for (TaskId id = 0; id < graph.size(); ++id) {
         const TaskKind kind = graph[id].kind();
         const bool free = (!effects.computation && is_computation(kind)) ||
-                          (!effects.packing && kind == TaskKind::local_copy);
+                          (!effects.packing && kind == TaskKind::local_copy) ||
+                          (!effects.host && kind == TaskKind::host);
         if (free) {
             costs.emplace_back();
             continue;
@@ -94,9 +95,13 @@ bool is_computation(TaskKind kind) {
     return kind == TaskKind::gemm || kind == TaskKind::memory_bound || kind == TaskKind::local_copy;
 }
 
+bool is_communication(TaskKind kind) {
+    return !is_computation(kind) && kind != TaskKind::host;
+}
+
 Effects without(std::span<const std::string> names) {
     Effects effects;
-    const std::array<bool*, 4> switches{&effects.contention, &effects.launch, &effects.packing,
+    const std::array<bool*, 5> switches{&effects.host, &effects.contention, &effects.launch, &effects.packing,
                                         &effects.decomposition};
     for (const std::string& name : names) {
         const auto found = std::find(effect_names.begin(), effect_names.end(), name);
@@ -114,6 +119,7 @@ Pricer::Pricer(const TaskGraph& graph, const Workload& workload, const Machine& 
     alone_.reserve(graph.size());
     for (TaskId id = 0; id < graph.size(); ++id) {
         alone_.push_back(cost_alone(graph[id], machine, models, slowest));
+        has_host_ = has_host_ || graph[id].kind() == TaskKind::host;
         has_packing_ = has_packing_ || graph[id].kind() == TaskKind::local_copy;
     }
     require_simulable(graph, alone_, machine.resources);

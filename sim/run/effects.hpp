@@ -12,6 +12,7 @@ namespace overlap {
 
 /// Effects that can be switched off, for the losses and for `--without`.
 struct Effects {
+    bool host = true;           ///< time of the hosts' calls
     bool contention = true;     ///< compute units, HBM and caches shared by computation and communication
     bool launch = true;         ///< launch, command, start, completion and dependency latencies
     bool packing = true;        ///< local copies around fused GEMMs
@@ -22,9 +23,12 @@ struct Effects {
 
 /// Whether Effects::computation switches off this kind; all other kinds are transfers and reductions.
 bool is_computation(TaskKind kind);
+/// A transfer, a reduction or a library's collective.
+bool is_communication(TaskKind kind);
 
 /// Names that `--without` takes, in the order in which losses are computed.
-inline const std::array<std::string, 4> effect_names{"contention", "launch", "packing", "decomposition"};
+inline const std::array<std::string, 5> effect_names{"host", "contention", "launch", "packing",
+                                                     "decomposition"};
 /// Throws UserError for a name that is none of effect_names.
 Effects without(std::span<const std::string> names);
 
@@ -40,8 +44,9 @@ public:
     /// of a pair in a list, costs at most its share of the whole: cost of the whole GEMM on all compute units × the
     /// part's share of the FLOPs.
     std::vector<Cost> price(const Effects& effects) const;
-    /// Whether a run without packing, or without decomposition, can differ from the full run.
+    /// Whether a run without packing, host or decomposition can differ from the full run.
     bool has_packing() const { return has_packing_; }
+    bool has_host() const { return has_host_; }
     bool has_decomposition() const { return !wholes_.empty(); }
 
 private:
@@ -51,7 +56,7 @@ private:
     std::vector<Cost> alone_;  ///< by task, without interference
     /// By Task::op and GPU: whole GEMMs of which the graph has parts
     std::map<int, std::vector<Cost>> wholes_;
-    bool has_packing_ = false;
+    bool has_packing_ = false, has_host_ = false;
 };
 
 /// price() for one set of effects, without caching for others.

@@ -79,7 +79,7 @@ Seconds Experiment::makespan(const Effects& effects, const std::function<double(
 Seconds Experiment::end_of_communication(const EngineResult& result) const {
     Seconds end;
     for (TaskId id = 0; id < graph_.size(); ++id)
-        if (!is_computation(graph_[id].kind())) end = std::max(end, result.tasks[id].end);
+        if (is_communication(graph_[id].kind())) end = std::max(end, result.tasks[id].end);
     return end;
 }
 
@@ -88,14 +88,14 @@ bool Experiment::communication_is_free() const {
     for (TaskId id = 0; id < graph_.size(); ++id) {
         bool any = waits[graph_.stream_predecessor(id)];
         graph_.for_each_edge_into(id, [&](const Edge& edge) { any = any || waits[edge.predecessor]; });
-        if (any && !is_computation(graph_[id].kind())) return false;
+        if (any && is_communication(graph_[id].kind())) return false;
         waits[id] = any || is_computation(graph_[id].kind());
     }
     return true;
 }
 
 Seconds Experiment::communication(Effects effects) const {
-    effects.computation = false;
+    effects.computation = effects.host = false;
     return makespan(effects);
 }
 

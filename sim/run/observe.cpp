@@ -17,6 +17,12 @@ Body body_of(const TaskTimes& times) {
     return {times.body, times.done - times.body};
 }
 
+/// Of a GEMM whose units only its claim counts (models/contention.hpp).
+bool holds_without_demand(const Cost& cost) {
+    return std::none_of(cost.demands.begin(), cost.demands.end(),
+                        [&](const Demand& demand) { return demand.resource == cost.claim->resource; });
+}
+
 Utilisation utilisation_of(std::span<const Cost> costs, const EngineResult& simulated,
                            const ResourceTable& resources) {
     std::vector<double> used(resources.size());
@@ -24,6 +30,9 @@ Utilisation utilisation_of(std::span<const Cost> costs, const EngineResult& simu
         for (const Demand& demand : costs[id].demands) used[demand.resource] += demand.amount;
         const double length = body_of(simulated.tasks[id]).length.si();
         for (const Hold& hold : costs[id].holds) used[hold.resource] += hold.units * length;
+        if (const auto* tiles = claimed<Tiles>(costs[id]);
+            tiles != nullptr && holds_without_demand(costs[id]))
+            used[costs[id].claim->resource] += costs[id].body.si() * tiles->count / tiles->waves;
         if (claimed<Blocks>(costs[id]) != nullptr)
             used[costs[id].claim->resource] += simulated.tasks[id].unit_seconds;
     }
@@ -145,6 +154,7 @@ std::optional<Energy> energy_of(const TaskGraph& graph, std::span<const Cost> co
         const std::optional<Energy> work = work_energy(graph[id], costs[id], machine);
         if (!work) return std::nullopt;
         energy += *work;
+        if (graph[id].kind() == TaskKind::host) continue;
         const Interval body{simulated.tasks[id].body, simulated.tasks[id].done};
         const auto run_on = [&](int gpu) { busy[static_cast<std::size_t>(gpu)].push_back(body); };
         run_on(graph[id].gpu);

@@ -83,12 +83,6 @@ std::vector<std::string> counterparts_that_stay(const ChangedValue& change,
     return stay;
 }
 
-std::string joined(const std::vector<std::string>& parts) {
-    std::string text;
-    for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
-    return text;
-}
-
 /// Values that follow `change`, less those of GEMMs that the run does not have.
 std::vector<std::string> moved_along(const ChangedValue& change, const std::vector<ChangedValue>& moved,
                                      const std::vector<DType>& types) {

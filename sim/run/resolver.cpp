@@ -79,10 +79,13 @@ Scenario Resolver::resolve(const RunConfig& config) {
     Workload workload = this->workload(config);
     if (workload.pair() != nullptr) require_handled(schedule, workload);
 
+    const auto host = config.host.empty() ? nullptr : std::make_shared<const Host>(folder_.host(config.host));
+    Json changes = config.what_if;
+    if (host != nullptr && changes.is_object()) changes.insert(host->device.begin(), host->device.end());
     std::string key = config.topology;
-    if (config.what_if != Json::object()) key += '\n' + config.what_if.dump();
+    if (changes != Json::object()) key += '\n' + changes.dump();
     MachinePtr machine = machines_.get(key, [&] {
-        const WhatIf what_if(config.what_if, config.origin);
+        const WhatIf what_if(changes, config.origin);
         return std::make_shared<const Machine>(folder_.machine(config.topology, what_if));
     });
     const Topology& topology = machine->topology;
@@ -111,6 +114,7 @@ Scenario Resolver::resolve(const RunConfig& config) {
                       config.topology,
                       std::move(plan.pairs),
                       std::move(plan.whole),
+                      host,
                       config.repeat};
     if (config.repeat == Repeat::steady) require_power_constants(*machine, config.origin);
     if (!config.allow_large) require_affordable(budget_of(scenario), available_memory() / at_once_);

@@ -58,6 +58,7 @@ public:
             steps_.push_back(had && matters ? jobs.start([&own, effects] { return own.ends(effects); })
                                             : std::future<Ends>());
         };
+        without(effects.host, own.pricer().has_host());
         without(effects.contention, true);
         without(effects.launch, true);
         without(effects.packing, own.pricer().has_packing());
@@ -71,7 +72,8 @@ public:
         Losses losses;
         Seconds before = makespan;
         Ends last;
-        const std::array parts{&losses.contention, &losses.launch, &losses.packing, &losses.decomposition};
+        const std::array parts{&losses.host, &losses.contention, &losses.launch, &losses.packing,
+                               &losses.decomposition};
         for (std::size_t i = 0; i < parts.size(); ++i) {
             if (!steps_[i].valid()) continue;
             last = steps_[i].get();
@@ -110,14 +112,15 @@ Prediction predict(const Scenario& given) {
     const TaskGraph graph = given.graph();
     const Scenario scenario = settled(given, graph);
     const Experiment own(scenario, graph);
-    const std::vector<Cost> costs = own.price(without(scenario.without));
+    const std::vector<Cost> costs = own.price(effects_of(scenario));
     const auto [makespans, simulated] = own.median_run(costs);
-    return {simulated.makespan, quantile(makespans, 0.1).first, quantile(makespans, 0.9).first,
-            makespans.size(), timeline_of(graph, costs, simulated)};
+    const auto period = [&](Seconds makespan) { return period_of(scenario, graph, makespan); };
+    return {period(simulated.makespan), period(quantile(makespans, 0.1).first),
+            period(quantile(makespans, 0.9).first), makespans.size(), timeline_of(graph, costs, simulated)};
 }
 
 RunResult run(const Scenario& scenario, const RunOptions& options) {
-    const Effects effects = without(scenario.without);
+    const Effects effects = effects_of(scenario);
     const TaskGraph graph = scenario.graph();
     const Experiment own(scenario, graph);
 
@@ -136,9 +139,10 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
     RunResult result;
     result.config = scenario.config();
     result.scenario = scenario_line(scenario);
-    result.makespan = simulated.makespan;
-    result.makespan_p10 = quantile(makespans, 0.1).first;
-    result.makespan_p90 = quantile(makespans, 0.9).first;
+    const auto period = [&](Seconds makespan) { return period_of(scenario, graph, makespan); };
+    result.makespan = period(simulated.makespan);
+    result.makespan_p10 = period(quantile(makespans, 0.1).first);
+    result.makespan_p90 = period(quantile(makespans, 0.9).first);
     result.seeds = makespans.size();
     result.serial = baseline.makespan;
     result.gemm = baseline.computation;
@@ -153,9 +157,10 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
     const double ideal_speedup = two_sides ? result.serial / result.ideal : 1.0;
     if (ideal_speedup > 1.0 + 1e-9)
         result.overlap_efficiency = (result.speedup - 1.0) / (ideal_speedup - 1.0);
-    const Seconds cool = steady.steady ? own.makespan(effects) : result.makespan;
+    const Seconds cool = steady.steady ? own.makespan(effects) : simulated.makespan;
     result.losses = attribution.losses(cool, least.computation, result.ideal);
-    result.losses.power = result.makespan - cool;
+    result.losses.power = simulated.makespan - cool;
+    result.losses.host += result.makespan - simulated.makespan;
     result.steady = steady.steady;
     result.tasks = graph.size();
     result.engine = scenario.engine;

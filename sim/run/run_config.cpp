@@ -30,6 +30,7 @@ RunConfig read_run_config(const Json& json, const std::string& origin) {
     if (config.has("seeds")) result.seeds = static_cast<int>(config.integer("seeds", 1, most_seeds));
     if (config.has("cost_models")) result.cost_models = config.texts("cost_models");
     if (config.has("without")) result.without = config.texts("without");
+    if (config.has("host")) result.host = config.text("host");
     if (config.has("repeat")) result.repeat = static_cast<Repeat>(config.choice("repeat", repeat_names));
     if (config.has("what_if")) result.what_if = config.raw("what_if");
     config.finish();

@@ -34,7 +34,8 @@ struct RunConfig {
     std::vector<std::string> without;
     Json what_if = Json::object();  ///< changes of values of the machine's files (see WhatIf)
     Repeat repeat = Repeat::once;
-    bool allow_large = false;       ///< run even if it takes more memory than there is
+    std::string host;  ///< file, or name in configs/hosts; empty: all is enqueued beforehand by one thread
+    bool allow_large = false;  ///< run even if it takes more memory than there is
 };
 
 /// Absent keys get their defaults; topology and schedule stay empty for flags to fill.

@@ -14,6 +14,7 @@ Json Scenario::config() const {
               {"seeds", seeds},
               {"cost_models", cost_models},
               {"without", without}};
+    if (host != nullptr) json["host"] = host->name;
     if (repeat != Repeat::once) json["repeat"] = repeat_names[static_cast<std::size_t>(repeat)];
     if (!what_if.empty()) json["what_if"] = what_if;
     if (pairs.empty()) return json;
@@ -37,18 +38,31 @@ ScheduleParams Scenario::whole_params() const {
 GraphSize Scenario::size() const {
     const Topology& topology = machine->topology;
     const auto made = schedule->make();
-    if (pairs.empty()) return made->size(workload, topology, params);
-    return size_of_operators(workload, topology, schedule->handles(workload) ? params : whole_params(),
-                             made->in_sequence(), nullptr, pairs);
+    const auto with_calls = [&](GraphSize size) {
+        if (host == nullptr) return size;
+        return GraphSize{2 * size.tasks, size.edges + 2 * size.tasks};
+    };
+    if (pairs.empty()) return with_calls(made->size(workload, topology, params));
+    return with_calls(size_of_operators(workload, topology,
+                                        schedule->handles(workload) ? params : whole_params(),
+                                        made->in_sequence(), nullptr, pairs));
 }
 
 TaskGraph Scenario::graph() const {
     const Topology& topology = machine->topology;
     const auto made = schedule->make();
     if (!pairs.empty())
-        return build_operators(workload, topology, schedule->handles(workload) ? params : whole_params(),
-                               made->in_sequence(), nullptr, pairs);
-    return made->build(workload, topology, params);
+        return as_enqueued(
+            build_operators(workload, topology, schedule->handles(workload) ? params : whole_params(),
+                            made->in_sequence(), nullptr, pairs),
+            schedule->name);
+    return as_enqueued(made->build(workload, topology, params), schedule->name);
+}
+
+TaskGraph Scenario::as_enqueued(TaskGraph device, const std::string& by) const {
+    if (host == nullptr) return device;
+    const Pair* pair = workload.pair();
+    return enqueued(device, *host, pair == nullptr ? Seconds() : host->of_operator(by, pair->collective));
 }
 
 }  // namespace overlap

@@ -30,13 +30,16 @@ struct Scenario {
     /// run whole, by `schedule` if it serves lists, else one after another.
     std::vector<PairChoice> pairs = {};
     std::string whole_pairs = {};  ///< a line on pairs that `schedule` was to run and does not; may be empty
+    std::shared_ptr<const Host> host = nullptr;  ///< null: all is enqueued beforehand by one thread
     Repeat repeat = Repeat::once;
     std::optional<SteadyState> steady = {};  ///< of the machine, once its clock has settled for a graph
 
     /// The resolved config: reading it back gives the same scenario.
     Json config() const;
     TaskGraph graph() const;
-    /// Exact, but of a list with `pairs` the number of edges is at most this.
+    /// `device`, a graph of this workload by `schedule`, as the host enqueues it; `device` itself without one.
+    TaskGraph as_enqueued(TaskGraph device, const std::string& schedule) const;
+    /// Exact, but of a list with `pairs` the number of edges, and with a host both numbers, are at most this.
     GraphSize size() const;
     /// The parameters of collectives and GEMMs that are not cut: of the baseline, and beside `pairs`.
     ScheduleParams whole_params() const;

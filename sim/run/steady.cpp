@@ -4,7 +4,7 @@
 #include <set>
 
 #include "models/clock.hpp"
-#include "sim/core/errors.hpp"
+#include "sim/core/shown.hpp"
 #include "sim/run/experiment.hpp"
 #include "sim/run/observe.hpp"
 
@@ -29,14 +29,12 @@ std::string types_without_energy(const TaskGraph& graph, const Machine& machine)
         if (const auto* gemm = std::get_if<GemmShape>(&graph[id].work);
             gemm != nullptr && !known.contains(gemm->dtype))
             types.insert(name_of(gemm->dtype));
-    std::string text;
-    for (const std::string& type : types) text += (text.empty() ? "" : ", ") + type;
-    return text;
+    return joined(std::vector(types.begin(), types.end()));
 }
 
 Watts power_of(const Scenario& scenario, const TaskGraph& graph) {
     const Experiment experiment(scenario, graph);
-    const std::vector<Cost> costs = experiment.price(without(scenario.without));
+    const std::vector<Cost> costs = experiment.price(effects_of(scenario));
     const EngineResult simulated = experiment.median_run(costs).second;
     if (simulated.makespan == Seconds()) return Watts();
     const auto energy = energy_of(graph, costs, simulated, *scenario.machine);
@@ -44,7 +42,11 @@ Watts power_of(const Scenario& scenario, const TaskGraph& graph) {
         throw UserError("steady state: the energy of a FLOP of " +
                         types_without_energy(graph, *scenario.machine) + " was not measured on device " +
                         scenario.machine->topology.device().name);
-    return energy->total() / (scenario.machine->topology.gpus() * simulated.makespan);
+    const int gpus = scenario.machine->topology.gpus();
+    const Seconds period = period_of(scenario, graph, simulated.makespan);
+    const Joules waiting =
+        scenario.machine->topology.device().energy->idle * (gpus * (period - simulated.makespan));
+    return (energy->total() + waiting) / (gpus * period);
 }
 
 }  // namespace
@@ -73,6 +75,17 @@ SteadyState steady_state(const Scenario& scenario, const TaskGraph& graph) {
                     .first;
     }
     return {speed, power_of(at(scenario, speed), graph)};
+}
+
+Effects effects_of(const Scenario& scenario) {
+    Effects effects = without(scenario.without);
+    effects.host = effects.host && scenario.repeat == Repeat::once;
+    return effects;
+}
+
+Seconds period_of(const Scenario& scenario, const TaskGraph& graph, Seconds makespan) {
+    const bool hosts = scenario.repeat == Repeat::steady && without(scenario.without).host;
+    return hosts ? std::max(makespan, host_time(graph)) : makespan;
 }
 
 Scenario settled(const Scenario& scenario, const TaskGraph& graph) {

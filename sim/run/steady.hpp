@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sim/run/effects.hpp"
 #include "sim/run/scenario.hpp"
 
 namespace overlap {
@@ -9,11 +10,17 @@ void require_power_constants(const Machine& machine, const std::string& origin);
 
 /// The fastest speed at which one iteration of `graph` draws no more than the boards' limit on average; at full speed
 /// if it never does:
-///   idle + active + Σ energy of the work(speed) / makespan(speed) ≤ board_power_W
+///   idle + (active + Σ energy of the work(speed)) / period(speed) ≤ board_power_W
 /// One iteration follows the other without a gap. All GPUs run at one speed. A limit over some milliseconds is
 /// not modelled: the mean over an iteration counts, so iterations are to be shorter than the driver's control loop
 /// (on H200 pauses of 0.2 to 3 ms after 2 to 5 ms of GEMMs count in full: traces/h200_1/pytorch).
 SteadyState steady_state(const Scenario& scenario, const TaskGraph& graph);
+
+/// Effects that are on. In a steady state the hosts' calls are off: hosts run ahead, as far as they can.
+Effects effects_of(const Scenario& scenario);
+/// Time from iteration to iteration where one takes `makespan`: in a steady state not less than a host takes for its
+/// calls.
+Seconds period_of(const Scenario& scenario, const TaskGraph& graph, Seconds makespan);
 
 /// `scenario` on a machine at its steady speed for `graph`; `scenario` itself where it runs once.
 Scenario settled(const Scenario& scenario, const TaskGraph& graph);

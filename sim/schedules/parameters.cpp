@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "sim/collectives/collective_algorithm.hpp"
+#include "sim/core/shown.hpp"
 
 namespace overlap {
 namespace {
@@ -84,12 +85,6 @@ struct Parameter : ParameterInfo {
             [](const ScheduleParams& params) { return params.transfers.agent == Agent::cu; });
     }
 };
-
-std::string joined(std::span<const std::string> names) {
-    std::string text;
-    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-    return text;
-}
 
 /// An enum whose enumerators are called `names`; `member` gives the place of its value in ScheduleParams.
 template <class Member>

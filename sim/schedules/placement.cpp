@@ -131,6 +131,7 @@ private:
                 return reduce(id);
             case TaskKind::memory_bound:
             case TaskKind::collective:
+            case TaskKind::host:
                 break;
         }
         throw UserError("no placement for a task '" + task.name() + "'");

@@ -9,6 +9,7 @@ std::unique_ptr<Schedule> make_serial();
 std::unique_ptr<Schedule> make_concurrent();
 std::unique_ptr<Schedule> make_shard_p2p();
 std::unique_ptr<Schedule> make_shard_direct();
+std::unique_ptr<Schedule> make_two_streams();
 std::unique_ptr<Schedule> make_ring_chunked();
 std::unique_ptr<Schedule> make_hierarchical_chunked();
 std::unique_ptr<Schedule> make_ficco();
@@ -53,6 +54,13 @@ bool produces(const Workload& workload) {
         return pair->order == Order::gemm_first && !pair->gathers_results();
     return sends_a_result(workload);
 }
+// PyTorch gathers rows of A, or sums rows of C.
+bool in_symmetric_memory(const Workload& workload) {
+    return gateable(workload) && computes_several_shards(workload) &&
+           workload.pair()->collective == (workload.pair()->order == Order::collective_first
+                                               ? CollectiveKind::all_gather
+                                               : CollectiveKind::reduce_scatter);
+}
 // Rings and hierarchies forward what they received, which an all-to-all has no use for; with tokens in K a
 // ring is one of K-slabs, the same transfers with accumulating GEMMs.
 bool forwards(const Workload& workload) {
@@ -92,6 +100,14 @@ std::span<const ScheduleEntry> schedules() {
          .handles = computes_several_shards,
          .make = make_shard_p2p,
          .single_stream = true},
+        {.name = "two_streams",
+         .summary =
+             "Whole shards by DMA; copies and GEMMs alternate between two streams, with barriers and local "
+             "copies around them; one sum.",
+         .parameters = {"scatter"},
+         .handles = in_symmetric_memory,
+         .make = make_two_streams,
+         .advised = false},
         {.name = "ring_chunked",
          .summary =
              "Neighbour ring, P-1 steps, each shard in C pipelined chunks; a GEMM for each shard or chunk.",

@@ -32,7 +32,7 @@ bool of_operator(std::string_view field) {
 /// Allowed paths, besides any path below "what_if" or to a field of an operator.
 std::vector<std::string> known_fields() {
     std::vector<std::string> fields{"topology", "schedule",    "schedules", "workload", "engine",
-                                    "seeds",    "cost_models", "without",   "repeat"};
+                                    "seeds",    "cost_models", "without",   "repeat",   "host"};
     for (const std::string& path : pair_paths()) fields.push_back("workload." + path);
     for (const ParameterInfo& parameter : schedule_parameters()) fields.push_back("params." + parameter.name);
     return fields;

@@ -28,6 +28,7 @@ void read(const std::string& kind, const std::filesystem::path& path) {
     if (kind == "workload") read_workload(read_config_file(path, kind).view());
     if (kind == "run") read_run_config(read_json_file(path), path.string());
     if (kind == "schedule") read_preset(read_config_file(path, kind));
+    if (kind == "host") read_host(read_config_file(path, kind));
     if (kind == "sweep") DesignSpace(path, shipped);
     if (kind == "experiment") read_experiment(path, shipped);
     if (kind == "measured_case") read_measured_cases(std::vector{path.string()});
@@ -56,7 +57,7 @@ TEST_CASE("files of every kind and version are read, and those of a newer versio
             Contains("newer.json: /schema: is 99, newer than this program, expected at most version "));
         kinds.insert(kind);
     }
-    CHECK(kinds == std::set<std::string>{"calibration", "device", "experiment", "measured_case", "run",
+    CHECK(kinds == std::set<std::string>{"calibration", "device", "experiment", "host", "measured_case", "run",
                                          "schedule", "sweep", "tolerances", "topology", "workload"});
 }
 

@@ -103,7 +103,7 @@ TEST_CASE("the run schema knows every key that a run config may have, and no oth
     const Json whole = parse_json(R"({"schema": 1, "topology": "mi300x_8.json", "schedule": "ficco",
         "params": {"chunks": 4, "agent": "dma", "scatter": true},
         "schedules": {"up": {"schedule": "ring_chunked", "params": {"chunks": 2}}, "Gate up": {"schedule": "t3"}}, "seeds": 5, "engine": "flow",
-        "cost_models": ["gemm_tiled"], "without": ["launch"], "what_if": {"device.dma.peer_engines": "2x"},
+        "repeat": "steady", "host": "cuda", "cost_models": ["gemm_tiled"], "without": ["launch"], "what_if": {"device.dma.peer_engines": "2x"},
         "workload": {"schema": 1, "name": "a", "description": "b", "source": "c", "collective": "all_gather",
                      "order": "collective_first", "shard_dim": "k",
                      "gemm": {"m": 1, "n": 2, "k": 3, "dtype": "bf16"}}})",

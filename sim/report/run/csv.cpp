@@ -37,7 +37,7 @@ const std::vector<Column> columns{
     {"tasks"}, {"engine"}, {"wall_ms"}, {"params", "/config/params"}, {"comm_cus"}, {"staging_bytes"},
     {"energy_J.total"}, {"energy_J.idle"}, {"energy_J.active"}, {"energy_J.compute"}, {"energy_J.hbm"},
     {"energy_J.links"}, {"energy_J.copy_kernels"}, {"energy_J.power_limit"},
-    {"losses_us.power"}, {"steady.gemm_speed"}, {"steady.power_W"},
+    {"losses_us.host"}, {"losses_us.power"}, {"steady.gemm_speed"}, {"steady.power_W"},
     {"confidence.basis"}, {"confidence.makespan_error_pct"}};
 // clang-format on
 

@@ -3,13 +3,14 @@
 namespace overlap {
 namespace {
 
-Json losses_json(const Losses& losses, bool steady) {
+Json losses_json(const Losses& losses, bool steady, bool with_host) {
     Json json{{"decomposition", to_microseconds(losses.decomposition)},
               {"contention", to_microseconds(losses.contention)},
               {"fill_drain", to_microseconds(losses.fill_drain)},
               {"launch", to_microseconds(losses.launch)},
               {"packing", to_microseconds(losses.packing)},
               {"pattern", to_microseconds(losses.pattern)}};
+    if (with_host) json["host"] = to_microseconds(losses.host);
     if (steady) json["power"] = to_microseconds(losses.power);
     return json;
 }
@@ -46,7 +47,7 @@ Json to_json(const RunResult& result) {
     json["speedup"] = result.speedup;
     json["overlap_efficiency"] = result.overlap_efficiency ? Json(*result.overlap_efficiency) : Json(nullptr);
     json["exposed_comm_us"] = to_microseconds(result.exposed_comm);
-    json["losses_us"] = losses_json(result.losses, result.steady.has_value());
+    json["losses_us"] = losses_json(result.losses, result.steady.has_value(), result.config.contains("host"));
     json["utilisation"] = utilisation_json(result.utilisation);
     json["comm_cus"] = result.comm_cus;
     json["staging_bytes"] = result.staging.si();

@@ -13,7 +13,7 @@
 namespace overlap {
 
 /// Losses: the parts of makespan − ideal, which add up to it exactly. `power` is what a steady state takes longer than a
-/// run from cool GPUs; all others are those of that run. Each of the first four is the gain when one more effect is
+/// run from cool GPUs; all others are those of that run. `host` is the gain without the time of the hosts' calls. Each of the first four is the gain when one more effect is
 /// switched off, in this order: contention, launch, packing, decomposition. A loss is negative if the run is faster with the effect, because its tasks then run in another order.
 struct Losses {
     Seconds contention;     ///< computation and communication sharing compute units, HBM and caches
@@ -22,6 +22,7 @@ struct Losses {
     Seconds decomposition;  ///< parts of a GEMM that are slower than their share of the whole
     Seconds pattern;        ///< this schedule's transfers alone are slower than those of `ideal` (idle links)
     Seconds fill_drain;     ///< one side waits for the first or the last pieces
+    Seconds host = {};      ///< GPUs wait for their hosts' calls; 0 where all is enqueued beforehand
     Seconds power = {};     ///< the clock of a steady state; 0 in a run from cool GPUs
 };
 

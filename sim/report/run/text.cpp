@@ -95,6 +95,8 @@ Lines header(const RunResult& result, const Remarks& remarks) {
     append(lines, pair_lines(result));
     std::string engine = result.engine + ", " + std::to_string(result.tasks) + " tasks simulated in " +
                          significant(result.wall_ms) + " ms";
+    if (result.config.contains("host"))
+        append(lines, field(left("host", label_columns), config_text(result, "host")));
     if (const auto off = result.config.find("without"); off != result.config.end() && !off->empty())
         engine += ", without " + off->dump();
     if (!remarks.gemm_library.empty())
@@ -158,6 +160,7 @@ Lines losses(const RunResult& result, const TimeScale& scale) {
                      Loss{"launch", all.launch, "launches, DMA commands, completions"},
                      Loss{"packing", all.packing, "local copies around fused GEMMs"},
                      Loss{"pattern", all.pattern, "links idle between transfers"},
+                     Loss{"host", all.host, "GPUs wait for their hosts' calls"},
                      Loss{"power", all.power, "GEMMs at the clock that the power limit leaves"}};
     const auto size = [](const Loss& loss) { return std::abs(loss.time.si()); };
     std::stable_sort(table.begin(), table.end(), [&](auto& a, auto& b) { return size(a) > size(b); });

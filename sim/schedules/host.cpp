@@ -1,0 +1,221 @@
+#include "sim/schedules/host.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "sim/core/file_version.hpp"
+#include "sim/topology/device_schema.hpp"
+
+namespace overlap {
+namespace {
+
+/// The tasks of each GPU in the order of their numbers.
+std::vector<std::vector<TaskId>> by_gpu(const TaskGraph& graph) {
+    std::vector<std::vector<TaskId>> tasks(static_cast<std::size_t>(graph.gpus()));
+    for (TaskId id = 0; id < graph.size(); ++id) tasks[static_cast<std::size_t>(graph[id].gpu)].push_back(id);
+    return tasks;
+}
+
+/// A task's number in the new graph, or `none`.
+class Renumbered {
+public:
+    static constexpr TaskId none = SIZE_MAX;
+    explicit Renumbered(std::size_t tasks) : numbers_(tasks, none) {}
+    TaskId& operator[](TaskId old) { return numbers_[old]; }
+    /// Whether all that `id` waits for has a number.
+    bool may_follow(const TaskGraph& graph, TaskId id) const {
+        bool all = true;
+        graph.for_each_edge_into(id,
+                                 [&](const Edge& edge) { all = all && numbers_[edge.predecessor] != none; });
+        return all;
+    }
+
+private:
+    std::vector<TaskId> numbers_;
+};
+
+/// One GPU's host while it enqueues.
+struct Enqueuer {
+    std::size_t next = 0;  ///< place in its list
+    int stream = -1;       ///< of the last call; −1: none yet
+    std::vector<TaskId> enqueued = {};
+};
+
+/// Events of other streams of the same GPU, and of other GPUs, that the task waits for.
+int waits_of(const TaskGraph& graph, TaskId id) {
+    int waits = 0;
+    graph.for_each_edge_into(id, [&](const Edge& edge) {
+        waits += !edge.of_progress() && graph.stream_number(edge.predecessor) != graph.stream_number(id);
+    });
+    return waits;
+}
+
+class Enqueueing {
+public:
+    Enqueueing(const TaskGraph& graph, const Host& host, Seconds first)
+        : graph_(graph),
+          host_(host),
+          first_(first),
+          lists_(by_gpu(graph)),
+          hosts_(lists_.size()),
+          numbers_(graph.size()) {}
+
+    TaskGraph result() && {
+        new_.reserve(2 * graph_.size(), graph_.edge_count() + 2 * graph_.size());
+        for (std::size_t left = graph_.size(); left > 0;)
+            for (std::size_t gpu = 0; gpu < lists_.size(); ++gpu) {
+                if (hosts_[gpu].next == lists_[gpu].size()) continue;
+                const TaskId id = lists_[gpu][hosts_[gpu].next];
+                if (!numbers_.may_follow(graph_, id)) continue;
+                add(hosts_[gpu], id);
+                --left;
+            }
+        return std::move(new_);
+    }
+
+private:
+    void add(Enqueuer& host, TaskId id) {
+        const Task& task = graph_[id];
+        Seconds time = host_.call(task, waits_of(graph_, id), host.stream >= 0 && host.stream != task.stream);
+        if (host.next == 0) time += first_ + host_.graph;
+        const TaskId call = time > Seconds() ? add_call(host, task, time) : Renumbered::none;
+        const TaskId number = numbers_[id] = new_.add(task);
+        graph_.for_each_edge_into(id, [&](const Edge& edge) {
+            new_.add_edge({numbers_[edge.predecessor], number, edge.from, edge.to});
+        });
+        if (call != Renumbered::none) last_call(task.gpu) = call;
+        if (const TaskId before = last_call(task.gpu); before != Renumbered::none)
+            new_.add_edge({before, number});
+        host.stream = task.stream;
+        host.enqueued.push_back(number);
+        ++host.next;
+    }
+
+    TaskId add_call(const Enqueuer& host, const Task& task, Seconds time) {
+        Task call{.work = HostWork{time},
+                  .gpu = task.gpu,
+                  .stream = host_stream,
+                  .shard = task.shard,
+                  .chunk = task.chunk};
+        const auto depth = static_cast<std::size_t>(host_.queue_depth);
+        if (depth == 0 || host.enqueued.size() < depth) return new_.add(call);
+        return new_.add(call, {host.enqueued[host.enqueued.size() - depth]});
+    }
+
+    TaskId& last_call(int gpu) {
+        last_calls_.resize(lists_.size(), Renumbered::none);
+        return last_calls_[static_cast<std::size_t>(gpu)];
+    }
+
+    const TaskGraph& graph_;
+    const Host& host_;
+    Seconds first_;
+    std::vector<std::vector<TaskId>> lists_;
+    std::vector<Enqueuer> hosts_;
+    std::vector<TaskId> last_calls_;
+    Renumbered numbers_;
+    TaskGraph new_;
+};
+
+}  // namespace
+
+std::span<const Field<Host>> Host::fields() {
+    static const std::array rows{
+        field<&Host::gemm>("gemm_us", "Host time of a call that enqueues a GEMM.").optional(),
+        field<&Host::kernel>("kernel_us", "Host time of a call that enqueues any other kernel.").optional(),
+        field<&Host::copy>("copy_us", "Host time of a call that enqueues a copy by DMA, or inside the GPU.")
+            .optional(),
+        field<&Host::collective>("collective_us", "Host time of a library's collective.").optional(),
+        field<&Host::event>("event_us", "Host time of recording an event.").optional(),
+        field<&Host::wait>("wait_us", "Host time of letting a stream wait for an event.").optional(),
+        field<&Host::stream>("stream_us", "Host time of turning to another stream.").optional(),
+        field<&Host::graph>("graph_us", "Host time of launching a captured graph, which enqueues all.")
+            .optional(),
+        field<&Host::queue_depth>("queue_depth",
+                                  "Tasks that a GPU's queues hold; a host with more waits. 0: no limit.")
+            .in({0, 1e6})
+            .optional()};
+    return rows;
+}
+
+Seconds Host::call(const Task& task, int waits, bool other_stream) const {
+    if (graph > Seconds() || task.continues) return {};
+    const Seconds around = waits * (event + wait) + (other_stream ? stream : Seconds());
+    switch (task.kind()) {
+        case TaskKind::gemm:
+            return around + gemm;
+        case TaskKind::copy:
+            return around + (task.by_dma() ? copy : kernel);
+        case TaskKind::local_copy:
+            return around + copy;
+        case TaskKind::collective:
+            return around + collective;
+        case TaskKind::reduce:
+        case TaskKind::memory_bound:
+            return around + kernel;
+        case TaskKind::host:
+            return {};
+    }
+    return {};
+}
+
+Seconds Host::of_operator(const std::string& schedule, CollectiveKind collective) const {
+    const auto found = operators.find(schedule + "_" + name_of(collective));
+    return found == operators.end() || graph > Seconds() ? Seconds() : found->second;
+}
+
+Host read_host(const ConfigFile& file) {
+    ConfigObject config = file.view();
+    const int version = newest_version("host");
+    config.integer("schema", version, version);
+    Host host;
+    host.name = config.text("name");
+    host.description = config.text("description");
+    read_fields(config, host, Host::fields());
+    if (config.has("operators_us")) {
+        ConfigObject operators = config.object("operators_us");
+        for (const std::string& key : operators.keys())
+            host.operators[key] = microseconds(operators.sourced(key, {0, 1e6}));
+        operators.finish();
+    }
+    if (config.has("device")) {
+        ConfigObject device = config.object("device");
+        for (const std::string& key : device.keys())
+            host.device["device." + key] = device.sourced(key, {0, 1e6});
+        device.finish();
+    }
+    config.finish();
+    return host;
+}
+
+// clang-format off
+Json host_schema() {
+    Json schema = named_file_schema("Host",
+        "Who enqueues, a thread or a process a GPU, and how long a call takes on it. What is left out takes no time.",
+        newest_version("host"));
+    add_fields<Host>(schema, "sourced");
+    const Json name{{"pattern", "^[a-z][a-zA-Z0-9_.]*$"}}, value{{"$ref", "#/definitions/sourced"}};
+    schema["properties"]["operators_us"] = map_schema(
+        "What a framework's operator takes in addition to its calls, by schedule and collective: async_tp_all_gather.",
+        name, value);
+    schema["properties"]["device"] = map_schema(
+        "Values of the device's file that are others with this host: launch.kernel_us. A what-if of the run goes before.",
+        name, value);
+    schema["definitions"] = value_definitions();
+    return schema;
+}
+// clang-format on
+
+TaskGraph enqueued(const TaskGraph& graph, const Host& host, Seconds first) {
+    return Enqueueing(graph, host, first).result();
+}
+
+Seconds host_time(const TaskGraph& graph) {
+    std::vector<Seconds> sums(static_cast<std::size_t>(std::max(graph.gpus(), 1)));
+    for (TaskId id = 0; id < graph.size(); ++id)
+        if (const auto* call = std::get_if<HostWork>(&graph[id].work))
+            sums[static_cast<std::size_t>(graph[id].gpu)] += call->time;
+    return *std::max_element(sums.begin(), sums.end());
+}
+
+}  // namespace overlap

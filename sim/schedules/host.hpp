@@ -1,0 +1,46 @@
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+
+#include "sim/core/fields.hpp"
+#include "sim/core/task_graph.hpp"
+#include "sim/core/what_if.hpp"
+
+namespace overlap {
+
+/// Who enqueues, and how long a call takes: a file of configs/hosts. Each GPU has a host thread or process of its own.
+struct Host {
+    std::string name, description;
+    Seconds gemm, kernel, copy, collective, event, wait, stream;
+    Seconds graph;        ///< above 0: one launch enqueues the whole graph
+    int queue_depth = 0;  ///< 0: no limit
+    /// What a framework's operator takes in addition, by schedule and collective: "async_tp_all_gather"
+    std::map<std::string, Seconds> operators = {};
+    /// Values of the device that change with what enqueues: keys of a run's what-if
+    Json device = Json::object();
+
+    static std::span<const Field<Host>> fields();
+
+    /// Time of the calls that enqueue `task`: `waits` events of other streams, on another stream than the call before.
+    Seconds call(const Task& task, int waits, bool other_stream) const;
+    Seconds of_operator(const std::string& schedule, CollectiveKind collective) const;
+};
+
+/// Throws UserError like read_config_file.
+Host read_host(const ConfigFile& file);
+
+/// JSON schema of configs/hosts/<name>.json, from the table of Host.
+Json host_schema();
+
+/// The graph in the order in which hosts that work side by side enqueue it: the k-th tasks of all GPUs before any GPU's
+/// next. A DMA engine that serves in the order of enqueueing serves by that order. If calls take time, each task waits
+/// for its call, a task of `host_stream`; a call waits for a place in a queue of `queue_depth` tasks. `first`: what
+/// each GPU's host does before its first call.
+TaskGraph enqueued(const TaskGraph& graph, const Host& host, Seconds first);
+
+/// Time that the busiest GPU's host takes for `graph`.
+Seconds host_time(const TaskGraph& graph);
+
+}  // namespace overlap

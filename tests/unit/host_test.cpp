@@ -1,0 +1,132 @@
+#include "sim/schedules/host.hpp"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
+#include "tests/test_support.hpp"
+
+using namespace overlap;
+using namespace overlap::test;
+using Catch::Contains;
+
+namespace {
+
+const Work gemm = GemmShape{128, 128, 128};
+
+/// Two GPUs with two GEMMs each, in the order in which one thread enqueues them: all of GPU 0, then all of GPU 1.
+TaskGraph two_by_two() {
+    TaskGraph graph;
+    for (const int gpu : {0, 1})
+        for (int i = 0; i < 2; ++i) graph.add({.work = gemm, .gpu = gpu, .chunk = i});
+    return graph;
+}
+
+Host of_calls(double gemm_us, int depth = 0) {
+    Host host;
+    host.gemm = microseconds(gemm_us);
+    host.queue_depth = depth;
+    return host;
+}
+
+RunResult run_of(const Json& more, const std::string& schedule = "async_tp") {
+    Json json{{"topology", "h200_2"},
+              {"schedule", schedule},
+              {"workload",
+               parse_json(
+                   R"({"collective": "all_gather", "gemm": {"m": 512, "n": 512, "k": 512, "dtype": "bf16"}})",
+                   "")}};
+    json.update(more);
+    return run(resolve(read_run_config(json, "x.json"), shipped), {.record = false});
+}
+
+}  // namespace
+
+TEST_CASE("hosts side by side enqueue in turn, and calls that take no time are no tasks") {
+    const TaskGraph graph = enqueued(two_by_two(), Host(), Seconds());
+    REQUIRE(graph.size() == 4);
+    for (const auto& [id, gpu, chunk] : {std::tuple(0, 0, 0), {1, 1, 0}, {2, 0, 1}, {3, 1, 1}}) {
+        CHECK(graph[static_cast<TaskId>(id)].gpu == gpu);
+        CHECK(graph[static_cast<TaskId>(id)].chunk == chunk);
+    }
+}
+
+TEST_CASE("a task waits for its call, and the calls of a GPU follow each other") {
+    const TaskGraph graph = enqueued(two_by_two(), of_calls(5), microseconds(100));
+    REQUIRE(graph.size() == 8);
+    // GPU 0's first call takes 100 us before it, then 5; a GEMM follows.
+    CHECK(std::get<HostWork>(graph[0].work).time == microseconds(105));
+    CHECK(graph.predecessors(1) == std::vector<TaskId>{0});
+    CHECK(host_time(graph) == microseconds(110));
+    // Without other work: 105 + 5, then the second GEMM of 20 us.
+    std::vector<Seconds> times;
+    for (TaskId id = 0; id < graph.size(); ++id)
+        times.push_back(graph[id].kind() == TaskKind::host ? std::get<HostWork>(graph[id].work).time
+                                                           : microseconds(20));
+    CHECK(to_microseconds(graph.critical_path(times)) == Approx(105 + 20 + 20));  // the second call is hidden
+}
+
+TEST_CASE("a host waits for a place in the queue") {
+    TaskGraph chain;
+    for (int i = 0; i < 4; ++i) chain.add({.work = gemm, .chunk = i});
+    const TaskGraph graph = enqueued(chain, of_calls(5, 2), Seconds());
+    // Tasks 0, 2, 4, 6 are calls; the third waits for the first GEMM, task 1, the fourth for task 3.
+    CHECK(graph.predecessors(4) == std::vector<TaskId>{1});
+    CHECK(graph.predecessors(6) == std::vector<TaskId>{3});
+    CHECK(graph.predecessors(2).empty());
+}
+
+TEST_CASE("a captured graph has one call a GPU") {
+    Host host = of_calls(5);
+    host.graph = microseconds(4);
+    const TaskGraph graph = enqueued(two_by_two(), host, Seconds());
+    CHECK(graph.size() == 6);
+    CHECK(host_time(graph) == microseconds(4));
+}
+
+TEST_CASE("eager operators that are shorter than their calls take as long as these") {
+    const RunResult enqueued = run_of(Json::object()), eager = run_of({{"host", "pytorch_eager"}});
+    CHECK(eager.makespan > 2 * enqueued.makespan);
+    CHECK(eager.losses.host > Seconds());
+    CHECK(enqueued.losses.host == Seconds());
+    // Two GEMMs, three copies, three barriers, five events with their waits or turns, and the operator: 260.7 us measured.
+    const RunResult steady = run_of({{"host", "pytorch_eager"}, {"repeat", "steady"}});
+    CHECK(to_microseconds(steady.makespan) == Approx(260.7).epsilon(0.05));
+    CHECK(run_of({{"host", "cuda_graph"}, {"repeat", "steady"}}).makespan < steady.makespan);
+}
+
+TEST_CASE("hosts side by side let four GPUs that pull from each other come close to the ideal") {
+    const auto pulls = [](const Json& more) {
+        Json json{
+            {"topology", "h200_4"},
+            {"schedule", "serial"},
+            {"params", {{"agent", "dma"}, {"transfer", "pull"}}},
+            {"workload",
+             parse_json(
+                 R"({"collective": "all_gather", "gemm": {"m": 65536, "n": 128, "k": 8192, "dtype": "bf16"}})",
+                 "")}};
+        json.update(more);
+        return run(resolve(read_run_config(json, "x.json"), shipped), {.record = false}).comm;
+    };
+    // One thread enqueues GPU by GPU: every sender serves receivers in the same order, and twice the ideal passes
+    // (traces/h200_4/microbench/four_gpus.jsonl). A thread a GPU takes the peers in rotation.
+    CHECK(pulls(Json::object()) / pulls({{"host", "threads"}}) == Approx(2).epsilon(0.1));
+}
+
+TEST_CASE("mistakes in a host's file are one line") {
+    CHECK_THAT(error_of([] { run_of({{"host", "pytorch"}}); }), Contains("pytorch"));
+    const TemporaryFolder folder;
+    const auto refused = [&](const std::string& text) {
+        std::ofstream(folder / "mine.json") << text;
+        return error_of([&] { run_of({{"host", (folder / "mine.json").string()}}); });
+    };
+    CHECK_THAT(
+        refused(
+            R"({"schema": 1, "name": "m", "description": "d", "gem_us": {"value": 1, "source": "estimate: x"}})"),
+        Contains("/gem_us"));
+    CHECK_THAT(
+        refused(
+            R"({"schema": 1, "name": "m", "description": "d", "gemm_us": {"value": -1, "source": "estimate: x"}})"),
+        Contains("/gemm_us/value"));
+}
