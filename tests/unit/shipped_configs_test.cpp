@@ -50,7 +50,8 @@ struct Kind {
 const std::vector<Kind> kKinds = {
     {"devices", "device", "name"},     {"topologies", "topology", "name"},
     {"workloads", "workload", "name"}, {"calibrations", "calibration", "device"},
-    {"sweeps", "sweep", "name"},       {"schedules", "schedule", "name"}};
+    {"sweeps", "sweep", "name"},       {"schedules", "schedule", "name"},
+    {"models", "model", "name"}};
 
 /// Files that are the only one of their kind.
 const std::vector<std::pair<fs::path, std::string>> kSingleFiles = {
