@@ -44,7 +44,8 @@ std::vector<Item> all_items(const ConfigFolder& folder) {
     add_files("topologies", "topologies");
     add_files("devices", "devices");
     add_files("workloads", "workloads");
-    add_files("models", "models");
+    if (std::filesystem::is_directory(folder.folder("models")))
+        add_files("models", "models");  // not in older folders
     return items;
 }
 
@@ -156,7 +157,6 @@ void explain_file(std::ostream& out, const std::filesystem::path& path, const Js
 void explain(const std::string& name) {
     const ConfigFolder folder = ConfigFolder::standard();
     const std::string stem = name.ends_with(".json") ? name.substr(0, name.size() - 5) : name;
-    const Json model_schema = read_json_file(folder.find("schema", "model.schema"));
     std::ostringstream out;
     std::vector<std::string> names;
     for (const Item& item : all_items(folder)) {
@@ -168,7 +168,9 @@ void explain(const std::string& name) {
         if (item.kind == "topologies") explain_file(out, folder.find(item.kind, stem), topology_schema());
         if (item.kind == "devices") explain_file(out, folder.find(item.kind, stem), device_schema());
         if (item.kind == "workloads") explain_file(out, folder.find(item.kind, stem), workload_schema(false));
-        if (item.kind == "models") explain_file(out, folder.find(item.kind, stem), model_schema);
+        if (item.kind == "models")
+            explain_file(out, folder.find(item.kind, stem),
+                         read_json_file(folder.find("schema", "model.schema")));
         const std::vector<std::string> calibrated = folder.names("calibrations");
         if (item.kind == "devices" &&
             std::find(calibrated.begin(), calibrated.end(), stem) != calibrated.end())

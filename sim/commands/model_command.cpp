@@ -70,12 +70,14 @@ std::vector<std::string> notes_of(const Model& model, const std::vector<StepStud
         notes.push_back(
             "tokens go to experts evenly; the GEMMs of a GPU's experts are priced as one, which is too fast "
             "where they have few rows each");
-    const bool unpaired = std::any_of(steps.begin(), steps.end(), [](const StepStudy& step) {
-        return std::all_of(step.lists.begin(), step.lists.end(), [](const ListStudy& list) {
-            return std::none_of(list.operators.begin(), list.operators.end(),
-                                [](const OperatorStudy& row) { return row.is_pair; });
+    const bool unpaired =
+        steps.front().shape.spread.gpus > 1 &&
+        std::any_of(steps.begin(), steps.end(), [](const StepStudy& step) {
+            return std::all_of(step.lists.begin(), step.lists.end(), [](const ListStudy& list) {
+                return std::none_of(list.operators.begin(), list.operators.end(),
+                                    [](const OperatorStudy& row) { return row.is_pair; });
+            });
         });
-    });
     if (unpaired)
         notes.push_back("no GEMM is next to a collective that it depends on: no schedule can cut a pair");
     return notes;

@@ -162,7 +162,7 @@ class Files(SimTestCase):
         model = self.file("config.json", {"architectures": ["LlamaForCausalLM"], "hidden_size": 4096})
         for args in (["--config", model], ["import", model, "--out", "out.json"], [*PAIR, "--workload", model],
                      ["compare", model], ["sweep", model, "--out", "out"], [*PAIR[2:], "--topology", "./" + model]):
-            self.assert_refused(args, "config.json: is the config of a Hugging Face model, expected", "--gemm MxNxK")
+            self.assert_refused(args, "config.json: is the config of a Hugging Face model, expected", "sim model FILE")
         trace = self.file("trace.json", {"traceEvents": []})
         self.assert_refused(["compare", trace], "is a Chrome trace", "expected a measured case", "sim import")
         self.assert_refused(["--config", str(ROOT / "configs/sweeps/chunk_size.json")], "is a sweep", "sim sweep FILE")
