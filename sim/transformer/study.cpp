@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/schedules/listed_pairs.hpp"
+#include "sim/transformer/pair_candidates.hpp"
 
 namespace overlap {
 namespace {
@@ -38,15 +38,6 @@ Simulated simulate_list(const Scenario& scenario) {
     return result;
 }
 
-/// A few candidates that stand for all: one direction, two numbers of chunks, pieces of rows.
-bool is_typical(const Candidate& candidate, const Pair& pair) {
-    if (candidate.by_library) return true;
-    const bool pulls = candidate.agent == "dma" && pair.order == Order::collective_first;
-    const bool columns = candidate.schedule.ends_with("_2d");
-    return candidate.transfer == (pulls ? "pull" : "push") && candidate.gemm.empty() && !columns &&
-           (candidate.chunks == 0 || candidate.chunks == 2 || candidate.chunks == 8);
-}
-
 class StepSimulator {
 public:
     StepSimulator(const StudyOptions& options, Resolver& resolver) : options_(options), resolver_(resolver) {}
@@ -54,17 +45,21 @@ public:
     ListStudy of(const std::string& name, std::int64_t count, std::vector<Operator> operators) {
         ListStudy list{name, count, {name, "", std::move(operators)}, {}, {}, {}, {}, {}, {}};
         const auto [serial, whole] = fastest_serial(list);
-        const std::vector<PairChoice> pairs = choose(serial, list);
+        std::vector<PairCandidates> pairs = candidates_of(serial, list);
         Simulated best = whole;
         for (const char* rest : {"serial", "concurrent"}) {
-            Scenario cut = serial;
-            cut.pairs = pairs;
-            cut.schedule = {SchedulePtr(), &find_schedule(rest)};
-            Simulated simulated = simulate_list(cut);
-            if (simulated.makespan >= best.makespan) continue;
+            Simulated simulated = simulate(serial, rest, list, pairs);
+            if (simulated.makespan >= best.makespan && rest == std::string("concurrent")) continue;
             best = std::move(simulated);
             list.concurrent = rest == std::string("concurrent");
         }
+        refine(serial, list, pairs, best);
+        if (best.makespan > whole.makespan) {  // no choice gains in the list
+            for (PairCandidates& pair : pairs) pair.choose(list.serial);
+            list.concurrent = false;
+            best = whole;
+        }
+        describe(pairs, list);
         list.whole = whole.makespan;
         list.cut = best.makespan;
         list.exposed_whole = whole.exposed;
@@ -117,11 +112,11 @@ private:
         return *best;
     }
 
-    /// The best candidate of each pair; adds a row for each operator and each pair.
-    std::vector<PairChoice> choose(const Scenario& serial, ListStudy& list) {
+    /// The pairs with their candidates; adds a row for each operator and each pair.
+    std::vector<PairCandidates> candidates_of(const Scenario& serial, ListStudy& list) {
         const auto& operators = std::get<std::vector<Operator>>(list.workload.content);
         const int gpus = serial.machine->topology.gpus();
-        std::vector<PairChoice> choices;
+        std::vector<PairCandidates> pairs;
         for (std::size_t first = 0; first < operators.size(); ++first) {
             const std::optional<Pair> pair = gpus > 1 ? pair_at(operators, first, gpus) : std::nullopt;
             OperatorStudy& row = list.operators.emplace_back();
@@ -129,54 +124,61 @@ private:
             if (!pair) continue;
             row.name += " > " + operators[first + 1].name;
             row.is_pair = true;
-            if (std::optional<PairChoice> choice = best_of(serial, list, first, *pair, row))
-                choices.push_back(std::move(*choice));
+            Scenario alone = resolver_.resolve(config_of({"pair", "", *pair}, Json::object()));
+            alone.machine = serial.machine;  // whose clock is that of the whole list
+            pairs.emplace_back(first, std::move(alone), options_.own_kernels, options_.all_candidates);
+            told();
             ++first;
         }
-        return choices;
+        return pairs;
     }
 
-    std::optional<PairChoice> best_of(const Scenario& serial, const ListStudy& list, std::size_t first,
-                                      const Pair& pair, OperatorStudy& row) {
-        Scenario base = resolver_.resolve(config_of({"pair", "", pair}, Json::object()));
-        base.machine = serial.machine;  // whose clock is that of the whole list
-        const Topology& topology = base.machine->topology;
-        std::vector<Candidate> candidates;
-        const AllowedCandidates allowed{{}, options_.own_kernels};
-        for (const auto& some :
-             {candidates_for(base.workload, topology), library_candidates(base.workload, topology)})
-            for (const Candidate& one : some)
-                if (allowed.has(one) && (options_.all_candidates || is_typical(one, pair)))
-                    candidates.push_back(one);
-        const std::vector<RankedCandidate> all = ranked(base, candidates);
-        told();
-        if (all.empty()) return std::nullopt;
-        const RankedCandidate& best = all.front();
-        row.best = best.candidate;
-        for (const RankedCandidate& one : all)
-            if (one.candidate.schedule == "serial") {
-                row.gain = one.makespan / best.makespan - 1;
-                break;
+    /// The list with the chosen candidates; `rest`: serial or concurrent.
+    static Simulated simulate(const Scenario& serial, const std::string& rest, const ListStudy& list,
+                              const std::vector<PairCandidates>& pairs) {
+        Scenario cut = serial;
+        cut.schedule = {SchedulePtr(), &find_schedule(rest)};
+        for (const PairCandidates& pair : pairs)
+            if (std::optional<PairChoice> choice = pair.empty() ? std::nullopt : pair.in_list(list.serial))
+                cut.pairs.push_back(std::move(*choice));
+        return simulate_list(cut);
+    }
+
+    /// One pair after another takes the alternative with which the list is fastest: what is best alone may hurt a neighbour.
+    static void refine(const Scenario& serial, const ListStudy& list, std::vector<PairCandidates>& pairs,
+                       Simulated& best) {
+        for (PairCandidates& pair : pairs) {
+            if (pair.empty()) continue;
+            std::size_t chosen = pair.choice();
+            for (const std::size_t other : pair.alternatives(list.serial)) {
+                if (other == chosen) continue;
+                pair.choose(other);
+                Simulated simulated =
+                    simulate(serial, list.concurrent ? "concurrent" : "serial", list, pairs);
+                if (simulated.makespan < best.makespan) {
+                    best = std::move(simulated);
+                    chosen = other;
+                }
             }
-        decide(base, all, row);
-        if (best.candidate.label() == list.serial) return std::nullopt;
-        const Scenario chosen = with_candidate(base, best.candidate);
-        return PairChoice{first, pair, chosen.schedule, chosen.params};
+            pair.choose(chosen);
+        }
+    }
+
+    void describe(const std::vector<PairCandidates>& pairs, ListStudy& list) {
+        auto pair = pairs.begin();
+        for (OperatorStudy& row : list.operators) {
+            if (!row.is_pair) continue;
+            const PairCandidates& candidates = *pair++;
+            if (candidates.empty()) continue;
+            row.best = candidates.chosen().candidate;
+            row.gain = candidates.gain();
+            if (const auto decided = candidates.decided_by(baselines_))
+                std::tie(row.decided_by, row.difference) = *decided;
+        }
     }
 
     void told() const {
         if (options_.done) options_.done();
-    }
-
-    void decide(const Scenario& base, const std::vector<RankedCandidate>& all, OperatorStudy& row) {
-        const auto next = std::find_if(all.begin(), all.end(), [&](const RankedCandidate& one) {
-            return !one.candidate.same_choice(all.front().candidate);
-        });
-        if (next == all.end()) return;
-        const RunOptions numbers{false, &baselines_};
-        const Losses mine = run(with_candidate(base, all.front().candidate), numbers).losses;
-        const Losses theirs = run(with_candidate(base, next->candidate), numbers).losses;
-        std::tie(row.decided_by, row.difference) = largest_difference(theirs, mine);
     }
 
     static void add_times(const Simulated& whole, const Simulated& cut, ListStudy& list) {

@@ -54,8 +54,8 @@ struct StudyOptions {
 std::size_t parts_of(const Model& model, const StepShape& step);
 
 /// Simulates a layer of each kind and the head: every operator whole, by the faster of DMA copies and the vendor's
-/// library; then every pair by its best candidate, the rest one after another or as its data allow. Each pair is
-/// chosen alone. Layers of a kind are alike, so one of them is simulated. Throws UserError.
+/// library; then every pair by its best candidate alone, the rest one after another or as its data allow; then one pair
+/// after another by that of its first few choices with which the list is fastest. Layers of a kind are alike, so one of them is simulated. Throws UserError.
 StepStudy study(const Model& model, const StepShape& step, const StudyOptions& options, Resolver& resolver);
 
 }  // namespace overlap
