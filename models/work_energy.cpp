@@ -37,6 +37,11 @@ std::optional<Energy> work_energy(const Task& task, const Cost& cost, const Mach
         energy.compute =
             std::pow(machine.gemm_speed, known->power_exponent - 1) * (gemm->flops() * each->second);
     }
+    if (const auto* op = std::get_if<MemoryBoundWork>(&task.work); op != nullptr && op->flops > Flops()) {
+        const auto each = known->gemm.find(op->dtype);
+        if (each == known->gemm.end()) return std::nullopt;
+        energy.compute = op->flops * each->second;
+    }
     for (const Demand& demand : cost.demands)
         if (machine.resources[demand.resource].kind == ResourceKind::hbm)
             energy.hbm += Bytes(demand.amount) * known->hbm;

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "sim/core/available_memory.hpp"
@@ -13,34 +14,6 @@
 
 namespace overlap {
 namespace {
-
-/// Simulates the candidates and sorts them, fastest first. Leaves out candidates that can't run;
-/// `refusal` gets the first reason.
-std::vector<RankedCandidate> ranked(const Scenario& scenario, const std::vector<Candidate>& candidates,
-                                    const std::function<void()>& simulated, std::string* refusal = nullptr) {
-    std::vector<std::optional<Seconds>> times(candidates.size());
-    std::vector<std::string> refusals(candidates.size());
-    // Every core takes the next candidate of the list. Halves of the list, which parallel_for gives out, would
-    // leave a core idle: the largest graphs are next to each other.
-    std::atomic<std::size_t> next = 0;
-    tbb::parallel_for(std::size_t{0}, candidates.size(), [&](std::size_t) {
-        const std::size_t i = next++;
-        try {
-            times[i] = predict(with_candidate(scenario, candidates[i])).makespan;
-        } catch (const UserError& error) {
-            refusals[i] = error.what();  // for example more chunks than rows
-        }
-        simulated();
-    });
-    std::vector<RankedCandidate> result;
-    for (std::size_t i = 0; i < candidates.size(); ++i)
-        if (times[i]) result.push_back({candidates[i], *times[i]});
-    for (const std::string& reason : refusals)
-        if (refusal != nullptr && refusal->empty()) *refusal = reason;
-    std::stable_sort(result.begin(), result.end(),
-                     [](const auto& a, const auto& b) { return a.makespan < b.makespan; });
-    return result;
-}
 
 /// Throws UserError where those of the candidates that run at one time take more memory than there is.
 void require_memory_of(const Scenario& scenario, const std::vector<Candidate>& candidates) {
@@ -86,17 +59,7 @@ void compare_with_next_choice(const Scenario& scenario, const RunOptions& option
     advice.margin = other->makespan / best.makespan - 1;
     const Losses theirs = run(with_candidate(scenario, other->candidate), options).losses;
     const Losses& mine = advice.best.front().losses;
-    const std::array<std::pair<const char*, Seconds>, 6> differences{
-        {{"contention", theirs.contention - mine.contention},
-         {"launch", theirs.launch - mine.launch},
-         {"packing", theirs.packing - mine.packing},
-         {"decomposition", theirs.decomposition - mine.decomposition},
-         {"pattern", theirs.pattern - mine.pattern},
-         {"fill_drain", theirs.fill_drain - mine.fill_drain}}};
-    const auto most = std::max_element(differences.begin(), differences.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
-    advice.deciding_loss = most->first;
-    advice.decided_by = most->second;
+    std::tie(advice.deciding_loss, advice.decided_by) = largest_difference(theirs, mine);
 }
 
 /// The static heuristic's advice with library kernels and with any kernels; none if it has no advice.
@@ -163,6 +126,45 @@ std::string short_name(const std::string& library) {
 }
 
 }  // namespace
+
+std::vector<RankedCandidate> ranked(const Scenario& scenario, const std::vector<Candidate>& candidates,
+                                    const std::function<void()>& simulated, std::string* refusal) {
+    std::vector<std::optional<Seconds>> times(candidates.size());
+    std::vector<std::string> refusals(candidates.size());
+    // Every core takes the next candidate of the list. Halves of the list, which parallel_for gives out, would
+    // leave a core idle: the largest graphs are next to each other.
+    std::atomic<std::size_t> next = 0;
+    tbb::parallel_for(std::size_t{0}, candidates.size(), [&](std::size_t) {
+        const std::size_t i = next++;
+        try {
+            times[i] = predict(with_candidate(scenario, candidates[i])).makespan;
+        } catch (const UserError& error) {
+            refusals[i] = error.what();  // for example more chunks than rows
+        }
+        if (simulated) simulated();
+    });
+    std::vector<RankedCandidate> result;
+    for (std::size_t i = 0; i < candidates.size(); ++i)
+        if (times[i]) result.push_back({candidates[i], *times[i]});
+    for (const std::string& reason : refusals)
+        if (refusal != nullptr && refusal->empty()) *refusal = reason;
+    std::stable_sort(result.begin(), result.end(),
+                     [](const auto& a, const auto& b) { return a.makespan < b.makespan; });
+    return result;
+}
+
+std::pair<std::string, Seconds> largest_difference(const Losses& theirs, const Losses& mine) {
+    const std::array<std::pair<const char*, Seconds>, 6> differences{
+        {{"contention", theirs.contention - mine.contention},
+         {"launch", theirs.launch - mine.launch},
+         {"packing", theirs.packing - mine.packing},
+         {"decomposition", theirs.decomposition - mine.decomposition},
+         {"pattern", theirs.pattern - mine.pattern},
+         {"fill_drain", theirs.fill_drain - mine.fill_drain}}};
+    const auto most = std::max_element(differences.begin(), differences.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    return *most;
+}
 
 std::size_t most_simulated(const Scenario& scenario, std::size_t top) {
     const Topology& topology = scenario.machine->topology;

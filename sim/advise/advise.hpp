@@ -13,6 +13,14 @@ struct RankedCandidate {
     Seconds makespan;
 };
 
+/// Simulates candidates, on all cores, and sorts them, fastest first. Leaves out those that can't run; `refusal` gets
+/// the first reason. `simulated` is called after each, by any thread.
+std::vector<RankedCandidate> ranked(const Scenario& scenario, const std::vector<Candidate>& candidates,
+                                    const std::function<void()>& simulated = nullptr,
+                                    std::string* refusal = nullptr);
+/// The loss that is larger in `theirs` by most, and by how much.
+std::pair<std::string, Seconds> largest_difference(const Losses& theirs, const Losses& mine);
+
 /// The static heuristic's advice. `regret` is relative to the best allowed candidate; none if the
 /// advice itself is not allowed.
 struct HeuristicAdvice {

@@ -93,6 +93,7 @@ int run_command_line(int argc, char** argv) {
     add_cost_command(app);
     add_import_command(app);
     add_list_commands(app);
+    add_model_command(app);
     add_new_command(app);
     add_schema_command(app);
     add_sensitivity_command(app);

@@ -12,6 +12,7 @@ void add_calibrate_command(CLI::App& app);
 void add_cost_command(CLI::App& app);
 void add_import_command(CLI::App& app);
 void add_list_commands(CLI::App& app);
+void add_model_command(CLI::App& app);
 void add_new_command(CLI::App& app);
 void add_schema_command(CLI::App& app);
 void add_sensitivity_command(CLI::App& app);

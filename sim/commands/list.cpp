@@ -44,7 +44,9 @@ std::vector<Item> all_items(const ConfigFolder& folder) {
     add_files("topologies", "topologies");
     add_files("devices", "devices");
     add_files("workloads", "workloads");
-    add_files("hosts", "hosts");
+    if (std::filesystem::is_directory(folder.folder("hosts"))) add_files("hosts", "hosts");
+    if (std::filesystem::is_directory(folder.folder("models")))
+        add_files("models", "models");  // not in older folders
     return items;
 }
 
@@ -167,6 +169,9 @@ void explain(const std::string& name) {
         if (item.kind == "topologies") explain_file(out, folder.find(item.kind, stem), topology_schema());
         if (item.kind == "devices") explain_file(out, folder.find(item.kind, stem), device_schema());
         if (item.kind == "workloads") explain_file(out, folder.find(item.kind, stem), workload_schema(false));
+        if (item.kind == "models")
+            explain_file(out, folder.find(item.kind, stem),
+                         read_json_file(folder.find("schema", "model.schema")));
         const std::vector<std::string> calibrated = folder.names("calibrations");
         if (item.kind == "devices" &&
             std::find(calibrated.begin(), calibrated.end(), stem) != calibrated.end())

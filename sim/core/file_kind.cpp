@@ -27,7 +27,7 @@ const std::array<Known, 13>& known_kinds() {
          {{"rocprofiler-sdk-tool"}}},
         {model_config,
          "the config of a Hugging Face model",
-         "sim takes the model's GEMMs one at a time: --gemm MxNxK, or a workload file",
+         "sim model FILE --topology T takes it",
          {{"model_type"}, {"architectures"}, {"hidden_size", "num_hidden_layers"}}},
         {experiment, "a published experiment", "see sim reproduce", {{"cases", "scenarios", "variants"}}},
         {tolerances, "a file of claims", "sim compare CASES --tolerances FILE takes it", {{"claims"}}},

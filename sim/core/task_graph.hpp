@@ -69,10 +69,12 @@ struct ReduceWork {
         {};  ///< highest rate at which the kernel writes the result; 0: no limit of its own
 };
 
-/// An element-wise or similar operator that streams memory.
+/// An element-wise or similar operator that streams memory; `flops`: of matrix units, as of fused attention.
 struct MemoryBoundWork {
     Bytes read;
     Bytes written;
+    Flops flops = {};
+    DType dtype = DType::bf16;
 };
 
 /// One rank's part of a whole collective by a library's kernel (RCCL, NCCL): transfers and reductions in one.

@@ -8,7 +8,7 @@ namespace overlap {
 namespace {
 
 /// The first three, and the number of the others.
-std::string some_of(const std::vector<std::string>& reasons) {
+std::string first_of(const std::vector<std::string>& reasons) {
     constexpr std::size_t most = 3;
     std::string text;
     for (std::size_t i = 0; i < std::min(most, reasons.size()); ++i)
@@ -36,7 +36,7 @@ public:
             if (take(first, schedule, params, "/schedules/" + name + "/params", reasons)) return;
         given.fail(name, "is in no pair that '" + schedule->name + "' serves" +
                              (reasons.empty() ? ": no collective beside this GEMM depends on it"
-                                              : ": " + some_of(reasons)));
+                                              : ": " + first_of(reasons)));
     }
 
     void choose_everywhere(const SchedulePtr& schedule) {
@@ -47,9 +47,9 @@ public:
             throw UserError(config_.origin + ": /schedule: " + in_quotes(schedule->name) +
                             " serves no pair of this list" +
                             (reasons.empty() ? " (it has no GEMM beside a collective that depends on it)"
-                                             : ": " + some_of(reasons)) +
+                                             : ": " + first_of(reasons)) +
                             "; whole lists are served by serial and concurrent");
-        if (!reasons.empty()) plan_.whole = "pairs that run whole: " + some_of(reasons);
+        if (!reasons.empty()) plan_.whole = "pairs that run whole: " + first_of(reasons);
     }
 
     ListPlan plan() && {

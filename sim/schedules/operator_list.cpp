@@ -119,7 +119,7 @@ private:
 Work compute_work(const Operator& op) {
     if (const auto* shape = std::get_if<GemmShape>(&op.work)) return *shape;
     if (const auto* streaming = std::get_if<StreamingWork>(&op.work))
-        return MemoryBoundWork{streaming->read, streaming->written};
+        return MemoryBoundWork{streaming->read, streaming->written, streaming->flops, streaming->dtype};
     const auto& reduction = std::get<ReductionWork>(op.work);
     return ReduceWork{reduction.bytes, reduction.parts};
 }

@@ -53,7 +53,9 @@ std::span<const Field<CollectiveWork>> fields_of(const CollectiveWork&) {
 std::span<const Field<StreamingWork>> fields_of(const StreamingWork&) {
     static const std::array rows{
         field<&StreamingWork::read>("read_bytes", "Bytes read on every GPU.").plain_in(traffic),
-        field<&StreamingWork::written>("write_bytes", "Bytes written on every GPU.").plain_in(traffic)};
+        field<&StreamingWork::written>("write_bytes", "Bytes written on every GPU.").plain_in(traffic),
+        field<&StreamingWork::flops>("flops", "Multiplications and additions on matrix units, as of fused attention. Default: 0.").plain_in({0, 1e21}).optional(),
+        plain_field<&StreamingWork::dtype>("dtype", dtype_names, "Number format of these.").optional()};
     return rows;
 }
 
@@ -68,7 +70,7 @@ std::span<const Field<ReductionWork>> fields_of(const ReductionWork&) {
 const std::array<std::string, 4> work_names{"gemm", "collective", "memory_bound", "reduction"};
 const std::array<OperatorWork, 4> works{GemmShape(), CollectiveWork(), StreamingWork(), ReductionWork()};
 const std::array<const char*, 4> work_docs{"C[M,N] = A[M,K] B[K,N] on every GPU.", "A collective over all GPUs.",
-                                           "An operator limited by memory.", "Sum of several operands of one size."};
+                                           "An operator limited by memory, or by its FLOPs.", "Sum of several operands of one size."};
 // clang-format on
 
 Order default_order(CollectiveKind kind) {
@@ -186,6 +188,10 @@ Json to_json(const Workload& workload) {
         Json entry{{"name", op.name}, {"type", work_names[op.work.index()]}};
         std::visit([&](const auto& work) { write_fields(entry, work, fields_of(work)); }, op.work);
         if (entry.value("batch", 0) == 1) entry.erase("batch");
+        if (entry.value("flops", -1.0) == 0) {
+            entry.erase("flops");
+            entry.erase("dtype");
+        }
         entry["needs"] = Json::array();
         for (const std::size_t need : op.needs) entry["needs"].push_back(operators[need].name);
         json["operators"].push_back(std::move(entry));

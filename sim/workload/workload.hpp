@@ -53,6 +53,8 @@ struct CollectiveWork {
 };
 struct StreamingWork {
     Bytes read, written;
+    Flops flops = {};  ///< arithmetic on tensor cores, as of fused attention
+    DType dtype = DType::bf16;
 };
 /// Sum of `parts` operands of `bytes` each.
 struct ReductionWork {

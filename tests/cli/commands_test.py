@@ -14,7 +14,7 @@ class List(SimTestCase):
         return [line.split()[0] for line in lines if line.startswith("  ")]
 
     def test_has_every_shipped_config(self):
-        for kind in ("topologies", "devices", "workloads"):
+        for kind in ("topologies", "devices", "workloads", "models"):
             shipped = sorted(path.stem for path in (ROOT / "configs" / kind).glob("*.json"))
             self.assertEqual(self.names(kind), shipped)
             self.assertTrue(shipped)
@@ -43,7 +43,7 @@ class List(SimTestCase):
 
     def test_schemas_are_what_the_tables_say(self):
         files = sorted((ROOT / "configs" / "schema").iterdir())
-        self.assertEqual(len(files), 17)
+        self.assertEqual(len(files), 18)
         for file in files:
             with self.subTest(file=file.name):
                 self.assertEqual(self.output("schema", file.name.removesuffix(".schema.json")), file.read_text(encoding="utf-8"))

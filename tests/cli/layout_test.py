@@ -27,13 +27,15 @@ MAY_INCLUDE = {
     "sim/advise": ["sim/core/", "sim/topology/", "sim/workload/", "sim/schedules/", "models/", "sim/run/", "sim/compare/",
                    "sim/report/", "sim/advise/"],
     "sim/sensitivity": ["sim/core/", "sim/run/", "sim/report/", "sim/sensitivity/"],
+    "sim/transformer": ["sim/core/", "sim/workload/", "sim/schedules/", "sim/run/", "sim/report/", "sim/advise/",
+                        "sim/transformer/"],
     "sim/importers": ["sim/core/", "sim/importers/"],
     "sim/sweep": ["sim/core/", "sim/topology/", "sim/workload/", "sim/schedules/", "sim/run/", "sim/report/", "sim/sweep/"],
     "sim/reproduce": ["sim/core/", "sim/run/", "sim/report/", "sim/sweep/", "sim/reproduce/"],
     "sim/report": ["sim/core/", "models/resources.hpp", "models/evidence.hpp", "sim/report/"],
 }
 
-HAVE_README = ["sim", "sim/schedules", "sim/topology", "sim/engine", "models", "models/calibration", "models/calibration/hip",
+HAVE_README = ["sim", "sim/schedules", "sim/topology", "sim/transformer", "sim/engine", "models", "models/calibration", "models/calibration/hip",
                "models/heuristic", "configs/experiments", "configs/sweeps", "tests", "traces"]
 
 

@@ -135,6 +135,17 @@ TEST_CASE("packs, reductions and element-wise operators stream HBM") {
     CHECK(alone_us(cost_of(Task{MemoryBoundWork{Bytes(2e6), Bytes(1e6)}})) == Approx(4));
 }
 
+TEST_CASE("an operator with FLOPs takes the longer of its bytes and of its arithmetic at the GEMMs' rate") {
+    // 100 TFLOP/s are 100 MFLOP/µs; 3 MB take 3 µs, and a launch 1 µs.
+    const auto with = [](double flops) {
+        return cost_of(Task{MemoryBoundWork{Bytes(2e6), Bytes(1e6), Flops(flops)}});
+    };
+    CHECK(alone_us(with(250e6)) == Approx(1 + 3));
+    CHECK(alone_us(with(800e6)) == Approx(1 + 8));
+    CHECK(demand(with(800e6), table().hbm(0)) == Approx(3e6));
+    CHECK(demand(with(800e6), table().compute_units(0)) == Approx(100 * 8e-6));
+}
+
 TEST_CASE("the roofline is the larger of FLOPs and bytes over the datasheet rates") {
     const auto roofline = [](const GemmShape& shape) {
         return cost_of(Task{shape}, pair_machine(), {"gemm_roofline"});

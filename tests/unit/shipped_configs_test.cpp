@@ -51,7 +51,7 @@ const std::vector<Kind> kKinds = {
     {"devices", "device", "name"},     {"topologies", "topology", "name"},
     {"workloads", "workload", "name"}, {"calibrations", "calibration", "device"},
     {"sweeps", "sweep", "name"},       {"schedules", "schedule", "name"},
-    {"hosts", "host", "name"}};
+    {"models", "model", "name"},       {"hosts", "host", "name"}};
 
 /// Files that are the only one of their kind.
 const std::vector<std::pair<fs::path, std::string>> kSingleFiles = {

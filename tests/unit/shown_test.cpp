@@ -135,8 +135,8 @@ TEST_CASE("a file of another kind is told from a bad one of the right kind") {
     };
     using enum FileKind;
     CHECK(error(R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 4096})", run_config) ==
-          "x.json: is the config of a Hugging Face model, expected a run config (sim takes the model's GEMMs "
-          "one at a time: --gemm MxNxK, or a workload file)");
+          "x.json: is the config of a Hugging Face model, expected a run config (sim model FILE "
+          "--topology T takes it)");
     CHECK_THAT(error(R"({"traceEvents": []})", measured_case),
                Contains("is a Chrome trace") && Contains("sim import"));
     CHECK_THAT(error(R"({"axes": {}, "base": {}})", run_config),

@@ -1,0 +1,191 @@
+#include <algorithm>
+#include <memory>
+
+#include "sim/commands/commands.hpp"
+#include "sim/commands/json_lines.hpp"
+#include "sim/commands/progress_reporter.hpp"
+#include "sim/commands/scenario_flags.hpp"
+#include "sim/core/file_kind.hpp"
+#include "sim/core/output_file.hpp"
+#include "sim/core/shown.hpp"
+#include "sim/transformer/study_report.hpp"
+
+namespace overlap {
+namespace {
+
+struct ModelFlags {
+    std::string config, topology, dtype = "bf16", phase = "forward", format = "text", write, kernels = "any";
+    std::vector<std::string> what_if;
+    std::vector<std::int64_t> tokens{4096};
+    std::optional<std::int64_t> sequence, layers;
+    std::optional<int> tensor, experts, data;
+    bool sequence_parallel = false, all = false;
+    int seeds = 3;
+};
+
+const std::string flags_place = "command line";
+
+Model model_of(const ModelFlags& flags, const ConfigFolder& folder) {
+    const std::filesystem::path path = folder.find("models", flags.config);
+    const Json json = read_json_file(path);
+    require_kind(json, path.string(), FileKind::model_config);
+    Model model = read_model(ConfigObject(json, path.string()),
+                             json.is_object() && json.contains("name") && json["name"].is_string()
+                                 ? json["name"].get<std::string>()
+                                 : path.stem().string());
+    if (flags.layers) model.layers = *flags.layers;
+    return model;
+}
+
+/// Tensor parallelism over all GPUs, unless data or expert parallelism is asked for.
+Parallelism spread_of(const ModelFlags& flags, int gpus) {
+    Parallelism spread{gpus, 1, flags.experts.value_or(1), 1, flags.sequence_parallel};
+    const bool data = flags.data ? *flags.data > 1 : flags.experts.value_or(1) > 1 && !flags.tensor;
+    spread.tensor = flags.tensor.value_or(data ? 1 : gpus);
+    spread.data = flags.data.value_or(spread.tensor == 1 ? gpus : 1);
+    return spread;
+}
+
+template <std::size_t N>
+std::size_t place_of(const std::array<std::string, N>& names, const std::string& name) {
+    return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
+StepShape step_of(const ModelFlags& flags, const Model& model, const Parallelism& spread,
+                  std::int64_t tokens) {
+    StepShape step{static_cast<Phase>(place_of(phase_names, flags.phase)), tokens, 0,
+                   static_cast<DType>(place_of(dtype_names, flags.dtype)), spread};
+    const bool decodes = step.phase == Phase::decode;
+    step.sequence = flags.sequence.value_or(
+        decodes ? std::min<std::int64_t>(model.longest, 8192)
+                : std::min(model.longest, std::max<std::int64_t>(tokens / spread.data, 1)));
+    return step;
+}
+
+std::vector<std::string> notes_of(const Model& model, const std::vector<StepStudy>& steps) {
+    std::vector<std::string> notes{
+        "attention is a roofline: its FLOPs at the rate of the main loop of GEMMs, or its bytes, so "
+        "that it is a lower bound; layers do not overlap with one another"};
+    if (model.experts.count > 0)
+        notes.push_back(
+            "tokens go to experts evenly; the GEMMs of a GPU's experts are priced as one, which is too fast "
+            "where they have few rows each");
+    const bool unpaired =
+        steps.front().shape.spread.gpus > 1 &&
+        std::any_of(steps.begin(), steps.end(), [](const StepStudy& step) {
+            return std::all_of(step.lists.begin(), step.lists.end(), [](const ListStudy& list) {
+                return std::none_of(list.operators.begin(), list.operators.end(),
+                                    [](const OperatorStudy& row) { return row.is_pair; });
+            });
+        });
+    if (unpaired)
+        notes.push_back("no GEMM is next to a collective that it depends on: no schedule can cut a pair");
+    return notes;
+}
+
+/// The layer of which the model has most, as a workload file.
+void write_workload(const ModelFlags& flags, const ModelReport& report) {
+    const std::vector<ListStudy>& lists = report.steps.front().lists;
+    const auto most = std::max_element(
+        lists.begin(), lists.end(), [](const ListStudy& a, const ListStudy& b) { return a.count < b.count; });
+    const StepShape& shape = report.steps.front().shape;
+    Json json{{"schema", 1},
+              {"name", std::filesystem::path(flags.write).stem().string()},
+              {"description", report.model.name + ", one " + most->name + ", " + flags.phase + ", " +
+                                  std::to_string(shape.tokens) + " tokens, sequences of " +
+                                  std::to_string(shape.sequence) + ", " + to_text(shape.spread) + "."},
+              {"source", "sim model " + report.model.name + "; sizes: the model's config.json"}};
+    json["operators"] = to_json(most->workload)["operators"];
+    write_file_atomically(flags.write, in_lines(json, 400) + "\n");
+}
+
+void execute(const ModelFlags& flags) {
+    const ConfigFolder folder = ConfigFolder::standard();
+    const Model model = model_of(flags, folder);
+    StudyOptions options{flags.topology,         Json::object(), flags.seeds,
+                         flags.kernels == "any", flags.all,      nullptr};
+    assign_what_ifs(options.what_if, flags.what_if);
+    const Machine machine = folder.machine(flags.topology, WhatIf(options.what_if, flags_place));
+    const Parallelism spread = spread_of(flags, machine.topology.gpus());
+    std::vector<StepShape> shapes;
+    for (const std::int64_t tokens : flags.tokens) {
+        shapes.push_back(step_of(flags, model, spread, tokens));
+        require_possible(model, shapes.back(), flags_place);
+    }
+    if (!flags.write.empty()) {
+        if (shapes.size() > 1) throw UserError(flags_place + ": --write takes one number of --tokens");
+        require_writable(flags.write);
+    }
+    ModelReport report{model, machine.topology.name(), machine.topology.device().name, {}, {}};
+    Resolver resolver(folder);
+    std::size_t parts = 0;
+    for (const StepShape& shape : shapes) parts += parts_of(model, shape);
+    ProgressReporter progress("pairs", parts);
+    options.done = [&progress] { progress.add(); };
+    for (const StepShape& shape : shapes) report.steps.push_back(study(model, shape, options, resolver));
+    report.notes = notes_of(model, report.steps);
+    if (!flags.write.empty()) write_workload(flags, report);
+    print(flags.format == "json"  ? json_text(to_json(report)) + "\n"
+          : flags.format == "csv" ? to_csv(report)
+          : flags.format == "md"  ? to_markdown(report)
+                                  : to_text(report));
+}
+
+}  // namespace
+
+void add_model_command(CLI::App& app) {
+    CLI::App* command = app.add_subcommand(
+        "model",
+        "Step time of a transformer: the best schedule for each pair of its layers, with and without overlap");
+    auto flags = std::make_shared<ModelFlags>();
+    command
+        ->add_option("config", flags->config,
+                     "config.json of a Hugging Face model, or a name in configs/models")
+        ->required();
+    command->add_option("--topology", flags->topology, "Machine: a file, or a name in configs/topologies")
+        ->required();
+    command
+        ->add_option("--tokens", flags->tokens, "Tokens of a step on all GPUs together; several: 4096,16384")
+        ->delimiter(',')
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}));
+    command->add_option("--phase", flags->phase, "forward, training, prefill, decode; default forward")
+        ->check(CLI::IsMember(std::vector<std::string>(phase_names.begin(), phase_names.end())));
+    command
+        ->add_option(
+            "--sequence", flags->sequence,
+            "Tokens of a sequence, default all, at most the model's longest context; decode: tokens of "
+            "each context, default 8192")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}));
+    const CLI::Range degrees(1, 1'000'000);
+    command->add_option("--tp", flags->tensor, "Tensor parallelism: 1 or all GPUs; default all")
+        ->check(degrees);
+    command->add_option("--ep", flags->experts, "Expert parallelism: 1 or all GPUs; default 1")
+        ->check(degrees);
+    command->add_option("--dp", flags->data, "Data parallelism: 1 or all GPUs; default GPUs / tp")
+        ->check(degrees);
+    command->add_flag(
+        "--sequence-parallel", flags->sequence_parallel,
+        "Norms work on shares of the tokens: all-gathers and reduce-scatters instead of all-reduces");
+    command->add_option("--dtype", flags->dtype, "Operands of GEMMs; default bf16")
+        ->check(CLI::IsMember(std::vector<std::string>(dtype_names.begin(), dtype_names.end())));
+    command->add_option("--layers", flags->layers, "Number of layers instead of the model's")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000}));
+    command
+        ->add_option("--kernels", flags->kernels,
+                     "any, or library: no schedules that need a kernel of one's own")
+        ->check(CLI::IsMember({"any", "library"}));
+    command->add_flag("--all-candidates", flags->all,
+                      "Try all candidates of sim advise for each pair, not some of each kind");
+    command
+        ->add_option("--seeds", flags->seeds,
+                     "Simulations of orders that the machine leaves unspecified; default 3")
+        ->check(CLI::Range(1, most_seeds));
+    add_what_if_flag(*command, flags->what_if);
+    command->add_option("--write", flags->write,
+                        "Write the layer's operators as a workload file, for sim --workload");
+    command->add_option("--format", flags->format, "Output: text, json, csv or md")
+        ->check(CLI::IsMember({"text", "json", "csv", "md"}));
+    command->callback([flags] { execute(*flags); });
+}
+
+}  // namespace overlap

@@ -1,0 +1,122 @@
+#include <optional>
+
+#include "sim/transformer/operators.hpp"
+
+namespace overlap {
+namespace {
+
+// FlashAttention-2 (arXiv 2307.08691), section 4.1: five products backward, two forward.
+constexpr double attention_backward = 2.5;
+// Adam in mixed precision (arXiv 1910.02054, section 3.1): weight, momentum and variance in fp32 are read and written,
+// a gradient of 2 bytes read, a weight of 2 bytes written.
+constexpr Bytes adam_reads(3 * 4 + 2), adam_writes(3 * 4 + 2), gradient_size(2);
+
+class Backward {
+public:
+    Backward(const StepShape& step, std::vector<Operator> operators)
+        : step_(step), forward_(operators), list_(step.dtype, std::move(operators)), chain_(list_.last()) {}
+
+    std::vector<Operator> build(std::size_t first) && {
+        for (std::size_t index = forward_.size(); index-- > first;) {
+            const Operator& op = forward_[index];
+            if (const auto* gemm = std::get_if<GemmShape>(&op.work))
+                of_gemm(index, *gemm);
+            else if (const auto* collective = std::get_if<CollectiveWork>(&op.work))
+                of_collective(op.name, *collective);
+            else
+                of_stream(op.name, std::get<StreamingWork>(op.work));
+        }
+        finish_weights();
+        return std::move(list_).take();
+    }
+
+private:
+    /// The gradient of A at once, that of B after the collective that hands on the gradient of A.
+    void of_gemm(std::size_t index, const GemmShape& gemm) {
+        finish_weights();
+        const std::string& name = forward_[index].name;
+        const std::size_t gradient = chain_;
+        chain_ = list_.add(name + "_dgrad", list_.gemm(gemm.m, gemm.k, gemm.n), {gradient});
+        // Every GPU has columns of B, and so a part of the gradient of an A that all of them have.
+        const bool repeated = step_.spread.tensor > 1 && !shards_sequence(step_) && reads_all_columns(name);
+        if (repeated)
+            chain_ = list_.add(name + "_dgrad_reduce",
+                               list_.collective(CollectiveKind::all_reduce, gemm.m, gemm.k, true), {chain_});
+        weights_ = Weights{name, gemm, gradient, {}};
+        for (const std::size_t need : forward_[index].needs) {
+            const auto* gather = std::get_if<CollectiveWork>(&forward_[need].work);
+            if (gather != nullptr && gather->kind == CollectiveKind::all_gather) weights_->gather = *gather;
+        }
+        if (repeated) finish_weights();
+    }
+
+    static bool reads_all_columns(const std::string& name) {
+        return name == "qkv" || name == "gate_up" || name == "up" || name == "router" || name == "output";
+    }
+
+    void of_collective(const std::string& name, const CollectiveWork& work) {
+        if (work.kind == CollectiveKind::all_reduce) return;  // every GPU has the gradient
+        CollectiveWork back = work;
+        if (work.kind == CollectiveKind::all_gather) back.kind = CollectiveKind::reduce_scatter;
+        if (work.kind == CollectiveKind::reduce_scatter) back.kind = CollectiveKind::all_gather;
+        // What GEMMs read forward has a gradient that GEMMs make, and the other way round.
+        const bool made = work.dtype == step_.dtype && work.kind != CollectiveKind::reduce_scatter;
+        back.dtype = made ? output_type(step_.dtype) : step_.dtype;
+        back.operand = work.operand * (element_size(back.dtype) / element_size(work.dtype));
+        chain_ = list_.add(name + "_grad", back, {chain_});
+        finish_weights();
+    }
+
+    /// Reads what it read, and the gradient of what it wrote; attention also its result.
+    void of_stream(const std::string& name, const StreamingWork& work) {
+        finish_weights();
+        StreamingWork back = work;
+        back.read = work.read + (work.flops > Flops() ? 2.0 : 1.0) * work.written;
+        back.written = work.read;
+        back.flops = attention_backward * work.flops;
+        chain_ = list_.add(name + "_grad", back, {chain_});
+    }
+
+    /// Inputs that were gathered are gathered again instead of being kept (arXiv 2205.05198, section 4.2.2).
+    void finish_weights() {
+        if (!weights_) return;
+        std::vector<std::size_t> needs{weights_->gradient};
+        if (weights_->gather) needs.push_back(list_.add(weights_->name + "_regather", *weights_->gather, {}));
+        const GemmShape& gemm = weights_->gemm;
+        list_.add(weights_->name + "_wgrad", list_.gemm(gemm.k, gemm.n, gemm.m), needs);
+        weights_.reset();
+    }
+
+    struct Weights {
+        std::string name;
+        GemmShape gemm;
+        std::size_t gradient;
+        std::optional<CollectiveWork> gather;
+    };
+
+    const StepShape& step_;
+    std::vector<Operator> forward_;
+    OperatorList list_;
+    std::size_t chain_;  ///< makes the newest gradient
+    std::optional<Weights> weights_;
+};
+
+}  // namespace
+
+std::vector<Operator> with_backward(const StepShape& step, std::vector<Operator> forward, double gradients,
+                                    double weights) {
+    std::size_t first = 0;
+    if (step.spread.data > 1 && gradients > 0) {
+        first = 1;
+        for (Operator& op : forward)
+            for (std::size_t& need : op.needs) ++need;
+        forward.insert(
+            forward.begin(),
+            {"gradient_reduce", CollectiveWork{CollectiveKind::all_reduce, gradients * gradient_size}, {}});
+    }
+    OperatorList list(step.dtype, Backward(step, std::move(forward)).build(first));
+    list.add("adam", StreamingWork{weights * adam_reads, weights * adam_writes});
+    return std::move(list).take();
+}
+
+}  // namespace overlap

@@ -1,0 +1,114 @@
+#include "sim/transformer/layer.hpp"
+
+#include <algorithm>
+
+#include "sim/transformer/operators.hpp"
+
+namespace overlap {
+namespace {
+
+/// Weights of a layer on one GPU, those of experts apart.
+struct LocalWeights {
+    double experts = 0, rest = 0;
+};
+
+LocalWeights local_weights(const Model& model, const StepShape& step, bool of_experts) {
+    Model without = model;
+    without.experts.count = 0;
+    const double all = static_cast<double>(layer_parameters(model, of_experts));
+    const double rest = of_experts ? static_cast<double>(layer_parameters(without, true)) : all;
+    const int parts = std::max(step.spread.experts, step.spread.tensor);
+    return {(all - rest) / parts, rest / step.spread.tensor};
+}
+
+std::vector<Operator> in_phase(const StepShape& step, std::vector<Operator> forward, double gradients,
+                               double weights) {
+    if (step.phase != Phase::training) return forward;
+    return with_backward(step, std::move(forward), gradients, weights);
+}
+
+}  // namespace
+
+std::size_t add_gather(const StepShape& step, const std::string& name, std::int64_t columns,
+                       OperatorList& list) {
+    if (!shards_sequence(step)) return list.last();
+    return list.add(name, list.collective(CollectiveKind::all_gather, rows_of(step), columns, false));
+}
+
+void add_reduce(const StepShape& step, const std::string& name, std::int64_t columns, OperatorList& list) {
+    if (step.spread.tensor == 1) return;
+    const auto kind = shards_sequence(step) ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
+    list.add(name, list.collective(kind, rows_of(step), columns, true));
+}
+
+std::vector<Operator> layer_operators(const Model& model, const StepShape& step, bool of_experts) {
+    OperatorList list(step.dtype);
+    const std::int64_t hidden = norm_rows_of(step) * model.hidden;
+    list.add("attention_norm", list.streams(hidden, hidden), {});
+    std::size_t input = add_gather(step, "attention_gather", model.hidden, list);
+    add_attention(model, step, input, list);
+    const std::size_t attention_out = list.last();
+    const bool exchanged = of_experts && step.spread.experts > 1;
+    if (!model.parallel) {
+        add_reduce(step, "attention_reduce", model.hidden, list);
+        list.add("mlp_norm", list.streams(2 * hidden, 2 * hidden));
+    } else if (model.norms > 1) {
+        list.add("mlp_norm", list.streams(hidden, hidden), {});
+    }
+    if (of_experts) {
+        add_experts(model, step, list.last(), list);
+    } else {
+        if (!model.parallel || model.norms > 1) input = add_gather(step, "mlp_gather", model.hidden, list);
+        add_mlp(model, step, input, list);
+    }
+    if (model.parallel) {  // both results are added before the reduction
+        const std::int64_t made = rows_of(step) * model.hidden;
+        list.add("branches_sum", list.streams(2 * made, made), {attention_out, list.last()});
+    }
+    if (!exchanged) add_reduce(step, model.parallel ? "layer_reduce" : "mlp_reduce", model.hidden, list);
+    list.add("residual", list.streams(2 * hidden, hidden));
+    const LocalWeights weights = local_weights(model, step, of_experts);
+    const double summed = weights.rest + (exchanged ? 0 : weights.experts);
+    return in_phase(step, std::move(list).take(), summed, weights.rest + weights.experts);
+}
+
+std::vector<Operator> head_operators(const Model& model, const StepShape& step) {
+    OperatorList list(step.dtype);
+    const std::int64_t rows = rows_of(step), norm_rows = norm_rows_of(step);
+    list.add("embedding", list.streams(norm_rows * model.hidden, norm_rows * model.hidden), {});
+    list.add("last_norm", list.streams(norm_rows * model.hidden, norm_rows * model.hidden));
+    const std::int64_t columns = share(model.vocabulary, step.spread.tensor);
+    if (!model.encoder) {
+        const bool prefill = step.phase == Phase::prefill;
+        const std::int64_t answered = prefill ? share(rows, step.sequence) : rows;
+        if (shards_sequence(step))
+            list.add("output_gather",
+                     list.collective(CollectiveKind::all_gather, answered, model.hidden, false));
+        list.add("output", list.gemm(answered, columns, model.hidden));
+    }
+    const double weights =
+        static_cast<double>(columns * model.hidden) * (model.tied || model.encoder ? 1 : 2);
+    return in_phase(step, std::move(list).take(), weights, weights);
+}
+
+Flops flops_of(const std::vector<Operator>& operators) {
+    Flops sum;
+    for (const Operator& op : operators) {
+        if (const auto* gemm = std::get_if<GemmShape>(&op.work)) sum += gemm->flops();
+        if (const auto* kernel = std::get_if<StreamingWork>(&op.work)) sum += kernel->flops;
+    }
+    return sum;
+}
+
+Flops model_flops(const Model& model, const StepShape& step) {
+    StepShape alone = step;
+    alone.spread = {};
+    const double dense = static_cast<double>(model.dense_layers()),
+                 others = static_cast<double>(model.layers) - dense;
+    Flops sum = flops_of(head_operators(model, alone));
+    if (dense > 0) sum += dense * flops_of(layer_operators(model, alone, false));
+    if (others > 0) sum += others * flops_of(layer_operators(model, alone, true));
+    return sum;
+}
+
+}  // namespace overlap

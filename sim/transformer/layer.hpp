@@ -1,0 +1,20 @@
+#pragma once
+
+#include <vector>
+
+#include "sim/transformer/step.hpp"
+#include "sim/workload/workload.hpp"
+
+namespace overlap {
+
+/// The operators of one layer on each GPU; `of_experts`: of a layer with experts. Training: forward and backward.
+std::vector<Operator> layer_operators(const Model& model, const StepShape& step, bool of_experts);
+/// Embedding, last norm and output projection.
+std::vector<Operator> head_operators(const Model& model, const StepShape& step);
+
+/// FLOPs of a list on one GPU.
+Flops flops_of(const std::vector<Operator>& operators);
+/// FLOPs of the model in a step: those of a single GPU that does all of it, without what parallelism repeats.
+Flops model_flops(const Model& model, const StepShape& step);
+
+}  // namespace overlap

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sim/core/config_reader.hpp"
+
+namespace overlap {
+
+/// Attention of one layer. Latent attention (DeepSeek) has `kv_rank` > 0: queries and keys have `head_dim` numbers a
+/// head, `rope_dim` of them rotated and one for all heads in the keys; values have `value_dim`.
+struct AttentionShape {
+    std::int64_t heads = 0, kv_heads = 0, head_dim = 0, value_dim = 0;
+    std::int64_t q_rank = 0, kv_rank = 0, rope_dim = 0;
+    std::int64_t window = 0;  ///< tokens that a token attends to; 0: all before it
+    bool causal = true;
+    bool rotary = true;
+    bool qkv_bias = false, out_bias = false,
+         normalised = false;  ///< normalised: a norm of queries and keys a head
+
+    bool latent() const { return kv_rank > 0; }
+};
+
+/// Experts of the layers that have them; `count` 0: none.
+struct ExpertsShape {
+    std::int64_t count = 0, chosen = 0, width = 0;
+    std::int64_t shared = 0;       ///< experts that every token goes to
+    std::int64_t first_dense = 0;  ///< layers at the start with an MLP instead
+    bool router_bias = false;      ///< of each expert's score
+};
+
+/// A transformer, as a Hugging Face config.json describes it.
+struct Model {
+    std::string name, family;
+    std::int64_t hidden = 0, layers = 0, width = 0;  ///< width: of the MLP
+    std::int64_t vocabulary = 0, longest = 0;        ///< longest context, tokens
+    AttentionShape attention;
+    ExpertsShape experts;
+    bool gated = true;  ///< the MLP multiplies two projections
+    bool mlp_bias = false;
+    bool centred = false;    ///< LayerNorm, which has a bias, instead of RMSNorm
+    std::int64_t norms = 2;  ///< of a layer
+    bool parallel = false;   ///< attention and MLP read the same input, and their results are added
+    bool tied = false;       ///< the output projection is the embedding
+    bool head_bias = false;
+    bool encoder = false;           ///< BERT: no output projection, a norm of the embeddings, a pooler
+    std::int64_t learned_rows = 0;  ///< of embeddings of positions and of types of tokens
+
+    std::int64_t dense_layers() const {
+        return experts.count == 0 ? layers : std::min(experts.first_dense, layers);
+    }
+};
+
+/// Numbers of weights, biases included.
+std::int64_t layer_parameters(const Model& model, bool of_experts);
+std::int64_t parameters(const Model& model);
+/// Those that a token is multiplied with or scaled by: without the experts that it does not go to.
+std::int64_t active_parameters(const Model& model);
+
+/// The families that are read: "llama", "mixtral", ...
+std::span<const std::string> model_families();
+
+/// Reads a Hugging Face config.json, or a file of configs/models, which has the same keys. Keys that do not change
+/// operators are ignored. Throws UserError for a family that is not known, or a size that is missing or makes no sense.
+Model read_model(ConfigObject config, const std::string& name);
+
+}  // namespace overlap

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/transformer/step.hpp"
+#include "sim/workload/workload.hpp"
+
+namespace overlap {
+
+/// Builds a list of operators, each of which needs the one before unless it is said otherwise.
+class OperatorList {
+public:
+    OperatorList(DType dtype, std::vector<Operator> operators = {})
+        : dtype_(dtype), operators_(std::move(operators)) {}
+
+    std::size_t last() const { return operators_.size() - 1; }
+    const std::vector<Operator>& operators() const { return operators_; }
+    std::vector<Operator> take() && { return std::move(operators_); }
+
+    std::size_t add(const std::string& name, decltype(Operator::work) work, std::vector<std::size_t> needs) {
+        operators_.push_back({name, std::move(work), std::move(needs)});
+        return last();
+    }
+    std::size_t add(const std::string& name, decltype(Operator::work) work) {
+        std::vector<std::size_t> before;
+        if (!operators_.empty()) before = {last()};
+        return add(name, std::move(work), std::move(before));
+    }
+    /// A GEMM on operands of the list's type.
+    GemmShape gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch = 1) const {
+        return {m, n, k, dtype_, false, batch};
+    }
+    /// A kernel that reads and writes so many numbers of the type that GEMMs write.
+    StreamingWork streams(std::int64_t read, std::int64_t written) const {
+        const Bytes each = element_size(output_type(dtype_));
+        return {static_cast<double>(read) * each, static_cast<double>(written) * each};
+    }
+    /// A collective of rows × columns numbers: what a GEMM reads, or `made` by one.
+    CollectiveWork collective(CollectiveKind kind, std::int64_t rows, std::int64_t columns, bool made) const {
+        const DType dtype = made ? output_type(dtype_) : dtype_;
+        return {kind, matrix_size(rows, columns, dtype), dtype};
+    }
+
+private:
+    DType dtype_;
+    std::vector<Operator> operators_;
+};
+
+/// A share of a length, rounded up.
+constexpr std::int64_t share(std::int64_t length, std::int64_t parts) {
+    return (length + parts - 1) / parts;
+}
+
+/// Appends attention up to its output projection. `input` makes the rows that it reads, as for what follows.
+void add_attention(const Model& model, const StepShape& step, std::size_t input, OperatorList& list);
+void add_mlp(const Model& model, const StepShape& step, std::size_t input, OperatorList& list);
+/// From the router to the sum of the experts' results. `norm` makes the rows of this GPU: they are gathered, or sent to
+/// the experts' GPUs.
+void add_experts(const Model& model, const StepShape& step, std::size_t norm, OperatorList& list);
+
+/// Gathers the rows of all GPUs before a GEMM, where norms have a share of them. Returns who makes them.
+std::size_t add_gather(const StepShape& step, const std::string& name, std::int64_t columns,
+                       OperatorList& list);
+/// Sums what GEMMs of several GPUs made of their shares of K.
+void add_reduce(const StepShape& step, const std::string& name, std::int64_t columns, OperatorList& list);
+
+/// The list with its gradients behind it, in reverse order, Adam for `weights` weights, and before it the sum of
+/// `gradients` gradients of the layer before over data-parallel GPUs.
+std::vector<Operator> with_backward(const StepShape& step, std::vector<Operator> forward, double gradients,
+                                    double weights);
+
+}  // namespace overlap

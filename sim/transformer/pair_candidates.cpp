@@ -1,0 +1,77 @@
+#include "sim/transformer/pair_candidates.hpp"
+
+#include <algorithm>
+
+namespace overlap {
+namespace {
+
+/// Some that stand for all: two numbers of chunks, pieces of rows.
+bool stands_for_others(const Candidate& candidate) {
+    return candidate.by_library ||
+           (!candidate.schedule.ends_with("_2d") &&
+            (candidate.chunks == 0 || candidate.chunks == 2 || candidate.chunks == 8));
+}
+
+}  // namespace
+
+PairCandidates::PairCandidates(std::size_t first, Scenario alone, bool own_kernels, bool all)
+    : first_(first), alone_(std::move(alone)) {
+    const Topology& topology = alone_.machine->topology;
+    const AllowedCandidates allowed{{}, own_kernels};
+    std::vector<Candidate> candidates;
+    for (const auto& some :
+         {candidates_for(alone_.workload, topology), library_candidates(alone_.workload, topology)})
+        for (const Candidate& one : some)
+            if (allowed.has(one) && (all || stands_for_others(one))) candidates.push_back(one);
+    ranked_ = ranked(alone_, candidates);
+}
+
+std::vector<std::size_t> PairCandidates::alternatives(const std::string& serial) const {
+    constexpr std::size_t most_choices = 4;
+    std::vector<std::size_t> found;
+    bool with_serial = false;
+    for (std::size_t i = 0; i < ranked_.size(); ++i) {
+        const Candidate& one = ranked_[i].candidate;
+        const bool is_new = std::none_of(found.begin(), found.end(), [&](std::size_t other) {
+            return ranked_[other].candidate.same_choice(one);
+        });
+        const bool fastest_serial = one.schedule == "serial" && !with_serial;
+        with_serial = with_serial || fastest_serial;
+        if ((is_new && found.size() < most_choices) || fastest_serial || one.label() == serial)
+            found.push_back(i);
+    }
+    return found;
+}
+
+void PairCandidates::choose(const std::string& label) {
+    const auto found = std::find_if(ranked_.begin(), ranked_.end(), [&](const RankedCandidate& one) {
+        return one.candidate.label() == label;
+    });
+    if (found != ranked_.end()) chosen_ = static_cast<std::size_t>(found - ranked_.begin());
+}
+
+std::optional<PairChoice> PairCandidates::in_list(const std::string& serial) const {
+    if (chosen().candidate.label() == serial) return std::nullopt;
+    const Scenario run = with_candidate(alone_, chosen().candidate);
+    return PairChoice{first_, *alone_.workload.pair(), run.schedule, run.params};
+}
+
+double PairCandidates::gain() const {
+    const auto serial = std::find_if(ranked_.begin(), ranked_.end(), [](const RankedCandidate& one) {
+        return one.candidate.schedule == "serial";
+    });
+    return serial == ranked_.end() ? 0 : serial->makespan / chosen().makespan - 1;
+}
+
+std::optional<std::pair<std::string, Seconds>> PairCandidates::decided_by(Baselines& baselines) const {
+    const auto next = std::find_if(ranked_.begin(), ranked_.end(), [&](const RankedCandidate& one) {
+        return !one.candidate.same_choice(chosen().candidate);
+    });
+    if (next == ranked_.end()) return std::nullopt;
+    const RunOptions numbers{false, &baselines};
+    const Losses mine = run(with_candidate(alone_, chosen().candidate), numbers).losses;
+    const Losses theirs = run(with_candidate(alone_, next->candidate), numbers).losses;
+    return largest_difference(theirs, mine);
+}
+
+}  // namespace overlap

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "sim/advise/advise.hpp"
+#include "sim/schedules/listed_pairs.hpp"
+
+namespace overlap {
+
+/// A pair of a list and the candidates for it, fastest alone first.
+class PairCandidates {
+public:
+    /// `alone`: a run of `serial` with the pair as its workload, on the list's machine. `all`: all candidates of advice
+    /// instead of a few that stand for them.
+    PairCandidates(std::size_t first, Scenario alone, bool own_kernels, bool all);
+
+    bool empty() const { return ranked_.empty(); }
+    const RankedCandidate& chosen() const { return ranked_[chosen_]; }
+    void choose(std::size_t candidate) { chosen_ = candidate; }
+    /// The candidate with that label, if there is one.
+    void choose(const std::string& label);
+    std::size_t choice() const { return chosen_; }
+    /// Candidates worth trying in the list: the fastest of the first few choices (Candidate::same_choice), the fastest
+    /// `serial`, and that with the label `serial`.
+    std::vector<std::size_t> alternatives(const std::string& serial) const;
+    /// The chosen candidate in the list; none if it has the label `serial`, as which the list runs anyhow.
+    std::optional<PairChoice> in_list(const std::string& serial) const;
+    /// Time alone of the fastest `serial` over that of the chosen candidate, minus 1.
+    double gain() const;
+    /// The loss in which the next choice is behind the chosen one by most; none if there is no other.
+    std::optional<std::pair<std::string, Seconds>> decided_by(Baselines& baselines) const;
+
+private:
+    std::size_t first_;
+    Scenario alone_;
+    std::vector<RankedCandidate> ranked_;
+    std::size_t chosen_ = 0;
+};
+
+}  // namespace overlap

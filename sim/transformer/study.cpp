@@ -1,0 +1,258 @@
+#include "sim/transformer/study.hpp"
+
+#include <algorithm>
+
+#include "sim/transformer/pair_candidates.hpp"
+
+namespace overlap {
+namespace {
+
+/// From the start of an operator's first task on GPU 0 to the end of its last one there.
+struct Lasted {
+    Seconds start{1e300}, end;
+
+    void add(const Lasted& other) {
+        start = std::min(start, other.start);
+        end = std::max(end, other.end);
+    }
+    Seconds time() const { return std::max(end - start, Seconds()); }
+};
+
+/// A run of a list.
+struct Simulated {
+    Seconds makespan, exposed;
+    std::vector<Lasted> operators;
+};
+
+Simulated simulate_list(const Scenario& scenario) {
+    const TaskGraph graph = scenario.graph();
+    const Prediction prediction = predict(scenario);
+    const std::size_t count = std::get<std::vector<Operator>>(scenario.workload.content).size();
+    Simulated result{prediction.makespan, prediction.timeline.exposed_communication(),
+                     std::vector<Lasted>(count)};
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        const Span& span = prediction.timeline.spans()[id];
+        if (graph[id].gpu == 0)
+            result.operators[static_cast<std::size_t>(graph[id].op)].add({span.start, span.end});
+    }
+    return result;
+}
+
+class StepSimulator {
+public:
+    StepSimulator(const StudyOptions& options, Resolver& resolver) : options_(options), resolver_(resolver) {}
+
+    ListStudy of(const std::string& name, std::int64_t count, std::vector<Operator> operators) {
+        ListStudy list{name, count, {name, "", std::move(operators)}, {}, {}, {}, {}, {}, {}};
+        const auto [serial, whole] = fastest_serial(list);
+        std::vector<PairCandidates> pairs = candidates_of(serial, list);
+        Simulated best = whole;
+        for (const char* rest : {"serial", "concurrent"}) {
+            Simulated simulated = simulate(serial, rest, list, pairs);
+            if (simulated.makespan >= best.makespan && rest == std::string("concurrent")) continue;
+            best = std::move(simulated);
+            list.concurrent = rest == std::string("concurrent");
+        }
+        refine(serial, list, pairs, best);
+        if (best.makespan > whole.makespan) {  // no choice gains in the list
+            for (PairCandidates& pair : pairs) pair.choose(list.serial);
+            list.concurrent = false;
+            best = whole;
+        }
+        describe(pairs, list);
+        list.whole = whole.makespan;
+        list.cut = best.makespan;
+        list.exposed_whole = whole.exposed;
+        list.exposed_cut = best.exposed;
+        add_times(whole, best, list);
+        return list;
+    }
+
+    const Machine& machine() const { return *machine_; }
+
+private:
+    RunConfig config_of(const Workload& workload, const Json& params) const {
+        RunConfig config;
+        config.origin = "model";
+        config.topology = options_.topology;
+        config.what_if = options_.what_if;
+        config.schedule = "serial";
+        config.params = params;
+        config.workload = to_json(workload);
+        config.seeds = options_.seeds;
+        return config;
+    }
+
+    /// Every operator whole, by copies or by the vendor's library.
+    std::pair<Scenario, Simulated> fastest_serial(ListStudy& list) {
+        std::optional<std::pair<Scenario, Simulated>> best;
+        const Scenario copies = resolver_.resolve(config_of(list.workload, Json::object()));
+        machine_ = copies.machine;
+        std::vector<Candidate> candidates;
+        for (const auto& [agent, transfer] :
+             {std::pair("dma", "pull"), std::pair("dma", "push"), std::pair("cu", "push")})
+            candidates.push_back({"serial", 0, agent, transfer, "", false});
+        for (const Candidate& one : library_candidates(list.workload, copies.machine->topology))
+            if (one.schedule == "serial") candidates.push_back(one);
+        std::string refusal;
+        for (const Candidate& candidate : candidates) {
+            try {
+                const Scenario scenario = with_candidate(copies, candidate);
+                Simulated simulated = simulate_list(scenario);
+                if (!best || simulated.makespan < best->second.makespan) {
+                    best = {scenario, std::move(simulated)};
+                    list.serial = candidate.label();
+                }
+            } catch (const UserError& error) {
+                if (refusal.empty()) refusal = error.what();
+            }
+        }
+        told();
+        if (!best) throw UserError(refusal);
+        return *best;
+    }
+
+    /// The pairs with their candidates; adds a row for each operator and each pair.
+    std::vector<PairCandidates> candidates_of(const Scenario& serial, ListStudy& list) {
+        const auto& operators = std::get<std::vector<Operator>>(list.workload.content);
+        const int gpus = serial.machine->topology.gpus();
+        std::vector<PairCandidates> pairs;
+        for (std::size_t first = 0; first < operators.size(); ++first) {
+            const std::optional<Pair> pair = gpus > 1 ? pair_at(operators, first, gpus) : std::nullopt;
+            OperatorStudy& row = list.operators.emplace_back();
+            row.name = operators[first].name;
+            if (!pair) continue;
+            row.name += " > " + operators[first + 1].name;
+            row.is_pair = true;
+            Scenario alone = resolver_.resolve(config_of({"pair", "", *pair}, Json::object()));
+            alone.machine = serial.machine;  // whose clock is that of the whole list
+            pairs.emplace_back(first, std::move(alone), options_.own_kernels, options_.all_candidates);
+            told();
+            ++first;
+        }
+        return pairs;
+    }
+
+    /// The list with the chosen candidates; `rest`: serial or concurrent.
+    static Simulated simulate(const Scenario& serial, const std::string& rest, const ListStudy& list,
+                              const std::vector<PairCandidates>& pairs) {
+        Scenario cut = serial;
+        cut.schedule = {SchedulePtr(), &find_schedule(rest)};
+        for (const PairCandidates& pair : pairs)
+            if (std::optional<PairChoice> choice = pair.empty() ? std::nullopt : pair.in_list(list.serial))
+                cut.pairs.push_back(std::move(*choice));
+        return simulate_list(cut);
+    }
+
+    /// One pair after another takes the alternative with which the list is fastest: what is best alone may hurt a neighbour.
+    static void refine(const Scenario& serial, const ListStudy& list, std::vector<PairCandidates>& pairs,
+                       Simulated& best) {
+        for (PairCandidates& pair : pairs) {
+            if (pair.empty()) continue;
+            std::size_t chosen = pair.choice();
+            for (const std::size_t other : pair.alternatives(list.serial)) {
+                if (other == chosen) continue;
+                pair.choose(other);
+                Simulated simulated =
+                    simulate(serial, list.concurrent ? "concurrent" : "serial", list, pairs);
+                if (simulated.makespan < best.makespan) {
+                    best = std::move(simulated);
+                    chosen = other;
+                }
+            }
+            pair.choose(chosen);
+        }
+    }
+
+    void describe(const std::vector<PairCandidates>& pairs, ListStudy& list) {
+        auto pair = pairs.begin();
+        for (OperatorStudy& row : list.operators) {
+            if (!row.is_pair) continue;
+            const PairCandidates& candidates = *pair++;
+            if (candidates.empty()) continue;
+            row.best = candidates.chosen().candidate;
+            row.gain = candidates.gain();
+            if (const auto decided = candidates.decided_by(baselines_))
+                std::tie(row.decided_by, row.difference) = *decided;
+        }
+    }
+
+    void told() const {
+        if (options_.done) options_.done();
+    }
+
+    static void add_times(const Simulated& whole, const Simulated& cut, ListStudy& list) {
+        std::size_t index = 0;
+        for (OperatorStudy& row : list.operators) {
+            Lasted of_whole = whole.operators[index], of_cut = cut.operators[index];
+            ++index;
+            if (row.is_pair) {
+                of_whole.add(whole.operators[index]);
+                of_cut.add(cut.operators[index++]);
+            }
+            row.whole = of_whole.time();
+            row.cut = of_cut.time();
+        }
+    }
+
+    const StudyOptions& options_;
+    Resolver& resolver_;
+    Baselines baselines_;
+    std::shared_ptr<const Machine> machine_;  ///< of the last list
+};
+
+struct ListOfStep {
+    std::string name;
+    std::int64_t count;
+    std::vector<Operator> operators;
+};
+
+std::vector<ListOfStep> lists_of(const Model& model, const StepShape& step) {
+    std::vector<ListOfStep> lists;
+    const std::int64_t dense = model.dense_layers(), others = model.layers - dense;
+    if (dense > 0)
+        lists.push_back({others > 0 ? "dense_layer" : "layer", dense, layer_operators(model, step, false)});
+    if (others > 0)
+        lists.push_back({dense > 0 ? "experts_layer" : "layer", others, layer_operators(model, step, true)});
+    lists.push_back({"head", 1, head_operators(model, step)});
+    return lists;
+}
+
+}  // namespace
+
+std::size_t parts_of(const Model& model, const StepShape& step) {
+    std::size_t parts = 0;
+    for (const ListOfStep& list : lists_of(model, step)) {
+        ++parts;
+        for (std::size_t first = 0; step.spread.gpus > 1 && first < list.operators.size(); ++first)
+            if (pair_at(list.operators, first, step.spread.gpus)) {
+                ++parts;
+                ++first;
+            }
+    }
+    return parts;
+}
+
+StepStudy study(const Model& model, const StepShape& step, const StudyOptions& options, Resolver& resolver) {
+    StepSimulator simulator(options, resolver);
+    StepStudy result{step, {}, {}, {}, {}, {}, {}, {}};
+    for (const ListOfStep& list : lists_of(model, step))
+        result.lists.push_back(simulator.of(list.name, list.count, list.operators));
+    for (const ListStudy& list : result.lists) {
+        const auto times = static_cast<double>(list.count);
+        result.whole += times * list.whole;
+        result.cut += times * list.cut;
+        result.exposed_whole += times * list.exposed_whole;
+        result.exposed_cut += times * list.exposed_cut;
+    }
+    const auto& peaks = simulator.machine().topology.device().peak;
+    if (const auto peak = peaks.find(step.dtype); peak != peaks.end()) {
+        const Seconds least =
+            model_flops(model, step) / (static_cast<double>(step.spread.gpus) * peak->second);
+        result.mfu_whole = least / result.whole;
+        result.mfu_cut = least / result.cut;
+    }
+    return result;
+}
+
+}  // namespace overlap

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <functional>
+
+#include "sim/advise/advise.hpp"
+#include "sim/run/resolver.hpp"
+#include "sim/transformer/layer.hpp"
+
+namespace overlap {
+
+/// One operator of a list, or a pair: how long it takes on GPU 0, from its first task's start to its last one's end.
+/// Operators may run at the same time.
+struct OperatorStudy {
+    std::string name;  ///< of a pair "gather > qkv"
+    bool is_pair = false;
+    Seconds whole, cut;             ///< without overlap, and with
+    std::optional<Candidate> best;  ///< of a pair
+    double gain = 0;         ///< of a pair alone: time by the fastest `serial` over that of the best, minus 1
+    std::string decided_by;  ///< the loss in which the best and the next choice differ most; may be empty
+    Seconds difference;      ///< of these losses
+};
+
+/// A layer, or what is around the layers.
+struct ListStudy {
+    std::string name;
+    std::int64_t count = 1;  ///< of such lists in the model
+    Workload workload;
+    std::vector<OperatorStudy> operators;
+    Seconds whole, cut;                  ///< one list
+    Seconds exposed_whole, exposed_cut;  ///< communication of one list
+    std::string serial;                  ///< the `serial` that `whole` is: "serial/-/dma/pull", ...
+    bool concurrent = false;  ///< with overlap, operators outside of pairs wait for their data only
+};
+
+/// One step: all layers, one behind the other, and what is around them.
+struct StepStudy {
+    StepShape shape;
+    std::vector<ListStudy> lists;
+    Seconds whole, cut, exposed_whole, exposed_cut;
+    std::optional<double> mfu_whole, mfu_cut;  ///< model_flops over time, GPUs and peak; none without a peak
+    double tokens_per_second(Seconds time) const { return static_cast<double>(shape.tokens) / time.si(); }
+};
+
+struct StudyOptions {
+    std::string topology;
+    Json what_if = Json::object();
+    int seeds = 3;            ///< where the machine leaves orders unspecified
+    bool own_kernels = true;  ///< schedules that need a kernel of one's own
+    bool all_candidates = false;
+    std::function<void()> done = nullptr;  ///< called after each of the parts_of a study
+};
+
+/// Lists and pairs of a step.
+std::size_t parts_of(const Model& model, const StepShape& step);
+
+/// Simulates a layer of each kind and the head: every operator whole, by the faster of DMA copies and the vendor's
+/// library; then every pair by its best candidate alone, the rest one after another or as its data allow; then one pair
+/// after another by that of its first few choices with which the list is fastest. Layers of a kind are alike, so one of them is simulated. Throws UserError.
+StepStudy study(const Model& model, const StepShape& step, const StudyOptions& options, Resolver& resolver);
+
+}  // namespace overlap

@@ -1,0 +1,102 @@
+#include <algorithm>
+
+#include "sim/report/text_format.hpp"
+#include "sim/transformer/study_report.hpp"
+
+namespace overlap {
+namespace {
+
+constexpr std::size_t time_width = 10, gain_width = 7;
+
+/// Width of the names of a report.
+std::size_t name_width(const ModelReport& report) {
+    std::size_t width = 24;
+    for (const StepStudy& step : report.steps)
+        for (const ListStudy& list : step.lists)
+            for (const OperatorStudy& one : list.operators) width = std::max(width, one.name.size() + 2);
+    return width;
+}
+
+std::string billions(std::int64_t count) {
+    return significant(static_cast<double>(count) * 1e-9) + " G";
+}
+
+std::string heading_of(const ModelReport& report) {
+    const Model& model = report.model;
+    const StepShape& shape = report.steps.front().shape;
+    std::string text = model.name + ": " + billions(parameters(model)) + " parameters";
+    if (model.experts.count > 0) text += ", " + billions(active_parameters(model)) + " for a token";
+    return text + ", " + std::to_string(model.layers) + " layers; " +
+           phase_names[static_cast<std::size_t>(shape.phase)] + ", " + name_of(shape.dtype) + ", " +
+           std::to_string(shape.spread.gpus) + " x " + report.device + ", " + to_text(shape.spread) + "\n";
+}
+
+std::string operator_line(const OperatorStudy& one, const TimeScale& scale, std::size_t width) {
+    std::string line = left("  " + one.name, width) + right(scale.format(one.whole), time_width) +
+                       right(scale.format(one.cut), time_width);
+    if (one.is_pair && !one.best) return line + "  no schedule fits";
+    if (!one.best) return line;
+    line += right(signed_percent_text(one.gain), gain_width + 2) + "  " + one.best->label();
+    if (!one.decided_by.empty()) line += ", " + one.decided_by;
+    return line;
+}
+
+std::string list_text(const ListStudy& list, const TimeScale& scale, std::size_t width) {
+    std::string text =
+        clipped(left(list.name + (list.count > 1 ? " (x " + std::to_string(list.count) + ")" : ""), width) +
+                right("serial", time_width) + right("overlap", time_width) + right("alone", gain_width + 2) +
+                "  best schedule, what decides") +
+        "\n";
+    for (const OperatorStudy& one : list.operators) text += clipped(operator_line(one, scale, width)) + "\n";
+    const auto sum = [&](const char* name, Seconds whole, Seconds cut) {
+        return left(name, width) + right(scale.format(whole), time_width) +
+               right(scale.format(cut), time_width);
+    };
+    text += sum("  all", list.whole, list.cut) + " " + scale.unit() + "  serial is " + list.serial +
+            (list.concurrent ? "; the rest as its data allow" : "") + "\n";
+    return text + sum("  exposed communication", list.exposed_whole, list.exposed_cut) + " " + scale.unit() +
+           "\n";
+}
+
+std::string step_text(const StepStudy& step, std::size_t width) {
+    const TimeScale scale(std::max(step.whole, step.cut));
+    const auto sum = [&](const char* name, const std::string& whole, const std::string& cut,
+                         const std::string& unit) {
+        return left(name, width) + right(whole, time_width) + right(cut, time_width) +
+               (unit.empty() ? "" : " " + unit);
+    };
+    std::string text = sum("step", scale.format(step.whole), scale.format(step.cut), scale.unit()) + "  " +
+                       significant(step.whole / step.cut) + " x\n" +
+                       sum("  exposed communication", scale.format(step.exposed_whole),
+                           scale.format(step.exposed_cut), scale.unit()) +
+                       "\n" +
+                       sum("  tokens/s", significant(step.tokens_per_second(step.whole)),
+                           significant(step.tokens_per_second(step.cut)), "") +
+                       "\n";
+    if (step.mfu_whole)
+        text += sum("  share of peak (MFU)", fixed(100 * *step.mfu_whole, 1), fixed(100 * *step.mfu_cut, 1),
+                    "%") +
+                "\n";
+    return text;
+}
+
+}  // namespace
+
+std::string to_text(const ModelReport& report) {
+    std::string text = heading_of(report);
+    const std::size_t width = name_width(report);
+    for (const StepStudy& step : report.steps) {
+        text += "\n" + std::to_string(step.shape.tokens) + " tokens, " +
+                (step.shape.phase == Phase::decode ? "contexts of " : "sequences of ") +
+                std::to_string(step.shape.sequence) + "\n";
+        for (const ListStudy& list : step.lists)
+            text += list_text(list, TimeScale(std::max(list.whole, list.cut)), width);
+        text += step_text(step, width);
+    }
+    if (!report.notes.empty()) text += "\n";
+    for (const std::string& note : report.notes)
+        for (const std::string& line : field(left("note", label_columns), note)) text += line + "\n";
+    return text;
+}
+
+}  // namespace overlap

@@ -1,0 +1,59 @@
+"""Lists of operators whose pairs schedules cut: every command that takes a run config takes them."""
+import csv
+import json
+
+from sim_case import SimTestCase, without_clock
+
+LIST = {"topology": "h200_4", "schedule": "hetero_fused_1d", "workload": "llama3_70b_mlp_layer", "params": {"chunks": 2}}
+CHOSEN = {"topology": "h200_4", "schedule": "concurrent", "workload": "llama3_70b_mlp_layer",
+          "schedules": {"gate_up": {"schedule": "flag_gated", "params": {"chunks": 4}},
+                        "down": {"schedule": "uniform_fused_1d", "params": {"chunks": 2}}}}
+
+
+class Lists(SimTestCase):
+    def test_engines_agree(self):
+        for number, run in enumerate((LIST, CHOSEN)):
+            self.output("verify", self.file(f"run{number}.json", run), "--tolerance", "1e-9")
+
+    def test_flags_batch_and_config_give_one_result(self):
+        flags = self.result("--topology", "h200_4", "--schedule", "hetero_fused_1d", "--workload", "llama3_70b_mlp_layer",
+                            "--set", "chunks=2")
+        config = self.result("--config", self.file("run.json", LIST))
+        lines = self.output("batch", "-", stdin=json.dumps(LIST) + "\n" + json.dumps(CHOSEN) + "\n").splitlines()
+        self.assertEqual(without_clock(config), without_clock(flags))
+        self.assertEqual(without_clock(json.loads(lines[0])), without_clock(flags))
+        resolved = json.loads(lines[1])["config"]["schedules"]
+        self.assertEqual(resolved["gate_up"]["params"]["transfer"], "pull")
+        self.assertEqual(resolved["down"]["params"]["transfer"], "push")
+
+    def test_dry_run_reads_back(self):
+        dry = self.output("--config", self.file("run.json", CHOSEN), "--dry-run")
+        self.assertEqual(json.loads(dry)["graph"]["tasks"], self.result("--config", "run.json")["tasks"])
+        self.assertEqual(without_clock(self.result("--config", self.file("dry.json", dry))),
+                         without_clock(self.result("--config", "run.json")))
+
+    def test_pairs_that_run_whole_are_named_once(self):
+        run = [*("--topology", "h200_4", "--schedule", "t3", "--workload", "llama3_70b_mlp_layer")]
+        done = self.sim(*run, "--format", "json")
+        said = "pairs that run whole: ag > gate_up (t3 does not serve all_gather > gemm)"
+        self.assertEqual(json.loads(done.stdout)["notes"], [said])
+        self.assertEqual(done.stderr.count(said), 1)
+        self.assertEqual(json.loads(self.output(*run, "--dry-run"))["graph"]["note"], said)
+        text = self.sim(*run).stdout
+        self.assertIn("\npairs      down: t3 chunks=", text)
+        self.assertIn("\nnote       pairs that run whole: ag > gate_up", text)
+
+    def test_sweeps_vary_schedules_and_choices(self):
+        self.file("sweep.json", {"schema": 1, "name": "sweep",
+                                 "base": {"topology": "h200_4", "workload": "llama3_70b_mlp_layer"},
+                                 "axes": {"schedule": ["serial", "ring_chunked"],
+                                          "schedules": [{}, {"down": {"schedule": "t3"}}], "params.chunks": [2, 4]}})
+        self.output("sweep", "sweep.json", "--out", "out")
+        rows = list(csv.DictReader((self.folder / "out" / "points.csv").open(encoding="utf-8")))
+        self.assertEqual([row["error"] for row in rows], 6 * [""])  # serial takes no chunks
+        for schedule in ("serial", "ring_chunked"):
+            of_it = [row for row in rows if row["schedule"] == schedule]
+            plain, chosen = ({row["makespan_us"] for row in of_it if ("t3" in row["schedules"]) == t3} for t3 in (False, True))
+            self.assertTrue(plain and chosen and not plain & chosen, schedule)
+        self.assertEqual(len({row["serial_us"] for row in rows}), 1)
+        self.assertEqual(sum("t3" in row["schedules"] for row in rows), 3)

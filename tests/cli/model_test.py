@@ -1,0 +1,101 @@
+"""`sim model`: a config.json becomes step times, and a workload file that the program runs."""
+import csv
+import io
+import json
+
+from sim_case import ROOT, SimTestCase
+
+LLAMA = ["model", "llama3_8b", "--topology", "h200_4", "--sequence-parallel"]
+
+
+class ModelSteps(SimTestCase):
+    def report(self, *args):
+        return json.loads(self.output(*args, "--format", "json"))
+
+    def test_sums_and_bounds(self):
+        report = self.report(*LLAMA, "--tokens", "2048,8192")
+        self.assertEqual(report["parameters"], 8030261248)
+        self.assertEqual([step["tokens"] for step in report["steps"]], [2048, 8192])
+        for step in report["steps"]:
+            for kind in ("serial", "overlapped"):
+                total = sum(one["count"] * one[f"{kind}_us"] for one in step["lists"])
+                self.assertAlmostEqual(step[f"{kind}_us"], total, delta=1e-9 * total)
+                self.assertAlmostEqual(step[f"tokens_per_s_{kind}"], step["tokens"] / total * 1e6, delta=1)
+                self.assertLess(0.1, step[f"mfu_{kind}"])
+                self.assertLess(step[f"mfu_{kind}"], 0.9)
+            self.assertLess(step["overlapped_us"], step["serial_us"])
+            layer = step["lists"][0]
+            self.assertEqual((layer["name"], layer["count"]), ("layer", 32))
+            pairs = [one for one in layer["operators"] if "schedule" in one]
+            self.assertEqual([one["name"] for one in pairs],
+                             ["attention_gather > qkv", "attention_out > attention_reduce", "mlp_gather > gate_up",
+                              "down > mlp_reduce"])
+            for pair in pairs:
+                self.assertGreaterEqual(pair["gain"], 0)
+
+    def test_a_written_layer_runs_as_it_was_simulated(self):
+        report = self.report(*LLAMA, "--tokens", "4096", "--write", "layer.json")
+        layer = report["steps"][0]["lists"][0]
+        run = {"topology": "h200_4", "schedule": "concurrent" if layer["rest"] == "concurrent" else "serial",
+               "workload": "layer.json", "schedules": {}}
+        agent = layer["serial"].split("/")
+        run["params"] = ({"agent": "cu", "algorithm": "library"} if agent[2] == "library"
+                         else {"agent": agent[2], "transfer": agent[3]})
+        serial = self.result("--config", self.file("serial.json", {**run, "schedule": "serial"}))
+        self.assertAlmostEqual(serial["makespan_us"], layer["serial_us"], delta=1e-6)
+        for one in layer["operators"]:
+            if "schedule" in one:
+                gemm = next(part for part in one["name"].split(" > ") if not part.endswith(("gather", "reduce")))
+                run["schedules"][gemm] = {"schedule": one["schedule"], "params": one["params"]}
+        cut = self.result("--config", self.file("cut.json", run))
+        self.assertAlmostEqual(cut["makespan_us"], layer["overlapped_us"], delta=1e-6)
+        self.assertAlmostEqual(cut["exposed_comm_us"], layer["exposed_overlapped_us"], delta=1e-6)
+
+    def test_a_config_of_hugging_face(self):
+        shipped = json.loads((ROOT / "configs" / "models" / "llama3_8b.json").read_text(encoding="utf-8"))
+        theirs = {key: value for key, value in shipped.items() if key not in ("schema", "name", "description", "source")}
+        theirs.update(architectures=["LlamaForCausalLM"], torch_dtype="bfloat16", rope_scaling=None, rms_norm_eps=1e-05)
+        self.file("config.json", theirs)
+        mine, same = (self.report("model", name, "--topology", "h200_2") for name in ("config.json", "llama3_8b"))
+        self.assertEqual(mine["model"], "config")
+        self.assertEqual(mine["steps"], same["steps"])
+
+    def test_formats_agree(self):
+        args = [*LLAMA, "--tokens", "4096"]
+        step = self.report(*args)["steps"][0]
+        rows = list(csv.DictReader(io.StringIO(self.output(*args, "--format", "csv"))))
+        self.assertEqual(len(rows), sum(len(one["operators"]) + 1 for one in step["lists"]) + 1)
+        self.assertEqual(float(rows[-1]["overlapped_us"]), step["overlapped_us"])
+        text = self.output(*args)
+        markdown = self.output(*args, "--format", "md")
+        for one in step["lists"][0]["operators"]:
+            self.assertIn(f"  {one['name']} ", text)
+            self.assertIn(f"| {one['name']} |", markdown)
+        self.assertLessEqual(max(map(len, text.splitlines())), 100)
+
+    def test_phases_and_spreads(self):
+        times = {}
+        for phase in ("forward", "training", "prefill", "decode"):
+            times[phase] = self.report(*LLAMA, "--tokens", "64" if phase == "decode" else "4096", "--phase", phase)["steps"][0]
+        self.assertLess(times["prefill"]["serial_us"], times["forward"]["serial_us"])
+        self.assertLess(2.5 * times["forward"]["serial_us"], times["training"]["serial_us"])
+        self.assertLess(times["decode"]["mfu_serial"], 0.2)
+        experts = self.report("model", "mixtral_8x7b", "--topology", "h200_4", "--ep", "4", "--tokens", "16384")
+        self.assertEqual((experts["tp"], experts["ep"], experts["dp"]), (1, 4, 4))
+        names = [one["name"] for one in experts["steps"][0]["lists"][0]["operators"]]
+        self.assertIn("dispatch > expert_gate_up", names)
+        self.assertIn("expert_down > combine", names)
+
+    def test_library_kernels_only(self):
+        for step in self.report(*LLAMA, "--kernels", "library", "--tokens", "8192")["steps"]:
+            chosen = {one.get("schedule") for one in step["lists"][0]["operators"]}
+            self.assertNotIn("flag_gated", chosen)
+
+    def test_refusals(self):
+        self.assert_refused([*LLAMA, "--tp", "2"], "--tp is 2, but collectives go over all 4 GPUs")
+        self.assert_refused(["model", "llama3", "--topology", "h200_4"], "llama3: no such file", "did you mean")
+        self.assert_refused(["model", "llama3_8b", "--topology", "h200"], "h200: no such file")
+        self.assert_refused([*LLAMA, "--tokens", "2048,4096", "--write", "x.json"], "--write takes one number of --tokens")
+        self.assert_refused([*LLAMA, "--dtype", "bf15"], "--dtype")
+        self.file("config.json", {"model_type": "t5", "hidden_size": 8})
+        self.assert_refused(["model", "config.json", "--topology", "h200_4"], "config.json: /model_type: is 't5'")

@@ -1,0 +1,157 @@
+// Models read from their configs: numbers of weights computed by hand and as published, and what is refused.
+#include <catch2/catch.hpp>
+#include <map>
+#include <set>
+
+#include "tests/models.hpp"
+
+using namespace overlap;
+using namespace overlap::test;
+using Catch::Contains;
+
+TEST_CASE("parameters of ten models, by hand") {
+    // Attention: Q, K, V, output; then the MLP; norms. Embedding and output projection, last norm.
+    const std::int64_t llama2_7b =
+        32LL * (4 * 4096 * 4096 + 3 * 4096 * 11008 + 2 * 4096) + 2LL * 32000 * 4096 + 4096;
+    CHECK(parameters(shipped_model("llama2_7b")) == llama2_7b);
+    // 8 of 64 heads have keys and values of their own: 8192 / 8 = 1024 columns each.
+    const std::int64_t llama3_70b =
+        80LL * (8192LL * (8192 + 2 * 1024) + 8192LL * 8192 + 3LL * 8192 * 28672 + 2 * 8192) +
+        2LL * 128256 * 8192 + 8192;
+    CHECK(llama3_70b == 70'553'706'496);
+    CHECK(parameters(shipped_model("llama3_70b")) == llama3_70b);
+    // 128 heads of 128, 8 with keys: 1024 columns.
+    const std::int64_t llama3_405b =
+        126LL * (16384LL * (16384 + 2 * 1024) + 16384LL * 16384 + 3LL * 16384 * 53248 + 2 * 16384) +
+        2LL * 128256 * 16384 + 16384;
+    CHECK(parameters(shipped_model("llama3_1_405b")) == llama3_405b);
+    // Biases of Q, K and V: 3584 + 2 · 512.
+    const std::int64_t qwen2_7b =
+        28LL * (3584LL * (3584 + 2 * 512) + 3584 + 2 * 512 + 3584LL * 3584 + 3LL * 3584 * 18944 + 2 * 3584) +
+        2LL * 152064 * 3584 + 3584;
+    CHECK(parameters(shipped_model("qwen2_7b")) == qwen2_7b);
+    // 64 heads of 128 from 5120; norms of queries and of keys have 128 weights each.
+    const std::int64_t qwen3_32b =
+        64LL * (5120LL * (8192 + 2 * 1024) + 8192LL * 5120 + 2 * 128 + 3LL * 5120 * 25600 + 2 * 5120) +
+        2LL * 151936 * 5120 + 5120;
+    CHECK(parameters(shipped_model("qwen3_32b")) == qwen3_32b);
+    // 8 experts and a router; 2 of them for a token.
+    const std::int64_t rest = 4096LL * (4096 + 2 * 1024) + 4096LL * 4096 + 2 * 4096 + 4096 * 8,
+                       expert = 3LL * 4096 * 14336;
+    const std::int64_t around = 2LL * 32000 * 4096 + 4096;
+    CHECK(parameters(shipped_model("mixtral_8x7b")) == 32 * (rest + 8 * expert) + around);
+    CHECK(active_parameters(shipped_model("mixtral_8x7b")) == 32 * (rest + 2 * expert) + around);
+    // Latents of 1536 (queries) and 512 + 64 (keys and values), 128 heads of 128 + 64 and values of 128; three dense layers,
+    // 58 with 256 experts of 2048, one shared expert, and a bias of each expert's score.
+    const std::int64_t latent = 7168LL * 1536 + 1536 + 1536LL * 128 * 192 + 7168LL * (512 + 64) + 512 +
+                                512LL * 128 * (128 + 128) + 128LL * 128 * 7168 + 2 * 7168;
+    const std::int64_t deepseek_v3 = 61 * latent + 3 * 3LL * 7168 * 18432 +
+                                     58 * (256LL * 7168 + 256 + 257LL * 3 * 7168 * 2048) +
+                                     2LL * 129280 * 7168 + 7168;
+    CHECK(deepseek_v3 == 671'026'419'200);
+    CHECK(parameters(shipped_model("deepseek_v3")) == deepseek_v3);
+    // One embedding for both ends; 16 heads of 256.
+    CHECK(parameters(shipped_model("gemma_7b")) ==
+          28LL * (4LL * 3072 * 4096 + 3LL * 3072 * 24576 + 2 * 3072) + 256000LL * 3072 + 3072);
+    // Biases everywhere, LayerNorms, learned positions.
+    CHECK(parameters(shipped_model("gpt2")) ==
+          12 * (768 * 2304 + 2304 + 768 * 768 + 768 + 2 * 768 * 3072 + 3072 + 768 + 4 * 768) +
+              (50257 + 1024) * 768 + 2 * 768);
+    // A norm of the embeddings of words, positions and types, and a pooler instead of an output projection.
+    CHECK(parameters(shipped_model("bert_base")) ==
+          12 * (4 * (768 * 768 + 768) + 2 * 768 * 3072 + 3072 + 768 + 4 * 768) + (30522 + 512 + 2) * 768 +
+              2 * 768 + 768 * 768 + 768);
+}
+
+TEST_CASE("every shipped model has as many parameters as were published") {
+    // Elements of the published weights.
+    const std::map<std::string, std::int64_t> published{{"bert_base", 109'482'240},
+                                                        {"bert_large", 335'141'888},
+                                                        {"deepseek_v2", 235'741'434'880},
+                                                        {"deepseek_v3", 671'026'419'200},
+                                                        {"falcon_40b", 41'303'293'952},
+                                                        {"falcon_7b", 6'921'720'704},
+                                                        {"gemma_2b", 2'506'172'416},
+                                                        {"gemma_7b", 8'537'680'896},
+                                                        {"gpt2", 124'439'808},
+                                                        {"gpt2_xl", 1'557'611'200},
+                                                        {"gpt_neox_20b", 20'554'567'680},
+                                                        {"llama2_70b", 68'976'648'192},
+                                                        {"llama2_7b", 6'738'415'616},
+                                                        {"llama3_1_405b", 405'853'388'800},
+                                                        {"llama3_70b", 70'553'706'496},
+                                                        {"llama3_8b", 8'030'261'248},
+                                                        {"mistral_7b", 7'241'732'096},
+                                                        {"mixtral_8x22b", 140'620'634'112},
+                                                        {"mixtral_8x7b", 46'702'792'704},
+                                                        {"phi3_mini_4k", 3'821'079'552},
+                                                        {"phi_2", 2'779'683'840},
+                                                        {"qwen2_72b", 72'706'203'648},
+                                                        {"qwen2_7b", 7'615'616'512},
+                                                        {"qwen3_235b_a22b", 235'093'634'560},
+                                                        {"qwen3_30b_a3b", 30'532'122'624},
+                                                        {"qwen3_32b", 32'762'123'264},
+                                                        {"qwen3_8b", 8'190'735'360}};
+    for (const std::string& name : shipped.names("models")) {
+        INFO(name);
+        REQUIRE(published.contains(name));
+        CHECK(parameters(shipped_model(name)) == published.at(name));
+    }
+    CHECK(shipped.names("models").size() == published.size());
+}
+
+TEST_CASE("operators need earlier ones, in every phase of every shipped model") {
+    int lists = 0;
+    for (const std::string& name : shipped.names("models"))
+        for (const Phase phase : {Phase::forward, Phase::training, Phase::prefill, Phase::decode})
+            for (const Parallelism& spread : {alone, tensor, sequence, experts, data}) {
+                const Model model = shipped_model(name);
+                const StepShape step = step_of(phase, 4096, 512, spread);
+                if (error_of([&] { require_possible(model, step, "x"); }) != "") continue;
+                for (const auto& operators :
+                     {layer_operators(model, step, model.dense_layers() == 0), head_operators(model, step)}) {
+                    INFO(name);
+                    std::set<std::string> names;
+                    for (std::size_t i = 0; i < operators.size(); ++i) {
+                        CHECK(names.insert(operators[i].name).second);
+                        for (const std::size_t need : operators[i].needs) CHECK(need < i);
+                    }
+                    ++lists;
+                }
+            }
+    CHECK(lists >= 500);
+}
+
+TEST_CASE("what a model can't be, or can't be spread over") {
+    const auto reading = [](Json change) {
+        Json json = read_json_file(shipped.find("models", "llama3_8b"));
+        json.update(change);
+        return error_of([&] { read_model(ConfigObject(json, "m.json"), "m"); });
+    };
+    CHECK(reading({{"model_type", "lama"}}) ==
+          "m.json: /model_type: is 'lama', a family that is not read (did you mean 'llama'?)");
+    CHECK(reading({{"hidden_size", 0}}).find("m.json: /hidden_size: ") == 0);
+    CHECK(reading({{"hidden_size", nullptr}}).find("m.json: /hidden_size: ") == 0);
+    CHECK(reading({{"num_key_value_heads", 7}}) ==
+          "m.json: /num_key_value_heads: is 7, which does not divide the 32 heads");
+    CHECK(reading({{"sliding_window", nullptr}, {"torch_dtype", "bfloat16"}}) ==
+          "");  // as Hugging Face writes them
+    const auto spreading = [](const std::string& name, Phase phase, Parallelism spread,
+                              std::int64_t tokens = 4096) {
+        return error_of(
+            [&] { require_possible(shipped_model(name), step_of(phase, tokens, 512, spread), "x"); });
+    };
+    CHECK(spreading("llama3_8b", Phase::forward, sequence) == "");
+    CHECK_THAT(spreading("llama3_8b", Phase::forward, {8, 4, 1, 2, false}),
+               Contains("--tp is 4, but collectives go over all 8"));
+    CHECK_THAT(spreading("llama3_8b", Phase::forward, {8, 1, 1, 1, false}),
+               Contains("are for 1 GPUs, the topology has 8"));
+    CHECK_THAT(spreading("llama3_8b", Phase::forward, experts), Contains("needs a model with experts"));
+    CHECK_THAT(spreading("mixtral_8x7b", Phase::forward, {8, 8, 8, 1, false}),
+               Contains("needs --sequence-parallel"));
+    CHECK_THAT(spreading("qwen2_7b", Phase::forward, tensor),
+               Contains("the number of heads (28) can't be spread over 8 GPUs"));
+    CHECK_THAT(spreading("llama3_8b", Phase::forward, sequence, 4097), Contains("--tokens (4097)"));
+    CHECK_THAT(spreading("deepseek_v3", Phase::training, sequence), Contains("latent attention"));
+    CHECK_THAT(spreading("bert_base", Phase::decode, data), Contains("is an encoder"));
+}
