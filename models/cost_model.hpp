@@ -145,7 +145,7 @@ Seconds isolated_time(const Cost& cost, const ResourceTable& resources);
 
 /// A machine as the cost models see it: topology, resources, fitted parameters of the device. `sustained`:
 /// how long its GPUs multiply without a pause, which sets their clock under a power cap (0: a single kernel).
-/// `gemm_speed`: of a cool GPU's arithmetic (models/clock.hpp).
+/// `gemm_speed`: of a cool GPU's arithmetic (models/settled_clock.hpp).
 struct Machine {
     Topology topology;
     ResourceTable resources;

@@ -3,7 +3,7 @@
 #include <boost/math/tools/toms748_solve.hpp>
 #include <set>
 
-#include "models/clock.hpp"
+#include "models/settled_clock.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/run/experiment.hpp"
 #include "sim/run/observe.hpp"

@@ -73,6 +73,8 @@ std::map<std::string, std::vector<Task>> families(const Machine& machine) {
         for (const std::int64_t m : {1, 16, 100, 512, 1000, 4096, 20'000, 100'000})
             result["gemm " + name_of(dtype)].push_back(Task{GemmShape{m, 4096, 2048, dtype}});
     }
+    for (const double us : {0.1, 1.0, 10.0, 1000.0})
+        result["host"].push_back({.work = HostWork{microseconds(us)}, .stream = host_stream});
     return result;
 }
 

@@ -73,7 +73,8 @@ void check_laws(const RunResult& result) {
     CHECK(result.serial.si() >= result.ideal.si() - rounding);
     if (result.overlap_efficiency) CHECK(*result.overlap_efficiency <= 1 + 1e-9);
     const Losses& l = result.losses;
-    const Seconds sum = l.contention + l.launch + l.packing + l.decomposition + l.pattern + l.fill_drain + l.host + l.power;
+    const Seconds sum =
+        l.contention + l.launch + l.packing + l.decomposition + l.pattern + l.fill_drain + l.host + l.power;
     CHECK(std::abs((sum - (result.makespan - result.ideal)).si()) <= rounding);
     CHECK(l.pattern.si() >= -rounding);
     CHECK(l.fill_drain.si() >= -rounding);

@@ -93,6 +93,7 @@ TEST_CASE("staging is what a placement writes beyond operands and results, for e
                 for (const ScheduleEntry& entry : schedules())
                     for (const Json& given : variants) {
                         if (entry.own_kernel || !entry.handles(workload) || !accepts(entry, given)) continue;
+                        if (entry.name == "two_streams") continue;  // its barriers have no place
                         INFO(machine << " " << name_of(kind) << " " << rows << " " << entry.name << " "
                                      << given.dump());
                         const Case one = build_case(entry, workload, topology, given);
@@ -114,7 +115,7 @@ TEST_CASE("staging is what a placement writes beyond operands and results, for e
     CHECK(cases > 3 * 2 * 2 * 40);
     CHECK(with_staging > cases / 3);
     CHECK(with_staging < cases);
-    CHECK(seen.size() == schedules().size() - 4);  // all but those with flags and concurrent
+    CHECK(seen.size() == schedules().size() - 5);  // all but those with flags or barriers, and concurrent
 }
 
 TEST_CASE("staging where there is no placement") {

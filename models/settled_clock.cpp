@@ -1,4 +1,4 @@
-#include "models/clock.hpp"
+#include "models/settled_clock.hpp"
 
 namespace overlap {
 
