@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <utility>
@@ -37,9 +38,12 @@ public:
 
         const Bytes on_bus = static_cast<double>(ranks - 1) * to_each_peer;
         const auto time = [&](Seconds latency, BytesPerSecond bus) { return latency + on_bus / bus; };
-        Seconds latency = fit->second.latency;
-        BytesPerSecond bus = bus_rate(fit->second, channels, work.kind, device);
-        for (const auto& protocol : {fit->second.small, fit->second.smallest}) {
+        const bool two = ranks == 2 && fit->second.of_two && channels == library.channels;
+        Seconds latency = two ? fit->second.of_two->latency : fit->second.latency;
+        BytesPerSecond bus =
+            two ? fit->second.of_two->bus : bus_rate(fit->second, channels, work.kind, device);
+        for (const auto& protocol : two ? std::array{fit->second.of_two_small, Protocol()}
+                                        : std::array{fit->second.small, fit->second.smallest}) {
             if (!protocol || channels != library.channels) continue;
             if (time(protocol->latency, protocol->bus) >= time(latency, bus)) continue;
             latency = protocol->latency;
@@ -60,6 +64,8 @@ public:
     }
 
 private:
+    using Protocol = std::optional<DeviceSpec::Library::Line>;
+
     static void go_straight(int gpu, const Machine& machine, Bytes to_each_peer, Cost& cost) {
         for (int peer = 0; peer < machine.topology.gpus(); ++peer) {
             if (peer == gpu) continue;

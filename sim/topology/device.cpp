@@ -143,6 +143,8 @@ private:
                 };
                 protocol("small", fit.small);
                 protocol("smallest", fit.smallest);
+                protocol("of_two", fit.of_two);
+                protocol("of_two_small", fit.of_two_small);
             });
         }
     }

@@ -32,6 +32,8 @@ struct DeviceLibrary {
     struct Fit : Line {
         /// Of the protocols for small and for the smallest operands; the fastest of the lines is used.
         std::optional<Line> small = {}, smallest = {};
+        /// Of two GPUs: they replace the lines above. None: those hold for two as well.
+        std::optional<Line> of_two = {}, of_two_small = {};
         Summing sums = Summing::gpus;
 
         static std::span<const Field<Fit>> fields() {

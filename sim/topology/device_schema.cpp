@@ -50,6 +50,10 @@ Json library_schema() {
     fit["properties"]["small"] = line;
     line["description"] = "The same of the protocol for the smallest operands.";
     fit["properties"]["smallest"] = line;
+    line["description"] = "The same of two GPUs, with all channels; it replaces the others there.";
+    fit["properties"]["of_two"] = line;
+    line["description"] = "The same of two GPUs with small operands.";
+    fit["properties"]["of_two_small"] = line;
     for (const std::string& kind : collective_names) library["properties"][kind] = fit;
     return library;
 }

@@ -1,5 +1,6 @@
 // Predicted against measured: PyTorch's operators on two H200 in captured graphs, back to back until the clock had settled
-// (traces/h200_2/pytorch/operators.jsonl). Nothing is fitted to these rows; its README says what was decided on one of them.
+// (traces/h200_2/pytorch/operators.jsonl). Rows of collectives alone gave
+// NCCL's lines of two GPUs; nothing is fitted to these rows, and the README says what was decided on one of them.
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <map>
@@ -50,14 +51,13 @@ std::map<std::string, ErrorSummary> errors_by_operator() {
 
 }  // namespace
 
-TEST_CASE("PyTorch's operators in graphs and steady state: async-TP 2.5 and 5.4 %, NCCL 8.8 and 8.0 % off") {
+TEST_CASE("PyTorch's operators in graphs and steady state: async-TP 2.5 and 5.4 %, NCCL 4.8 and 4.7 % off") {
     const auto errors = errors_by_operator();
     REQUIRE(errors.size() == 4);
     for (const auto& [name, of_name] : errors) CHECK(of_name.count == 10);
     CHECK(errors.at("all_gather_gemm_async_tp").mean < 0.026);
     CHECK(errors.at("all_gather_gemm_async_tp").p90 < 0.055);
     CHECK(errors.at("gemm_reduce_scatter_async_tp").mean < 0.056);
-    // Known gaps (5 % asked): the lines of NCCL are those of 8 GPUs.
-    CHECK(errors.at("all_gather_gemm_nccl").mean == Approx(0.088).margin(0.002));
-    CHECK(errors.at("gemm_reduce_scatter_nccl").mean == Approx(0.080).margin(0.002));
+    CHECK(errors.at("all_gather_gemm_nccl").mean < 0.05);
+    CHECK(errors.at("gemm_reduce_scatter_nccl").mean < 0.05);
 }
