@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "sim/core/errors.hpp"
+#include "sim/core/input_file.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
@@ -20,6 +21,12 @@ using Reader = std::unique_ptr<struct archive, decltype(&archive_read_free)>;
 
 [[noreturn]] void fail(const std::filesystem::path& archive, const std::string& what) {
     throw UserError(one_line(archive.string() + ": " + what));
+}
+
+la_ssize_t require_good(la_ssize_t result, const Reader& reader, const std::filesystem::path& archive) {
+    if (result >= ARCHIVE_WARN || result == ARCHIVE_EOF) return result;
+    const char* const said = archive_error_string(reader.get());
+    fail(archive, std::string("is damaged or no archive: ") + (said == nullptr ? "unreadable" : said));
 }
 
 bool leads_out(const std::filesystem::path& name) {
@@ -35,11 +42,7 @@ void unpack(const std::filesystem::path& archive, const std::filesystem::path& f
     const Reader reader(archive_read_new(), archive_read_free);
     archive_read_support_filter_all(reader.get());
     archive_read_support_format_tar(reader.get());
-    const auto checked = [&](la_ssize_t result) {
-        if (result >= ARCHIVE_WARN || result == ARCHIVE_EOF) return result;
-        const char* const said = archive_error_string(reader.get());
-        fail(archive, std::string("is damaged or no archive: ") + (said == nullptr ? "unreadable" : said));
-    };
+    const auto checked = [&](la_ssize_t result) { return require_good(result, reader, archive); };
     checked(archive_read_open_filename(reader.get(), archive.c_str(), block_bytes));
     std::uint64_t bytes = 0;
     std::array<char, block_bytes> block;
@@ -59,6 +62,25 @@ void unpack(const std::filesystem::path& archive, const std::filesystem::path& f
         }
         if (!out.flush()) fail(path, "can't be written");
     }
+}
+
+std::string decompressed(const std::filesystem::path& file) {
+    open_input(file, "a compressed file");  // a missing file, a folder or a device is refused there
+    const Reader reader(archive_read_new(), archive_read_free);
+    archive_read_support_filter_gzip(reader.get());
+    archive_read_support_format_raw(reader.get());
+    archive_read_support_format_empty(reader.get());
+    const auto checked = [&](la_ssize_t result) { return require_good(result, reader, file); };
+    checked(archive_read_open_filename(reader.get(), file.c_str(), block_bytes));
+    std::string text;
+    archive_entry* entry = nullptr;
+    if (checked(archive_read_next_header(reader.get(), &entry)) == ARCHIVE_EOF) return text;
+    std::array<char, block_bytes> block;
+    while (const la_ssize_t size = checked(archive_read_data(reader.get(), block.data(), block.size()))) {
+        if (text.size() + static_cast<std::size_t>(size) > most_bytes) fail(file, "holds more than 4 GiB");
+        text.append(block.data(), static_cast<std::size_t>(size));
+    }
+    return text;
 }
 
 }  // namespace overlap

@@ -1,6 +1,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "sim/core/archive.hpp"
 #include "sim/core/file_kind.hpp"
 #include "sim/importers/trace_importer.hpp"
 
@@ -51,7 +52,8 @@ private:
 class KinetoImporter final : public TraceImporter {
 public:
     RecordedTrace read(const std::filesystem::path& path) const override {
-        const Json json = read_json_file(path);
+        const Json json =
+            path.extension() == ".gz" ? parse_json(decompressed(path), path.string()) : read_json_file(path);
         require_kind(json, path.string(), FileKind::chrome_trace);
         ConfigObject file(json, path.string());
         RecordedTrace trace;

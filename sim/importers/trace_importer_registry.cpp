@@ -35,8 +35,10 @@ const std::vector<TraceImporterEntry>& trace_importers() {
         {"rocprof_json", "rocprofv3 --kernel-trace --memory-copy-trace --output-format json",
          [](const Path&, std::string_view head) { return holds(head, "\"rocprofiler-sdk-tool\""); },
          make_rocprof_json_importer},
-        {"kineto", "PyTorch profiler: prof.export_chrome_trace(\"trace.json\"), not compressed",
-         [](const Path&, std::string_view head) { return holds(head, "\"traceEvents\""); },
+        {"kineto", "PyTorch profiler: prof.export_chrome_trace(\"trace.json\") or (\"trace.json.gz\")",
+         [](const Path& path, std::string_view head) {
+             return holds(head, "\"traceEvents\"") || path.string().ends_with(".json.gz");
+         },
          make_kineto_importer},
         {"own", "a measured case of ours, with spans (replay --spans, or sim import)",
          [](const Path&, std::string_view head) { return holds(head, "\"system\""); }, make_own_importer}};

@@ -1,5 +1,6 @@
 """sim compare and sim import from outside: what they print, write and refuse."""
 import csv
+import gzip
 import io
 import json
 
@@ -87,6 +88,9 @@ class Compare(SimTestCase):
             done = self.sim("compare", "one.json")
             self.assertEqual((done.returncode, done.stderr), (code, ""), factor)
             self.assertEqual("is the scenario what was measured" in done.stdout, code == 3, factor)
+        for factor, flagged in ((1.4, False), (1.9, False), (2.1, True), (0.7, False), (0.6, True)):
+            self.file("one.json", self.measured(factor))  # predicted / measured - 1: -29, -47, -52, +43, +67 %
+            self.assertEqual("probably not the same scenario" in self.output("compare", "one.json"), flagged, factor)
         self.file("one.json", self.measured(6, tolerance={"error_pct": 90, "status": "enforced"}))
         self.assertEqual(self.sim("compare", "one.json").returncode, 0)
 
@@ -154,6 +158,20 @@ class Import(SimTestCase):
         done = self.sim("compare", "case.json", "--format", "json")
         self.assertEqual((done.returncode, done.stderr), (3, ""))  # 10 us were never a whole run
         self.assertEqual(json.loads(done.stdout)["cases"][0]["tasks"]["only_measured"], 1)
+
+    def test_compressed_traces_are_read_as_they_are(self):
+        (self.folder / "ranks").mkdir()
+        packed = gzip.compress(json.dumps(self.TRACE).encode())
+        (self.folder / "ranks" / "rank0.json.gz").write_bytes(packed)
+        self.file("plain.json", self.TRACE)
+        for given, out in (("ranks", "a.json"), ("ranks/rank0.json.gz", "b.json"), ("plain.json", "c.json")):
+            self.assertIn("1 spans of 1 GPUs", self.output("import", given, "--out", out))
+        written = [(self.folder / out).read_text(encoding="utf-8") for out in ("a.json", "b.json", "c.json")]
+        self.assertEqual(len(set(written)), 1)
+        for content in (packed[:-20], packed[:5], b"", gzip.compress(b'{"traceEvents": [')):
+            (self.folder / "bad.json.gz").write_bytes(content)
+            self.assert_refused(["import", "bad.json.gz", "--out", "bad.json"], "bad.json.gz")
+            self.assertFalse((self.folder / "bad.json").exists())
 
     def profiler(self, folder, scenario, *more):
         """What import prints of a shipped recording, and what compare says of the case that it makes."""

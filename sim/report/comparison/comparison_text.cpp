@@ -8,6 +8,8 @@ namespace overlap {
 namespace {
 
 constexpr std::size_t worst_shown = 10;
+/// A case with a larger |error| is flagged. The flag is a hint: claims (tolerances.cpp) decide the exit code.
+constexpr double other_scenario = 0.5;
 constexpr std::size_t divergences_shown = 10;
 
 std::string line_of(const std::string& name, const ErrorSummary& errors) {
@@ -57,10 +59,10 @@ std::string worst(const Comparison& comparison) {
     std::size_t shown = 0;
     for (const ComparedCase* one : by_error(comparison)) {
         if (shown++ == worst_shown) break;
-        text += right(signed_percent_text(one->error), 10) +
-                right(fixed(to_microseconds(one->measured), 1), 19) +
-                right(fixed(to_microseconds(one->predicted), 1), 15) + "  " + one->scenario + ": " +
-                one->name + "\n";
+        text +=
+            right(signed_percent_text(one->error), 10) + right(fixed(to_microseconds(one->measured), 1), 19) +
+            right(fixed(to_microseconds(one->predicted), 1), 15) + "  " + one->scenario + ": " + one->name +
+            (std::abs(one->error) > other_scenario ? " (probably not the same scenario)" : "") + "\n";
     }
     return text;
 }
