@@ -137,12 +137,15 @@ void add_interference(const Task& task, const Machine& machine, Cost& cost, bool
     }
 }
 
-void remove_contention(const Machine& machine, Cost& cost) {
+void remove_contention(const Task& task, const Machine& machine, Cost& cost) {
     cost.body = isolated_body(cost, machine.resources);
     // Without contention a kernel beside a pull must not make its completion visible earlier.
     if (std::holds_alternative<Polling>(cost.end)) cost.end = Completion();
+    // GEMMs on several streams of a GPU still share its units with each other.
+    const bool multiplies = task.kind() == TaskKind::gemm;
     const auto shared_by_both = [&](const Demand& demand) {
         const ResourceKind kind = machine.resources[demand.resource].kind;
+        if (kind == ResourceKind::compute_units && multiplies) return false;
         return kind == ResourceKind::compute_units || kind == ResourceKind::hbm ||
                kind == ResourceKind::clock || kind == ResourceKind::engines || kind == ResourceKind::channels;
     };

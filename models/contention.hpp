@@ -33,7 +33,7 @@ void add_interference(const Task& task, const Machine& machine, Cost& cost, bool
 
 /// Switches off all interference between computation and communication of one GPU: compute-unit and HBM
 /// demands become top rates, held and claimed units are dropped. Call it instead of add_interference. Links
-/// and DMA engines stay shared.
-void remove_contention(const Machine& machine, Cost& cost);
+/// and DMA engines stay shared, and so do the compute units among the GEMMs of a GPU, which may be on several streams.
+void remove_contention(const Task& task, const Machine& machine, Cost& cost);
 
 }  // namespace overlap

@@ -84,9 +84,10 @@ public:
         else
             cost.setup = device.stream.start;
         cost.body = kernel.body;
+        const BytesPerSecond framework = device.stream.framework_sum;
         if (const auto* sum = std::get_if<ReduceWork>(&task.work);
-            sum != nullptr && sum->written > BytesPerSecond())
-            cost.body = std::max(cost.body, sum->bytes / sum->written);
+            sum != nullptr && sum->by_framework && framework > BytesPerSecond())
+            cost.body = std::max(cost.body, sum->bytes / framework);
         if (kernel.moved > of_one_block)
             cost.demands.push_back(
                 {machine.resources.compute_units(task.gpu), kernel.units * cost.body.si()});

@@ -31,16 +31,16 @@ std::optional<Energy> work_energy(const Task& task, const Cost& cost, const Mach
     const auto& known = machine.topology.device().energy;
     if (!known || machine.topology.nodes() > 1) return std::nullopt;
     Energy energy;
+    const double at_clock = std::pow(machine.gemm_speed, known->power_exponent - 1);
     if (const auto* gemm = std::get_if<GemmShape>(&task.work)) {
         const auto each = known->gemm.find(gemm->dtype);
         if (each == known->gemm.end()) return std::nullopt;
-        energy.compute =
-            std::pow(machine.gemm_speed, known->power_exponent - 1) * (gemm->flops() * each->second);
+        energy.compute = at_clock * (gemm->flops() * each->second);
     }
     if (const auto* op = std::get_if<MemoryBoundWork>(&task.work); op != nullptr && op->flops > Flops()) {
         const auto each = known->gemm.find(op->dtype);
         if (each == known->gemm.end()) return std::nullopt;
-        energy.compute = op->flops * each->second;
+        energy.compute = at_clock * (op->flops * each->second);
     }
     for (const Demand& demand : cost.demands)
         if (machine.resources[demand.resource].kind == ResourceKind::hbm)

@@ -27,13 +27,33 @@ std::string operator_of(const Workload& workload) {
     return pair->order == Order::collective_first ? collective + " > gemm" : collective + " beside gemm";
 }
 
+/// Host and repetition: "cuda_graph, steady"; empty for replay's, one run that was enqueued beforehand.
+std::string conditions_of(const Scenario& scenario) {
+    const std::string& repeat = repeat_names[static_cast<std::size_t>(scenario.repeat)];
+    if (scenario.host != nullptr) return scenario.host->name + ", " + repeat;
+    return scenario.repeat == Repeat::once ? "" : repeat;
+}
+
 std::string scenario_of(const std::string& system, const Scenario& scenario) {
     const Pair* pair = scenario.workload.pair();
     const std::string& topology = scenario.machine->topology.name();
     std::string name = system + (topology == system ? ", " : " " + topology + ", ");
-    if (pair == nullptr) return name + scenario.workload.name;
-    const GemmShape& gemm = pair->gemm;
-    return name + operator_of(scenario.workload) + ", " + shape_name(gemm) + " " + name_of(gemm.dtype);
+    if (pair == nullptr) {
+        name += scenario.workload.name;
+    } else {
+        const GemmShape& gemm = pair->gemm;
+        name += operator_of(scenario.workload) + ", " + shape_name(gemm) + " " + name_of(gemm.dtype);
+    }
+    if (const std::string conditions = conditions_of(scenario); !conditions.empty())
+        name += ", " + conditions;
+    return name;
+}
+
+/// Operator, schedule and conditions, where these are not replay's.
+std::string run_of(const Scenario& scenario) {
+    const std::string conditions = conditions_of(scenario);
+    if (conditions.empty()) return "";
+    return operator_of(scenario.workload) + ": " + scenario.schedule->name + ", " + conditions;
 }
 
 std::string text_of(const Json& value) {
@@ -103,7 +123,8 @@ ComparedCase compare_case(const MeasuredCase& measured, const ConfigFolder& fold
     ComparedCase result;
     result.origin = measured.origin;
     result.scenario = scenario_of(measured.system, scenario);
-    result.key = measured.system + scenario.machine->topology.name() + to_json(scenario.workload).dump();
+    result.key = measured.system + scenario.machine->topology.name() + to_json(scenario.workload).dump() +
+                 conditions_of(scenario);
     result.name = name_of_variant(scenario, params);
     result.measured = measured.makespan();
     result.measured_spread = measured.spread();
@@ -119,7 +140,8 @@ ComparedCase compare_case(const MeasuredCase& measured, const ConfigFolder& fold
                      {"agent", param("agent")},
                      {"transfer", param("transfer")},
                      {"operator", operator_of(scenario.workload)},
-                     {"size", size_class(result.measured)}};
+                     {"size", size_class(result.measured)},
+                     {"run", run_of(scenario)}};
     if (measured.tolerance) {
         result.tolerance = measured.tolerance->error;
         result.known_gap = measured.tolerance->known_gap;
@@ -228,15 +250,16 @@ void summarise_errors(Comparison& comparison) {
     for (const std::string& key : comparison_labels()) {
         std::map<std::string, std::vector<double>> values;
         for (const ComparedCase& one : comparison.cases) values[one.labels.at(key)].push_back(one.error);
-        for (const auto& [value, some] : values) comparison.groups.push_back({key, value, summarise(some)});
+        for (const auto& [value, some] : values)
+            if (!value.empty()) comparison.groups.push_back({key, value, summarise(some)});
     }
 }
 
 }  // namespace
 
 const std::vector<std::string>& comparison_labels() {
-    static const std::vector<std::string> labels{"system",   "schedule", "agent",
-                                                 "transfer", "operator", "size"};
+    static const std::vector<std::string> labels{"system",   "schedule", "agent", "transfer",
+                                                 "operator", "size",     "run"};
     return labels;
 }
 

@@ -92,8 +92,10 @@ MeasuredCase read_case(const Json& json, const std::string& origin) {
 class Pool {
 public:
     void add(MeasuredCase one) {
-        const std::string key = one.system + one.config.topology + one.config.schedule +
-                                one.config.params.dump() + one.config.workload.dump();
+        const RunConfig& ran = one.config;
+        const Json key_of_run{one.system,   ran.topology, ran.schedule,  ran.params,
+                              ran.workload, ran.host,     ran.schedules, static_cast<int>(ran.repeat)};
+        const std::string key = key_of_run.dump();
         const auto [found, is_new] = places_.emplace(key, cases_.size());
         if (is_new) return cases_.push_back(std::move(one));
         MeasuredCase& known = cases_[found->second];

@@ -65,8 +65,7 @@ struct LocalCopyWork {
 struct ReduceWork {
     Bytes bytes;
     int parts = 2;
-    BytesPerSecond written =
-        {};  ///< highest rate at which the kernel writes the result; 0: no limit of its own
+    bool by_framework = false;  ///< by an operator of a framework, not by a kernel made for it
 };
 
 /// An element-wise or similar operator that streams memory; `flops`: of matrix units, as of fused attention.

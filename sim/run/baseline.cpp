@@ -19,7 +19,7 @@ std::string key_of(const Scenario& scenario) {
                    scenario.seeds,
                    scenario.cost_models,
                    scenario.without,
-                   scenario.host == nullptr ? "" : scenario.host->name,
+                   reinterpret_cast<std::uintptr_t>(scenario.host.get()),
                    scenario.repeat};
     return key.dump();
 }
@@ -38,10 +38,11 @@ Baseline baseline_of(const Scenario& scenario) {
 }
 
 Baseline Baselines::get(const Scenario& scenario) {
-    return kept_.get(key_of(scenario),
-                     [&] {
-                         return Kept{baseline_of(scenario), scenario.machine};
-                     })
+    return kept_
+        .get(key_of(scenario),
+             [&] {
+                 return Kept{baseline_of(scenario), scenario.machine, scenario.host};
+             })
         .baseline;
 }
 

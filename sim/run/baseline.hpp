@@ -19,10 +19,11 @@ public:
     Baseline get(const Scenario& scenario);
 
 private:
-    /// Keeps the machine alive, because its address is part of the key.
+    /// Keeps machine and host alive, because their addresses are parts of the key.
     struct Kept {
         Baseline baseline;
         std::shared_ptr<const Machine> machine;
+        std::shared_ptr<const Host> host;
     };
     RecentValues<std::string, Kept> kept_{256};
 };

@@ -83,7 +83,7 @@ std::vector<Cost> price_all(const TaskGraph& graph, const Machine& machine, cons
         if (effects.contention)
             add_interference(graph[id], machine, cost, library_runs);
         else
-            remove_contention(machine, cost);
+            remove_contention(graph[id], machine, cost);
         if (!effects.launch) remove_latencies(cost);
     }
     return costs;

@@ -13,7 +13,7 @@ constexpr double small_copy = 1 << 20;  // bytes; errors of DMA copies are known
 struct Kinds {
     std::set<DType> gemms;
     bool all_gemms_measured = true;
-    bool kernels = false, collectives = false;
+    bool kernels = false, collectives = false, barriers = false;
     Bytes largest_dma;
 
     Kinds(const TaskGraph& graph, const Calibration& calibration) {
@@ -26,6 +26,7 @@ struct Kinds {
                 if (copy->agent == Agent::dma) largest_dma = std::max(largest_dma, copy->bytes);
                 kernels = kernels || copy->agent == Agent::cu;
             }
+            barriers = barriers || graph[id].continues;
             collectives = collectives || graph[id].kind() == TaskKind::collective;
         }
     }
@@ -79,11 +80,14 @@ Confidence confidence_of(const Scenario& scenario, const TaskGraph& graph, const
     if (kinds.collectives)
         add("library collectives", known.collectives, &Lengthened::collectives, "contention with the library",
             known.beside_library);
-    // Measured schedules are those that `replay` runs: GEMMs and copies, without own kernels and library collectives.
+    // Measured schedules are those that `replay` runs once, all enqueued beforehand by one thread: GEMMs and copies,
+    // without own kernels, barriers and library collectives.
     const bool own_kernel = scenario.schedule->own_kernel ||
                             std::any_of(scenario.pairs.begin(), scenario.pairs.end(),
                                         [](const PairChoice& pair) { return pair.schedule->own_kernel; });
-    const bool is_of_these = !own_kernel && !kinds.collectives && scenario.what_if.empty();
+    const bool is_of_these = !own_kernel && !kinds.collectives && !kinds.barriers &&
+                             scenario.what_if.empty() && scenario.host == nullptr &&
+                             scenario.repeat == Repeat::once;
     if (known.schedules && is_of_these) {
         confidence.measured = known.schedules;
         confidence.error_of_known = known.schedules->mean;

@@ -79,7 +79,10 @@ Scenario Resolver::resolve(const RunConfig& config) {
     Workload workload = this->workload(config);
     if (workload.pair() != nullptr) require_handled(schedule, workload);
 
-    const auto host = config.host.empty() ? nullptr : std::make_shared<const Host>(folder_.host(config.host));
+    std::shared_ptr<const Host> host;
+    if (!config.host.empty())
+        host =
+            hosts_.get(config.host, [&] { return std::make_shared<const Host>(folder_.host(config.host)); });
     Json changes = config.what_if;
     if (host != nullptr && changes.is_object()) changes.insert(host->device.begin(), host->device.end());
     std::string key = config.topology;
@@ -114,7 +117,7 @@ Scenario Resolver::resolve(const RunConfig& config) {
                       config.topology,
                       std::move(plan.pairs),
                       std::move(plan.whole),
-                      host,
+                      std::move(host),
                       config.repeat};
     if (config.repeat == Repeat::steady) require_power_constants(*machine, config.origin);
     if (!config.allow_large) require_affordable(budget_of(scenario), available_memory() / at_once_);

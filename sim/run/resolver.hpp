@@ -30,6 +30,7 @@ private:
     ConfigFolder folder_;
     int at_once_;
     RecentValues<std::string, SchedulePtr> schedules_{64};
+    RecentValues<std::string, std::shared_ptr<const Host>> hosts_{16};
     RecentValues<std::string, std::shared_ptr<const Workload>> workloads_{256};
     RecentValues<std::string, MachinePtr> machines_{32};   ///< by topology and what-if
     RecentValues<std::string, MachinePtr> sustained_{32};  ///< by key and by duration of GEMMs

@@ -151,14 +151,10 @@ private:
             barrier(compute_stream, last);
             each([&](int rank) {
                 return add(rank, compute_stream,
-                           ReduceWork{.bytes = shard_bytes(rank), .parts = ranks_, .written = sum_written},
+                           ReduceWork{.bytes = shard_bytes(rank), .parts = ranks_, .by_framework = true},
                            rank);
             });
         }
-
-        // PyTorch's sum over the first dimension writes no faster, however many parts it reads: 256 MiB of bf16 in 2 and 4
-        // parts take 267 and 134 us on H200 (traces/h200_1/pytorch/calls.jsonl), 275 and 152 us on H100.
-        static constexpr BytesPerSecond sum_written{0.5e12};
 
         Pieces pieces_;
         int ranks_;

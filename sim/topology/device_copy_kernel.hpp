@@ -66,7 +66,7 @@ struct DeviceCopyKernel {
 /// "copy_kernel", too.
 struct DeviceStream {
     Seconds start;
-    BytesPerSecond cu, read, write, reduce, cache;
+    BytesPerSecond cu, read, write, reduce, cache, framework_sum;
     double overlap = 1, cached_loads = 0;
     Bytes strided_run;  ///< default: as of DMA
 
@@ -88,6 +88,8 @@ struct DeviceStream {
                 "Rate of all compute units in the last-level cache, of what fits. 0: as HBM.").optional(),
             field<&D::cached_loads>("cached_load_gain", "Factor by which a compute unit that waits for its loads "
                 "(sums, pure reads) is faster where they come from the cache. 0: not known.").in({1, 100}).optional(),
+            field<&D::framework_sum>("framework_sum_GBps", "Highest rate at which a framework's sum over a dimension "
+                "writes its result, as in async-TP. 0: as any sum.").optional(),
             field<&D::start>("stream_start_us",
                 "Until the first bytes of a kernel that streams local memory have come.").optional(),
             field<&D::strided_run>("strided_run_bytes",

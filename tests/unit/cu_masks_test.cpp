@@ -202,7 +202,7 @@ TEST_CASE("where only the library waits for compute units, GEMMs and collectives
     // Shared units: no kernel waits. Without contention: the same.
     CHECK_FALSE(priced(Task{two_waves}, machine_with_library()).claim.has_value());
     Cost bare = CostModels().cost(Task{two_waves}, machine);
-    remove_contention(machine, bare);
+    remove_contention(Task{two_waves}, machine, bare);
     CHECK_FALSE(bare.claim.has_value());
 }
 

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "sim/engine/engine.hpp"
 #include "tests/test_support.hpp"
 
 using namespace overlap;
@@ -118,12 +119,28 @@ TEST_CASE("without contention every task keeps its own time and leaves the other
     Effects effects;
     effects.contention = false;
     for (std::size_t task = 0; task < all_tasks; ++task) {
-        CHECK_FALSE(uses_contended(price_of(task, effects)));
+        if (task != gemm_task) CHECK_FALSE(uses_contended(price_of(task, effects)));
         CHECK(alone_us(price_of(task, effects)) == Approx(alone_us(price_of(task, Effects()))));
     }
     // Its share of the DMA engines is interference too.
     CHECK(price_of(gemm_task, Effects()).demands.size() == 3);  // units, HBM, the one engine
-    CHECK(price_of(gemm_task, effects).demands.empty());
+    // Only other GEMMs of its GPU share the units with it.
+    const Cost multiplies = price_of(gemm_task, effects);
+    REQUIRE(multiplies.demands.size() == 1);
+    CHECK(multiplies.demands[0].resource == machine().resources.compute_units(0));
+    CHECK(multiplies.holds.empty());
+}
+
+TEST_CASE("without contention two GEMMs on two streams of a GPU take as long as one after the other") {
+    Effects effects;
+    effects.contention = effects.launch = false;
+    TaskGraph graph;
+    for (const int stream : {compute_stream, local_stream}) graph.add({.work = whole, .stream = stream});
+    const std::vector<Cost> costs = price(graph, Workload(), machine(), CostModels(), effects);
+    const Seconds one = isolated_body(costs[0], machine().resources);
+    const double share = costs[0].demands[0].amount / (one.si() * 100);  // of 100 units
+    CHECK(make_engine("flow")->run(graph, costs, machine().resources).makespan.si() ==
+          Approx(std::max(2 * share, 1.0) * one.si()));
 }
 
 TEST_CASE("without packing local copies take no time, without computation only transfers and sums do") {

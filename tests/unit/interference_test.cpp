@@ -73,7 +73,7 @@ TEST_CASE("without contention a task keeps its time alone, its links and its eng
                     {table.dma_engine(0, 1), 1e9},
                     {table.link(0), 1e9}};
     cost.holds = {{table.compute_units(0), 8}};
-    remove_contention(machine, cost);
+    remove_contention(copy_task(1, 0, 1e9), machine, cost);
     CHECK(cost.body.si() == Approx(3));
     CHECK(cost.holds.empty());
     CHECK(cost.demands.size() == 3);
@@ -126,7 +126,7 @@ TEST_CASE("copies slow the clock of GEMMs on both of their GPUs") {
     gemm.body = Seconds(2);
     add_interference(Task{GemmShape{1, 1, 1}, 1}, machine, gemm);
     CHECK(demand(gemm, machine.resources.clock(1)) == Approx(2));
-    remove_contention(machine, gemm);
+    remove_contention(Task{GemmShape{1, 1, 1}, 1}, machine, gemm);
     CHECK(gemm.demands.empty());
 }
 

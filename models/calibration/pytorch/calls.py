@@ -7,11 +7,12 @@ import torch
 REPEATS, COUNT = 9, 200  # 200 calls fit into the launch queue, so no call waits for the GPU
 
 
-def host_us(call, count=COUNT):
-    """Median over the repeats of the mean host time of a call, in µs."""
+def host_us(call, count=COUNT, together=lambda: None):
+    """Median over the repeats of the mean host time of a call, in µs. Each repeat begins after `together`."""
     means = []
-    for repeat in range(REPEATS + 1):
+    for _ in range(REPEATS + 1):
         torch.cuda.synchronize()
+        together()
         begin = time.perf_counter()
         for _ in range(count):
             call()
@@ -20,18 +21,20 @@ def host_us(call, count=COUNT):
     return statistics.median(means[1:])
 
 
+def elapsed_us(call, count=1):
+    """Mean device time of `count` calls, in µs, between events on the current stream."""
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    for _ in range(count):
+        call()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) * 1e3 / count
+
+
 def device_us(call, count=5):
-    """Median device time of a call, in µs, between events on the current stream."""
-    times = []
-    for _ in range(REPEATS + 1):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        for _ in range(count):
-            call()
-        end.record()
-        end.synchronize()
-        times.append(begin.elapsed_time(end) * 1e3 / count)
-    return statistics.median(times[1:])
+    """Median device time of a call, in µs."""
+    return statistics.median([elapsed_us(call, count) for _ in range(REPEATS + 1)][1:])
 
 
 def calls():

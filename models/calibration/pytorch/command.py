@@ -7,6 +7,8 @@ import pathlib
 import socket
 import sys
 
+from .cases import write_cases
+
 PARTS = ("calls", "memory", "enqueued", "loops", "operators")
 
 
@@ -17,7 +19,8 @@ def arguments(words):
                     "Needs PyTorch with a GPU; the part operators needs two or more.",
         epilog="calls: host time of each call, graphs; memory: local copies and sums; enqueued: what async TP enqueues "
                "(on one GPU: by processes that share it, host time only); loops: GEMMs from cool and in steady state with "
-               "clock and power; operators: collective and GEMM by NCCL and async TP, eager and in graphs.")
+               "clock and power; operators: collective and GEMM by NCCL and async TP, eager and in graphs; "
+                    "OUT.cases.jsonl has them for sim compare.")
     parser.add_argument("out", help="file of JSON lines to write; an existing file is replaced")
     parser.add_argument("--parts", default=",".join(PARTS), help="comma-separated (default: all)")
     parser.add_argument("--minutes", type=float, default=8, help="limit of each of the long parts (default 8)")
@@ -101,6 +104,7 @@ def measure(part, out, seconds):
             in_processes(part, ranks, out, seconds, shared_gpu=gpus == 1)
     elif gpus > 1:
         in_processes(part, gpus, out, seconds)
+        write_cases(out, pathlib.Path(out).with_suffix(".cases.jsonl"))
     else:
         print("operators: skipped, because this machine has one GPU", file=sys.stderr)
 

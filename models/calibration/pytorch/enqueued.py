@@ -7,8 +7,10 @@ import torch
 import torch.distributed as dist
 from torch.profiler import ProfilerActivity, profile
 
+from .calls import host_us
+
 SMALL = (512, 256, 256)
-COUNT = 12
+COUNT = 12  # so few that no call waits for the GPU
 
 
 def operators(ranks):
@@ -23,20 +25,6 @@ def operators(ranks):
         "gemm_reduce_scatter_async_tp":
             lambda: torch.ops.symm_mem.fused_matmul_reduce_scatter(a, weights, "sum", 0, group),
     }
-
-
-def host_us(call):
-    """Median of five means over `COUNT` calls; so few that none waits for the GPU."""
-    means = []
-    for _ in range(6):
-        torch.cuda.synchronize()
-        dist.barrier()
-        begin = time.perf_counter()
-        for _ in range(COUNT):
-            call()
-        means.append((time.perf_counter() - begin) / COUNT * 1e6)
-    torch.cuda.synchronize()
-    return statistics.median(means[1:])
 
 
 def host_alone_us(call):
@@ -72,6 +60,6 @@ def rows():
     for name, call in operators(dist.get_world_size()).items():
         for _ in range(3):
             call()
-        yield {"kind": "host_operator", "operator": name, "ranks": dist.get_world_size(), "host_us": round(host_us(call), 1),
+        yield {"kind": "host_operator", "operator": name, "ranks": dist.get_world_size(), "host_us": round(host_us(call, COUNT, dist.barrier), 1),
                "host_alone_us": round(host_alone_us(call), 1),
                "runtime_calls": runtime_calls(call)}

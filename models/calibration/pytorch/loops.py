@@ -4,7 +4,7 @@ import time
 
 import torch
 
-from .calls import graph_of
+from .calls import elapsed_us, graph_of
 from .counters import Watch
 
 COOL_SAMPLES, REST_S, WARM_S, WATCHED_S = 5, 0.25, 1.2, 1.2
@@ -66,12 +66,7 @@ def cool_us(graph):
         torch.cuda.synchronize()
         time.sleep(REST_S)
         torch.cuda._sleep(100_000)  # the clock is up, and the events are enqueued, when it begins
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        graph.replay()
-        end.record()
-        end.synchronize()
-        times.append(begin.elapsed_time(end) * 1e3)
+        times.append(elapsed_us(graph.replay))
     return statistics.median(times[1:])
 
 

@@ -5,7 +5,7 @@ import time
 import torch
 import torch.distributed as dist
 
-from .calls import graph_of
+from .calls import elapsed_us, graph_of
 from .counters import Counters, Watch
 
 # Shapes of the whole operator: m, n, k of the gathered or scattered GEMM; k is that of one GPU for GEMM first.
@@ -84,12 +84,7 @@ def once_us(call):
     """Device time of one call behind a barrier, of the rank that takes longest."""
     dist.barrier()
     torch.cuda.synchronize()
-    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    begin.record()
-    call()
-    end.record()
-    end.synchronize()
-    return longest(begin.elapsed_time(end) * 1e3)
+    return longest(elapsed_us(call))
 
 
 def single(call):
@@ -101,17 +96,12 @@ def single(call):
 def steady(call, each_us, counters):
     """Mean µs of a call in a loop that lasts until the clock has settled; all ranks run as many calls."""
     count = max(int(STEADY_S * 1e6 / longest(each_us)), 5)
-    for watched in (False, True):
+    for _ in range(2):  # the first until the clock has settled
         dist.barrier()
         torch.cuda.synchronize()
         with Watch(counters) as watch:
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            begin.record()
-            for _ in range(count):
-                call()
-            end.record()
-            end.synchronize()
-    return {"median_us": round(longest(begin.elapsed_time(end) * 1e3 / count), 2), "iterations": count,
+            each = elapsed_us(call, count)
+    return {"median_us": round(longest(each), 2), "iterations": count,
             "power_W": watch.power_W, "clock_MHz": watch.clock_MHz}
 
 

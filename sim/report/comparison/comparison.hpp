@@ -31,7 +31,7 @@ struct ComparedCase {
     std::string scenario;  ///< machine and workload, for reports
     std::string key;       ///< exact identity of the scenario, shared by all its schedules
     std::string name;      ///< schedule and its parameters
-    /// Labels that cases are grouped by: "system", "schedule", "agent", "transfer", "operator", "size".
+    /// Labels that cases are grouped by: "system", "schedule", "agent", "transfer", "operator", "size", "run".
     std::map<std::string, std::string> labels;
     Seconds measured, predicted, predicted_p10, predicted_p90;
     double measured_spread = 0;  ///< largest |median of a run / median of all − 1|

@@ -12,25 +12,33 @@ constexpr std::size_t worst_shown = 10;
 constexpr double other_scenario = 0.5;
 constexpr std::size_t divergences_shown = 10;
 
-std::string line_of(const std::string& name, const ErrorSummary& errors) {
-    return left(name, 34) + right(std::to_string(errors.count), 6) + right(percent_text(errors.mean), 10) +
-           right(percent_text(errors.median), 10) + right(percent_text(errors.p90), 10) +
-           right(signed_percent_text(errors.bias), 10) + "\n";
+/// Columns for the longest name of a group.
+std::size_t name_columns(const Comparison& comparison) {
+    std::size_t most = 34;
+    for (const GroupErrors& group : comparison.groups) most = std::max(most, group.value.size() + 3);
+    return most;
+}
+
+std::string line_of(const std::string& name, const ErrorSummary& errors, std::size_t columns) {
+    return left(name, columns) + right(std::to_string(errors.count), 6) +
+           right(percent_text(errors.mean), 10) + right(percent_text(errors.median), 10) +
+           right(percent_text(errors.p90), 10) + right(signed_percent_text(errors.bias), 10) + "\n";
 }
 
 std::string table(const Comparison& comparison) {
-    std::string text = left("error = predicted / measured - 1", 34) + right("cases", 6) +
+    const std::size_t columns = name_columns(comparison);
+    std::string text = left("error = predicted / measured - 1", columns) + right("cases", 6) +
                        right("mean |e|", 10) + right("median", 10) + right("p90", 10) + right("bias", 10) +
                        "\n";
-    text += line_of("all", comparison.all);
+    text += line_of("all", comparison.all, columns);
     std::string key;
     for (const GroupErrors& group : comparison.groups) {
         if (group.key != key) text += group.key + "\n";
         key = group.key;
-        text += line_of("  " + group.value, group.errors);
+        text += line_of("  " + group.value, group.errors, columns);
     }
     if (!comparison.by_task_kind.empty()) text += "tasks of cases with spans, how long each lasts\n";
-    for (const auto& [kind, errors] : comparison.by_task_kind) text += line_of("  " + kind, errors);
+    for (const auto& [kind, errors] : comparison.by_task_kind) text += line_of("  " + kind, errors, columns);
     return text;
 }
 

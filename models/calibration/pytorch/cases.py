@@ -1,0 +1,50 @@
+"""Rows of operators as measured cases (configs/schema/measured_case.schema.json), which `sim compare` reads."""
+import json
+
+HOSTS = {"eager": "pytorch_eager", "graph": "cuda_graph"}
+COLLECTIVES = {"all_gather_gemm": ("all_gather", "collective_first"),
+               "gemm_reduce_scatter": ("reduce_scatter", "gemm_first"),
+               "gemm_all_reduce": ("all_reduce", "gemm_first")}
+SCHEDULES = {"nccl": {"schedule": "serial", "params": {"algorithm": "library", "agent": "cu"}},
+             "async_tp": {"schedule": "async_tp"}}
+
+
+def system_of(device, ranks):
+    """The topology's name: "NVIDIA H100 80GB HBM3" of 2 ranks is h100_2."""
+    model = next((word for word in device.lower().split() if word[-1].isdigit()), device.lower())
+    return f"{model}_{ranks}"
+
+
+def scenario_of(row, system):
+    """The run config of a row; none for GEMMs and collectives alone."""
+    for name, (collective, order) in COLLECTIVES.items():
+        library = row["operator"].removeprefix(name + "_")
+        if library not in SCHEDULES:
+            continue
+        gemm = {"m": row["m"], "n": row["n"], "k": row["k"], "dtype": "bf16"}
+        return {"topology": system, "host": HOSTS[row["mode"]],
+                "repeat": "steady" if row["state"] == "steady" else "once",
+                "workload": {"collective": collective, "order": order, "gemm": gemm}} | SCHEDULES[library]
+    return None
+
+
+def cases(machine, rows):
+    """Measured cases of the rows that have a run config."""
+    for row in rows:
+        if row.get("kind") != "operator" or "median_us" not in row:
+            continue
+        system = system_of(machine["device"], row["ranks"])
+        scenario = scenario_of(row, system)
+        if scenario is not None:
+            yield {"schema": 1, "kind": "overlap", "system": system, "scenario": scenario, "unit": "us",
+                   "makespan_us": row["median_us"],
+                   "runs": [{"date": machine["date"], "samples_us": row.get("samples_us", [row["median_us"]])}]}
+
+
+def write_cases(measured, out):
+    """Writes the cases of `measured`, a file of scripts/measure_pytorch, to `out`."""
+    with open(measured, encoding="utf-8") as lines:
+        machine, *rows = map(json.loads, lines)
+    with open(out, "w", encoding="utf-8") as file:
+        for line in (machine, *cases(machine, rows)):
+            file.write(json.dumps(line, separators=(",", ":")) + "\n")
