@@ -16,10 +16,10 @@ void require_power_constants(const Machine& machine, const std::string& origin);
 /// (on H200 pauses of 0.2 to 3 ms after 2 to 5 ms of GEMMs count in full: traces/h200_1/pytorch).
 SteadyState steady_state(const Scenario& scenario, const TaskGraph& graph);
 
-/// Effects that are on. In a steady state the hosts' calls are off: hosts run ahead, as far as they can.
+/// Effects that are on. In a steady state tasks do not wait for their calls, because hosts run ahead (period_of counts them).
 Effects effects_of(const Scenario& scenario);
-/// Time from iteration to iteration where one takes `makespan`: in a steady state not less than a host takes for its
-/// calls.
+/// Time from the start of an iteration to the start of the next, if one iteration takes `makespan`. In a steady state it is
+/// at least the time that the busiest host takes for its calls.
 Seconds period_of(const Scenario& scenario, const TaskGraph& graph, Seconds makespan);
 
 /// `scenario` on a machine at its steady speed for `graph`; `scenario` itself where it runs once.
