@@ -270,13 +270,16 @@ Json parse_json(std::string_view text, const std::string& origin) {
     }
 }
 
+void require_memory_to_parse(const std::filesystem::path& path, double bytes) {
+    constexpr double memory_of_a_byte = 8;  // traces take 5 to 8 times their size
+    require_memory_for("the contents of " + path.string(), Bytes(memory_of_a_byte * bytes),
+                       available_memory());
+}
+
 Json read_json_file(const std::filesystem::path& path) {
     std::ifstream in = open_input(path, "a JSON file");
-    constexpr double memory_of_a_byte = 8;  // when parsed: traces take 5 to 8 times their size
     std::error_code ignored;
-    const auto size = static_cast<double>(std::filesystem::file_size(path, ignored));
-    require_memory_for("the contents of " + path.string(), Bytes(memory_of_a_byte * size),
-                       available_memory());
+    require_memory_to_parse(path, static_cast<double>(std::filesystem::file_size(path, ignored)));
     std::ostringstream content;
     content << in.rdbuf();
     return parse_json(content.str(), path.string());

@@ -72,6 +72,9 @@ private:
     std::vector<ConfigObject> over_;            ///< none or one
 };
 
+/// Throws UserError if parsing this many bytes of JSON takes more memory than there is.
+void require_memory_to_parse(const std::filesystem::path& path, double bytes);
+
 /// Reads and parses a JSON file; a missing file, a directory, a duplicate key or broken JSON is a UserError.
 Json read_json_file(const std::filesystem::path& path);
 /// Parses JSON text; `origin` names it in errors.

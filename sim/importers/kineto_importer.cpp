@@ -12,6 +12,12 @@ namespace {
 constexpr Range absolute_us{0.0, 4e15};
 constexpr Range duration_us{0.0, 1e12};
 
+Json parse_compressed(const std::filesystem::path& path) {
+    const std::string text = decompressed(path);
+    require_memory_to_parse(path, static_cast<double>(text.size()));
+    return parse_json(text, path.string());
+}
+
 std::int64_t nanoseconds(ConfigObject& event, const std::string& key, Range range) {
     return std::llround(event.number(key, range) * 1e3);
 }
@@ -52,8 +58,7 @@ private:
 class KinetoImporter final : public TraceImporter {
 public:
     RecordedTrace read(const std::filesystem::path& path) const override {
-        const Json json =
-            path.extension() == ".gz" ? parse_json(decompressed(path), path.string()) : read_json_file(path);
+        const Json json = path.extension() == ".gz" ? parse_compressed(path) : read_json_file(path);
         require_kind(json, path.string(), FileKind::chrome_trace);
         ConfigObject file(json, path.string());
         RecordedTrace trace;

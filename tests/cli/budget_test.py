@@ -1,4 +1,5 @@
 """What is refused before work, what is said of it, and what is shown while it lasts."""
+import gzip
 import json
 import os
 import pty
@@ -46,6 +47,13 @@ class Budget(SimTestCase):
         self.refused_with(tiny, PAIR, "50 MB are available")
         self.assertEqual(self.run_with(tiny, *PAIR, "--allow-large").returncode, 0)
         self.refused_with({"OVERLAP_MEMORY_GB": "much"}, PAIR, "OVERLAP_MEMORY_GB is 'much'")
+
+    def test_a_compressed_trace_that_takes_more_memory_than_there_is_when_parsed_is_refused(self):
+        # 20 MB of spaces, 20 kB compressed; JSON takes 8 times its size.
+        (self.folder / "trace.json.gz").write_bytes(gzip.compress(b'{"traceEvents": [' + b" " * 20_000_000 + b"]}"))
+        self.refused_with({"OVERLAP_MEMORY_GB": "0.05"}, ["import", "trace.json.gz", "--out", "case.json"],
+                          "the contents of trace.json.gz", "50 MB are available")
+        self.assertFalse((self.folder / "case.json").exists())
 
     def test_candidates_of_advice_that_take_more_memory_than_there_is_are_refused(self):
         self.refused_with({"OVERLAP_MEMORY_GB": "2"}, ["advise", "--topology", "mi300x_1024_rail"],
