@@ -187,8 +187,30 @@ void set_field(Json& config, const std::string& path, const Json& value) {
 
 /// The contents of a workload file as a "workload" object, so that its fields can be changed.
 Json inlined_workload(Json file) {
-    for (const char* key : {"name", "description", "source"}) file.erase(key);
+    for (const char* key : {"description", "source"}) file.erase(key);
     return file;
+}
+
+/// "qkv, m 8192": the name of a workload tells what was changed in it.
+void add_to_name(Json& workload, const std::string& field, const Json& value) {
+    if (!workload.is_object() || !workload.contains("name") || !workload["name"].is_string()) return;
+    const std::string changed = field.substr(std::string_view("workload.").size());
+    const std::string short_name =
+        changed.starts_with("gemm.") ? changed.substr(std::string_view("gemm.").size()) : changed;
+    workload["name"] = workload["name"].get<std::string>() + ", " + short_name + " " +
+                       (value.is_string() ? value.get<std::string>() : value.dump());
+}
+
+/// Refuses two fields of which one is a part of the other. `workload` may be swept beside its fields: they change each
+/// value of it.
+void require_no_overlap(const ConfigObject& sweep, const std::vector<std::string>& fields) {
+    for (const std::string& outer : fields)
+        for (const std::string& inner : fields)
+            if (outer == inner ? std::count(fields.begin(), fields.end(), outer) > 1
+                               : outer != "workload" && inner.starts_with(outer + "."))
+                sweep.fail("", outer == inner
+                                   ? "sweeps '" + outer + "' twice"
+                                   : "sweeps '" + outer + "' and '" + inner + "', which is a part of it");
 }
 
 }  // namespace
@@ -229,12 +251,8 @@ std::vector<Axis> read_axes(ConfigObject& sweep, const ConfigFolder& folder) {
         axes.push_back(listed_axis(std::move(points)));
     }
     std::vector<std::string> fields;
-    for (const Axis& axis : axes)
-        for (const std::string& field : axis.fields) {
-            if (std::find(fields.begin(), fields.end(), field) != fields.end())
-                sweep.fail("", "sweeps '" + field + "' twice");
-            fields.push_back(field);
-        }
+    for (const Axis& axis : axes) fields.insert(fields.end(), axis.fields.begin(), axis.fields.end());
+    require_no_overlap(sweep, fields);
     return axes;
 }
 
@@ -249,7 +267,10 @@ void set_fields(Json& config, const Json& values, const std::function<Json(const
         if (workload.is_string()) workload = inlined_workload(named(workload.get<std::string>()));
     }
     for (const auto& [field, value] : values.items())
-        if (field != "workload") set_field(config, field, value);
+        if (field != "workload") {
+            set_field(config, field, value);
+            if (field.starts_with("workload.")) add_to_name(config["workload"], field, value);
+        }
 }
 
 }  // namespace overlap

@@ -116,6 +116,7 @@ class SweepPoints(Sweeping, SimTestCase):
             # n and k are those of the named workload.
             self.assertEqual(len({(line["values"]["workload"], row["n"], row["k"]) for line, row in zip(lines, table)}), 2)
             self.assertEqual(len({(row["n"], row["k"]) for row in table}), 2)
+            self.assertEqual({row["workload"] for row in table}, {f"{name}, m {m}" for name, m in expected})
 
     def test_where_knows_the_direction_of_transfers(self):
         base = {"topology": "h200_4.json", "schedule": "hetero_fused_1d", "seeds": 1}
@@ -305,6 +306,9 @@ class SweepMistakes(Sweeping, SimTestCase):
         self.refused({"zipped": [{"params.chunks": [2, 2], "params.agent": ["cu", "cu"]}]}, "/zipped/0", "[2,\"cu\"] twice")
         self.refused({"points": []}, "/points", "no point")
         self.refused({"axes": {"params.chunks": [2]}, "points": [{"params.chunks": 4}]}, "'params.chunks' twice")
+        part = "what_if.topology.fabric.0"
+        self.refused({"axes": {part: ["2x"], part + ".bandwidth_GBps": ["2x"]}},
+                     f"sweeps '{part}' and '{part}.bandwidth_GBps', which is a part of it")
         self.refused({}, "sweeps nothing")
         self.refused({"axes": {"params.chunks": [2]}, "wher": []}, "/wher")
 
