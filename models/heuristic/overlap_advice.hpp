@@ -12,47 +12,41 @@ namespace overlap_advice {
 inline Advice advise_library(const Machine& machine, const Operator& op) {
     const Estimates least(machine, op, false);
     const Features f = features(least);
-    if (f[gemm_over_latency] < 35.3) {
-        if (f[kernels_wait] < 0.5) {
-            return advice_of(25, fixed, 2, least);  // hetero_unfused_2d by cu, 2 chunks
-        }
-        if (f[comm_over_latency] < 6.18) {
-            return advice_of(11, by_size, 0.5, least);  // uniform_fused_1d by cu, transfers of 0.5 latencies or more
-        }
-        return advice_of(6, fixed, 2, least);  // ring_chunked gemm=chunk by dma, 2 chunks
+    if (f[shard_over_launch] < 11.6) {
+        return advice_of(11, by_size, 0.5, least);  // uniform_fused_1d by cu, transfers of 0.5 latencies or more
     }
-    if (f[n_over_k] < 3.23) {
-        return advice_of(2, uncut, 0, least);  // shard_p2p by dma
+    if (f[intensity] < 4.88) {
+        if (f[shard_over_launch] < 70) {
+            return advice_of(6, fixed, 2, least);  // ring_chunked gemm=chunk by dma, 2 chunks
+        }
+        return advice_of(16, estimated, 0, least);  // hetero_unfused_1d by dma, chunks by estimate
     }
-    return advice_of(19, estimated, 0, least);  // uniform_fused_2d by cu, chunks by estimate
+    return advice_of(2, uncut, 0, least);  // shard_p2p by dma
 }
 
 /// The schedule to run if the GEMM may be a kernel that polls or sets flags (flag_gated).
 inline Advice advise_any(const Machine& machine, const Operator& op) {
     const Estimates least(machine, op, true);
     const Features f = features(least);
-    if (f[dma_over_kernels] < 1.036) {
-        if (f[p2p_over_best] < 1.623) {
-            if (f[comm_over_gemm_cu] < 1.233) {
-                return advice_of(26, estimated, 0, least);  // flag_gated by dma, chunks by estimate
+    if (f[shard_over_launch] < 11.6) {
+        if (f[m_over_k] < 1.07) {
+            return advice_of(27, balanced, 0.125, least);  // flag_gated by cu, chunks ~ sqrt(shorter / 0.125 latencies)
+        }
+        if (f[fused_over_best] < 1.324) {
+            if (f[dma_over_cu] < 0.568) {
+                return advice_of(11, estimated, 0, least);  // uniform_fused_1d by cu, chunks by estimate
             }
+            return advice_of(19, balanced, 0.125, least);  // uniform_fused_2d by cu, chunks ~ sqrt(shorter / 0.125 latencies)
+        }
+        return advice_of(7, estimated, 0, least);  // ring_chunked gemm=chunk by cu, chunks by estimate
+    }
+    if (f[dma_over_kernels] < 0.99695) {
+        if (f[gemm_over_latency] < 28.9) {
             return advice_of(6, fixed, 2, least);  // ring_chunked gemm=chunk by dma, 2 chunks
         }
-        if (f[comm_over_gemm_cu] < 1.297) {
-            return advice_of(19, by_size, 4, least);  // uniform_fused_2d by cu, transfers of 4 latencies or more
-        }
-        return advice_of(26, by_size, 2, least);  // flag_gated by dma, transfers of 2 latencies or more
+        return advice_of(26, estimated, 0, least);  // flag_gated by dma, chunks by estimate
     }
-    if (f[ring_over_direct] < 0.986) {
-        return advice_of(27, fixed, 2, least);  // flag_gated by cu, 2 chunks
-    }
-    if (f[operand_over_gemm] < 0.02907) {
-        if (f[comm_over_latency] < 2.02) {
-            return advice_of(11, estimated, 0, least);  // uniform_fused_1d by cu, chunks by estimate
-        }
-        return advice_of(27, balanced, 0.125, least);  // flag_gated by cu, chunks ~ sqrt(shorter / 0.125 latencies)
-    }
-    return advice_of(11, estimated, 0, least);  // uniform_fused_1d by cu, chunks by estimate
+    return advice_of(26, fixed, 1, least);  // flag_gated by dma, 1 chunks
 }
 
 }  // namespace overlap_advice

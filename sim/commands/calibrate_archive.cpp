@@ -52,7 +52,7 @@ bool is_like(const MeasuredMachine& machine, const Json& device) {
 /// What is fitted, and the files that it is laid over.
 struct Target {
     std::string name, like;  ///< `like`: the nearest device that we have measured
-    bool is_new = true;
+    bool is_new = true, writes_topology = true;
     Json device, calibration, topology;
     DeviceFiles files;  ///< for the fits: a device with all keys, and machines of several GPUs
     std::vector<std::string> notes;
@@ -94,6 +94,13 @@ std::map<std::string, Json> parts_of(const Json& topology) {
         part["fabric"] = Json::array({links});
     }
     return parts;
+}
+
+/// Whether one of `topologies` is a node of as many GPUs as `part`.
+bool has_node_of(const std::map<std::string, Json>& topologies, const Json& part) {
+    return std::any_of(topologies.begin(), topologies.end(), [&](const auto& known) {
+        return known.second.at("nodes") == 1 && known.second.at("gpus_per_node") == part.at("gpus_per_node");
+    });
 }
 
 Target target_of(const MeasuredMachine& machine, std::string name, const fs::path& folder,
@@ -142,7 +149,12 @@ Target target_of(const MeasuredMachine& machine, std::string name, const fs::pat
     target.files = device_files(shipped, target.is_new ? target.like : name);
     target.files.device = target.device;
     target.files.has_priors = true;
-    if (target.is_new && links) target.files.topologies = parts_of(target.topology);
+    if (links) {
+        if (target.is_new) target.files.topologies.clear();
+        for (const auto& [gpus, part] : parts_of(target.topology))
+            if (!has_node_of(target.files.topologies, part)) target.files.topologies[gpus] = part;
+    }
+    target.writes_topology = target.is_new || (links && target.files.topologies.contains(std::to_string(links->gpus)));
     for (const std::string& group : calibrated_groups)
         if (target.calibration.contains(group))
             add_missing(target.files.device[group], target.calibration[group]);
@@ -234,7 +246,7 @@ std::string calibrate_archive(const fs::path& archive, std::string name, const f
     const std::string file = target.name + ".json";
     put(fs::path("devices") / file, in_lines(target.device, columns_of_a_value) + "\n");
     put(fs::path("calibrations") / file, target.calibration.dump(2) + "\n");
-    if (target.is_new)
+    if (target.writes_topology)
         put(fs::path("topologies") / (target.topology.at("name").get<std::string>() + ".json"),
             in_lines(target.topology, columns_of_a_value) + "\n");
     put(fs::path("validation") / (target.name + ".html"), to_html(validation));

@@ -23,9 +23,13 @@ class Compare(SimTestCase):
         self.assertIn("20.0 %", self.output("compare", "one.json"))
 
     def test_shipped_validation_is_what_compare_prints(self):
-        shipped = json.loads((ROOT / "configs/calibrations/h200.json").read_text())["validation"]
-        report = json.loads(self.output("compare", *(str(ROOT / "traces" / name / "overlap") for name in ("h200_4", "h200_2")),
-                                        "--format", "json"))
+        for device, traces in (("h200", ("h200_4", "h200_2")), ("h100", ("h100_2",))):
+            with self.subTest(device):
+                self.check_validation(device, traces)
+
+    def check_validation(self, device, traces):
+        shipped = json.loads((ROOT / f"configs/calibrations/{device}.json").read_text())["validation"]
+        report = json.loads(self.output("compare", *(str(ROOT / "traces" / name / "overlap") for name in traces), "--format", "json"))
         errors, ranking = report["all"], report["ranking"]
         self.assertEqual(shipped["schedules"]["cases"], errors["count"])
         self.assertEqual(shipped["choices"]["operators"], ranking["scenarios"])
@@ -126,6 +130,10 @@ class MeasuredTestCase(SimTestCase):
 class MeasuredOverlap(MeasuredTestCase):
     def test_h200(self):
         self.claims_hold("", "h200_overlap.json")
+
+    def test_h100(self):
+        done = self.sim("compare", str(ROOT / "traces/h100_2/overlap"), "--tolerances", str(ROOT / "configs/tolerances/h100_overlap.json"))
+        self.assertEqual(done.returncode, 0, done.stdout)
 
     def test_published(self):
         done = self.sim("compare", str(ROOT / "traces" / "published"))

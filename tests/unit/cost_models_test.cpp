@@ -210,7 +210,7 @@ TEST_CASE("kernels in local memory by compute units, cache and sums") {
     device.stream.read = gigabytes_per_second(20);
     device.stream.write = gigabytes_per_second(10);
     const auto body = [&](const Work& work, double units) {
-        return to_microseconds(streamed(work, device, units).body);
+        return to_microseconds(streamed(work, device, units, Operands::in_cache).body);
     };
     const LocalCopyWork copy{Bytes(3e6), Bytes(3e6)};
     // A unit reads 3 MB in 150 us and then writes them in 300; ten do it in a tenth.
@@ -234,6 +234,10 @@ TEST_CASE("kernels in local memory by compute units, cache and sums") {
     CHECK(body(large, 1000) == Approx(0.8));  // HBM
     CHECK(body(MemoryBoundWork{Bytes(), Bytes(4e5)}, 1) == Approx(40));
     CHECK(body(ReduceWork{Bytes(1e5), 2}, 1) == Approx(10).epsilon(1e-3));
+    // Operands of copies and sums in schedules come from HBM: 1 MB in 1 us, 300 kB at 15 GB/s in 20 us.
+    CHECK(to_microseconds(streamed(LocalCopyWork{Bytes(5e5), Bytes(5e5)}, device, 1000).body) == Approx(1));
+    CHECK(to_microseconds(streamed(ReduceWork{Bytes(1e5), 2}, device, 1).body) == Approx(20).epsilon(1e-3));
+    CHECK(to_microseconds(streamed(small, device, 1).body) == Approx(10));  // element-wise operators as before
 }
 
 TEST_CASE("a library has protocols for small operands, and takes the fastest") {

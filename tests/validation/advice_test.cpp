@@ -171,14 +171,14 @@ struct Claim {
     Bounds holds;
 };
 const std::vector<Claim> heuristic_claims{
-    {"mi300x_8", false, {0.970, 0.0021}}, {"h200_8", false, {0.770, 0.0298}},
-    {"h200_4", false, {0.835, 0.0121}},   {"h200_2", false, {0.960, 0.0031}},
-    {"ring_8", false, {0.955, 0.0035}},   {"mi355x_8", false, {0.975, 0.0021}},
-    {"h100_8", false, {0.900, 0.0080}},   {"torus_4x4", false, {0.655, 0.0256}},
-    {"mi300x_8", true, {0.965, 0.0029}},  {"h200_8", true, {0.795, 0.0178}},
-    {"h200_4", true, {0.815, 0.0192}},    {"h200_2", true, {0.895, 0.0050}},
-    {"ring_8", true, {0.970, 0.0029}},    {"mi355x_8", true, {0.950, 0.0033}},
-    {"h100_8", true, {0.835, 0.0113}},    {"torus_4x4", true, {0.700, 0.0259}}};
+    {"mi300x_8", false, {0.975, 0.0020}}, {"h200_8", false, {0.775, 0.0282}},
+    {"h200_4", false, {0.860, 0.0103}},   {"h200_2", false, {0.975, 0.0017}},
+    {"ring_8", false, {0.955, 0.0034}},   {"mi355x_8", false, {0.975, 0.0020}},
+    {"h100_8", false, {0.800, 0.0241}},   {"torus_4x4", false, {0.655, 0.0234}},
+    {"mi300x_8", true, {0.980, 0.0020}},  {"h200_8", true, {0.795, 0.0177}},
+    {"h200_4", true, {0.845, 0.0168}},    {"h200_2", true, {0.940, 0.0029}},
+    {"ring_8", true, {0.980, 0.0018}},    {"mi355x_8", true, {0.920, 0.0041}},
+    {"h100_8", true, {0.800, 0.0198}},    {"torus_4x4", true, {0.740, 0.0240}}};
 
 /// Judges the heuristic on the unseen models of these machines, and checks their claims.
 std::vector<Judgement> judge_on(std::span<const std::string> machines) {
@@ -219,9 +219,9 @@ TEST_CASE("the static heuristic on all unseen models is as good as README says",
         if (one.group != "all") continue;
         INFO("all" << (one.own_kernels ? ", any kernels" : ", library kernels"));
         const bool any = one.own_kernels;
-        CHECK(one.heuristic.hit_rate >= (any ? 0.865 : 0.87));
+        CHECK(one.heuristic.hit_rate >= (any ? 0.87 : 0.865));
         CHECK(one.heuristic.hit_rate < 0.9);
-        CHECK(one.heuristic.mean_regret <= 0.0111);
+        CHECK(one.heuristic.mean_regret <= 0.0120);
         CHECK(one.heuristic.mean_regret > 0.01);
         CHECK(one.heuristic.mean_regret < one.least_estimate.mean_regret);
         ++found;

@@ -93,9 +93,9 @@ std::vector<DeviceProblem> device_problems(const fs::path& folder, const std::st
                                            const HeldOut& held_out) {
     std::vector<DeviceProblem> problems;
     const auto has = [&](const std::string& file) { return fs::exists(folder / file); };
-    const bool peers = has("two_gpus.jsonl") && has("four_gpus.jsonl"), local = has("local.jsonl");
-    if (peers) problems.push_back(dma_copies(folder, shown));
-    if (peers) problems.push_back(kernel_copies(folder, shown));
+    const bool peers = has("two_gpus.jsonl"), local = has("local.jsonl");
+    if (peers) problems.push_back(dma_copies(folder, shown, held_out));
+    if (peers) problems.push_back(kernel_copies(folder, shown, held_out));
     if (local) problems.push_back(local_kernels(folder, shown, held_out));
     if (local && has("beside.jsonl")) problems.push_back(interference_factors(folder, shown));
     if (const std::vector<fs::path> energy = energy_files(folder); !energy.empty()) {

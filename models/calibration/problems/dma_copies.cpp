@@ -10,7 +10,7 @@ namespace {
 constexpr double mebi = 1 << 20;
 constexpr double strided_weight = 0.5;      // a third of the rows, all of the same kind
 constexpr double open_order_weight = 0.25;  // medians differ by up to 75 % between runs
-const std::string at_least_1_mib = "DMA copy >= 1 MiB", below_1_mib = "DMA copy < 1 MiB";
+const std::string at_least_1_mib = "DMA copy >= 1 MiB", below_1_mib = "DMA copy < 1 MiB", in_no_fit = "DMA copies in no fit";
 const std::vector<std::string> parts{"  one copy >= 16 MiB", "  one copy 1-4 MiB", "  chained chunks",
                                      "  strided"};
 
@@ -19,6 +19,7 @@ std::string direction_of(const PeerCopies& copies) {
 }
 
 double weight_of(const PeerCopies& copies) {
+    if (copies.unseen) return 0;
     if (copies.row.si() > 0) return strided_weight;
     const bool open = copies.direction == Direction::push && copies.pattern == "all_at_once";
     return open ? open_order_weight : 1.0;
@@ -26,6 +27,7 @@ double weight_of(const PeerCopies& copies) {
 
 /// Classes by size, kind and pattern.
 std::vector<std::string> classes_of(const PeerCopies& copies) {
+    if (copies.unseen) return {in_no_fit};
     const bool large = copies.size.si() >= mebi, chained = copies.chunks > 1, strided = copies.row.si() > 0;
     std::vector<std::string> classes{large ? at_least_1_mib : below_1_mib};
     if (strided)
@@ -58,7 +60,8 @@ std::vector<DeviceParameter> parameters() {
 
 }  // namespace
 
-DeviceProblem dma_copies(const std::filesystem::path& folder, const std::string& shown) {
+DeviceProblem dma_copies(const std::filesystem::path& folder, const std::string& shown,
+                         const HeldOut& held_out) {
     DeviceProblem problem{.name = "DMA copies",
                           .parameters = parameters(),
                           .rows = {},
@@ -67,26 +70,22 @@ DeviceProblem dma_copies(const std::filesystem::path& folder, const std::string&
                           .file = shown + "/two_gpus.jsonl, four_gpus.jsonl, at_once.jsonl",
                           .date = {}};
     problem.classes.insert(problem.classes.end(), parts.begin(), parts.end());
-    for (const std::string name : {"two_gpus.jsonl", "four_gpus.jsonl", "at_once.jsonl"}) {
-        if (name == "at_once.jsonl" && !std::filesystem::exists(folder / name)) continue;
-        const MeasurementFile file = read_measurements(folder / name);
-        problem.date = file.date();
-        for (const PeerCopies& copies : measured_peer_copies(file)) {
-            if (copies.agent != Agent::dma || copies.call != "peer" || copies.beside_gemms) continue;
-            const std::vector<std::string> classes = classes_of(copies);
-            for (const std::string& one : classes)
-                if (std::find(problem.classes.begin(), problem.classes.end(), one) == problem.classes.end())
-                    problem.classes.push_back(one);
-            const TaskGraph graph = copy_graph(copies);
-            problem.rows.push_back({.name = copies.name(),
-                                    .family = direction_of(copies) + " " + copies.pattern,
-                                    .classes = classes,
-                                    .measured = copies.median_us,
-                                    .weight = weight_of(copies),
-                                    .predict = [graph, copies](const Machines& m) {
-                                        return predicted_us(copies, graph, machine_of(m, copies.gpus));
-                                    }});
-        }
+    for (const PeerCopies& copies : measured_peer_copies(
+             folder, {"two_gpus.jsonl", "four_gpus.jsonl", "at_once.jsonl"}, held_out, problem.date)) {
+        if (copies.agent != Agent::dma || copies.call != "peer" || copies.beside_gemms) continue;
+        const std::vector<std::string> classes = classes_of(copies);
+        for (const std::string& one : classes)
+            if (std::find(problem.classes.begin(), problem.classes.end(), one) == problem.classes.end())
+                problem.classes.push_back(one);
+        const TaskGraph graph = copy_graph(copies);
+        problem.rows.push_back({.name = copies.name(),
+                                .family = direction_of(copies) + " " + copies.pattern,
+                                .classes = classes,
+                                .measured = copies.median_us,
+                                .weight = weight_of(copies),
+                                .predict = [graph, copies](const Machines& m) {
+                                    return predicted_us(copies, graph, machine_of(m, copies.gpus));
+                                }});
     }
     return problem;
 }

@@ -7,7 +7,8 @@
 
 namespace overlap {
 
-/// The `dma` group of the H200, fitted to copies between GPUs in two_gpus.jsonl and four_gpus.jsonl.
-DeviceProblem dma_copies(const std::filesystem::path& folder, const std::string& shown);
+/// The `dma` group, fitted to copies between GPUs in two_gpus.jsonl and, of three GPUs and more, four_gpus.jsonl and
+/// at_once.jsonl.
+DeviceProblem dma_copies(const std::filesystem::path& folder, const std::string& shown, const HeldOut& held_out = {});
 
 }  // namespace overlap

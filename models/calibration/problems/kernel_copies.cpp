@@ -8,7 +8,7 @@ namespace overlap {
 namespace {
 
 const std::string large = "kernel copy >= 1 MiB", small = "kernel copy < 1 MiB", chained = "  chained chunks",
-                  strided = "  strided";
+                  strided = "  strided", in_no_fit = "kernel copies in no fit";
 constexpr double mebi = 1 << 20;
 
 std::vector<DeviceParameter> parameters() {
@@ -31,6 +31,7 @@ std::vector<DeviceParameter> parameters() {
 }
 
 std::vector<std::string> classes_of(const PeerCopies& copies) {
+    if (copies.unseen) return {in_no_fit};
     const bool is_large = copies.size.si() >= mebi;
     std::vector<std::string> classes{is_large ? large : small};
     if (copies.row.si() > 0)
@@ -51,7 +52,8 @@ double makespan_us(const TaskGraph& graph, const Machine& machine) {
 
 }  // namespace
 
-DeviceProblem kernel_copies(const std::filesystem::path& folder, const std::string& shown) {
+DeviceProblem kernel_copies(const std::filesystem::path& folder, const std::string& shown,
+                            const HeldOut& held_out) {
     DeviceProblem problem{.name = "kernel copies",
                           .parameters = parameters(),
                           .rows = {},
@@ -64,23 +66,20 @@ DeviceProblem kernel_copies(const std::filesystem::path& folder, const std::stri
     for (const std::string& pattern : patterns) problem.classes.push_back("  " + pattern + ", large");
     problem.classes.push_back(small);
     for (const std::string& pattern : patterns) problem.classes.push_back("  " + pattern + ", small");
-    problem.classes.insert(problem.classes.end(), {chained, strided});
-    for (const std::string name : {"two_gpus.jsonl", "four_gpus.jsonl"}) {
-        const MeasurementFile file = read_measurements(folder / name);
-        problem.date = file.date();
-        for (const PeerCopies& copies : measured_peer_copies(file)) {
-            if (copies.agent != Agent::cu || copies.beside_gemms) continue;
-            const std::string direction = copies.direction == Direction::pull ? "pull" : "push";
-            problem.rows.push_back(
-                {.name = copies.name(),
-                 .family = direction + " " + copies.pattern + " " + std::to_string(copies.gpus),
-                 .classes = classes_of(copies),
-                 .measured = copies.median_us,
-                 .weight = 1,
-                 .predict = [graph = copy_graph(copies), gpus = copies.gpus](const Machines& m) {
-                     return makespan_us(graph, machine_of(m, gpus));
-                 }});
-        }
+    problem.classes.insert(problem.classes.end(), {chained, strided, in_no_fit});
+    for (const PeerCopies& copies :
+         measured_peer_copies(folder, {"two_gpus.jsonl", "four_gpus.jsonl"}, held_out, problem.date)) {
+        if (copies.agent != Agent::cu || copies.beside_gemms) continue;
+        const std::string direction = copies.direction == Direction::pull ? "pull" : "push";
+        problem.rows.push_back(
+            {.name = copies.name(),
+             .family = direction + " " + copies.pattern + " " + std::to_string(copies.gpus),
+             .classes = classes_of(copies),
+             .measured = copies.median_us,
+             .weight = copies.unseen ? 0.0 : 1.0,
+             .predict = [graph = copy_graph(copies), gpus = copies.gpus](const Machines& m) {
+                 return makespan_us(graph, machine_of(m, gpus));
+             }});
     }
     return problem;
 }

@@ -7,8 +7,9 @@
 
 namespace overlap {
 
-/// Copies between GPUs by kernels: part of the `copy_kernel` group, fitted to
-/// two_gpus.jsonl and four_gpus.jsonl.
-DeviceProblem kernel_copies(const std::filesystem::path& folder, const std::string& shown);
+/// Copies between GPUs by kernels: part of the `copy_kernel` group, fitted to two_gpus.jsonl and, of three GPUs and
+/// more, four_gpus.jsonl.
+DeviceProblem kernel_copies(const std::filesystem::path& folder, const std::string& shown,
+                            const HeldOut& held_out = {});
 
 }  // namespace overlap

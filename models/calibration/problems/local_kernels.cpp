@@ -89,7 +89,7 @@ std::optional<Seconds> time_of_events(const MeasurementFile& file) {
 /// A kernel between two events. Where their time was not measured, they cost as much as a dependency.
 double predicted_us(const LocalKernel& kernel, const DeviceSpec& device, std::optional<Seconds> events) {
     return to_microseconds(device.launch.kernel + device.stream.start +
-                           streamed(kernel.work, device, kernel.blocks).body +
+                           streamed(kernel.work, device, kernel.blocks, Operands::in_cache).body +
                            events.value_or(device.launch.dependency));
 }
 

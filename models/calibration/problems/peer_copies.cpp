@@ -48,6 +48,45 @@ double median(std::vector<double> values) {
     return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
+std::vector<PeerCopies> cases_of(const MeasurementFile& file, const HeldOut& held_out) {
+    std::vector<PeerCopies> result;
+    std::map<std::string, std::size_t> seen;
+    std::vector<std::vector<double>> samples;
+    for (const Measurement& measurement : file.measurements) {
+        if (measurement.kind != "peer_copy") continue;
+        ConfigObject line = file.view(measurement);
+        PeerCopies copies;
+        const std::string& enqueue = enqueue_names.at(line.choice("enqueue", enqueue_names));
+        if (enqueue == "threads") continue;
+        copies.agent = line.choice("agent", agents) == 0 ? Agent::dma : Agent::cu;
+        copies.direction = line.choice("transfer", transfers) == 0 ? Direction::pull : Direction::push;
+        copies.pattern = patterns.at(line.choice("pattern", patterns));
+        copies.gpus = static_cast<int>(line.integer("gpus", 2, most));
+        copies.blocks = static_cast<int>(line.integer("blocks", 0, most));
+        copies.chunks = static_cast<int>(line.integer("chunks", 1, most));
+        copies.size = Bytes(line.number("size", positive));
+        copies.row = Bytes(line.number("row", non_negative));
+        copies.strided_to = line.text("to") == "strided";
+        copies.by_turns = enqueue == "steps";
+        copies.call = line.text("call");
+        copies.beside_gemms = line.integer("gemms", 0, most) > 0;
+        copies.marked = line.text("detail") == "1";
+        copies.unseen = held_out && held_out(measurement.fields);
+        const std::string key = copies.name() + (copies.strided_to ? " strided " : " ") + enqueue +
+                                copies.call + (copies.beside_gemms ? " gemms" : "") +
+                                (copies.marked ? " marked" : "") + (copies.agent == Agent::dma ? "" : " cu") +
+                                std::to_string(line.integer("n_samples", 1, most));
+        const auto [place, is_new] = seen.emplace(key, result.size());
+        if (is_new) {
+            result.push_back(copies);
+            samples.emplace_back();
+        }
+        for (const double us : line.numbers("samples", positive)) samples[place->second].push_back(us);
+    }
+    for (std::size_t i = 0; i < result.size(); ++i) result[i].median_us = median(samples[i]);
+    return result;
+}
+
 }  // namespace
 
 std::string size_name(Bytes size) {
@@ -72,41 +111,16 @@ std::string PeerCopies::name() const {
     return text;
 }
 
-std::vector<PeerCopies> measured_peer_copies(const MeasurementFile& file) {
+std::vector<PeerCopies> measured_peer_copies(const std::filesystem::path& folder,
+                                             const std::vector<std::string>& names, const HeldOut& held_out,
+                                             std::string& date) {
     std::vector<PeerCopies> result;
-    std::map<std::string, std::size_t> seen;
-    std::vector<std::vector<double>> samples;
-    for (const Measurement& measurement : file.measurements) {
-        if (measurement.kind != "peer_copy") continue;
-        ConfigObject line = file.view(measurement);
-        PeerCopies copies;
-        const std::string& enqueue = enqueue_names.at(line.choice("enqueue", enqueue_names));
-        if (enqueue == "threads") continue;
-        copies.agent = line.choice("agent", agents) == 0 ? Agent::dma : Agent::cu;
-        copies.direction = line.choice("transfer", transfers) == 0 ? Direction::pull : Direction::push;
-        copies.pattern = patterns.at(line.choice("pattern", patterns));
-        copies.gpus = static_cast<int>(line.integer("gpus", 2, most));
-        copies.blocks = static_cast<int>(line.integer("blocks", 0, most));
-        copies.chunks = static_cast<int>(line.integer("chunks", 1, most));
-        copies.size = Bytes(line.number("size", positive));
-        copies.row = Bytes(line.number("row", non_negative));
-        copies.strided_to = line.text("to") == "strided";
-        copies.by_turns = enqueue == "steps";
-        copies.call = line.text("call");
-        copies.beside_gemms = line.integer("gemms", 0, most) > 0;
-        copies.marked = line.text("detail") == "1";
-        const std::string key = copies.name() + (copies.strided_to ? " strided " : " ") + enqueue +
-                                copies.call + (copies.beside_gemms ? " gemms" : "") +
-                                (copies.marked ? " marked" : "") + (copies.agent == Agent::dma ? "" : " cu") +
-                                std::to_string(line.integer("n_samples", 1, most));
-        const auto [place, is_new] = seen.emplace(key, result.size());
-        if (is_new) {
-            result.push_back(copies);
-            samples.emplace_back();
-        }
-        for (const double us : line.numbers("samples", positive)) samples[place->second].push_back(us);
+    for (const std::string& name : names) {
+        if (!std::filesystem::exists(folder / name)) continue;
+        const MeasurementFile file = read_measurements(folder / name);
+        date = file.date();
+        for (PeerCopies& copies : cases_of(file, held_out)) result.push_back(std::move(copies));
     }
-    for (std::size_t i = 0; i < result.size(); ++i) result[i].median_us = median(samples[i]);
     return result;
 }
 

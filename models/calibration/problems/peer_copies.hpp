@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -23,15 +24,18 @@ struct PeerCopies {
     std::string call;
     bool beside_gemms = false;
     bool marked = false;   ///< an event after every copy
+    bool unseen = false;   ///< no fit may see the case
     double median_us = 0;  ///< of the samples of all passes
 
     /// "pull all_at_once 4 GPUs 4 x 1 MiB"
     std::string name() const;
 };
 
-/// Reads the cases; passes of a case are merged. Cases enqueued by several threads are left out because their
-/// order is unknown. Throws UserError with file and line for a missing or impossible field.
-std::vector<PeerCopies> measured_peer_copies(const MeasurementFile& file);
+/// Reads the cases of those of the files `names` that `folder` has: a machine of two GPUs has no four_gpus.jsonl.
+/// Passes of a case are merged. Cases enqueued by several threads are left out because their order is unknown. Sets
+/// `date` to that of the last file. Throws UserError with file and line for a missing or impossible field.
+std::vector<PeerCopies> measured_peer_copies(const std::filesystem::path& folder, const std::vector<std::string>& names,
+                                             const HeldOut& held_out, std::string& date);
 
 /// The copies in the order in which the host enqueued them; each lane has its own stream.
 TaskGraph copy_graph(const PeerCopies& copies);
