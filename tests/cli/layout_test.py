@@ -36,7 +36,7 @@ MAY_INCLUDE = {
     "sim/report": ["sim/core/", "models/resources.hpp", "models/evidence.hpp", "sim/report/"],
 }
 
-HAVE_README = ["sim", "sim/schedules", "sim/topology", "sim/transformer", "sim/engine", "sim/python", "models", "models/calibration", "models/calibration/hip",
+HAVE_README = ["sim", "sim/schedules", "sim/topology", "sim/transformer", "sim/engine", "sim/python", "scripts/package", "models", "models/calibration", "models/calibration/hip",
                "models/heuristic", "configs/experiments", "configs/sweeps", "tests", "traces"]
 
 
