@@ -59,7 +59,8 @@ void add_help_command(CLI::App& app) {
             return print(app.get_formatter()->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal));
         for (const CLI::App* command : app.get_subcommands({}))
             if (command->get_name() == *name) return print(command->help(app.get_name()));
-        throw UserError("help: " + in_quotes(*name) + " is no command" + suggestion(*name, command_names(app)));
+        throw UserError("help: " + in_quotes(*name) + " is no command" +
+                        suggestion(*name, command_names(app)));
     });
 }
 

@@ -16,7 +16,6 @@ constexpr char bash_script[] = R"(# bash completion of sim: source <(sim complet
 _sim() {
     local IFS=$'\n'
     COMPREPLY=($("${COMP_WORDS[0]}" complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
-    [[ ${COMPREPLY[0]} != *, ]] || compopt -o nospace
 }
 complete -o default -F _sim sim
 )";
@@ -32,7 +31,8 @@ if [[ ${funcstack[1]} == _sim ]]; then _sim "$@"; else compdef _sim sim; fi
 constexpr char fish_script[] = R"(# fish completion of sim: sim completion fish | source
 complete -c sim -a '(set -l words (commandline -opc) (commandline -ct); sim complete -- $words[2..-1] 2>/dev/null)'
 )";
-const std::map<std::string, const char*> scripts{{"bash", bash_script}, {"fish", fish_script}, {"zsh", zsh_script}};
+const std::map<std::string, const char*> scripts{
+    {"bash", bash_script}, {"fish", fish_script}, {"zsh", zsh_script}};
 
 Words files(const char* kind) {
     return ConfigFolder::standard().names(kind);
@@ -97,6 +97,7 @@ Words allowed(const CLI::App& root, const Words& words) {
     std::size_t arguments = 0;
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
         const std::string& word = words[i];
+        if (word == "=") continue;  // bash splits --flag=value in three
         const CLI::App* command = app == &root && flag == nullptr ? command_of(root, word) : nullptr;
         if (command != nullptr)
             app = command;
@@ -104,14 +105,14 @@ Words allowed(const CLI::App& root, const Words& words) {
             flag = app->get_option_no_throw(word);
         else if (flag == nullptr)
             ++arguments;
-        if (command != nullptr || !word.starts_with("-") || (flag != nullptr && flag->get_items_expected_max() == 0))
-            flag = nullptr;
+        const bool takes_value = flag != nullptr && flag->get_items_expected_max() > 0;
+        if (!word.starts_with("-") || !takes_value) flag = nullptr;
     }
     if (flag != nullptr) return values_of(*app, *flag);
     if (words.back().starts_with("-")) return flags_of(*app);
     if (app == &root) return command_names(root);
-    for (const CLI::Option* option : app->get_options(
-             [](const CLI::Option* one) { return one->get_positional(); }))
+    for (const CLI::Option* option :
+         app->get_options([](const CLI::Option* one) { return one->get_positional(); }))
         if (arguments-- == 0 || option->get_items_expected_max() > 1) return values_of(*app, *option);
     return {};
 }
@@ -130,7 +131,8 @@ void complete(const CLI::App& root, const Words& words) {
 
 Words command_names(const CLI::App& app) {
     Words names;
-    for (const CLI::App* command : app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); }))
+    for (const CLI::App* command :
+         app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); }))
         names.push_back(command->get_name());
     return names;
 }
@@ -138,7 +140,9 @@ Words command_names(const CLI::App& app) {
 void add_completion_commands(CLI::App& app) {
     CLI::App* script = app.add_subcommand("completion", "Print the completion script of a shell");
     auto shell = std::make_shared<std::string>();
-    script->add_option("shell", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
+    script->add_option("shell", *shell, "bash, zsh or fish")
+        ->required()
+        ->check(CLI::IsMember({"bash", "zsh", "fish"}));
     script->callback([shell] { print(scripts.at(*shell)); });
 
     CLI::App* completing = app.add_subcommand("complete", "What the last word may be")->group("");

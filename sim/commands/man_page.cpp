@@ -9,9 +9,12 @@ namespace {
 std::string troff(const std::string& text) {
     std::string escaped;
     for (const char letter : text) {
-        if (letter == '\\') escaped += "\\e";
-        else if (letter == '-') escaped += "\\-";
-        else escaped += letter;
+        if (letter == '\\')
+            escaped += "\\e";
+        else if (letter == '-')
+            escaped += "\\-";
+        else
+            escaped += letter;
     }
     return (escaped.starts_with('.') || escaped.starts_with('\'') ? "\\&" : "") + escaped;
 }
@@ -24,7 +27,8 @@ void put_options(std::ostream& out, const CLI::App& app) {
         const std::string name = option->get_name(option->get_positional(), true);
         out << ".TP\n\\fB" << troff(name) << "\\fR";
         if (value && !option->get_positional()) out << " \\fI" << troff(option->get_type_name()) << "\\fR";
-        out << (option->get_required() ? " (required)" : "") << '\n' << troff(option->get_description()) << '\n';
+        out << (option->get_required() ? " (required)" : "") << '\n'
+            << troff(option->get_description()) << '\n';
     }
 }
 
@@ -53,8 +57,7 @@ std::string man_page(const CLI::App& app) {
 }  // namespace
 
 void add_man_command(CLI::App& app) {
-    app.add_subcommand("man", "Print the manual page")->group("")->callback(
-        [&app] { print(man_page(app)); });
+    app.add_subcommand("man", "Print the manual page")->group("")->callback([&app] { print(man_page(app)); });
 }
 
 }  // namespace overlap

@@ -28,7 +28,8 @@ using Simulate = decltype(simulate_by_simgrid);
 
 /// Loads the module with SimGrid: from beside the program in a build tree, or from an installation's lib/overlap.
 Simulate* load_simgrid() {
-    static constexpr std::array<std::string_view, 2> places{"overlap_simgrid.so", "lib/overlap/overlap_simgrid.so"};
+    static constexpr std::array<std::string_view, 2> places{"overlap_simgrid.so",
+                                                            "lib/overlap/overlap_simgrid.so"};
     const auto module = find_beside_program(places);
     if (!module)
         throw UserError("engine simgrid: lib/overlap/overlap_simgrid.so is not in the installation of " +

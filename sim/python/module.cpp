@@ -70,9 +70,9 @@ std::string sweep_over(const std::string& text, int workers) {
     return reported([&] {
         const ConfigFolder folder = ConfigFolder::standard();
         const Json config = parse_json(text, "sweep");
-        const DesignSpace space =
-            config.is_string() ? DesignSpace(folder.find("sweeps", config.get<std::string>()), folder)
-                               : DesignSpace(config, "sweep", folder);
+        const DesignSpace space = config.is_string()
+                                      ? DesignSpace(folder.find("sweeps", config.get<std::string>()), folder)
+                                      : DesignSpace(config, "sweep", folder);
         tbb::task_arena arena(workers > 0 ? workers : tbb::task_arena::automatic);
         SharedParts shared(folder, arena.max_concurrency());
         ThreadWorkers threads(arena.max_concurrency(), space, shared);
