@@ -34,8 +34,9 @@ Simulate* load_simgrid() {
     if (!module)
         throw UserError("engine simgrid: lib/overlap/overlap_simgrid.so is not in the installation of " +
                         own_file().string() + " (engine flow needs no module)");
-    // Its names stay its own: SimGrid defines MPI_Init and other functions of MPI.
-    void* loaded = dlopen(module->c_str(), RTLD_LAZY | RTLD_LOCAL);
+    // Its names stay its own: SimGrid defines MPI_Init and other functions of MPI. Functions are bound now, or each
+    // child process would bind them again.
+    void* loaded = dlopen(module->c_str(), RTLD_NOW | RTLD_LOCAL);
     void* found = loaded != nullptr ? dlsym(loaded, "simulate_by_simgrid") : nullptr;
     if (found == nullptr)
         throw UserError("engine simgrid: " + module->string() + " cannot be loaded: " + dlerror());
