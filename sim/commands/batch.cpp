@@ -6,21 +6,15 @@
 #include "sim/core/failure.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/report/run/report.hpp"
-#include "sim/run/remarks.hpp"
-#include "sim/run/resolver.hpp"
-#include "sim/run/run.hpp"
+#include "sim/run/json_runs.hpp"
 
 namespace overlap {
 namespace {
 
 /// A result, or {"error": …} with the mistake in the line; `ours` if it is a fault of the program.
-Json answer(const std::string& line, const std::string& origin, Resolver& resolver, Remarker& remarker,
-            bool& ours) {
+Json answer(const std::string& line, const std::string& origin, JsonRuns& runs, bool& ours) {
     try {
-        const RunConfig config = read_run_config(parse_json(line, origin), origin);
-        const Scenario scenario = resolver.resolve(config);
-        const RunResult result = run(scenario);
-        return to_json(result, remarker.on(config, scenario, result.makespan));
+        return runs.run(parse_json(line, origin), origin);
     } catch (...) {
         const Failure failure = current_failure();
         ours = ours || failure.ours;
@@ -37,15 +31,13 @@ void execute(const std::string& file) {
     std::ifstream opened(file);
     if (!standard && !opened) throw UserError(file + ": cannot be read (no such file, or no permission)");
     std::istream& in = standard ? std::cin : opened;
-    const ConfigFolder folder = ConfigFolder::standard();
-    Resolver resolver(folder);
-    Remarker remarker(folder);
+    JsonRuns runs(ConfigFolder::standard());
     std::size_t number = 0, answered = 0, bad = 0;
     bool ours = false;
     for (std::string line; std::getline(in, line);) {
         ++number;
         if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-        const Json result = answer(line, file + " line " + std::to_string(number), resolver, remarker, ours);
+        const Json result = answer(line, file + " line " + std::to_string(number), runs, ours);
         ++answered;
         bad += result.contains("error");
         print(json_text(result) + "\n");

@@ -20,7 +20,7 @@ std::vector<std::string> flags_of(const CLI::App& app) {
     std::vector<std::string> names;
     for (const CLI::Option* option : app.get_options())
         for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+    for (const std::string& command : command_names(app)) names.push_back(command);
     return names;
 }
 
@@ -57,12 +57,10 @@ void add_help_command(CLI::App& app) {
     help->callback([&app, name] {
         if (name->empty())
             return print(app.get_formatter()->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal));
-        std::vector<std::string> commands;
-        for (const CLI::App* command : app.get_subcommands({})) {
+        for (const CLI::App* command : app.get_subcommands({}))
             if (command->get_name() == *name) return print(command->help(app.get_name()));
-            commands.push_back(command->get_name());
-        }
-        throw UserError("help: " + in_quotes(*name) + " is no command" + suggestion(*name, commands));
+        throw UserError("help: " + in_quotes(*name) + " is no command" +
+                        suggestion(*name, command_names(app)));
     });
 }
 
@@ -105,6 +103,8 @@ int run_command_line(int argc, char** argv) {
     add_reproduce_command(app, status);
     add_help_command(app);
     refuse_empty_values(app);
+    add_completion_commands(app);  // an unfinished word may be empty
+    add_man_command(app);
     try {
         app.parse(argc, argv);
     } catch (const CLI::Success& asked_for_help) {

@@ -23,6 +23,16 @@ void add_verify_command(CLI::App& app, int& status);
 void add_compare_command(CLI::App& app, int& status);
 void add_reproduce_command(CLI::App& app, int& status);
 
+/// `sim completion` and `sim man`, from the flags of all commands of `app`. Contract: after all others.
+void add_completion_commands(CLI::App& app);
+void add_man_command(CLI::App& app);
+
+/// Names of the commands that help shows.
+std::vector<std::string> command_names(const CLI::App& app);
+/// The headings of `sim list`, and the names under one of them, or under all if it is empty.
+std::vector<std::string> listed_kinds();
+std::vector<std::string> listed_names(const std::string& kind);
+
 /// Prints a result on stdout; throws UserError if stdout can't take it (disk full, closed pipe).
 void print(std::string_view text);
 

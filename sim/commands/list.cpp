@@ -186,6 +186,20 @@ void explain(const std::string& name) {
 
 }  // namespace
 
+std::vector<std::string> listed_kinds() {
+    std::vector<std::string> kinds;
+    for (const Item& item : all_items(ConfigFolder::standard()))
+        if (kinds.empty() || kinds.back() != item.kind) kinds.push_back(item.kind);
+    return kinds;
+}
+
+std::vector<std::string> listed_names(const std::string& kind) {
+    std::vector<std::string> names;
+    for (const Item& item : all_items(ConfigFolder::standard()))
+        if (kind.empty() || item.kind == kind) names.push_back(item.name);
+    return names;
+}
+
 void add_list_commands(CLI::App& app) {
     CLI::App* listing =
         app.add_subcommand("list", "All schedules, cost models, topologies, workloads ... by name");

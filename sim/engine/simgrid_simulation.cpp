@@ -233,10 +233,10 @@ private:
 
 }  // namespace
 
-std::vector<TaskTimes> simulate_by_simgrid(const TaskGraph& graph, std::span<const Cost> costs,
-                                           const ResourceTable& resources, std::uint64_t seed,
-                                           const std::string& solver, SimgridReached& reached) {
-    return SimgridSimulation(graph, costs, resources, seed, solver, reached).run();
+extern "C" __attribute__((visibility("default"))) void simulate_by_simgrid(
+    const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources, std::uint64_t seed,
+    const std::string& solver, SimgridReached& reached, std::vector<TaskTimes>& times) {
+    times = SimgridSimulation(graph, costs, resources, seed, solver, reached).run();
 }
 
 }  // namespace overlap

@@ -16,10 +16,12 @@ struct SimgridReached {
     std::atomic<TaskId> latest{0};  ///< task to which something happened last
 };
 
-/// One simulation by SimGrid. Contract: called once a process, because SimGrid's clock never goes back. Throws
-/// SimGrid's exception if its solver gives up.
-std::vector<TaskTimes> simulate_by_simgrid(const TaskGraph& graph, std::span<const Cost> costs,
-                                           const ResourceTable& resources, std::uint64_t seed,
-                                           const std::string& solver, SimgridReached& reached);
+/// One simulation by SimGrid; `times` gets the tasks' times. Contract: called once a process, because SimGrid's clock
+/// never goes back. Throws SimGrid's exception if its solver gives up. It is in a module of its own,
+/// overlap_simgrid.so, which is loaded when it is asked for: hence a plain name, and no value returned.
+extern "C" void simulate_by_simgrid(const TaskGraph& graph, std::span<const Cost> costs,
+                                    const ResourceTable& resources, std::uint64_t seed,
+                                    const std::string& solver, SimgridReached& reached,
+                                    std::vector<TaskTimes>& times);
 
 }  // namespace overlap

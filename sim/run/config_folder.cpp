@@ -1,9 +1,11 @@
 #include "sim/run/config_folder.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 
 #include "models/gemm_libraries.hpp"
+#include "sim/core/installation.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/schedules/preset.hpp"
 #include "sim/topology/like_device.hpp"
@@ -25,7 +27,15 @@ Calibration calibration_from(const ConfigFile& file, const std::string& device) 
 
 ConfigFolder ConfigFolder::standard() {
     const char* given = std::getenv("OVERLAP_CONFIGS");
-    return ConfigFolder(given != nullptr && *given != '\0' ? fs::path(given) : fs::path(OVERLAP_CONFIG_DIR));
+    if (given != nullptr && *given != '\0') return ConfigFolder(given);
+    static constexpr std::array<std::string_view, 2> places{"share/overlap/configs/topologies",
+                                                            "configs/topologies"};
+    if (const auto topologies = find_beside_program(places)) return ConfigFolder(topologies->parent_path());
+    std::error_code ignored;
+    for (const char* folder : {OVERLAP_SOURCE_CONFIGS, OVERLAP_INSTALLED_CONFIGS})
+        if (fs::is_directory(folder, ignored)) return ConfigFolder(folder);
+    throw UserError("the configs (share/overlap/configs of an installation) are not beside the program " +
+                    own_file().string() + "; OVERLAP_CONFIGS can name their folder");
 }
 
 fs::path ConfigFolder::find(const std::string& kind, const std::string& name) const {

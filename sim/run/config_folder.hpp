@@ -15,7 +15,8 @@ namespace overlap {
 class ConfigFolder {
 public:
     explicit ConfigFolder(std::filesystem::path root) : root_(std::move(root)) {}
-    /// $OVERLAP_CONFIGS, or the source tree's configs/.
+    /// $OVERLAP_CONFIGS; else share/overlap/configs of the installation, or configs/ of the source tree, that the
+    /// program is in; else those of the build. Throws UserError if there is none.
     static ConfigFolder standard();
 
     /// `name` as a path if such a file exists, else `<root>/<kind>/<name>` with or without ".json". `kind`:

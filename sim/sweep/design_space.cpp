@@ -49,8 +49,12 @@ bool has_no_other_name(const std::string& field) {
 }  // namespace
 
 DesignSpace::DesignSpace(const std::filesystem::path& file, const ConfigFolder& folder, const Looked& looked)
-    : file_(file.string()), place_(file_ + ": ") {
-    const Json json = upgraded(read_json_file(file), "sweep", file_);
+    : DesignSpace(read_json_file(file), file.string(), folder, looked) {}
+
+DesignSpace::DesignSpace(const Json& given, const std::string& name, const ConfigFolder& folder,
+                         const Looked& looked)
+    : file_(name), place_(file_ + ": ") {
+    const Json json = upgraded(given, "sweep", file_);
     require_kind(json, file_, FileKind::sweep);
     ConfigObject sweep(json, file_);
     sweep.integer("schema", 1, 1);

@@ -31,11 +31,12 @@ MAY_INCLUDE = {
                         "sim/transformer/"],
     "sim/importers": ["sim/core/", "sim/importers/"],
     "sim/sweep": ["sim/core/", "sim/topology/", "sim/workload/", "sim/schedules/", "sim/run/", "sim/report/", "sim/sweep/"],
+    "sim/python": ["sim/core/", "sim/run/", "sim/advise/", "sim/compare/", "sim/sweep/"],
     "sim/reproduce": ["sim/core/", "sim/run/", "sim/report/", "sim/sweep/", "sim/reproduce/"],
     "sim/report": ["sim/core/", "models/resources.hpp", "models/evidence.hpp", "sim/report/"],
 }
 
-HAVE_README = ["sim", "sim/schedules", "sim/topology", "sim/transformer", "sim/engine", "models", "models/calibration", "models/calibration/hip",
+HAVE_README = ["sim", "sim/schedules", "sim/topology", "sim/transformer", "sim/engine", "sim/python", "scripts/package", "models", "models/calibration", "models/calibration/hip",
                "models/heuristic", "configs/experiments", "configs/sweeps", "tests", "traces"]
 
 

@@ -1,0 +1,38 @@
+#include "sim/core/installation.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/auxv.h>
+
+namespace overlap {
+
+namespace fs = std::filesystem;
+
+fs::path own_file() {
+    Dl_info info{};
+    void* loaded = nullptr;
+    const bool found =
+        dladdr1(reinterpret_cast<const void*>(&own_file), &info, &loaded, RTLD_DL_LINKMAP) != 0 &&
+        loaded != nullptr;
+    const char* name = found ? static_cast<const link_map*>(loaded)->l_name : "";
+    std::error_code error;
+    if (*name != '\0') return fs::canonical(name, error);
+    // The program itself has no name there. A bare chroot has no /proc.
+    const fs::path file = fs::canonical("/proc/self/exe", error);
+    const auto* started = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+    return error && started != nullptr ? fs::canonical(started, error) : file;
+}
+
+std::optional<fs::path> find_beside_program(std::span<const std::string_view> places) {
+    constexpr int levels = 5;
+    std::error_code ignored;
+    fs::path folder = own_file().parent_path();
+    for (int level = 0; level < levels && !folder.empty(); ++level, folder = folder.parent_path()) {
+        for (const std::string_view place : places)
+            if (fs::exists(folder / place, ignored)) return folder / place;
+        if (folder == folder.root_path()) break;
+    }
+    return std::nullopt;
+}
+
+}  // namespace overlap

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace overlap {
+
+/// The file that holds this code: the program, or a shared library (the Python module). Absolute, links resolved.
+std::filesystem::path own_file();
+
+/// The nearest of `places`, relative paths, in the folder of own_file() and the folders above it: up to five
+/// levels, as deep as a build tree's programs are. So an installation, or a build tree, works wherever it is moved.
+std::optional<std::filesystem::path> find_beside_program(std::span<const std::string_view> places);
+
+}  // namespace overlap

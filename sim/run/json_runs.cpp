@@ -1,0 +1,15 @@
+#include "sim/run/json_runs.hpp"
+
+#include "sim/report/run/report.hpp"
+#include "sim/run/run.hpp"
+
+namespace overlap {
+
+Json JsonRuns::run(const Json& config, const std::string& origin) {
+    const RunConfig read = read_run_config(config, origin);
+    const Scenario scenario = resolver_.resolve(read);
+    const RunResult result = overlap::run(scenario);
+    return to_json(result, remarker_.on(read, scenario, result.makespan));
+}
+
+}  // namespace overlap

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "sim/run/remarks.hpp"
+#include "sim/run/resolver.hpp"
+
+namespace overlap {
+
+/// Runs configs given as JSON, as `sim batch` and the Python module do. Thread-safe; keeps the files that it read.
+class JsonRuns {
+public:
+    explicit JsonRuns(const ConfigFolder& folder) : resolver_(folder), remarker_(folder) {}
+    /// The result, as `sim --format json` prints it, of a run config (configs/schema/run.schema.json); `origin` is
+    /// for errors. Throws UserError.
+    Json run(const Json& config, const std::string& origin);
+
+private:
+    Resolver resolver_;
+    Remarker remarker_;
+};
+
+}  // namespace overlap
