@@ -104,9 +104,16 @@ std::string histogram(const Comparison& comparison) {
     return drawing.svg();
 }
 
-/// Tracks of one GPU in both timelines on a common time axis.
-void draw_gpu(Drawing& drawing, const Timeline& timeline, int gpu, const std::string& name, double scale,
-              double left, double& y) {
+/// Bars are filled where measured; predicted ones are pale with a frame.
+std::string bar_style(std::size_t kind, bool predicted) {
+    return "fill:" + colour(kind) + ";stroke-width:.5;" +
+           (predicted ? "fill-opacity:.35;stroke:" + colour(kind) : "stroke:#fff");
+}
+
+/// Tracks of one GPU of one of the timelines, on a common time axis.
+void draw_gpu(Drawing& drawing, const Timeline& timeline, int gpu, bool predicted, double scale, double left,
+              double& y) {
+    const std::string name = predicted ? "predicted" : "GPU " + std::to_string(gpu) + " measured";
     std::set<std::string> tracks;
     for (const Span& span : timeline.spans())
         if (span.gpu == gpu) tracks.insert(span.track);
@@ -117,7 +124,7 @@ void draw_gpu(Drawing& drawing, const Timeline& timeline, int gpu, const std::st
             const double start = span.start.si() * scale;
             drawing.rectangle(
                 left + start, y, std::max(0.5, (span.end - span.start).si() * scale), 14,
-                "fill:" + colour(static_cast<std::size_t>(span.kind)) + ";stroke:#fff;stroke-width:.5",
+                bar_style(static_cast<std::size_t>(span.kind), predicted),
                 span.name + ": " + us(span.start) + " to " + us(span.end) + " us");
         }
         y += 17;
@@ -203,9 +210,8 @@ std::string gantt(const ComparedCase& one) {
     Drawing drawing(left + width + 10, 17 * static_cast<double>(rows) + 12 * gpus + 30);
     double y = 4;
     for (int gpu = 0; gpu < gpus; ++gpu) {
-        draw_gpu(drawing, one.measured_timeline, gpu, "GPU " + std::to_string(gpu) + " measured", scale, left,
-                 y);
-        draw_gpu(drawing, one.predicted_timeline, gpu, "predicted", scale, left, y);
+        draw_gpu(drawing, one.measured_timeline, gpu, false, scale, left, y);
+        draw_gpu(drawing, one.predicted_timeline, gpu, true, scale, left, y);
         y += 12;
     }
     drawing.text(left, y + 8, "0");
@@ -238,8 +244,8 @@ std::string comparison_sections(const Comparison& comparison) {
         if (one.tasks) gantts += gantt(one);
     if (!gantts.empty())
         body +=
-            "<h2>Side by side</h2>\n<p class=\"note\">The first two GPUs; point at a bar for its "
-            "times.</p>\n" +
+            "<h2>Side by side</h2>\n<p class=\"note\">The first two GPUs: measured bars are full, "
+            "predicted ones pale; point at a bar for its times.</p>\n" +
             gantts;
     body += "<h2>Cases</h2>\n" + case_table(comparison);
     if (!comparison.not_predicted.empty()) body += "<h2>Not predicted</h2>\n<ul>\n";
