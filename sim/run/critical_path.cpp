@@ -26,8 +26,7 @@ public:
         for (TaskId id = 0; id < graph.size(); ++id)
             if (costs[id].claim) holders_[costs[id].claim->resource].push_back(id);
         for (std::vector<TaskId>& holders : holders_)
-            std::sort(holders.begin(), holders.end(),
-                      [&](TaskId a, TaskId b) { return key(a) < key(b); });
+            std::sort(holders.begin(), holders.end(), [&](TaskId a, TaskId b) { return key(a) < key(b); });
     }
 
     /// None if it began at once.
@@ -46,9 +45,9 @@ public:
         graph_.for_each_edge_into(id, [&](const Edge& edge) {
             const TaskTimes& before = times_[edge.predecessor];
             const Handoffs& handoffs = costs_[edge.predecessor].handoffs;
-            const Seconds opens =
-                edge.of_progress() ? before.body + edge.from * (before.done - before.body) + handoffs.flag
-                                   : before.end + handoff(graph_[edge.predecessor], graph_[id], handoffs);
+            const Seconds opens = edge.of_progress()
+                                      ? before.body + edge.from * (before.done - before.body) + handoffs.flag
+                                      : before.end + handoff(graph_[edge.predecessor], graph_[id], handoffs);
             consider(edge.predecessor, opens + (1 - edge.to) * body);
         });
         return last;
@@ -97,7 +96,8 @@ private:
     std::span<const Cost> costs_;
     const std::vector<TaskTimes>& times_;
     const ResourceTable& resources_;
-    std::vector<std::vector<TaskId>> holders_;  ///< by resource: tasks that claim it, by the end of their bodies
+    std::vector<std::vector<TaskId>>
+        holders_;  ///< by resource: tasks that claim it, by the end of their bodies
 };
 
 }  // namespace

@@ -91,7 +91,8 @@ namespace {
 RunResult recorded() {
     Recording recording;
     CopyWork copy{1, 0, gigabytes(3), gigabytes(3)};
-    Task first{copy, 0, transfer_stream(1)}, second = first, gemm{GemmShape{1000, 2000, 500}, 1, compute_stream};
+    Task first{copy, 0, transfer_stream(1)}, second = first,
+                                             gemm{GemmShape{1000, 2000, 500}, 1, compute_stream};
     first.shard = second.shard = 1;
     first.chunk = 0;
     second.chunk = 1;
@@ -99,7 +100,8 @@ RunResult recorded() {
     for (const Task& task : {first, second, gemm}) recording.graph.add(task);
     recording.graph.add_edge({0, 2});
     recording.graph.add_edge({1, 2, 0.5, 0.5});
-    recording.bodies = {{microseconds(10), microseconds(40)}, {microseconds(40), microseconds(70)},
+    recording.bodies = {{microseconds(10), microseconds(40)},
+                        {microseconds(40), microseconds(70)},
                         {microseconds(45), microseconds(65)}};
     recording.critical = {0, 2};
     RunResult run;
@@ -127,10 +129,17 @@ TEST_CASE("slices of the Chrome trace tell what a task did, and which tasks are 
         args[event["name"].get<std::string>()] = event["args"];
     }
     // 3 GB in 30 us; 2 * 1000 * 2000 * 500 = 2 GFLOP in 20 us
-    const Json copy{{"source", "GPU 1"}, {"destination", "GPU 0"}, {"agent", "dma pull"}, {"bytes", 3000000000},
-                    {"GB/s", 1e5},       {"shard", 1},             {"step", 1}};
+    const Json copy{{"source", "GPU 1"},
+                    {"destination", "GPU 0"},
+                    {"agent", "dma pull"},
+                    {"bytes", 3000000000},
+                    {"GB/s", 1e5},
+                    {"shard", 1},
+                    {"step", 1}};
     CHECK(args.at("copy 1") == copy);
-    CHECK(args.at("gemm") == Json{{"shape", "1000x2000x500 bf16"}, {"TFLOP/s", 100.0}, {"operator", "up"},
+    CHECK(args.at("gemm") == Json{{"shape", "1000x2000x500 bf16"},
+                                  {"TFLOP/s", 100.0},
+                                  {"operator", "up"},
                                   {"critical path", true}});
     CHECK(args.at("copy 0").at("critical path") == true);
     CHECK(path == std::vector<std::string>{"GPU 0: copy 0", "GPU 1: gemm"});
@@ -145,7 +154,8 @@ TEST_CASE("arrows of the Chrome trace begin and end inside the slices of an edge
     const auto bound = [&](const Json& end) {
         std::string name;
         for (const Json* slice : slices)
-            if ((*slice)["pid"] == end["pid"] && (*slice)["tid"] == end["tid"] && (*slice)["ts"] <= end["ts"] &&
+            if ((*slice)["pid"] == end["pid"] && (*slice)["tid"] == end["tid"] &&
+                (*slice)["ts"] <= end["ts"] &&
                 end["ts"] < (*slice)["ts"].get<double>() + (*slice)["dur"].get<double>())
                 name = (*slice)["name"].get<std::string>();
         return name;

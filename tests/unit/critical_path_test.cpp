@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "sim/run/run.hpp"
 #include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
 #include "tests/test_support.hpp"
 
 using namespace overlap;
@@ -78,8 +78,8 @@ TEST_CASE("the critical path follows a flag only if the task would not be later 
 
 TEST_CASE("critical paths of schedules begin at the start, have no hole and end at the makespan") {
     std::size_t looked = 0;
-    for (const std::string schedule : {"serial", "ring_chunked", "shard_p2p", "hetero_fused_1d", "uniform_unfused_2d",
-                                       "flag_gated", "t3", "async_tp"})
+    for (const std::string schedule : {"serial", "ring_chunked", "shard_p2p", "hetero_fused_1d",
+                                       "uniform_unfused_2d", "flag_gated", "t3", "async_tp"})
         for (const std::string workload : {"llama3_70b_gate_up_forward", "llama3_70b_down_forward"}) {
             const Json config{{"topology", "h200_4"}, {"schedule", schedule}, {"workload", workload}};
             std::optional<Scenario> scenario;

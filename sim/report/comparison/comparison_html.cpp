@@ -122,10 +122,9 @@ void draw_gpu(Drawing& drawing, const Timeline& timeline, int gpu, bool predicte
         for (const Span& span : timeline.spans()) {
             if (span.gpu != gpu || span.track != track) continue;
             const double start = span.start.si() * scale;
-            drawing.rectangle(
-                left + start, y, std::max(0.5, (span.end - span.start).si() * scale), 14,
-                bar_style(static_cast<std::size_t>(span.kind), predicted),
-                span.name + ": " + us(span.start) + " to " + us(span.end) + " us");
+            drawing.rectangle(left + start, y, std::max(0.5, (span.end - span.start).si() * scale), 14,
+                              bar_style(static_cast<std::size_t>(span.kind), predicted),
+                              span.name + ": " + us(span.start) + " to " + us(span.end) + " us");
         }
         y += 17;
     }
@@ -195,19 +194,23 @@ std::string verdict_section(const Comparison& comparison) {
 }  // namespace
 
 std::string gantt(const ComparedCase& one) {
-    constexpr double left = 170, width = 860;
+    constexpr double left = 190, width = 840;
     const Seconds end = std::max(one.measured_timeline.end(), one.predicted_timeline.end());
     const double scale = width / std::max(end.si(), 1e-12);
     const int gpus = std::min(2, std::max(one.measured_timeline.gpus(), one.predicted_timeline.gpus()));
     std::set<std::pair<int, std::string>> tracks;
+    std::set<std::size_t> kinds;  // for the legend
     std::size_t rows = 0;
     for (const Timeline* timeline : {&one.measured_timeline, &one.predicted_timeline}) {
         tracks.clear();
         for (const Span& span : timeline->spans())
-            if (span.gpu < gpus) tracks.emplace(span.gpu, span.track);
+            if (span.gpu < gpus) {
+                tracks.emplace(span.gpu, span.track);
+                kinds.insert(static_cast<std::size_t>(span.kind));
+            }
         rows += tracks.size();
     }
-    Drawing drawing(left + width + 10, 17 * static_cast<double>(rows) + 12 * gpus + 30);
+    Drawing drawing(left + width + 10, 17 * static_cast<double>(rows) + 12 * gpus + 50);
     double y = 4;
     for (int gpu = 0; gpu < gpus; ++gpu) {
         draw_gpu(drawing, one.measured_timeline, gpu, false, scale, left, y);
@@ -216,10 +219,11 @@ std::string gantt(const ComparedCase& one) {
     }
     drawing.text(left, y + 8, "0");
     drawing.text(left + width, y + 8, us(end) + " us", "end");
-    for (std::size_t kind = 0; kind < task_kind_names.size(); ++kind) {
-        drawing.rectangle(left + 150 + 110 * static_cast<double>(kind), y - 2, 10, 10,
-                          "fill:" + colour(kind));
-        drawing.text(left + 164 + 110 * static_cast<double>(kind), y + 8, task_kind_names[kind]);
+    double x = left;
+    for (const std::size_t kind : kinds) {
+        drawing.rectangle(x, y + 18, 10, 10, "fill:" + colour(kind));
+        drawing.text(x + 14, y + 28, task_kind_names[kind]);
+        x += 115;
     }
     std::string html = "<details><summary>" + html_escaped(one.name + ", " + one.scenario) + ": " +
                        signed_percent_text(one.error) + "</summary>\n" + drawing.svg();

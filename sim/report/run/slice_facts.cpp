@@ -78,7 +78,8 @@ private:
 
 }  // namespace
 
-Json slice_facts(const Task& task, const Interval& body, const std::vector<std::string>& operators, int gpus) {
+Json slice_facts(const Task& task, const Interval& body, const std::vector<std::string>& operators,
+                 int gpus) {
     Facts facts(body, gpus);
     std::visit([&](const auto& work) { facts.add(work); }, task.work);
     Json& json = facts.json();

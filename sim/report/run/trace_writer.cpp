@@ -61,9 +61,8 @@ void TraceWriter::sample(int pid, const std::string& quoted_name, const CounterS
     text_ += R"(,"ts":)";
     microseconds_of(trace_ticks(sample.time));
     text_ += R"(,"args":{"GB/s":)";
-    append_number(text_, std::isfinite(sample.value)
-                             ? to_gigabytes_per_second(BytesPerSecond(sample.value))
-                             : 0.0);
+    append_number(text_,
+                  std::isfinite(sample.value) ? to_gigabytes_per_second(BytesPerSecond(sample.value)) : 0.0);
     text_ += "}}";
 }
 

@@ -94,16 +94,16 @@ GnuplotScript draw_heat_map(const SweepPoints& points, const SweepPlot& plot) {
     script.width = std::max(560, width_of(rows) + cell * static_cast<int>(columns.size()) + 300);
     script.height = 150 + map_height + (turned ? names * 3 / 4 : 0);
     const std::string of = shared_by(points, map);
-    script.text = blocks.text() +
-                  heading(points, "best " + std::string(metric.label) + (of.empty() ? "" : ", " + of), script, 160) +
-                  "unset key\nset palette defined (0 '#00224e', 1 '#34456c', 2 '#666970', 3 '#948e77', 4 "
-                  "'#c4b66b', 5 '#fee838')\n" +
-                  axis_title('x', x.label) + axis_title('y', y_title) + "set cblabel " +
-                  gnuplot_quoted(value_title) + " offset 1,0\n" +
-                  (high > low ? number_tics("cb", low, high, map_height) : "") +
-                  named_tics('x', columns, turned ? " rotate by -40" : "") + named_tics('y', rows) +
-                  "set xrange [-0.5:" + std::to_string(columns.size()) + "-0.5]\nset yrange [" +
-                  std::to_string(rows.size()) + "-0.5:-0.5]\n" + plot_of(layers);
+    script.text =
+        blocks.text() +
+        heading(points, "best " + std::string(metric.label) + (of.empty() ? "" : ", " + of), script, 160) +
+        "unset key\nset palette defined (0 '#00224e', 1 '#34456c', 2 '#666970', 3 '#948e77', 4 "
+        "'#c4b66b', 5 '#fee838')\n" +
+        axis_title('x', x.label) + axis_title('y', y_title) + "set cblabel " + gnuplot_quoted(value_title) +
+        " offset 1,0\n" + (high > low ? number_tics("cb", low, high, map_height) : "") +
+        named_tics('x', columns, turned ? " rotate by -40" : "") + named_tics('y', rows) +
+        "set xrange [-0.5:" + std::to_string(columns.size()) + "-0.5]\nset yrange [" +
+        std::to_string(rows.size()) + "-0.5:-0.5]\n" + plot_of(layers);
     return script;
 }
 
@@ -157,13 +157,14 @@ GnuplotScript draw_pareto(const SweepPoints& points, const SweepPlot& plot) {
     const bool logarithmic = low > 0 && high > 3 * low;
     const double from = low / 1.06, to = high * 1.06;
     const std::string key = legend(script, layers.size());
-    script.text =
-        blocks.text() + heading(points, points.scenarios[scenario], script, 300) +
-        "set grid lc rgb '#E6E6E6' lw 1\n" + key + axis_title('x', axis_label(sweep_metrics[cost])) +
-        axis_title('y', axis_label(sweep_metrics[column::makespan])) + (few ? named_tics('x', names) : number_tics("x", 0, right, 500)) +
-        (logarithmic ? "set logscale y\n" : "") + number_tics("y", from, to, 340, logarithmic) +
-        "set xrange [" + numbers({left}) + ":" + numbers({right}) + "]\nset yrange [" +
-        numbers({from}) + ":" + numbers({to}) + "]\n" + plot_of(layers);
+    script.text = blocks.text() + heading(points, points.scenarios[scenario], script, 300) +
+                  "set grid lc rgb '#E6E6E6' lw 1\n" + key +
+                  axis_title('x', axis_label(sweep_metrics[cost])) +
+                  axis_title('y', axis_label(sweep_metrics[column::makespan])) +
+                  (few ? named_tics('x', names) : number_tics("x", 0, right, 500)) +
+                  (logarithmic ? "set logscale y\n" : "") + number_tics("y", from, to, 340, logarithmic) +
+                  "set xrange [" + numbers({left}) + ":" + numbers({right}) + "]\nset yrange [" +
+                  numbers({from}) + ":" + numbers({to}) + "]\n" + plot_of(layers);
     return script;
 }
 
