@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "sim/commands/commands.hpp"
+#include "sim/commands/terminal.hpp"
 #include "sim/core/errors.hpp"
 #include "sim/core/shown.hpp"
 
@@ -47,6 +48,12 @@ void refuse_empty_values(CLI::App& app) {
                   (near.empty() ? " (see --help)" : " (did you mean " + in_quotes(near) + "?)");
     }
     throw UserError(one_line("command line: " + message));
+}
+
+/// Of every command, so that it may stand anywhere on the line.
+void add_quiet_flag(CLI::App& app) {
+    app.add_flag_callback("-q,--quiet", be_quiet, "Only the result: no progress, no log");
+    for (CLI::App* command : app.get_subcommands({})) add_quiet_flag(*command);
 }
 
 /// `sim help advise` is `sim advise --help`.
@@ -102,6 +109,7 @@ int run_command_line(int argc, char** argv) {
     add_compare_command(app, status);
     add_reproduce_command(app, status);
     add_help_command(app);
+    add_quiet_flag(app);
     refuse_empty_values(app);
     add_completion_commands(app);  // an unfinished word may be empty
     add_man_command(app);

@@ -7,6 +7,8 @@
 #include "models/cost_model_registry.hpp"
 #include "sim/collectives/collective_algorithm.hpp"
 #include "sim/commands/commands.hpp"
+#include "sim/commands/terminal.hpp"
+#include "sim/commands/words.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/run/effects.hpp"
 #include "sim/run/run.hpp"
@@ -62,26 +64,32 @@ void list(const std::string& only) {
     std::ostringstream out;
     std::string heading;
     std::vector<std::string> kinds;
+    const std::size_t name_width = 32, width = terminal_columns().value_or(name_width + 100);
+    const std::size_t room = std::max<std::size_t>(width, name_width + 30) - name_width;
     for (const Item& item : all_items(ConfigFolder::standard())) {
         if (kinds.empty() || kinds.back() != item.kind) kinds.push_back(item.kind);
         if (!only.empty() && item.kind != only) continue;
         if (heading != item.kind) out << (heading.empty() ? "" : "\n") << (heading = item.kind) << ":\n";
         out << "  " << item.name << std::string(item.name.size() < 30 ? 30 - item.name.size() : 1, ' ')
-            << shortened(item.summary, 100) << '\n';
+            << shortened(item.summary, room) << '\n';
     }
     if (heading.empty())
         throw UserError("list: " + in_quotes(only) + " is no kind" + suggestion(only, kinds));
-    print(out.str());
+    print_for_people(out.str());
+}
+
+void explain_parameter(std::ostream& out, const ParameterInfo& info, const std::string& by_default) {
+    out << "  " << info.name << ": " << info.meaning << "\n      allowed: " << info.allowed
+        << "; default: " << by_default << '\n';
 }
 
 void explain_schedule(std::ostream& out, const ScheduleEntry& entry) {
     out << "\nparameters (--set NAME=VALUE):\n";
     for (const ParameterInfo& info : schedule_parameters()) {
         if (!entry.takes(info.name)) continue;
-        out << "  " << info.name << ": " << info.meaning << "\n      allowed: " << info.allowed
-            << "; default: "
-            << (entry.defaults.contains(info.name) ? entry.defaults[info.name].dump() : info.by_default)
-            << '\n';
+        explain_parameter(
+            out, info,
+            entry.defaults.contains(info.name) ? entry.defaults[info.name].dump() : info.by_default);
     }
     out << "\nworkloads: ";
     struct Form {
@@ -177,11 +185,23 @@ void explain(const std::string& name) {
             std::find(calibrated.begin(), calibrated.end(), stem) != calibrated.end())
             explain_file(out, folder.find("calibrations", stem), calibration_schema());
     }
+    for (const ParameterInfo& info : schedule_parameters()) {
+        names.push_back(info.name);
+        if (info.name != stem) continue;
+        out << (out.str().empty() ? "" : "\n") << "parameter of schedules (--set NAME=VALUE)\n";
+        explain_parameter(out, info, info.by_default);
+    }
+    for (const Word& word : documented_words()) {
+        names.insert(names.end(), word.names.begin(), word.names.end());
+        if (!word.is(name)) continue;
+        out << (out.str().empty() ? "" : "\n") << joined(word.names) << " (" << word.kind << ")\n"
+            << word.meaning << '\n';
+    }
     if (out.str().empty()) {
         throw UserError("explain: " + in_quotes(name) + " is not known" + suggestion(stem, names) +
                         "; see sim list");
     }
-    print(out.str());
+    print_for_people(out.str());
 }
 
 }  // namespace
@@ -207,11 +227,18 @@ void add_list_commands(CLI::App& app) {
     listing->add_option("kind", *kind, "Only this kind, for instance schedules");
     listing->callback([kind] { list(*kind); });
 
-    CLI::App* explaining =
-        app.add_subcommand("explain", "Definition, parameters, values and sources of a name");
-    auto name = std::make_shared<std::string>();
-    explaining->add_option("name", *name, "A name from: sim list")->required();
-    explaining->callback([name] { explain(*name); });
+    CLI::App* explaining = app.add_subcommand(
+        "explain", "Definition, parameters, values and sources of a name, or of a word of the output");
+    auto words = std::make_shared<std::vector<std::string>>();
+    explaining
+        ->add_option("name", *words,
+                     "A name from sim list, a parameter, or a word of the output: exposed communication")
+        ->required();
+    explaining->callback([words] {
+        std::string name;
+        for (const std::string& word : *words) name += (name.empty() ? "" : " ") + word;
+        explain(name);
+    });
 }
 
 }  // namespace overlap

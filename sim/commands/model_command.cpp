@@ -14,7 +14,8 @@ namespace overlap {
 namespace {
 
 struct ModelFlags {
-    std::string config, topology, dtype = "bf16", phase = "forward", format = "text", write, kernels = "any";
+    std::string config, topology, dtype = "bf16", phase = "forward", format = "text", write, html,
+                                  kernels = "any";
     std::vector<std::string> what_if;
     std::vector<std::int64_t> tokens{4096};
     std::optional<std::int64_t> sequence, layers;
@@ -116,6 +117,7 @@ void execute(const ModelFlags& flags) {
         if (shapes.size() > 1) throw UserError(flags_place + ": --write takes one number of --tokens");
         require_writable(flags.write);
     }
+    if (!flags.html.empty()) require_writable(flags.html);
     ModelReport report{model, machine.topology.name(), machine.topology.device().name, {}, {}};
     Resolver resolver(folder);
     std::size_t parts = 0;
@@ -125,6 +127,10 @@ void execute(const ModelFlags& flags) {
     for (const StepShape& shape : shapes) report.steps.push_back(study(model, shape, options, resolver));
     report.notes = notes_of(model, report.steps);
     if (!flags.write.empty()) write_workload(flags, report);
+    if (!flags.html.empty()) {
+        report.confidence = confidence_of(report.steps.front(), options, resolver);
+        write_file_atomically(flags.html, to_html(report));
+    }
     print(flags.format == "json"  ? json_text(to_json(report)) + "\n"
           : flags.format == "csv" ? to_csv(report)
           : flags.format == "md"  ? to_markdown(report)
@@ -183,6 +189,8 @@ void add_model_command(CLI::App& app) {
     add_what_if_flag(*command, flags->what_if);
     command->add_option("--write", flags->write,
                         "Write the layer's operators as a workload file, for sim --workload");
+    command->add_option("--html", flags->html,
+                        "Also write a self-contained page: operators by tokens, bars of the steps");
     command->add_option("--format", flags->format, "Output: text, json, csv or md")
         ->check(CLI::IsMember({"text", "json", "csv", "md"}));
     command->callback([flags] { execute(*flags); });

@@ -4,6 +4,7 @@
 
 #include <iostream>
 
+#include "sim/commands/terminal.hpp"
 #include "sim/sweep/progress_line.hpp"
 
 namespace overlap {
@@ -30,7 +31,7 @@ void ProgressReporter::draw() {
     ProgressLine line(std::cerr, isatty(STDERR_FILENO) == 1, 0, size_);
     std::unique_lock lock(mutex_);
     const auto is_over = [this] { return over_; };
-    if (changed_.wait_for(lock, before_the_first, is_over)) return;
+    if (changed_.wait_for(lock, before_the_first, is_over) || is_quiet()) return;
     do line.show(done_, unit_);
     while (!changed_.wait_for(lock, between_drawings, is_over));
     line.clear();

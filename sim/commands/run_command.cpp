@@ -9,6 +9,7 @@
 #include "sim/commands/graph_export.hpp"
 #include "sim/commands/progress_reporter.hpp"
 #include "sim/commands/scenario_flags.hpp"
+#include "sim/commands/terminal.hpp"
 #include "sim/core/available_memory.hpp"
 #include "sim/core/output_file.hpp"
 #include "sim/core/shown.hpp"
@@ -79,7 +80,7 @@ void execute(const RunFlags& flags) {
     for (const std::string& note : remarks.notes) spdlog::warn("{}", note);
     if (flags.format == "json") return print(json_text(to_json(result, remarks)) + "\n");
     if (flags.format == "csv") return print(csv_header() + "\n" + csv_row(to_json(result)) + "\n");
-    print(to_text(result, remarks));
+    print_for_people(to_text(result, remarks));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "sim/commands/commands.hpp"
 #include "sim/commands/progress_reporter.hpp"
+#include "sim/commands/terminal.hpp"
 #include "sim/report/text_format.hpp"
 #include "sim/run/remarks.hpp"
 #include "sim/run/resolver.hpp"
@@ -86,7 +87,9 @@ void run_missing(const DesignSpace& space, SweepFolder& folder, int threads, con
                                      const std::string failed =
                                          at.errors() > 0 ? ", " + std::to_string(at.errors()) + " failed"
                                                          : std::string();
-                                     line.show(at.next(), std::to_string(at.points()) + " points" + failed);
+                                     if (!is_quiet())
+                                         line.show(at.next(),
+                                                   std::to_string(at.points()) + " points" + failed);
                                  }};
     if (cluster.processes() == 1) {
         ThreadWorkers workers(threads, space, shared);
@@ -98,7 +101,7 @@ void run_missing(const DesignSpace& space, SweepFolder& folder, int threads, con
         workers.exchange(done);
         done.get();
     }
-    line.clear();
+    if (!is_quiet()) line.clear();
 }
 
 void lead(const SweepFlags& flags, Cluster& cluster, const DesignSpace& space, const ConfigFolder& configs) {

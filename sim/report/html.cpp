@@ -14,6 +14,7 @@ h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem;border-bottom:1px solid 
 table{border-collapse:collapse;margin:.5rem 0;font-variant-numeric:tabular-nums}
 th,td{padding:.15rem .6rem;border-bottom:1px solid #eaeef2;text-align:left}td.n{text-align:right}
 th{position:sticky;top:0;background:#f6f8fa;cursor:pointer;white-space:nowrap}
+th[aria-sort=ascending]::after{content:" \25b2"}th[aria-sort=descending]::after{content:" \25bc"}
 tr:hover td{background:#f6f8fa}.bad{color:#b35900;font-weight:600}.scroll{max-height:32rem;overflow:auto}
 input{padding:.25rem .5rem;border:1px solid #d0d7de;border-radius:4px;width:22rem}
 svg{max-width:100%;height:auto}svg text{font:12px system-ui,sans-serif;fill:#1b1f24}
@@ -29,10 +30,16 @@ for(const table of document.querySelectorAll('table.data')){
     for(const row of rows){const text=row.textContent.toLowerCase();
       row.hidden=!words.every(word=>text.includes(word));}};
   if(rows.length>12)table.parentNode.insertBefore(box,table);
-  [...table.tHead.rows[0].cells].forEach((head,i)=>{let up=false;head.tabIndex=0;
+  // A column is sorted as numbers if all its cells are numbers, which a unit may follow; empty cells come last.
+  const heads=[...table.tHead.rows[0].cells];
+  heads.forEach((head,i)=>{let up=false;head.tabIndex=0;
+    const text=row=>row.cells[i].textContent.trim(),some=rows.map(text).filter(Boolean);
+    const numeric=some.every(one=>/^[-+]?\d[\d.]*(e[-+]?\d+)?( ?[%a-zA-Z/]+| - [\d.]+)?$/.test(one));
     head.onkeydown=event=>{if(event.key==='Enter')head.onclick();};head.onclick=()=>{up=!up;
-    const key=row=>{const text=row.cells[i].textContent,n=parseFloat(text);return isNaN(n)?text:n;};
-    rows.sort((a,b)=>{const x=key(a),y=key(b);return(x<y?-1:x>y?1:0)*(up?1:-1);});
+    for(const other of heads)other.removeAttribute('aria-sort');
+    head.setAttribute('aria-sort',up?'ascending':'descending');
+    const compare=numeric?(x,y)=>parseFloat(x)-parseFloat(y):(x,y)=>x.localeCompare(y,'en',{numeric:true});
+    rows.sort((a,b)=>{const x=text(a),y=text(b);return !x-!y||(x&&y?compare(x,y)*(up?1:-1):0);});
     rows.forEach(row=>body.appendChild(row));};});
 }
 )";

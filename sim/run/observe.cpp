@@ -4,6 +4,7 @@
 #include <map>
 
 #include "models/work_energy.hpp"
+#include "sim/run/critical_path.hpp"
 
 namespace overlap {
 namespace {
@@ -183,10 +184,15 @@ void observe(const TaskGraph& graph, std::span<const Cost> costs, const EngineRe
     result.energy = energy_of(graph, costs, simulated, machine);
 }
 
-void record(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
+void record(TaskGraph graph, std::span<const Cost> costs, const EngineResult& simulated,
             const ResourceTable& resources, RunResult& result) {
     result.timeline = timeline_of(graph, costs, simulated);
     result.counters = counters_of(costs, simulated, resources);
+    std::vector<Interval> bodies;
+    bodies.reserve(graph.size());
+    for (const TaskTimes& times : simulated.tasks) bodies.emplace_back(times.body, times.done);
+    std::vector<TaskId> critical = critical_path(graph, costs, simulated, resources);
+    result.recording = Recording{std::move(graph), std::move(bodies), std::move(critical)};
 }
 
 }  // namespace overlap

@@ -28,8 +28,8 @@ std::optional<Energy> energy_of(const TaskGraph& graph, std::span<const Cost> co
 /// of communication, energy.
 void observe(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
              const Machine& machine, RunResult& result);
-/// Fills in timeline and counters.
-void record(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
+/// Fills in timeline, counters and recording.
+void record(TaskGraph graph, std::span<const Cost> costs, const EngineResult& simulated,
             const ResourceTable& resources, RunResult& result);
 
 }  // namespace overlap

@@ -69,6 +69,37 @@ Workload Resolver::workload(const RunConfig& config) {
     });
 }
 
+std::shared_ptr<const Host> Resolver::host(const RunConfig& config) {
+    if (config.host.empty()) return nullptr;
+    return hosts_.get(config.host, [&] { return std::make_shared<const Host>(folder_.host(config.host)); });
+}
+
+std::pair<std::string, Json> Resolver::machine_key(const RunConfig& config) {
+    Json changes = config.what_if;
+    if (const auto host = this->host(config); host != nullptr && changes.is_object())
+        changes.insert(host->device.begin(), host->device.end());
+    std::string key = config.topology;
+    if (changes != Json::object()) key += '\n' + changes.dump();
+    return {std::move(key), std::move(changes)};
+}
+
+Resolver::MachinePtr Resolver::machine(const RunConfig& config) {
+    const auto [key, changes] = machine_key(config);
+    return machines_.get(key, [&, &what_ifs = changes] {
+        const WhatIf what_if(what_ifs, config.origin);
+        return std::make_shared<const Machine>(folder_.machine(config.topology, what_if));
+    });
+}
+
+ScheduleParams parameters_of(const ScheduleEntry& schedule, const Json& params, const Workload& workload,
+                             const Topology& topology, const std::string& origin) {
+    const Pair* pair = workload.pair();
+    const bool collective_first = pair == nullptr || pair->order != Order::gemm_first;
+    const Json given = with_defaults(schedule, params);
+    return read_parameters({given, origin, "/params"}, schedule.parameters, collective_first,
+                           schedule.single_stream, topology);
+}
+
 Scenario Resolver::resolve(const RunConfig& config) {
     require_named(config);
     const auto find = [&](const std::string& name) {
@@ -79,24 +110,9 @@ Scenario Resolver::resolve(const RunConfig& config) {
     Workload workload = this->workload(config);
     if (workload.pair() != nullptr) require_handled(schedule, workload);
 
-    std::shared_ptr<const Host> host;
-    if (!config.host.empty())
-        host =
-            hosts_.get(config.host, [&] { return std::make_shared<const Host>(folder_.host(config.host)); });
-    Json changes = config.what_if;
-    if (host != nullptr && changes.is_object()) changes.insert(host->device.begin(), host->device.end());
-    std::string key = config.topology;
-    if (changes != Json::object()) key += '\n' + changes.dump();
-    MachinePtr machine = machines_.get(key, [&] {
-        const WhatIf what_if(changes, config.origin);
-        return std::make_shared<const Machine>(folder_.machine(config.topology, what_if));
-    });
+    MachinePtr machine = this->machine(config);
     const Topology& topology = machine->topology;
-    const Pair* pair = workload.pair();
-    const bool collective_first = pair == nullptr || pair->order != Order::gemm_first;
-    const Json given = with_defaults(schedule, config.params);
-    ScheduleParams params = read_parameters({given, config.origin, "/params"}, schedule.parameters,
-                                            collective_first, schedule.single_stream, topology);
+    ScheduleParams params = parameters_of(schedule, config.params, workload, topology, config.origin);
     ListPlan plan = plan_list(config, kept, workload, topology, find);
     require_memory(workload, topology.device(), config.origin);
     make_engine(config.engine);
@@ -104,7 +120,7 @@ Scenario Resolver::resolve(const RunConfig& config) {
     without(config.without);
     const bool one_order = topology.device().dma.order != QueueOrder::unspecified;
     const int seeds = config.seeds.value_or(one_order ? 1 : default_seeds);
-    Scenario scenario{sustaining(machine, key, workload),
+    Scenario scenario{sustaining(machine, machine_key(config).first, workload),
                       std::move(workload),
                       kept,
                       std::move(params),
@@ -117,7 +133,7 @@ Scenario Resolver::resolve(const RunConfig& config) {
                       config.topology,
                       std::move(plan.pairs),
                       std::move(plan.whole),
-                      std::move(host),
+                      host(config),
                       config.repeat};
     if (config.repeat == Repeat::steady) require_power_constants(*machine, config.origin);
     if (!config.allow_large) require_affordable(budget_of(scenario), available_memory() / at_once_);

@@ -20,10 +20,15 @@ public:
     /// is (sim/run/budget.hpp).
     Scenario resolve(const RunConfig& config);
 
-private:
     using MachinePtr = std::shared_ptr<const Machine>;
-
+    /// The machine of a config, with its what-ifs and those of its host. Throws UserError.
+    MachinePtr machine(const RunConfig& config);
     Workload workload(const RunConfig& config);
+
+private:
+    std::shared_ptr<const Host> host(const RunConfig& config);
+    /// Name of the machine of a config in the caches, and its what-ifs.
+    std::pair<std::string, Json> machine_key(const RunConfig& config);
     /// The machine of that key, with `sustained` set for the workload.
     MachinePtr sustaining(const MachinePtr& machine, const std::string& key, const Workload& workload);
 
@@ -35,6 +40,11 @@ private:
     RecentValues<std::string, MachinePtr> machines_{32};   ///< by topology and what-if
     RecentValues<std::string, MachinePtr> sustained_{32};  ///< by key and by duration of GEMMs
 };
+
+/// The parameters that a run of `workload` by `schedule` has: `params` with defaults filled in. `origin` names them in
+/// errors. Throws UserError.
+ScheduleParams parameters_of(const ScheduleEntry& schedule, const Json& params, const Workload& workload,
+                             const Topology& topology, const std::string& origin);
 
 /// Resolves a single config.
 Scenario resolve(const RunConfig& config, const ConfigFolder& folder);

@@ -121,7 +121,7 @@ Prediction predict(const Scenario& given) {
 
 RunResult run(const Scenario& scenario, const RunOptions& options) {
     const Effects effects = effects_of(scenario);
-    const TaskGraph graph = scenario.graph();
+    TaskGraph graph = scenario.graph();
     const Experiment own(scenario, graph);
 
     Jobs jobs(scenario, graph);
@@ -171,7 +171,7 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
     // One after another, all of the communication is exposed, but for gaps between its transfers.
     const bool overlapped = result.exposed_comm < 0.99 * result.comm;
     result.confidence = confidence_of(scenario, graph, own, result.makespan, overlapped);
-    if (options.record) record(graph, costs, simulated, scenario.machine->resources, result);
+    if (options.record) record(std::move(graph), costs, simulated, scenario.machine->resources, result);
     return result;
 }
 

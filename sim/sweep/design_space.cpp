@@ -81,11 +81,8 @@ void DesignSpace::read(ConfigObject& sweep, const ConfigFolder& folder, const Lo
         size_ *= axis.values.size();
         fields_.insert(fields_.end(), axis.fields.begin(), axis.fields.end());
     }
-    for (const char* field : {"what_if.topology.nodes", "what_if.topology.gpus_per_node"})
-        if (!where_.empty() && std::find(fields_.begin(), fields_.end(), field) != fields_.end())
-            sweep.fail("where",
-                       "counts the GPUs of topology files, but '" + std::string(field) + "' is swept");
     learn_names(folder);
+    resolver_ = std::make_shared<Resolver>(folder);
     constraints();
     require_values_that_run(folder);
     require_a_point(looked);
@@ -174,7 +171,12 @@ Json DesignSpace::variables(const RunConfig& config) const {
     const Pair* pair = workload.pair();
     const auto found = topologies_.find(config.topology);
     if (found == topologies_.end()) throw UserError(config.origin + ": /topology: is missing");
-    const Topology& topology = *found->second;
+    Resolver::MachinePtr changed;
+    try {
+        changed = resolver_->machine(config);
+    } catch (const UserError&) {  // of a what-if or a host: the point itself reports it
+    }
+    const Topology& topology = changed == nullptr ? *found->second : changed->topology;
     Json result{{"topology", stem_of(config.topology)},
                 {"gpus", topology.gpus()},
                 {"gpus_per_node", topology.gpus_per_node()},
@@ -192,12 +194,8 @@ Json DesignSpace::variables(const RunConfig& config) const {
     const auto known = schedules_.find(config.schedule);
     const ScheduleEntry& schedule =
         known == schedules_.end() ? find_schedule(config.schedule) : *known->second;
-    const bool collective_first = pair == nullptr || pair->order != Order::gemm_first;
     const auto parameters = [&](const Json& params) {
-        const Json given = with_defaults(schedule, params);
-        return to_json(read_parameters({given, config.origin, "/params"}, schedule.parameters,
-                                       collective_first, schedule.single_stream, topology),
-                       names);
+        return to_json(parameters_of(schedule, params, workload, topology, config.origin), names);
     };
     Json params;
     try {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/run/resolver.hpp"
 #include "sim/run/run_config.hpp"
 #include "sim/run/scenario.hpp"
 #include "sim/sweep/axes.hpp"
@@ -70,6 +71,7 @@ private:
     std::map<std::string, SchedulePtr> schedules_;
     std::map<std::string, std::shared_ptr<const Topology>> topologies_;  ///< by the name in configs
     std::map<std::string, Json> workloads_;
+    std::shared_ptr<Resolver> resolver_;  ///< of what constraints see; thread-safe
 };
 
 }  // namespace overlap

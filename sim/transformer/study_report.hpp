@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sim/report/run/confidence.hpp"
 #include "sim/transformer/study.hpp"
 
 namespace overlap {
@@ -10,6 +11,8 @@ struct ModelReport {
     std::string topology, device;
     std::vector<StepStudy> steps;
     std::vector<std::string> notes;  ///< what the numbers leave out, one line each
+    Confidence confidence =
+        {};  ///< of the prices of the layer of which the model has most; only the page has it
 };
 
 /// "tp 8, sequence-parallel".
@@ -20,5 +23,11 @@ Json to_json(const ModelReport& report);
 std::string to_csv(const ModelReport& report);
 /// The same as Markdown, a table for each list.
 std::string to_markdown(const ModelReport& report);
+
+/// A self-contained page: bars of the steps, operators by tokens, crossovers, confidence.
+std::string to_html(const ModelReport& report);
+
+/// What is known about the prices of the list of which the model has most, run with nothing cut. Throws UserError.
+Confidence confidence_of(const StepStudy& step, const StudyOptions& options, Resolver& resolver);
 
 }  // namespace overlap

@@ -1,7 +1,9 @@
 """`sim model`: a config.json becomes step times, and a workload file that the program runs."""
 import csv
+import html
 import io
 import json
+import re
 
 from sim_case import ROOT, SimTestCase
 
@@ -32,6 +34,34 @@ class ModelSteps(SimTestCase):
                               "down > mlp_reduce"])
             for pair in pairs:
                 self.assertGreaterEqual(pair["gain"], 0)
+
+    def test_page(self):
+        report = self.report(*LLAMA, "--tokens", "2048,8192", "--html", "page.html")
+        page = (self.folder / "page.html").read_text(encoding="utf-8")
+        self.assertNotIn("http://", page.replace("http://www.w3.org", ""))
+        self.assertNotIn("https://", page)
+        cells = re.findall(r"<tr><th scope=\"row\">([^<]+)</th>(.*?)</tr>", page)
+        names = [row["name"] for one in report["steps"][0]["lists"] for row in one["operators"]]
+        self.assertEqual([html.unescape(name) for name, _ in cells], names)
+        gains = {}
+        for step in report["steps"]:
+            for one in step["lists"]:
+                for row in one["operators"]:
+                    gains.setdefault(row["name"], []).append(row)
+        for name, text in cells:
+            shown = re.findall(r"<td[^>]*>([-+]?[\d.]+) (%|us)", text)
+            for (value, unit), row in zip(shown, gains[html.unescape(name)], strict=True):
+                self.assertAlmostEqual(float(value), 100 * row["gain"] if unit == "%" else row["overlapped_us"], delta=0.06)
+        for step in report["steps"]:
+            self.assertIn(f"{step['speedup']:.3f} x", page)
+            self.assertIn(f"MFU {100 * step['mfu_overlapped']:.1f} %", page)
+        self.assertIn("GEMM bf16", page[page.index("How sure"):])
+        # A row for each pair whose schedule changes from one number of tokens to the other.
+        def choice(row):
+            return row["schedule"], row["params"].get("agent"), row["params"].get("gemm"), row["params"].get("algorithm")
+        changes = sum(choice(rows[0]) != choice(rows[1]) for rows in gains.values() if rows[0].get("schedule"))
+        crossovers = page[page.index("<h2>Crossovers"):page.index("<h2>How sure")]
+        self.assertEqual(crossovers.count("<tr>") - bool(changes), changes)
 
     def test_a_written_layer_runs_as_it_was_simulated(self):
         report = self.report(*LLAMA, "--tokens", "4096", "--write", "layer.json")

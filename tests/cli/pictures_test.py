@@ -134,3 +134,12 @@ class ComparisonPage(Browser, SimTestCase):
         looks = self.page.execute_script(LOOKS, SCHEDULES)
         self.assertEqual(sorted(looks), sorted(SCHEDULES))
         self.assertEqual(len(set(looks.values())), len(SCHEDULES), looks)
+
+
+class ModelPage(Browser, SimTestCase):
+    def test_bars_of_four_steps(self):
+        self.output("model", "llama3_8b", "--topology", "h200_4", "--sequence-parallel", "--tokens", "512,4096,32768,262144",
+                    "--html", "page.html")
+        self.page.get((self.folder / "page.html").resolve().as_uri())
+        self.assert_drawings_can_be_read()
+        self.assertLessEqual(*self.page.execute_script("return [document.documentElement.scrollWidth, window.innerWidth]"))

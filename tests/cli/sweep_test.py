@@ -125,6 +125,19 @@ class SweepPoints(Sweeping, SimTestCase):
                                "axes": {"params.chunks": [2, 4]}, "where": [f'transfer == "{transfer}"']}, out=collective)
             self.assertEqual([row["transfer"] for row in rows], [transfer] * 2)
 
+    def test_where_sees_the_machine_that_the_point_has(self):
+        """Defaults and numbers of GPUs come from the files as what-ifs and hosts change them."""
+        base = {**BASE, "params": {"agent": "cu"}}
+        rows = self.sweep({"base": base, "axes": {"what_if.device.copy_kernel.default_cus": [4, 16]}, "where": ["copy_cus == 16"]})
+        self.assertEqual([row["copy_cus"] for row in rows], ["16"])
+        nodes = {"base": {**BASE, "topology": "mi300x_16"}, "axes": {"what_if.topology.nodes": [1, 2, 4]}}
+        self.sweep({**nodes, "where": ["gpus == 16 || nodes > 2"]}, out="nodes")
+        self.assertEqual([line["values"]["what_if.topology.nodes"] for line in self.lines("nodes")], [2, 4])
+        # By default as many chunks as a node has GPUs
+        smaller = {"base": {**BASE, "topology": "mi300x_8"}, "axes": {"what_if.topology.gpus_per_node": [4, 8]}}
+        rows = self.sweep({**smaller, "where": ["chunks == 4"]}, out="smaller")
+        self.assertEqual([row["chunks"] for row in rows], ["4"])
+
     def test_where(self):
         axes = {"workload.gemm.m": [4096, 4104], "params.chunks": [2, 3, 4], "params.agent": ["dma", "cu"]}
         rows = self.sweep({"axes": axes, "where": ["gemm.m % (gpus * chunks) == 0", "agent == \"cu\" || chunks > 2"]})

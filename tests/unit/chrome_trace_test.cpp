@@ -83,3 +83,104 @@ TEST_CASE("the Chrome trace shows a span only until one that outlasts it begins"
     }
     CHECK(durations == std::map<std::string, double>{{"a", 8}, {"b", 2}, {"c", 12}});
 }
+
+namespace {
+
+/// GPU 0 copies 3 GB in 10 to 40 us and 40 to 70 us; GPU 1 multiplies after the first copy, and beyond its half after
+/// half of the second.
+RunResult recorded() {
+    Recording recording;
+    CopyWork copy{1, 0, gigabytes(3), gigabytes(3)};
+    Task first{copy, 0, transfer_stream(1)}, second = first,
+                                             gemm{GemmShape{1000, 2000, 500}, 1, compute_stream};
+    first.shard = second.shard = 1;
+    first.chunk = 0;
+    second.chunk = 1;
+    gemm.op = 1;
+    for (const Task& task : {first, second, gemm}) recording.graph.add(task);
+    recording.graph.add_edge({0, 2});
+    recording.graph.add_edge({1, 2, 0.5, 0.5});
+    recording.bodies = {{microseconds(10), microseconds(40)},
+                        {microseconds(40), microseconds(70)},
+                        {microseconds(45), microseconds(65)}};
+    recording.critical = {0, 2};
+    RunResult run;
+    // The completion of the first copy, until 45, overlaps the second one.
+    run.timeline = Timeline({{"copy 0", TaskKind::copy, 0, "transfer 1", Seconds(), microseconds(45)},
+                             {"copy 1", TaskKind::copy, 0, "transfer 1", microseconds(40), microseconds(75)},
+                             {"gemm", TaskKind::gemm, 1, "compute", microseconds(45), microseconds(70)}});
+    run.recording = std::move(recording);
+    run.config["workload"]["operators"] = {{{"name", "gather"}}, {{"name", "up"}}};
+    return run;
+}
+
+}  // namespace
+
+TEST_CASE("slices of the Chrome trace tell what a task did, and which tasks are critical") {
+    const Json trace = Json::parse(to_chrome_trace(recorded()));
+    std::map<std::string, Json> args;
+    std::vector<std::string> path;
+    std::string path_process;
+    for (const Json& event : trace["traceEvents"]) {
+        if (event["ph"] == "M" && event["args"].value("name", "") == "critical path")
+            path_process = event["pid"].dump();
+        if (event["ph"] != "X") continue;
+        if (event["pid"].dump() == path_process) path.push_back(event["name"].get<std::string>());
+        args[event["name"].get<std::string>()] = event["args"];
+    }
+    // 3 GB in 30 us; 2 * 1000 * 2000 * 500 = 2 GFLOP in 20 us
+    const Json copy{{"source", "GPU 1"},
+                    {"destination", "GPU 0"},
+                    {"agent", "dma pull"},
+                    {"bytes", 3000000000},
+                    {"GB/s", 1e5},
+                    {"shard", 1},
+                    {"step", 1}};
+    CHECK(args.at("copy 1") == copy);
+    CHECK(args.at("gemm") == Json{{"shape", "1000x2000x500 bf16"},
+                                  {"TFLOP/s", 100.0},
+                                  {"operator", "up"},
+                                  {"critical path", true}});
+    CHECK(args.at("copy 0").at("critical path") == true);
+    CHECK(path == std::vector<std::string>{"GPU 0: copy 0", "GPU 1: gemm"});
+}
+
+TEST_CASE("arrows of the Chrome trace begin and end inside the slices of an edge, in this order") {
+    const Json trace = Json::parse(to_chrome_trace(recorded()));
+    std::vector<const Json*> slices;
+    for (const Json& event : trace["traceEvents"])
+        if (event["ph"] == "X") slices.push_back(&event);
+    // The slice that a viewer binds the end of an arrow to: open at this time, on the same track.
+    const auto bound = [&](const Json& end) {
+        std::string name;
+        for (const Json* slice : slices)
+            if ((*slice)["pid"] == end["pid"] && (*slice)["tid"] == end["tid"] &&
+                (*slice)["ts"] <= end["ts"] &&
+                end["ts"] < (*slice)["ts"].get<double>() + (*slice)["dur"].get<double>())
+                name = (*slice)["name"].get<std::string>();
+        return name;
+    };
+    struct Arrow {
+        std::string from, to;
+        double begin = -1, end = -1;
+    };
+    std::map<int, Arrow> arrows;
+    for (const Json& event : trace["traceEvents"]) {
+        if (event["ph"] != "s" && event["ph"] != "f") continue;
+        const bool begins = event["ph"] == "s";
+        CHECK(begins != event.contains("bp"));
+        if (!begins) CHECK(event["bp"] == "e");
+        Arrow& arrow = arrows[event["id"].get<int>()];
+        (begins ? arrow.from : arrow.to) = bound(event);
+        (begins ? arrow.begin : arrow.end) = event["ts"].get<double>();
+    }
+    REQUIRE(arrows.size() == 2);
+    CHECK(arrows.at(1).from == "copy 0");
+    CHECK(arrows.at(1).to == "gemm");
+    CHECK(arrows.at(1).begin == Approx(39.999));  // the slice is cut at 40
+    CHECK(arrows.at(1).end == 45.0);
+    CHECK(arrows.at(2).from == "copy 1");
+    CHECK(arrows.at(2).to == "gemm");
+    CHECK(arrows.at(2).begin == 55.0);  // half of 40 to 70
+    CHECK(arrows.at(2).end == 55.0);    // half of 45 to 65
+}

@@ -123,14 +123,19 @@ TEST_CASE("a Pareto front holds what no other point beats") {
     CHECK(best_by_schedule(points, 1) == std::vector<std::size_t>{3, 1});
 }
 
-TEST_CASE("a heat map has the best figure over all else") {
+TEST_CASE("a heat map has the best figure over all choices, of one operator on one machine") {
     const SweepPoints points = read(few);
     const Dimension &chunks = *points.dimension("chunks"), &agent = *points.dimension("agent");
-    const HeatMap least = heat_map(points, chunks, &agent, column::makespan);
+    const HeatMap least = heat_map(points, chunks, &agent, column::makespan, 1);
     REQUIRE(agent.values == std::vector<std::string>{"cu", "dma"});
-    CHECK(least.rows == std::vector<std::optional<std::size_t>>{3, 4, 1, 0, 2, 5});
-    const HeatMap most = heat_map(points, chunks, nullptr, column::speedup);
+    CHECK(least.rows == std::vector<std::optional<std::size_t>>{3, 4, 1, std::nullopt, 2, 5});
+    CHECK(shared_by(points, least) == "g2");
+    const HeatMap most = heat_map(points, chunks, nullptr, column::speedup, 1);
     CHECK(most.rows == std::vector<std::optional<std::size_t>>{3, 4, 1});
+    // An axis of scenarios is not fixed, nor is what changes with it.
+    const HeatMap both = heat_map(points, *points.dimension("workload"), nullptr, column::makespan, 1);
+    CHECK(both.fixed.empty());
+    CHECK(both.rows == std::vector<std::optional<std::size_t>>{3, 0});
     const HeatMap one = heat_map(points, chunks, &agent, column::makespan, 0);
     CHECK(one.rows == std::vector<std::optional<std::size_t>>{std::nullopt, std::nullopt, std::nullopt, 0,
                                                               std::nullopt, std::nullopt});

@@ -104,9 +104,16 @@ std::string histogram(const Comparison& comparison) {
     return drawing.svg();
 }
 
-/// Tracks of one GPU in both timelines on a common time axis.
-void draw_gpu(Drawing& drawing, const Timeline& timeline, int gpu, const std::string& name, double scale,
-              double left, double& y) {
+/// Bars are filled where measured; predicted ones are pale with a frame.
+std::string bar_style(std::size_t kind, bool predicted) {
+    return "fill:" + colour(kind) + ";stroke-width:.5;" +
+           (predicted ? "fill-opacity:.35;stroke:" + colour(kind) : "stroke:#fff");
+}
+
+/// Tracks of one GPU of one of the timelines, on a common time axis.
+void draw_gpu(Drawing& drawing, const Timeline& timeline, int gpu, bool predicted, double scale, double left,
+              double& y) {
+    const std::string name = predicted ? "predicted" : "GPU " + std::to_string(gpu) + " measured";
     std::set<std::string> tracks;
     for (const Span& span : timeline.spans())
         if (span.gpu == gpu) tracks.insert(span.track);
@@ -115,10 +122,9 @@ void draw_gpu(Drawing& drawing, const Timeline& timeline, int gpu, const std::st
         for (const Span& span : timeline.spans()) {
             if (span.gpu != gpu || span.track != track) continue;
             const double start = span.start.si() * scale;
-            drawing.rectangle(
-                left + start, y, std::max(0.5, (span.end - span.start).si() * scale), 14,
-                "fill:" + colour(static_cast<std::size_t>(span.kind)) + ";stroke:#fff;stroke-width:.5",
-                span.name + ": " + us(span.start) + " to " + us(span.end) + " us");
+            drawing.rectangle(left + start, y, std::max(0.5, (span.end - span.start).si() * scale), 14,
+                              bar_style(static_cast<std::size_t>(span.kind), predicted),
+                              span.name + ": " + us(span.start) + " to " + us(span.end) + " us");
         }
         y += 17;
     }
@@ -188,32 +194,36 @@ std::string verdict_section(const Comparison& comparison) {
 }  // namespace
 
 std::string gantt(const ComparedCase& one) {
-    constexpr double left = 170, width = 860;
+    constexpr double left = 190, width = 840;
     const Seconds end = std::max(one.measured_timeline.end(), one.predicted_timeline.end());
     const double scale = width / std::max(end.si(), 1e-12);
     const int gpus = std::min(2, std::max(one.measured_timeline.gpus(), one.predicted_timeline.gpus()));
     std::set<std::pair<int, std::string>> tracks;
+    std::set<std::size_t> kinds;  // for the legend
     std::size_t rows = 0;
     for (const Timeline* timeline : {&one.measured_timeline, &one.predicted_timeline}) {
         tracks.clear();
         for (const Span& span : timeline->spans())
-            if (span.gpu < gpus) tracks.emplace(span.gpu, span.track);
+            if (span.gpu < gpus) {
+                tracks.emplace(span.gpu, span.track);
+                kinds.insert(static_cast<std::size_t>(span.kind));
+            }
         rows += tracks.size();
     }
-    Drawing drawing(left + width + 10, 17 * static_cast<double>(rows) + 12 * gpus + 30);
+    Drawing drawing(left + width + 10, 17 * static_cast<double>(rows) + 12 * gpus + 50);
     double y = 4;
     for (int gpu = 0; gpu < gpus; ++gpu) {
-        draw_gpu(drawing, one.measured_timeline, gpu, "GPU " + std::to_string(gpu) + " measured", scale, left,
-                 y);
-        draw_gpu(drawing, one.predicted_timeline, gpu, "predicted", scale, left, y);
+        draw_gpu(drawing, one.measured_timeline, gpu, false, scale, left, y);
+        draw_gpu(drawing, one.predicted_timeline, gpu, true, scale, left, y);
         y += 12;
     }
     drawing.text(left, y + 8, "0");
     drawing.text(left + width, y + 8, us(end) + " us", "end");
-    for (std::size_t kind = 0; kind < task_kind_names.size(); ++kind) {
-        drawing.rectangle(left + 150 + 110 * static_cast<double>(kind), y - 2, 10, 10,
-                          "fill:" + colour(kind));
-        drawing.text(left + 164 + 110 * static_cast<double>(kind), y + 8, task_kind_names[kind]);
+    double x = left;
+    for (const std::size_t kind : kinds) {
+        drawing.rectangle(x, y + 18, 10, 10, "fill:" + colour(kind));
+        drawing.text(x + 14, y + 28, task_kind_names[kind]);
+        x += 115;
     }
     std::string html = "<details><summary>" + html_escaped(one.name + ", " + one.scenario) + ": " +
                        signed_percent_text(one.error) + "</summary>\n" + drawing.svg();
@@ -238,8 +248,8 @@ std::string comparison_sections(const Comparison& comparison) {
         if (one.tasks) gantts += gantt(one);
     if (!gantts.empty())
         body +=
-            "<h2>Side by side</h2>\n<p class=\"note\">The first two GPUs; point at a bar for its "
-            "times.</p>\n" +
+            "<h2>Side by side</h2>\n<p class=\"note\">The first two GPUs: measured bars are full, "
+            "predicted ones pale; point at a bar for its times.</p>\n" +
             gantts;
     body += "<h2>Cases</h2>\n" + case_table(comparison);
     if (!comparison.not_predicted.empty()) body += "<h2>Not predicted</h2>\n<ul>\n";

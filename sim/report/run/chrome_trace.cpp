@@ -1,12 +1,12 @@
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <cmath>
 #include <map>
 #include <tuple>
 #include <utility>
 
 #include "sim/report/run/report.hpp"
+#include "sim/report/run/slice_facts.hpp"
+#include "sim/report/run/trace_writer.hpp"
 
 namespace overlap {
 namespace {
@@ -42,140 +42,148 @@ int home_of(const Counter& counter) {
     return take_number(name, "link[gpu", source) && name.starts_with("->") ? source : -1;
 }
 
-std::string escaped(const std::string& text) {
-    return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+/// Spans of one track, in the order in which they are drawn.
+using Track = std::vector<std::size_t>;
 
-/// Rounds to nanoseconds, Perfetto's resolution; spans that touch still touch after rounding.
-std::int64_t ticks(Seconds time) {
-    return std::isfinite(time.si()) ? std::llround(time.si() * 1e9) : 0;
-}
-
-class TraceWriter {
+class TraceOfRun {
 public:
-    explicit TraceWriter(std::size_t events) {
-        text_.reserve(64 + 128 * events);
-        text_ = R"({"displayTimeUnit":"ms","traceEvents":[)";
-    }
-
-    void process(int pid, const std::string& name) {
-        metadata("process_name", pid, 0, "name", escaped(name));
-        metadata("process_sort_index", pid, 0, "sort_index", std::to_string(pid));
-    }
-
-    void thread(int pid, int tid, const std::string& name) {
-        metadata("thread_name", pid, tid, "name", escaped(name));
-        metadata("thread_sort_index", pid, tid, "sort_index", std::to_string(tid));
-    }
-
-    /// `shown_end`, in ticks: earlier than the end of the span if the track's next span begins before that.
-    void span(int pid, int tid, const Span& span, std::int64_t shown_end) {
-        open("X", escaped(span.name), pid);
-        const std::int64_t start = ticks(span.start);
-        text_ += R"(,"tid":)" + std::to_string(tid) + R"(,"ts":)";
-        microseconds_of(start);
-        text_ += R"(,"dur":)";
-        microseconds_of(std::max<std::int64_t>(shown_end - start, 0));
-        text_ += R"(,"cat":")" + task_kind_names[static_cast<std::size_t>(span.kind)] + '"';
-        if (shown_end < ticks(span.end)) {
-            text_ += R"(,"args":{"whole_dur_us":)";
-            microseconds_of(ticks(span.end) - start);
-            text_ += '}';
+    explicit TraceOfRun(const RunResult& result)
+        : result_(result), spans_(result.timeline.spans()), slices_(spans_.size()), writer_(events()) {
+        for (const Counter& counter : result.counters) gpus_ = std::max(gpus_, home_of(counter) + 1);
+        if (result.recording) {
+            critical_.resize(spans_.size());
+            for (const TaskId id : result.recording->critical) critical_[id] = true;
         }
-        text_ += '}';
+        const Json::json_pointer operators("/workload/operators");
+        if (result.config.contains(operators))
+            for (const Json& one : result.config[operators]) operators_.push_back(one.value("name", ""));
     }
 
-    void sample(int pid, const std::string& escaped_name, const CounterSample& sample) {
-        open("C", escaped_name, pid);
-        text_ += R"(,"ts":)";
-        microseconds_of(ticks(sample.time));
-        text_ += R"(,"args":{"GB/s":)";
-        number(std::isfinite(sample.value) ? to_gigabytes_per_second(BytesPerSecond(sample.value)) : 0.0);
-        text_ += "}}";
+    std::string text() {
+        for (int gpu = 0; gpu < gpus_; ++gpu) writer_.process(gpu, "GPU " + std::to_string(gpu), gpu);
+        write_spans();
+        write_critical_path();
+        write_arrows();
+        write_counters();
+        return writer_.finish();
     }
-
-    std::string finish() { return std::move(text_ += "\n]}\n"); }
 
 private:
-    void open(const char* phase, const std::string& escaped_name, int pid) {
-        text_ += std::exchange(first_, false) ? "\n" : ",\n";
-        ((((text_ += R"({"ph":")") += phase) += R"(","name":)") += escaped_name) += R"(,"pid":)";
-        text_ += std::to_string(pid);
+    std::size_t events() const {
+        std::size_t count = spans_.size();
+        for (const Counter& counter : result_.counters) count += counter.samples.size();
+        if (result_.recording) count += 2 * result_.recording->graph.edge_count() + spans_.size();
+        return count;
     }
 
-    void metadata(const char* what, int pid, int tid, const char* key, const std::string& value) {
-        open("M", escaped(what), pid);
-        text_ += R"(,"tid":)" + std::to_string(tid);
-        ((((text_ += R"(,"args":{")") += key) += "\":") += value) += "}}";
-    }
-
-    template <class... Format>
-    void number(double value, Format... format) {
-        std::array<char, 400> digits;  // fixed notation of the largest double has 313 characters
-        const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value, format...).ptr;
-        text_.append(digits.data(), end);
-    }
-    void microseconds_of(std::int64_t nanoseconds) {
-        number(static_cast<double>(nanoseconds) / 1000.0, std::chars_format::fixed, 3);
-    }
-
-    std::string text_;
-    bool first_ = true;
-};
-
-// Perfetto drops an event that overlaps another of its track without lying inside it (google/perfetto#4280).
-// In a stream the completion of a task overlaps the start of the next task, so the earlier span is cut there.
-std::int64_t shown_end(const std::vector<const Span*>& sorted, std::size_t index) {
-    const std::int64_t end = ticks(sorted[index]->end);
-    for (std::size_t next = index + 1; next < sorted.size() && ticks(sorted[next]->start) < end; ++next)
-        if (ticks(sorted[next]->end) > end) return ticks(sorted[next]->start);
-    return end;
-}
-
-void write_track(int gpu, int tid, std::vector<const Span*>& spans, TraceWriter& writer) {
-    // Of two spans that start together the longer comes first; the other lies inside it.
-    const auto key = [](const Span* span) {
-        return std::make_tuple(ticks(span->start), -ticks(span->end), span->kind,
-                               std::string_view(span->name));
-    };
-    std::sort(spans.begin(), spans.end(), [&](auto* a, auto* b) { return key(a) < key(b); });
-    for (std::size_t i = 0; i < spans.size(); ++i) writer.span(gpu, tid, *spans[i], shown_end(spans, i));
-}
-
-void write_spans(const Timeline& timeline, TraceWriter& writer) {
-    std::map<int, std::map<TrackOrder, std::vector<const Span*>>> tracks;
-    for (const Span& span : timeline.spans()) tracks[span.gpu][order_of(span.track)].push_back(&span);
-    for (auto& [gpu, of_gpu] : tracks) {
-        int tid = 0;
-        for (auto& [order, spans] : of_gpu) {
-            writer.thread(gpu, ++tid, std::get<std::string>(order));
-            write_track(gpu, tid, spans, writer);
+    void write_spans() {
+        std::map<int, std::map<TrackOrder, Track>> tracks;
+        for (std::size_t i = 0; i < spans_.size(); ++i)
+            tracks[spans_[i].gpu][order_of(spans_[i].track)].push_back(i);
+        for (auto& [gpu, of_gpu] : tracks) {
+            int tid = 0;
+            for (auto& [order, track] : of_gpu) {
+                writer_.thread(gpu, ++tid, std::get<std::string>(order));
+                for (const auto& [span, end] : drawn(track)) {
+                    slices_[span] = {gpu, tid, trace_ticks(spans_[span].start), end};
+                    writer_.span(slices_[span], spans_[span].name, spans_[span].kind,
+                                 args_of(span, slices_[span]));
+                }
+            }
         }
     }
-}
+
+    /// The tasks of the critical path once more, below one another in time, in a process of their own.
+    void write_critical_path() {
+        if (!result_.recording || result_.recording->critical.empty()) return;
+        const int pid = gpus_ + 1, tid = 1;
+        writer_.process(pid, "critical path", -1);
+        writer_.thread(pid, tid, "each waited for the one before");
+        for (const auto& [span, end] : drawn(Track(result_.recording->critical))) {
+            const Slice slice{pid, tid, trace_ticks(spans_[span].start), end};
+            writer_.span(slice, "GPU " + std::to_string(spans_[span].gpu) + ": " + spans_[span].name,
+                         spans_[span].kind, args_of(span, slice));
+        }
+    }
+
+    /// Of a progress edge, an arrow leaves and arrives where the bodies are, if they progress evenly.
+    void write_arrows() {
+        if (!result_.recording) return;
+        const TaskGraph& graph = result_.recording->graph;
+        const auto at = [&](TaskId id, double share) {
+            const auto& [begin, end] = result_.recording->bodies[id];
+            return trace_ticks(begin + share * (end - begin));
+        };
+        for (std::size_t number = 0; number < graph.edge_count(); ++number) {
+            const Edge edge = graph.edge(number);
+            const Slice &from = slices_[edge.predecessor], &to = slices_[edge.successor];
+            writer_.arrow(from, edge.from < 1 ? at(edge.predecessor, edge.from) : from.end, to,
+                          edge.to > 0 ? at(edge.successor, edge.to) : to.start);
+        }
+    }
+
+    void write_counters() {
+        bool fabric = false;
+        for (const Counter& counter : result_.counters) {
+            const int home = home_of(counter);
+            if (home < 0 && !std::exchange(fabric, true)) writer_.process(gpus_, "fabric", gpus_);
+            const std::string name = json_quoted(counter.name);
+            for (const CounterSample& sample : counter.samples)
+                writer_.sample(home < 0 ? gpus_ : home, name, sample);
+        }
+    }
+
+    Json args_of(std::size_t span, const Slice& slice) const {
+        Json args = Json::object();
+        if (result_.recording) {
+            const Recording& recording = *result_.recording;
+            args = slice_facts(recording.graph[span], recording.bodies[span], operators_, gpus_);
+            if (critical_[span]) args["critical path"] = true;
+        }
+        const Span& whole = spans_[span];
+        if (slice.end < trace_ticks(whole.end))
+            args["whole_dur_us"] = static_cast<double>(trace_ticks(whole.end) - slice.start) / 1000.0;
+        return args;
+    }
+
+    /// The spans of a track in order, each with the time at which it is shown to end. Perfetto drops an event that
+    /// overlaps another of its track without lying inside it (google/perfetto#4280). In a stream the completion of a
+    /// task overlaps the start of the next task, so the earlier span is cut there.
+    std::vector<std::pair<std::size_t, std::int64_t>> drawn(Track track) const {
+        // Of two spans that start together the longer comes first; the other lies inside it.
+        const auto key = [&](std::size_t span) {
+            const Span& one = spans_[span];
+            return std::make_tuple(trace_ticks(one.start), -trace_ticks(one.end), one.kind,
+                                   std::string_view(one.name));
+        };
+        std::sort(track.begin(), track.end(), [&](auto a, auto b) { return key(a) < key(b); });
+        std::vector<std::pair<std::size_t, std::int64_t>> result;
+        for (std::size_t i = 0; i < track.size(); ++i) {
+            std::int64_t end = trace_ticks(spans_[track[i]].end);
+            for (std::size_t next = i + 1;
+                 next < track.size() && trace_ticks(spans_[track[next]].start) < end; ++next)
+                if (trace_ticks(spans_[track[next]].end) > end) {
+                    end = trace_ticks(spans_[track[next]].start);
+                    break;
+                }
+            result.emplace_back(track[i], end);
+        }
+        return result;
+    }
+
+    const RunResult& result_;
+    const std::vector<Span>& spans_;
+    std::vector<Slice> slices_;   ///< by span
+    std::vector<bool> critical_;  ///< by span; empty without a recording
+    std::vector<std::string> operators_;
+    int gpus_ = result_.timeline.gpus();
+    TraceWriter writer_;
+};
 
 }  // namespace
 
 std::string to_chrome_trace(const RunResult& result) {
-    std::size_t events = result.timeline.spans().size();
-    int gpus = result.timeline.gpus();
-    bool fabric = false;
-    for (const Counter& counter : result.counters) {
-        events += counter.samples.size();
-        gpus = std::max(gpus, home_of(counter) + 1);
-        fabric = fabric || home_of(counter) < 0;
-    }
-    TraceWriter writer(events);
-    for (int gpu = 0; gpu < gpus; ++gpu) writer.process(gpu, "GPU " + std::to_string(gpu));
-    if (fabric) writer.process(gpus, "fabric");
-    write_spans(result.timeline, writer);
-    for (const Counter& counter : result.counters) {
-        const int home = home_of(counter);
-        const std::string name = escaped(counter.name);
-        for (const CounterSample& sample : counter.samples)
-            writer.sample(home < 0 ? gpus : home, name, sample);
-    }
-    return writer.finish();
+    return TraceOfRun(result).text();
 }
 
 }  // namespace overlap

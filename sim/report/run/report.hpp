@@ -24,8 +24,9 @@ std::string csv_header(CsvClock clock = CsvClock::with);
 std::string csv_row(const Json& result, CsvClock clock = CsvClock::with);
 /// A value as a cell: text quoted if necessary, numbers with the fewest digits that read back the same.
 std::string csv_cell(const Json& value);
-/// Chrome-trace JSON for Perfetto: a process for each GPU, a track for each stream, counter
-/// tracks for HBM and links.
+/// Chrome-trace JSON for Perfetto: a process for each GPU, a track for each stream, counter tracks for HBM and
+/// links. With a recording also what each task did (slice_facts.hpp), an arrow for each edge of the task graph, and
+/// the critical path: a process of its own, and "critical path" in the arguments of its slices.
 std::string to_chrome_trace(const RunResult& result);
 
 }  // namespace overlap

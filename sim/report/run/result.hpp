@@ -54,6 +54,13 @@ struct Counter {
     std::vector<CounterSample> samples;
 };
 
+/// What a trace tells of the tasks besides their spans. Task i of the graph is span i of the timeline.
+struct Recording {
+    TaskGraph graph;
+    std::vector<Interval> bodies;  ///< first and last byte or FLOP
+    std::vector<TaskId> critical;  ///< tasks that each waited for the one before, up to the last end
+};
+
 /// One run, as data; the renderings beside this file only format it.
 struct RunResult {
     Json config;  ///< resolved: every default filled in
@@ -81,6 +88,7 @@ struct RunResult {
     double wall_ms = 0;
     Timeline timeline;
     std::vector<Counter> counters;  ///< HBM of every GPU and every link in use
+    std::optional<Recording> recording = {};
 };
 
 }  // namespace overlap

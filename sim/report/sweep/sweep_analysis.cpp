@@ -43,6 +43,17 @@ void sort_by_makespan(const SweepPoints& points, std::vector<std::size_t>& rows)
     std::sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
 }
 
+/// Whether each value of `leader` comes with one value of `dimension` only: zipped axes, or sizes of a workload.
+bool follows(const SweepPoints& points, const Dimension& dimension, const Dimension& leader) {
+    std::vector<std::optional<std::uint32_t>> value(leader.values.size());
+    for (std::size_t row = 0; row < points.rows(); ++row) {
+        std::optional<std::uint32_t>& known = value[leader.at[row]];
+        if (known && *known != dimension.at[row]) return false;
+        known = dimension.at[row];
+    }
+    return true;
+}
+
 template <class Named>
 std::vector<std::string> names_of(const std::vector<Named>& all) {
     std::vector<std::string> names;
@@ -115,16 +126,35 @@ std::vector<std::size_t> pareto_front(const SweepPoints& points, std::uint32_t s
 }
 
 HeatMap heat_map(const SweepPoints& points, const Dimension& x, const Dimension* y, MetricId metric,
-                 std::optional<std::uint32_t> scenario) {
+                 std::uint32_t scenario) {
     HeatMap map{&x, y, metric, {}};
     map.rows.resize(map.width() * map.height());
+    const auto found = std::find(points.scenario.begin(), points.scenario.end(), scenario);
+    map.like = static_cast<std::size_t>(found - points.scenario.begin());
+    for (const Dimension& one : points.dimensions)
+        if (!one.choice && !follows(points, one, x) && (y == nullptr || !follows(points, one, *y)))
+            map.fixed.push_back(&one);
+    const auto is_like = [&](std::size_t row) {
+        return std::all_of(map.fixed.begin(), map.fixed.end(),
+                           [&](const Dimension* one) { return one->at[row] == one->at[map.like]; });
+    };
     for (std::size_t row = 0; row < points.rows(); ++row) {
         const double value = points.figure(row, metric);
-        if (!points.ok(row) || (scenario && points.scenario[row] != *scenario) || std::isnan(value)) continue;
+        if (!points.ok(row) || std::isnan(value) || !is_like(row)) continue;
         auto& best = map.rows[(y == nullptr ? 0 : y->at[row]) * map.width() + x.at[row]];
         if (!best || is_better(sweep_metrics[metric], value, points.figure(*best, metric))) best = row;
     }
     return map;
+}
+
+std::string shared_by(const SweepPoints& points, const HeatMap& map) {
+    std::string text;
+    for (const Dimension* one : map.fixed) {
+        if (!one->swept || one->value(map.like).empty()) continue;
+        const bool speaks = one->label == "workload" || one->label == "topology";
+        text += (text.empty() ? "" : ", ") + (speaks ? "" : one->label + " ") + one->value(map.like);
+    }
+    return text;
 }
 
 std::pair<const Dimension*, const Dimension*> first_dimensions(const SweepPoints& points) {

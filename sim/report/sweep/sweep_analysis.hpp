@@ -31,20 +31,24 @@ std::vector<std::size_t> best_by_schedule(const SweepPoints& points, std::uint32
 /// Rows of a scenario that no other row beats in both time and cost, cheapest first. Of equal rows the first.
 std::vector<std::size_t> pareto_front(const SweepPoints& points, std::uint32_t scenario, MetricId cost);
 
-/// The best figure over all other dimensions, for each pair of values of two dimensions.
+/// The best figure over all choices, for each pair of values of two dimensions, of one operator on one machine.
 struct HeatMap {
     const Dimension* x = nullptr;
     const Dimension* y = nullptr;  ///< null: one row
     MetricId metric = column::makespan;
     std::vector<std::optional<std::size_t>> rows;  ///< by y value, then x value: row of the best
+    std::vector<const Dimension*> fixed = {};      ///< those that have one value in all points of the map
+    std::size_t like = 0;                          ///< a row with these values
 
     std::size_t width() const { return x->values.size(); }
     std::size_t height() const { return y == nullptr ? 1 : y->values.size(); }
     std::optional<std::size_t> at(std::size_t xi, std::size_t yi) const { return rows[yi * width() + xi]; }
 };
-/// Of one scenario, or of all.
+/// What describes a scenario is that of `scenario`, but for x, y and dimensions that change with x or y (zipped axes).
 HeatMap heat_map(const SweepPoints& points, const Dimension& x, const Dimension* y, MetricId metric,
-                 std::optional<std::uint32_t> scenario = std::nullopt);
+                 std::uint32_t scenario);
+/// "ficco_g2, bandwidth_GBps 2x": what all points of the map share; empty if nothing else is swept.
+std::string shared_by(const SweepPoints& points, const HeatMap& map);
 /// Two dimensions for a first look: named by axes, and of different axes if there are two.
 std::pair<const Dimension*, const Dimension*> first_dimensions(const SweepPoints& points);
 

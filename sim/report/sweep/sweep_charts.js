@@ -48,9 +48,26 @@ function paretoFront(rows, cost) {
     .filter(row => makespan.at[row] < fastest && ((fastest = makespan.at[row]), true));
 }
 
+const costNames = ['comm_cus', 'staging_bytes'];
+const valuesOf = (one, rows) => [...new Set(rows.map(row => one.at[row]).filter(value => !Number.isNaN(value)))].sort((a, b) => a - b);
+
+function frontTable(front, cost) {
+  return element('table', {id: 'pareto-table'}, element('caption', {}, 'on the front'),
+    element('thead', {}, element('tr', {}, ...[label(cost), label(makespan), 'speed-up [x]', 'by'].map(text => element('th', {}, text)))),
+    element('tbody', {}, ...front.map(row => element('tr', {}, element('td', {class: 'n'}, show(cost, row)),
+      element('td', {class: 'n'}, show(makespan, row)), element('td', {class: 'n'}, show(metric('speedup'), row)),
+      element('td', {}, choice(row))))));
+}
+
 function drawPareto() {
   const cost = metric(pareto.cost.value), rows = rowsOf(Number(pareto.scenario.value)).filter(row => !Number.isNaN(cost.at[row]));
-  const front = paretoFront(rows, cost), schedule = dimension('schedule');
+  const front = paretoFront(rows, cost), schedule = dimension('schedule'), values = valuesOf(cost, rows);
+  if (values.length <= 2) {  // no curve
+    const named = values.map(value => `${figure(value * cost.scale)} ${cost.unit}`).join(' or ');
+    replace('pareto', element('p', {class: 'note'}, `Every point of this scenario takes ${named}: no curve, the table has all of the front.`),
+      frontTable(front, cost));
+    return;
+  }
   const left = 84, top = 16, width = 640, height = 380, bottom = top + height;
   const most = range(rows, cost)[1] * cost.scale || 1, [low, high] = range(rows, makespan);
   const logarithmic = low > 0 && high > 3 * low;  // else those near the front would be one on another
@@ -84,20 +101,16 @@ function drawPareto() {
   }
   legend.forEach((value, i) => svg.append(mark(value, left + width + 24, top + 10 + line * i, {}),
     svgText(left + width + 36, top + 14 + line * i, schedule.values[value])));
-  const table = element('table', {id: 'pareto-table'}, element('caption', {}, 'on the front'),
-    element('thead', {}, element('tr', {}, ...[label(cost), label(makespan), 'speed-up [x]', 'by'].map(text => element('th', {}, text)))),
-    element('tbody', {}, ...front.map(row => element('tr', {}, element('td', {class: 'n'}, show(cost, row)),
-      element('td', {class: 'n'}, show(makespan, row)), element('td', {class: 'n'}, show(metric('speedup'), row)),
-      element('td', {}, choice(row))))));
   const left_out = every > 1 ? [element('p', {class: 'note'}, `Drawn: every ${every}th of ${rows.length} points, and all of the front.`)] : [];
-  replace('pareto', svg, ...left_out, table);
+  replace('pareto', svg, ...left_out, frontTable(front, cost));
 }
 
 const pareto = {};
 function startPareto() {
   pareto.scenario = picker('pareto-pickers', 'scenario', 'pareto-scenario', scenarioChoices(), '0', drawPareto);
+  const curved = costNames.find(name => valuesOf(metric(name), rowsOf(0)).length > 2);
   pareto.cost = picker('pareto-pickers', 'against', 'pareto-cost',
-    ['comm_cus', 'staging_bytes'].map(name => [name, label(metric(name))]), 'comm_cus', drawPareto);
+    costNames.map(name => [name, label(metric(name))]), curved || costNames[0], drawPareto);
   drawPareto();
 }
 

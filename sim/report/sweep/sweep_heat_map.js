@@ -23,12 +23,23 @@ function heatMap(x, y, shown, fixed) {
   return cells;
 }
 
+/// Whether each value of `leader` comes with one value of `one` only: zipped axes.
+function follows(one, leader) {
+  const value = new Map();
+  for (let row = 0; row < points.number.length; ++row) {
+    const at = leader.at[row];
+    if (value.has(at) && value.get(at) !== one.at[row]) return false;
+    value.set(at, one.at[row]);
+  }
+  return true;
+}
+
 function drawHeatMap() {
   const x = dimension(heat.x.value), y = heat.y.value === heat.x.value ? null : dimension(heat.y.value);
   const shown = metric(heat.value.value);
-  const fixed = heat.fixed.filter(([one, select]) => select.value !== '' && one !== x && one !== y)
+  for (const [one, select] of heat.fixed) select.disabled = follows(one, x) || y && follows(one, y);
+  const fixed = heat.fixed.filter(([, select]) => select.value !== '' && !select.disabled)
     .map(([one, select]) => [one, Number(select.value)]);
-  for (const [one, select] of heat.fixed) select.disabled = one === x || one === y;
   const cells = heatMap(x, y, shown, fixed), rows = [...cells].filter(row => row >= 0);
   const [low, high] = range(rows, shown);
   const small = x.values.length > 24, best = shown.better === 'more' ? high : low;
@@ -82,9 +93,12 @@ function startHeatMap() {
   heat.y = picker('heat-pickers', 'down', 'heat-y', axes, points.first[1], drawHeatMap);
   heat.value = picker('heat-pickers', 'value', 'heat-value',
     points.metrics.filter(one => one.better !== 'neither').map(one => [one.name, label(one)]), 'speedup', drawHeatMap);
+  // The best over several choices is a choice; the best over several operators or machines would mix them.
+  const first = scenario.at.indexOf(0);
   for (const one of points.dimensions.filter(one => one.swept))
     heat.fixed.push([one, picker('heat-pickers', one.label, 'heat-fixed-' + one.name,
-      [['', 'any (the best)'], ...one.values.map((value, i) => [i, value || '(none)'])], '', drawHeatMap, one.name)]);
+      [...(one.choice ? [['', 'any (the best)']] : []), ...one.values.map((value, i) => [i, value || '(none)'])],
+      one.choice ? '' : one.at[first], drawHeatMap, one.name)]);
   drawHeatMap();
 }
 

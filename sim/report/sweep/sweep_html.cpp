@@ -213,8 +213,10 @@ std::string section(const std::string& title, const std::string& note, const std
 std::string to_html(const SweepPoints& points, const std::string& version) {
     const std::string body =
         summary(points, version) + best_section(points) +
-        section("Heat map", "Each cell is the best of all points with these two values, over all else.",
-                "heat-pickers", "heat-map") +
+        section(
+            "Heat map",
+            "Each cell is the best of all schedules and parameters with these two values, of one operator on one machine.",
+            "heat-pickers", "heat-map") +
         section("Pareto front",
                 "Points that no other beats in both: time, and what communication takes for it.",
                 "pareto-pickers", "pareto") +

@@ -53,8 +53,7 @@ GnuplotScript draw_heat_map(const SweepPoints& points, const SweepPlot& plot) {
     if (y == &x) throw UserError("a heat map needs two axes, but both are '" + x.name + "'");
     const MetricId id = find_metric(plot.value);
     const Metric& metric = sweep_metrics[id];
-    const auto scenario =
-        plot.scenario.empty() ? std::nullopt : std::optional(find_scenario(points, plot.scenario));
+    const std::uint32_t scenario = plot.scenario.empty() ? 0 : find_scenario(points, plot.scenario);
     const HeatMap map = heat_map(points, x, y, id, scenario);
 
     double low = INFINITY, high = -INFINITY;
@@ -94,16 +93,17 @@ GnuplotScript draw_heat_map(const SweepPoints& points, const SweepPlot& plot) {
     GnuplotScript script;
     script.width = std::max(560, width_of(rows) + cell * static_cast<int>(columns.size()) + 300);
     script.height = 150 + map_height + (turned ? names * 3 / 4 : 0);
-    const std::string of = scenario ? points.scenarios[*scenario] : "best over all else";
-    script.text = blocks.text() + heading(points, std::string(metric.label) + ", " + of, script, 160) +
-                  "unset key\nset palette defined (0 '#00224e', 1 '#34456c', 2 '#666970', 3 '#948e77', 4 "
-                  "'#c4b66b', 5 '#fee838')\n" +
-                  axis_title('x', x.label) + axis_title('y', y_title) + "set cblabel " +
-                  gnuplot_quoted(value_title) + " offset 1,0\n" +
-                  (high > low ? number_tics("cb", low, high, map_height) : "") +
-                  named_tics('x', columns, turned ? " rotate by -40" : "") + named_tics('y', rows) +
-                  "set xrange [-0.5:" + std::to_string(columns.size()) + "-0.5]\nset yrange [" +
-                  std::to_string(rows.size()) + "-0.5:-0.5]\n" + plot_of(layers);
+    const std::string of = shared_by(points, map);
+    script.text =
+        blocks.text() +
+        heading(points, "best " + std::string(metric.label) + (of.empty() ? "" : ", " + of), script, 160) +
+        "unset key\nset palette defined (0 '#00224e', 1 '#34456c', 2 '#666970', 3 '#948e77', 4 "
+        "'#c4b66b', 5 '#fee838')\n" +
+        axis_title('x', x.label) + axis_title('y', y_title) + "set cblabel " + gnuplot_quoted(value_title) +
+        " offset 1,0\n" + (high > low ? number_tics("cb", low, high, map_height) : "") +
+        named_tics('x', columns, turned ? " rotate by -40" : "") + named_tics('y', rows) +
+        "set xrange [-0.5:" + std::to_string(columns.size()) + "-0.5]\nset yrange [" +
+        std::to_string(rows.size()) + "-0.5:-0.5]\n" + plot_of(layers);
     return script;
 }
 
@@ -115,23 +115,37 @@ GnuplotScript draw_pareto(const SweepPoints& points, const SweepPlot& plot) {
     const double scale = sweep_metrics[cost].scale;
     const Dimension* schedule = points.dimension("schedule");
     std::map<std::uint32_t, std::string> by_schedule;
-    double low = INFINITY, high = 0, most = 0;
+    double low = INFINITY, high = 0;
+    std::map<double, std::string> costs;  // with their names
+    for (std::size_t row = 0; row < points.rows(); ++row)
+        if (points.scenario[row] == scenario) {
+            const double x = points.figure(row, cost) * scale;
+            costs[x] = figure(x);
+        }
+    // One or two values make no axis: they get a place each.
+    const bool few = costs.size() <= 2;
+    const double most = few ? static_cast<double>(costs.size()) - 0.5 : costs.rbegin()->first;
+    const auto place = [&](std::size_t row) {
+        const double x = points.figure(row, cost) * scale;
+        return few && x > costs.begin()->first ? 1.0 : few ? 0.0 : x;
+    };
     for (std::size_t row = 0; row < points.rows(); ++row) {
         if (points.scenario[row] != scenario) continue;
-        const double x = points.figure(row, cost) * scale, y = points.figure(row, column::makespan);
+        const double x = place(row), y = points.figure(row, column::makespan);
         by_schedule[schedule == nullptr ? 0 : schedule->at[row]] += numbers({x, y}) + "\n";
         low = std::min(low, y);
         high = std::max(high, y);
-        most = std::max(most, x);
     }
     const std::vector<std::size_t> front = pareto_front(points, scenario, cost);
     std::string steps;
     for (std::size_t i = 0; i < front.size(); ++i) {
-        const double x = points.figure(front[i], cost) * scale;
+        const double x = place(front[i]);
         if (i > 0) steps += numbers({x, points.figure(front[i - 1], column::makespan)}) + "\n";
         steps += numbers({x, points.figure(front[i], column::makespan)}) + "\n";
     }
-    const double right = most > 0 ? 1.05 * most : 1;
+    const double right = few ? most : most > 0 ? 1.05 * most : 1, left = few ? -0.5 : -0.03 * right;
+    std::vector<std::string> names;
+    for (const auto& [value, name] : costs) names.push_back(name);
     steps += numbers({right, points.figure(front.back(), column::makespan)}) + "\n";
     Blocks blocks;
     std::vector<std::string> layers{
@@ -143,13 +157,14 @@ GnuplotScript draw_pareto(const SweepPoints& points, const SweepPlot& plot) {
     const bool logarithmic = low > 0 && high > 3 * low;
     const double from = low / 1.06, to = high * 1.06;
     const std::string key = legend(script, layers.size());
-    script.text =
-        blocks.text() + heading(points, points.scenarios[scenario], script, 300) +
-        "set grid lc rgb '#E6E6E6' lw 1\n" + key + axis_title('x', axis_label(sweep_metrics[cost])) +
-        axis_title('y', axis_label(sweep_metrics[column::makespan])) + number_tics("x", 0, right, 500) +
-        (logarithmic ? "set logscale y\n" : "") + number_tics("y", from, to, 340, logarithmic) +
-        "set xrange [" + numbers({-0.03 * right}) + ":" + numbers({right}) + "]\nset yrange [" +
-        numbers({from}) + ":" + numbers({to}) + "]\n" + plot_of(layers);
+    script.text = blocks.text() + heading(points, points.scenarios[scenario], script, 300) +
+                  "set grid lc rgb '#E6E6E6' lw 1\n" + key +
+                  axis_title('x', axis_label(sweep_metrics[cost])) +
+                  axis_title('y', axis_label(sweep_metrics[column::makespan])) +
+                  (few ? named_tics('x', names) : number_tics("x", 0, right, 500)) +
+                  (logarithmic ? "set logscale y\n" : "") + number_tics("y", from, to, 340, logarithmic) +
+                  "set xrange [" + numbers({left}) + ":" + numbers({right}) + "]\nset yrange [" +
+                  numbers({from}) + ":" + numbers({to}) + "]\n" + plot_of(layers);
     return script;
 }
 

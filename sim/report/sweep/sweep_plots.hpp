@@ -18,7 +18,7 @@ struct SweepPlot {
     std::string x, y;                  ///< heat map: dimensions
     std::string value = "speedup";     ///< heat map: figure
     std::string against = "comm_cus";  ///< Pareto front: its cost, comm_cus or staging_bytes
-    std::string scenario;              ///< of Pareto front and losses: the first; of a heat map: all
+    std::string scenario;              ///< empty: the first
 };
 
 /// Throws UserError for a name that the sweep doesn't have.

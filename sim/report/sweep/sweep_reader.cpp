@@ -12,10 +12,17 @@ namespace {
 
 constexpr double no_figure = std::numeric_limits<double>::quiet_NaN();
 
-/// Columns that are no figure of the report and, unless an axis names them, do not identify points.
-const std::vector<std::string> other_columns{"makespan_p10_us", "makespan_p90_us", "seeds",
-                                             "tasks",           "engine",          "wall_ms",
-                                             "params",          "confidence.basis"};
+/// Columns that are no figure of the report and, unless an axis names them, do not identify points. Results
+/// differ between the schedules of a scenario.
+bool is_other(const std::string& column) {
+    static const std::vector<std::string> names{"makespan_p10_us", "makespan_p90_us", "seeds", "tasks",
+                                                "engine",          "wall_ms",         "params"};
+    static const std::vector<std::string> results{"losses_us.", "utilisation.", "energy_J.", "steady.",
+                                                  "confidence."};
+    return std::find(names.begin(), names.end(), column) != names.end() ||
+           std::any_of(results.begin(), results.end(),
+                       [&](const std::string& group) { return column.starts_with(group); });
+}
 
 bool is_choice(const std::string& column) {
     static const std::vector<std::string> names{"schedule", "chunks", "agent", "transfer", "copy_cus"};
@@ -72,9 +79,7 @@ public:
         for (std::size_t i = 0; i < header.size(); ++i) {
             const auto is = [&](std::optional<std::size_t> at) { return at == i; };
             if (is(point_) || is(error_) || std::any_of(metrics_.begin(), metrics_.end(), is)) continue;
-            const bool other =
-                std::find(other_columns.begin(), other_columns.end(), header[i]) != other_columns.end();
-            if (other && !swept[i]) continue;
+            if (is_other(header[i]) && !swept[i]) continue;
             at_.push_back(i);
             dimensions_.push_back({header[i], header[i], is_choice(header[i]), swept[i], {}, {}});
         }

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <string_view>
+
+namespace overlap {
+
+/// sim/README.md; put in by the build.
+extern const std::string_view readme_text;
+
+}  // namespace overlap

@@ -1,0 +1,118 @@
+#include "sim/run/critical_path.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace overlap {
+namespace {
+
+constexpr double rounding = 1e-9;  // of a time, where two that are equal were computed differently
+
+Seconds handoff(const Task& from, const Task& to, const Handoffs& handoffs) {
+    if (from.gpu != to.gpu) return handoffs.other_gpu;
+    return from.stream != to.stream ? handoffs.other_stream : Seconds();
+}
+
+/// Looks for the task that another one waited for.
+class Waits {
+public:
+    Waits(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
+          const ResourceTable& resources)
+        : graph_(graph),
+          costs_(costs),
+          times_(simulated.tasks),
+          resources_(resources),
+          holders_(resources.size()) {
+        for (TaskId id = 0; id < graph.size(); ++id)
+            if (costs[id].claim) holders_[costs[id].claim->resource].push_back(id);
+        for (std::vector<TaskId>& holders : holders_)
+            std::sort(holders.begin(), holders.end(), [&](TaskId a, TaskId b) { return key(a) < key(b); });
+    }
+
+    /// None if it began at once.
+    std::optional<TaskId> of(TaskId id) const {
+        if (const std::optional<TaskId> holder = holder_before(id)) return holder;
+        std::optional<TaskId> last;
+        Seconds latest;
+        const auto consider = [&](TaskId before, Seconds lets_end) {
+            if (last && lets_end <= latest) return;
+            last = before;
+            latest = lets_end;
+        };
+        const Seconds body = isolated_body(costs_[id], resources_);
+        if (const TaskId before = graph_.stream_predecessor(id); before != id)
+            consider(before, times_[before].done + body);
+        graph_.for_each_edge_into(id, [&](const Edge& edge) {
+            const TaskTimes& before = times_[edge.predecessor];
+            const Handoffs& handoffs = costs_[edge.predecessor].handoffs;
+            const Seconds opens = edge.of_progress()
+                                      ? before.body + edge.from * (before.done - before.body) + handoffs.flag
+                                      : before.end + handoff(graph_[edge.predecessor], graph_[id], handoffs);
+            consider(edge.predecessor, opens + (1 - edge.to) * body);
+        });
+        return last;
+    }
+
+private:
+    std::pair<Seconds, TaskId> key(TaskId id) const { return {times_[id].done, id}; }
+
+    /// The task whose units `id` got, if it had to wait for units: that whose body ended just then, or a running
+    /// one that freed units before its end (a GEMM in its last wave).
+    std::optional<TaskId> holder_before(TaskId id) const {
+        const Cost& cost = costs_[id];
+        const TaskTimes& own = times_[id];
+        const Seconds setup = cost.setup + cost.switch_over, got = own.body - cost.setup;
+        if (!cost.claim || own.body - own.start - cost.launch.time - setup <= rounding * own.body)
+            return std::nullopt;
+        const std::vector<TaskId>& holders = holders_[cost.claim->resource];  // by the ends of their bodies
+        auto at = std::upper_bound(holders.begin(), holders.end(), own.start,
+                                   [&](Seconds time, TaskId other) { return time < times_[other].done; });
+        std::optional<TaskId> ended;
+        for (; at != holders.end(); ++at) {
+            const TaskTimes& times = times_[*at];
+            if (*at == id || times.body >= own.body) continue;
+            const Seconds rest = got - times.done;  // from its end until the units were got
+            if (rest >= -rounding * got)
+                ended = *at;
+            else if (ended && got - times_[*ended].done <= cost.switch_over + event(*ended) + rounding * got)
+                return ended;
+            else if (frees_early(*at))
+                return *at;
+        }
+        return ended;
+    }
+
+    bool frees_early(TaskId id) const {
+        const Claim& claim = *costs_[id].claim;
+        return claim.yields || claim.parts.index() != 0;
+    }
+    /// How long the units stay busy after the task's end.
+    Seconds event(TaskId id) const {
+        const auto* completion = std::get_if<Completion>(&costs_[id].end);
+        return completion == nullptr ? Seconds() : completion->event;
+    }
+
+    const TaskGraph& graph_;
+    std::span<const Cost> costs_;
+    const std::vector<TaskTimes>& times_;
+    const ResourceTable& resources_;
+    std::vector<std::vector<TaskId>>
+        holders_;  ///< by resource: tasks that claim it, by the end of their bodies
+};
+
+}  // namespace
+
+std::vector<TaskId> critical_path(const TaskGraph& graph, std::span<const Cost> costs,
+                                  const EngineResult& simulated, const ResourceTable& resources) {
+    std::vector<TaskId> path;
+    if (graph.size() == 0) return path;
+    const auto ends_before = [](const TaskTimes& a, const TaskTimes& b) { return a.end < b.end; };
+    const auto last = std::max_element(simulated.tasks.begin(), simulated.tasks.end(), ends_before);
+    const Waits waits(graph, costs, simulated, resources);
+    std::optional<TaskId> at = static_cast<TaskId>(last - simulated.tasks.begin());
+    for (; at && path.size() < graph.size(); at = waits.of(*at)) path.push_back(*at);
+    std::reverse(path.begin(), path.end());
+    return path;
+}
+
+}  // namespace overlap
