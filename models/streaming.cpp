@@ -76,6 +76,8 @@ public:
 
     Cost cost(const Task& task, const Machine& machine) const override {
         const DeviceSpec& device = machine.topology.device();
+        if (const auto* op = std::get_if<MemoryBoundWork>(&task.work); op != nullptr && op->time > Seconds())
+            return recorded(*op, task.gpu, machine);
         Streamed kernel = streamed(task.work, device);
         limit_by_flops(task.work, machine, kernel);
         Cost cost = kernel_cost(device.launch);
@@ -93,6 +95,20 @@ public:
                 {machine.resources.compute_units(task.gpu), kernel.units * cost.body.si()});
         cost.demands.push_back(
             {machine.resources.hbm(task.gpu), std::min(kernel.moved, device.hbm * cost.body).si()});
+        return cost;
+    }
+
+private:
+    /// A kernel of a recorded duration is taken to have all compute units, which no recording says, and to move
+    /// the bytes that are known.
+    static Cost recorded(const MemoryBoundWork& op, int gpu, const Machine& machine) {
+        const DeviceSpec& device = machine.topology.device();
+        Cost cost = kernel_cost(device.launch);
+        cost.body = op.time;
+        cost.demands.push_back({machine.resources.compute_units(gpu), device.compute_units * op.time.si()});
+        if (const Bytes moved = op.read + op.written; moved > Bytes())
+            cost.demands.push_back(
+                {machine.resources.hbm(gpu), std::min(moved, device.hbm * op.time).si()});
         return cost;
     }
 };

@@ -95,6 +95,7 @@ int run_command_line(int argc, char** argv) {
     add_advise_command(app);
     add_batch_command(app);
     add_calibrate_command(app);
+    add_chakra_command(app);
     add_cost_command(app);
     add_import_command(app);
     add_list_commands(app);

@@ -9,6 +9,7 @@ void add_run_command(CLI::App& app);
 void add_advise_command(CLI::App& app);
 void add_batch_command(CLI::App& app);
 void add_calibrate_command(CLI::App& app);
+void add_chakra_command(CLI::App& app);
 void add_cost_command(CLI::App& app);
 void add_import_command(CLI::App& app);
 void add_list_commands(CLI::App& app);

@@ -7,11 +7,14 @@
 #include <sstream>
 
 #include "sim/commands/commands.hpp"
+#include "sim/commands/import_scenario.hpp"
 #include "sim/core/file_kind.hpp"
 #include "sim/core/output_file.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/core/timeline_json.hpp"
 #include "sim/importers/iterations.hpp"
+#include "sim/importers/recognise.hpp"
+#include "sim/importers/start_skew.hpp"
 #include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
 
@@ -22,7 +25,7 @@ namespace fs = std::filesystem;
 
 struct ImportFlags {
     std::vector<std::string> files;
-    std::string out, format, scenario, iteration, system = "imported";
+    std::string out, format, scenario, iteration, topology, gemm, kernels, out_scenario, system = "imported";
 };
 
 /// The traces below a folder, all of one format; measured cases are skipped.
@@ -46,12 +49,15 @@ std::vector<fs::path> traces_below(const std::string& folder) {
 }
 
 std::vector<RecordedTrace> read_traces(const ImportFlags& flags) {
+    KernelTable kernels;
+    kernels.add(ConfigFolder::standard().folder("kernels.json"));
+    if (!flags.kernels.empty()) kernels.add(flags.kernels);
     std::vector<RecordedTrace> traces;
     for (const std::string& given : flags.files) {
         const std::vector<fs::path> files =
             fs::is_directory(given) ? traces_below(given) : std::vector<fs::path>{given};
         for (const fs::path& file : files)
-            traces.push_back(find_trace_importer(file, flags.format).make()->read(file));
+            traces.push_back(find_trace_importer(file, flags.format).make()->read(file, kernels));
     }
     return traces;
 }
@@ -59,17 +65,6 @@ std::vector<RecordedTrace> read_traces(const ImportFlags& flags) {
 /// The iterations chosen by `--iteration`: the given one, all as one, or by default the steady ones.
 std::vector<std::size_t> chosen_iterations(const ImportFlags& flags, const Iterations& found) {
     const std::size_t count = found.all.size();
-    if (flags.iteration.empty() && found.ambiguous) {
-        std::string times;
-        for (const Iteration& one : found.all)
-            times += (times.empty() ? "" : ", ") +
-                     std::to_string(std::llround(to_microseconds(one.timeline().end())));
-        throw UserError(flags.files.front() + ": the same kernels come " + std::to_string(count) +
-                        " times (" + times +
-                        " us), runs or parts of one run: say which by --scenario, or by --iteration steady, "
-                        "all, or 0 to " +
-                        std::to_string(count - 1));
-    }
     if (flags.iteration.empty() || flags.iteration == "steady") return steady_iterations(found.all);
     std::size_t number = 0;
     const char *const first = flags.iteration.data(), *const last = first + flags.iteration.size();
@@ -101,8 +96,8 @@ Seconds median_of(const std::vector<Timeline>& runs, const std::vector<std::size
     return runs.size() % 2 == 1 ? upper : 0.5 * (runs[by_makespan[middle - 1]].end() + upper);
 }
 
-/// Makespans, and the spans of the run with the median makespan.
-void put_runs(Json& measured, const std::vector<Timeline>& runs) {
+/// Makespans, and the spans of the run with the median makespan, with names by `scenario` if there is one.
+void put_runs(Json& measured, const std::vector<Timeline>& runs, const std::optional<Scenario>& scenario, std::string& text) {
     std::vector<std::size_t> by_makespan(runs.size());
     std::iota(by_makespan.begin(), by_makespan.end(), 0);
     std::sort(by_makespan.begin(), by_makespan.end(),
@@ -113,7 +108,7 @@ void put_runs(Json& measured, const std::vector<Timeline>& runs) {
         measured["recorded_makespan_us"] = to_microseconds(shown.end());
         for (const Timeline& run : runs) measured["samples_us"].push_back(to_microseconds(run.end()));
     }
-    measured["spans"] = spans_json(shown);
+    measured["spans"] = spans_json(scenario ? with_names_of(*scenario, shown, text) : shown);
 }
 
 std::size_t gemms_a_gpu(const Scenario& scenario) {
@@ -123,18 +118,71 @@ std::size_t gemms_a_gpu(const Scenario& scenario) {
     return gemms / static_cast<std::size_t>(scenario.machine->topology.gpus());
 }
 
+/// The run config that the recording shows, with the machine's topology; null, and why, if it shows none.
+Json recognised_config(const ImportFlags& flags, const Iteration& iteration, const std::vector<RecordedTrace>& traces,
+                       std::string& text) {
+    std::optional<GemmShape> gemm;
+    if (!flags.gemm.empty()) gemm = parse_shape(flags.gemm, "command line: --gemm");
+    const Recognised found = recognise(iteration.spans, gemm);
+    if (found.what.empty()) {
+        text += "recognised  nothing: " + found.why_not + "\n";
+        return {};
+    }
+    text += "recognised  " + found.what + "\n";
+    for (const std::string& note : found.notes) text += "            " + one_line(note) + "\n";
+    const int gpus = iteration.timeline().gpus();
+    Json config = found.config;
+    config["topology"] = !flags.topology.empty() ? flags.topology
+                                                 : topology_of(traces.front().device, gpus, ConfigFolder::standard());
+    if (config["topology"] == "") {
+        text += "            no topology of " + std::to_string(gpus) + " x " +
+                (traces.front().device.empty() ? "GPUs without a name" : one_line(traces.front().device)) +
+                " is known: give --topology\n";
+        return {};
+    }
+    return config;
+}
+
+/// One line for each kind of kernel that has no place in the table, the longest first.
+std::string not_mapped_text(const std::vector<RecordedTrace>& traces) {
+    constexpr std::size_t most = 10;
+    std::map<std::string, RecordedTrace::NotMapped> kinds;
+    double all_ns = 0;
+    for (const RecordedTrace& trace : traces) {
+        for (const RecordedSpan& span : trace.spans) all_ns += static_cast<double>(span.end_ns - span.start_ns);
+        for (const auto& [name, one] : trace.not_mapped) {
+            // A template's arguments and a function's do not make another kind.
+            RecordedTrace::NotMapped& kind = kinds[name.substr(0, std::max<std::size_t>(1, name.find_first_of("<(", 5)))];
+            kind.count += one.count;
+            kind.ns += one.ns;
+            all_ns += static_cast<double>(one.ns);
+        }
+    }
+    std::vector<std::pair<std::string, RecordedTrace::NotMapped>> sorted(kinds.begin(), kinds.end());
+    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second.ns > b.second.ns; });
+    std::ostringstream out;
+    out << std::fixed << std::setprecision(1);
+    for (std::size_t i = 0; i < std::min(most, sorted.size()); ++i)
+        out << "not mapped  " << sorted[i].second.count << " x " << one_line(sorted[i].first) << ", "
+            << 100 * static_cast<double>(sorted[i].second.ns) / std::max(1.0, all_ns) << " % of the time\n";
+    if (sorted.size() > most) out << "not mapped  " << sorted.size() - most << " more kinds\n";
+    return out.str();
+}
+
 void execute(const ImportFlags& flags) {
     require_writable(flags.out);
+    if (!flags.out_scenario.empty()) require_writable(flags.out_scenario);
     const std::vector<RecordedTrace> traces = read_traces(flags);
     const std::string& recorded_by = traces.front().recorded_by;
-    Json measured{{"schema", 1}, {"system", flags.system}, {"source", recorded_by}};
+    Json measured{{"schema", 1}, {"system", flags.system}, {"source", recorded_by}}, config;
     std::optional<std::size_t> gemms;
+    std::optional<Scenario> scenario;
     if (!flags.scenario.empty()) {
-        const Json scenario = read_json_file(flags.scenario);
-        require_kind(scenario, flags.scenario, FileKind::run_config);
-        gemms = gemms_a_gpu(resolve(read_run_config(scenario, flags.scenario), ConfigFolder::standard()));
-        if (gemms == 0) gemms.reset();
-        measured["scenario"] = scenario;
+        config = read_json_file(flags.scenario);
+        require_kind(config, flags.scenario, FileKind::run_config);
+        scenario = resolve(read_run_config(config, flags.scenario), ConfigFolder::standard());
+        gemms = gemms_a_gpu(*scenario);
+        if (*gemms == 0) gemms.reset();
     }
     const std::vector<RecordedSpan> spans = merged(traces);
     if (spans.empty()) throw UserError(flags.files.front() + ": has no GPU kernel or copy of a known kind");
@@ -145,21 +193,36 @@ void execute(const ImportFlags& flags) {
     std::vector<Timeline> runs;
     if (flags.iteration == "all") {
         runs.push_back(whole);
+        if (config.is_null()) config = recognised_config(flags, {"0", spans}, traces, text);
     } else {
-        const Iterations found = find_iterations(spans, gemms);
+        Iterations found = find_iterations(spans, gemms);
+        Seconds clipped;
+        for (Iteration& one : found.all) clipped = std::max(clipped, clip_start_skew(one));
         const std::vector<std::size_t> chosen = chosen_iterations(flags, found);
         for (const std::size_t number : chosen) runs.push_back(found.all[number].timeline());
         if (!found.found_by.empty()) text += table_of(found, chosen);
+        if (clipped > microseconds(1))
+            text += "start skew  ranks waited up to " + std::to_string(std::llround(to_microseconds(clipped))) +
+                    " us in the first barrier or collective of an iteration; clipped\n";
         if (!found.doubt.empty()) text += "doubtful    " + found.doubt + "\n";
+        if (config.is_null()) {
+            if (found.ambiguous)
+                text += "doubtful    the kernels that repeat may be parts of one run: then --iteration all\n";
+            config = recognised_config(flags, found.all[chosen.front()], traces, text);
+        }
     }
-    put_runs(measured, runs);
+    if (!config.is_null() && !scenario) {
+        try {
+            scenario = resolve(read_run_config(config, "recognised scenario"), ConfigFolder::standard());
+        } catch (const UserError& refused) {
+            text += "            which does not run: " + std::string(refused.what()) + "\n";
+        }
+    }
+    if (scenario) measured["scenario"] = config;
+    put_runs(measured, runs, scenario, text);
     write_file_atomically(flags.out, json_text(measured) + "\n");
-
-    std::map<std::string, std::size_t> not_mapped;
-    for (const RecordedTrace& trace : traces)
-        for (const auto& [name, count] : trace.not_mapped) not_mapped[name] += count;
-    for (const auto& [name, count] : not_mapped)
-        text += "not mapped  " + std::to_string(count) + " x " + one_line(name) + "\n";
+    if (!flags.out_scenario.empty() && scenario) write_file_atomically(flags.out_scenario, json_text(config, 2) + "\n");
+    text += not_mapped_text(traces);
     text += "measured case of " + std::to_string(runs.size()) + (runs.size() == 1 ? " run, " : " runs, ") +
             std::to_string(measured["makespan_us"].get<double>()) + " us\n";
     print(text);
@@ -184,8 +247,11 @@ void add_import_command(CLI::App& app) {
     command->add_option("--format", flags->format, "Trace format, if it can't be recognised");
     command->add_option(
         "--scenario", flags->scenario,
-        "Run config of the recorded run; sim compare needs it, and it helps to find the runs in "
-        "a recording of several");
+        "Run config of the recorded run; default: what is recognised in the recording");
+    command->add_option("--topology", flags->topology, "Machine of a recognised run; default: by the GPUs' name and number");
+    command->add_option("--gemm", flags->gemm, "MxNxK of a recognised pair, if the trace has no shapes");
+    command->add_option("--kernels", flags->kernels, "Table of kernels (JSON) that is asked before configs/kernels.json");
+    command->add_option("--out-scenario", flags->out_scenario, "File of the recognised run config to write (JSON)");
     command->add_option("--iteration", flags->iteration,
                         "Which runs of a recording to take: steady (all but those far above the median; the "
                         "default), a number from 0, or all (the whole recording as one run)");

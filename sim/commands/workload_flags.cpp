@@ -1,5 +1,8 @@
 #include "sim/commands/workload_flags.hpp"
 
+#include <spdlog/spdlog.h>
+
+#include "sim/chakra/chakra_workload.hpp"
 #include "sim/commands/sizes.hpp"
 #include "sim/core/file_kind.hpp"
 #include "sim/run/run_config.hpp"
@@ -51,6 +54,8 @@ void WorkloadFlags::add_to(CLI::App& app) {
 
 void WorkloadFlags::apply(RunConfig& config, const ConfigFolder& folder) const {
     if (!workload.empty()) config.workload = workload;
+    if (!workload.empty() && is_chakra_trace(workload))
+        for (const std::string& note : read_chakra(workload).notes) spdlog::warn("{}: {}", workload, note);
     if (!(gemm + dtype + collective + order + shard_dim).empty())
         config.workload = changed_workload(*this, config, folder);
 }

@@ -74,6 +74,7 @@ struct MemoryBoundWork {
     Bytes written;
     Flops flops = {};
     DType dtype = DType::bf16;
+    Seconds time = {};  ///< above 0: how long it ran elsewhere, which it takes here, too
 };
 
 /// One rank's part of a whole collective by a library's kernel (RCCL, NCCL): transfers and reductions in one.

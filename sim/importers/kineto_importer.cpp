@@ -48,6 +48,58 @@ private:
     std::map<std::int64_t, Step> steps_;  ///< by start
 };
 
+/// Whole numbers of a list, or none for anything else, such as the shape of a list of tensors.
+std::vector<std::int64_t> shape_of(const Json& list) {
+    std::vector<std::int64_t> shape;
+    if (!list.is_array()) return shape;
+    for (const Json& size : list) {
+        if (!size.is_number_integer() || size < 0 || size > 1'000'000'000) return {};
+        shape.push_back(size.get<std::int64_t>());
+    }
+    return shape;
+}
+
+/// The operators of the host by the number that their kernels have, too.
+class Launchers {
+public:
+    /// Shapes are there if the profiler was told so (record_shapes); anything unusual in them is left out.
+    void add(const Json& id, const std::string& name, ConfigObject& args) {
+        auto op = std::make_shared<RecordedOperator>();
+        op->name = name;
+        if (args.has("Input Dims"))
+            for (const Json& dims : args.raw("Input Dims")) op->dims.push_back(shape_of(dims));
+        for (const char* key : {"Input type", "Input Types"})
+            if (args.has(key))
+                for (const Json& type : args.raw(key))
+                    op->types.push_back(type.is_string() ? type.get<std::string>() : "");
+        if (id.is_number_integer()) operators_[id.get<std::int64_t>()] = std::move(op);
+    }
+    std::shared_ptr<const RecordedOperator> of(const Json& id) const {
+        if (!id.is_number_integer()) return nullptr;
+        const auto found = operators_.find(id.get<std::int64_t>());
+        return found == operators_.end() ? nullptr : found->second;
+    }
+
+private:
+    std::map<std::int64_t, std::shared_ptr<const RecordedOperator>> operators_;
+};
+
+constexpr const char* external_id = "External id";
+
+std::shared_ptr<const RecordedCollective> collective_of(ConfigObject& args) {
+    if (!args.has("Collective name")) return nullptr;
+    auto collective = std::make_shared<RecordedCollective>();
+    collective->name = args.text("Collective name");
+    const auto number = [&](const char* key) {
+        return args.has(key) ? args.integer(key, 0, 1'000'000'000'000'000) : 0;
+    };
+    collective->in_elements = number("In msg nelems");
+    collective->out_elements = number("Out msg nelems");
+    collective->ranks = number("Group size");
+    if (args.has("dtype")) collective->dtype = args.text("dtype");
+    return collective;
+}
+
 // The Chrome trace of torch.profiler. Complete events ("ph": "X") of the categories kernel, gpu_memcpy
 // and gpu_memset ran on GPUs, with ts and dur in us (ts relative to baseTimeNanoseconds), args.device
 // and args.stream. A copy between GPUs has fromDevice, toDevice and inDevice, the GPU whose engine
@@ -57,7 +109,7 @@ private:
 // libkineto/src/output_json.cpp and CuptiActivity.cpp.
 class KinetoImporter final : public TraceImporter {
 public:
-    RecordedTrace read(const std::filesystem::path& path) const override {
+    RecordedTrace read(const std::filesystem::path& path, const KernelTable& kernels) const override {
         const Json json = path.extension() == ".gz" ? parse_compressed(path) : read_json_file(path);
         require_kind(json, path.string(), FileKind::chrome_trace);
         ConfigObject file(json, path.string());
@@ -70,16 +122,20 @@ public:
         const std::int64_t base =
             file.has("baseTimeNanoseconds") ? file.integer("baseTimeNanoseconds", 0, latest_recorded_ns) : 0;
         std::vector<ConfigObject> events = file.objects("traceEvents");
-        const Launches launches = read_launches(events);
+        Launchers launchers;
+        const Launches launches = read_launches(events, launchers, trace);
+        trace.device = device_of(file);
         std::optional<std::int64_t> own_device;
         for (ConfigObject& event : events) {
             const std::string category = category_of(event);
             if (category != "kernel" && category != "gpu_memcpy" && category != "gpu_memset") continue;
             const std::string name = event.text("name");
             ConfigObject args = event.object("args");
-            const std::optional<TaskKind> kind = kind_of(category, name, args);
-            if (!kind) {
-                ++trace.not_mapped[name];
+            const std::optional<KernelUse> use = use_of(category, name, args, kernels);
+            if (!use) {
+                auto& other = trace.not_mapped[name];
+                ++other.count;
+                other.ns += nanoseconds(event, "dur", duration_us);
                 continue;
             }
             const std::string key = args.has("inDevice") ? "inDevice" : "device";
@@ -95,8 +151,10 @@ public:
                               .track = "stream " + std::to_string(args.integer("stream", 0, INT64_MAX)),
                               .start_ns = start,
                               .end_ns = start + nanoseconds(event, "dur", duration_us)};
+            if (args.has(external_id)) span.by = launchers.of(args.raw(external_id));
+            span.collective = collective_of(args);
             if (args.has("correlation")) span.step = launches.step_of(correlation_of(args));
-            trace.add(std::move(span), kind, [&](const std::string& problem) { event.fail("", problem); });
+            trace.add(std::move(span), use, [&](const std::string& problem) { event.fail("", problem); });
         }
         return trace;
     }
@@ -112,7 +170,15 @@ private:
         return args.integer("correlation", INT64_MIN, INT64_MAX);
     }
 
-    static Launches read_launches(std::vector<ConfigObject>& events) {
+    /// "NVIDIA H200", if it is in the file.
+    static std::string device_of(ConfigObject& file) {
+        if (!file.has("deviceProperties")) return "";
+        for (ConfigObject& device : file.objects("deviceProperties"))
+            if (device.has("name")) return device.text("name");
+        return "";
+    }
+
+    static Launches read_launches(std::vector<ConfigObject>& events, Launchers& launchers, RecordedTrace& trace) {
         constexpr std::string_view step = "ProfilerStep#";
         Launches launches;
         for (ConfigObject& event : events) {
@@ -122,6 +188,11 @@ private:
                 ConfigObject args = event.object("args");
                 if (!args.has("correlation")) continue;
                 launches.add_launch(correlation_of(args), nanoseconds(event, "ts", absolute_us));
+                trace.by_graphs = trace.by_graphs || event.text("name").find("GraphLaunch") != std::string::npos;
+            } else if (category == "cpu_op") {
+                if (!event.has("args")) continue;
+                ConfigObject args = event.object("args");
+                if (args.has(external_id)) launchers.add(args.raw(external_id), event.text("name"), args);
             } else if (category == "user_annotation") {
                 const std::string name = event.text("name");
                 std::int64_t number = 0;
@@ -138,17 +209,17 @@ private:
         return launches;
     }
 
-    static std::optional<TaskKind> kind_of(const std::string& category, const std::string& name,
-                                           ConfigObject& args) {
-        if (category == "gpu_memset") return TaskKind::memory_bound;
-        if (category == "kernel") return kind_of_kernel(name);
+    static std::optional<KernelUse> use_of(const std::string& category, const std::string& name, ConfigObject& args,
+                                           const KernelTable& kernels) {
+        if (category == "gpu_memset") return KernelUse{TaskKind::memory_bound};
+        if (category == "kernel") return kernels.use_of(name);
         if (args.has("fromDevice") && args.has("toDevice")) {
             const bool same =
                 args.integer("fromDevice", 0, largest_gpu) == args.integer("toDevice", 0, largest_gpu);
-            return same ? TaskKind::local_copy : TaskKind::copy;
+            return KernelUse{same ? TaskKind::local_copy : TaskKind::copy};
         }
-        if (name.starts_with("Memcpy PtoP")) return TaskKind::copy;
-        if (name.starts_with("Memcpy DtoD")) return TaskKind::local_copy;
+        if (name.starts_with("Memcpy PtoP")) return KernelUse{TaskKind::copy};
+        if (name.starts_with("Memcpy DtoD")) return KernelUse{TaskKind::local_copy};
         return std::nullopt;  // to or from the host
     }
 };

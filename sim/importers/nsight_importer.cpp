@@ -66,7 +66,7 @@ std::string text(sqlite3_stmt* row, int column) {
 // 8 within a device, 10 between devices. Source: docs.nvidia.com/nsight-systems, "SQLite Schema Reference".
 class NsightImporter final : public TraceImporter {
 public:
-    RecordedTrace read(const std::filesystem::path& path) const override {
+    RecordedTrace read(const std::filesystem::path& path, const KernelTable& table_of_kernels) const override {
         const Database database(path);
         RecordedTrace trace;
         trace.recorded_by = "Nsight Systems";
@@ -77,13 +77,13 @@ public:
         if (!kernels && !copies)
             throw UserError(path.string() +
                             ": has no CUDA activity (no table CUPTI_ACTIVITY_KIND_KERNEL or _MEMCPY)");
-        const auto add = [&](const ActivityRow& row, const std::string& name, std::optional<TaskKind> kind) {
+        const auto add = [&](const ActivityRow& row, const std::string& name, std::optional<KernelUse> use) {
             trace.add({.name = name,
                        .gpu = row.integer(3),
                        .track = "stream " + std::to_string(row.integer(4)),
                        .start_ns = row.integer(1),
                        .end_ns = row.integer(2)},
-                      kind, [&](const std::string& problem) { row.fail(problem); });
+                      use, [&](const std::string& problem) { row.fail(problem); });
         };
         if (kernels)
             database.for_each_row(
@@ -91,7 +91,7 @@ public:
                     " k LEFT JOIN StringIds s ON s.id = k.demangledName ORDER BY k.start",
                 [&](sqlite3_stmt* row) {
                     const std::string name = text(row, 5);
-                    add({row, path.string() + ": " + kernel_table}, name, kind_of_kernel(name));
+                    add({row, path.string() + ": " + kernel_table}, name, table_of_kernels.use_of(name));
                 });
         if (copies)
             database.for_each_row("SELECT rowid, start, end, deviceId, streamId, copyKind FROM " +
@@ -99,8 +99,8 @@ public:
                                   [&](sqlite3_stmt* row) {
                                       const ActivityRow copy{row, path.string() + ": " + copy_table};
                                       const std::int64_t kind = copy.integer(5);
-                                      if (kind == 10) return add(copy, "Memcpy PtoP", TaskKind::copy);
-                                      if (kind == 8) return add(copy, "Memcpy DtoD", TaskKind::local_copy);
+                                      if (kind == 10) return add(copy, "Memcpy PtoP", KernelUse{TaskKind::copy});
+                                      if (kind == 8) return add(copy, "Memcpy DtoD", KernelUse{TaskKind::local_copy});
                                       add(copy, "Memcpy of kind " + std::to_string(kind), std::nullopt);
                                   });
         return trace;

@@ -9,7 +9,7 @@ namespace {
 // A measured case (configs/schema/measured_case.schema.json); only its spans matter here.
 class OwnImporter final : public TraceImporter {
 public:
-    RecordedTrace read(const std::filesystem::path& path) const override {
+    RecordedTrace read(const std::filesystem::path& path, const KernelTable&) const override {
         const Json json = read_json_file(path);
         ConfigObject file(json, path.string());
         RecordedTrace trace;
@@ -23,7 +23,7 @@ public:
                                     .track = span.track,
                                     .start_ns = ns(span.start),
                                     .end_ns = ns(span.end)};
-            trace.add(read, span.kind, [&](const std::string& problem) { file.fail("spans", problem); });
+            trace.add(read, KernelUse{span.kind}, [&](const std::string& problem) { file.fail("spans", problem); });
         }
         return trace;
     }

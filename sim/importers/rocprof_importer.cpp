@@ -35,14 +35,14 @@ private:
 };
 
 /// Kind of a copy between agents: between GPUs, within one, or none of our kinds (with the host).
-std::optional<TaskKind> kind_of_copy(bool from_gpu, bool to_gpu, bool same) {
+std::optional<KernelUse> kind_of_copy(bool from_gpu, bool to_gpu, bool same) {
     if (!from_gpu || !to_gpu) return std::nullopt;
-    return same ? TaskKind::local_copy : TaskKind::copy;
+    return KernelUse{same ? TaskKind::local_copy : TaskKind::copy};
 }
 
 class RocprofCsvImporter final : public TraceImporter {
 public:
-    RecordedTrace read(const std::filesystem::path& path) const override {
+    RecordedTrace read(const std::filesystem::path& path, const KernelTable& table_of_kernels) const override {
         const std::vector<CsvRow> rows = read_csv_rows(path);
         const Table table{path.string(), rows};
         RecordedTrace trace;
@@ -59,7 +59,7 @@ public:
                 const std::string& name = table.cell(i, "Kernel_Name");
                 const std::string track =
                     (queue == "Stream_Id" ? "stream " : "queue ") + table.cell(i, queue);
-                add(trace, table, i, name, kind_of_kernel(name), table.agent(i, "Agent_Id"), track);
+                add(trace, table, i, name, table_of_kernels.use_of(name), table.agent(i, "Agent_Id"), track);
                 continue;
             }
             const std::string& direction = table.cell(i, "Direction");
@@ -112,13 +112,13 @@ private:
     };
 
     static void add(RecordedTrace& trace, const Table& table, std::size_t row, const std::string& name,
-                    std::optional<TaskKind> kind, std::int64_t gpu, const std::string& track) {
+                    std::optional<KernelUse> use, std::int64_t gpu, const std::string& track) {
         trace.add({.name = name,
                    .gpu = gpu,
                    .track = track,
                    .start_ns = table.time(row, "Start_Timestamp"),
                    .end_ns = table.time(row, "End_Timestamp")},
-                  kind, [&](const std::string& problem) {
+                  use, [&](const std::string& problem) {
                       throw UserError(table.file + ":" + std::to_string(row + 1) + ": " + problem);
                   });
     }
@@ -126,12 +126,12 @@ private:
 
 class RocprofJsonImporter final : public TraceImporter {
 public:
-    RecordedTrace read(const std::filesystem::path& path) const override {
+    RecordedTrace read(const std::filesystem::path& path, const KernelTable& table_of_kernels) const override {
         const Json json = read_json_file(path);
         ConfigObject file(json, path.string());
         RecordedTrace trace;
         trace.recorded_by = "rocprofv3";
-        for (ConfigObject& tool : file.objects("rocprofiler-sdk-tool")) read_tool(tool, trace);
+        for (ConfigObject& tool : file.objects("rocprofiler-sdk-tool")) read_tool(tool, table_of_kernels, trace);
         return trace;
     }
 
@@ -140,7 +140,7 @@ private:
         return record.object(key).integer("handle", 0, INT64_MAX);
     }
 
-    static void read_tool(ConfigObject& tool, RecordedTrace& trace) {
+    static void read_tool(ConfigObject& tool, const KernelTable& table_of_kernels, RecordedTrace& trace) {
         // agents[].type: 1 is a CPU, 2 a GPU (rocprofiler_agent_type_t).
         Agents gpus;
         for (ConfigObject& agent : tool.objects("agents"))
@@ -151,14 +151,14 @@ private:
             kernels[symbol.integer("kernel_id", 0, INT64_MAX)] = symbol.text("formatted_kernel_name");
 
         ConfigObject records = tool.object("buffer_records");
-        const auto add = [&](ConfigObject& record, const std::string& name, std::optional<TaskKind> kind,
+        const auto add = [&](ConfigObject& record, const std::string& name, std::optional<KernelUse> use,
                              std::int64_t gpu, const std::string& track) {
             trace.add({.name = name,
                        .gpu = gpu,
                        .track = track,
                        .start_ns = record.integer("start_timestamp", 0, latest_recorded_ns),
                        .end_ns = record.integer("end_timestamp", 0, latest_recorded_ns)},
-                      kind, [&](const std::string& problem) { record.fail("", problem); });
+                      use, [&](const std::string& problem) { record.fail("", problem); });
         };
         for (ConfigObject& record : records.objects("kernel_dispatch")) {
             ConfigObject info = record.object("dispatch_info");
@@ -167,14 +167,14 @@ private:
             if (found == kernels.end()) info.fail("kernel_id", "is not in kernel_symbols");
             const std::int64_t agent = handle(info, "agent_id");
             if (!gpus.has(agent)) info.fail("agent_id", "is no agent of type 2 (a GPU)");
-            add(record, found->second, kind_of_kernel(found->second), gpus.gpu(agent),
+            add(record, found->second, table_of_kernels.use_of(found->second), gpus.gpu(agent),
                 "queue " + std::to_string(handle(info, "queue_id")));
         }
         if (!records.has("memory_copy")) return;
         for (ConfigObject& record : records.objects("memory_copy")) {
             const std::int64_t from = handle(record, "src_agent_id"), to = handle(record, "dst_agent_id");
-            const std::optional<TaskKind> kind = kind_of_copy(gpus.has(from), gpus.has(to), from == to);
-            add(record, kind ? "memory copy" : "memory copy with the host", kind, gpus.gpu(to),
+            const std::optional<KernelUse> use = kind_of_copy(gpus.has(from), gpus.has(to), from == to);
+            add(record, use ? "memory copy" : "memory copy with the host", use, gpus.gpu(to),
                 "copy from " + std::to_string(gpus.gpu(from)));
         }
     }

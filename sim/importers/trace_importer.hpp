@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -11,8 +12,24 @@
 #include <vector>
 
 #include "sim/core/timeline_json.hpp"
+#include "sim/importers/kernel_table.hpp"
 
 namespace overlap {
+
+/// The operator of a framework that launched a kernel, with the shapes and types of its inputs if they were recorded.
+struct RecordedOperator {
+    std::string name;
+    std::vector<std::vector<std::int64_t>> dims;  ///< empty for what is no tensor
+    std::vector<std::string> types;               ///< "c10::BFloat16"
+};
+
+/// What the profiler says of a collective's kernel.
+struct RecordedCollective {
+    std::string name;                         ///< "_allgather_base"
+    std::int64_t in_elements = 0, out_elements = 0;  ///< of one rank
+    std::string dtype;                        ///< "BFloat16"
+    std::int64_t ranks = 0;
+};
 
 /// An activity that a profiler recorded on a GPU, on the profiler's clock.
 struct RecordedSpan {
@@ -24,6 +41,9 @@ struct RecordedSpan {
     std::int64_t end_ns = 0;
     std::optional<std::int64_t> step = {};  ///< number of the profiler's step that launched it
     int clock = 0;                          ///< only times of the same clock are comparable; see merged
+    bool waits = false;                     ///< a barrier or a collective: it ends when the last rank has come
+    std::shared_ptr<const RecordedOperator> by = {};            ///< null if not recorded
+    std::shared_ptr<const RecordedCollective> collective = {};  ///< null if not recorded
 };
 
 /// Latest time of a span, in the year 2096: sums of a time and a duration fit into 64 bits.
@@ -41,18 +61,27 @@ struct RecordedTrace {
     /// The file is from one of several processes, and its clock differs from the
     /// others' (by tens of microseconds).
     bool own_clock = false;
-    /// Kernels and copies that are none of our kinds of task, with the number of occurrences of each.
-    std::map<std::string, std::size_t> not_mapped;
+    /// Kernels and copies that are none of our kinds of task.
+    struct NotMapped {
+        std::size_t count = 0;
+        std::int64_t ns = 0;  ///< of all of them
+    };
+    std::map<std::string, NotMapped> not_mapped;
+    std::string device;       ///< name of the GPU, "NVIDIA H200"; empty if not recorded
+    bool by_graphs = false;   ///< kernels were launched as graphs (CUDA graphs)
 
-    /// Adds a span of `kind`; without a kind, counts its name. For an invalid span calls `fail(message)`,
+    /// Adds a span of the kind in `use`; without one, counts its name. For an invalid span calls `fail(message)`,
     /// which throws an error with the position.
     template <class Fail>
-    void add(RecordedSpan span, std::optional<TaskKind> kind, Fail&& fail) {
-        if (!kind) {
-            ++not_mapped[span.name];
+    void add(RecordedSpan span, const std::optional<KernelUse>& use, Fail&& fail) {
+        if (!use) {
+            NotMapped& one = not_mapped[span.name];
+            ++one.count;
+            one.ns += std::max<std::int64_t>(0, span.end_ns - span.start_ns);
             return;
         }
-        span.kind = *kind;
+        span.kind = use->kind;
+        span.waits = use->waits;
         if (const std::string problem = problem_of(span); !problem.empty()) fail(problem);
         spans.push_back(std::move(span));
     }
@@ -63,7 +92,7 @@ struct RecordedTrace {
 class TraceImporter {
 public:
     virtual ~TraceImporter() = default;
-    virtual RecordedTrace read(const std::filesystem::path& path) const = 0;
+    virtual RecordedTrace read(const std::filesystem::path& path, const KernelTable& kernels) const = 0;
 };
 
 struct TraceImporterEntry {
@@ -87,10 +116,6 @@ std::vector<RecordedSpan> merged(std::span<const RecordedTrace> traces);
 /// Spans on one timeline, assuming a common clock; time 0 is the start of the first span.
 Timeline timeline_of(std::span<const RecordedSpan> spans);
 Timeline timeline_of(std::span<const RecordedTrace> traces);
-
-/// The kind of task of a kernel with this name, or none: library GEMMs (cuBLAS, hipBLASLt/Tensile, CUTLASS,
-/// Triton matmuls), collectives (NCCL, RCCL), element-wise kernels of PyTorch.
-std::optional<TaskKind> kind_of_kernel(std::string_view name);
 
 std::unique_ptr<TraceImporter> make_kineto_importer();
 std::unique_ptr<TraceImporter> make_nsight_importer();

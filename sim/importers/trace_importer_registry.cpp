@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <array>
-#include <cctype>
 
 #include "sim/core/config_reader.hpp"
 #include "sim/core/errors.hpp"
@@ -70,19 +68,6 @@ const TraceImporterEntry& find_trace_importer(const std::filesystem::path& path,
     if (path.extension() == ".json")
         require_kind(read_json_file(path), path.string(), FileKind::chrome_trace);
     throw UserError(path.string() + ": is of no known trace format" + suggestion("", names));
-}
-
-std::optional<TaskKind> kind_of_kernel(std::string_view name) {
-    std::string lower(name);
-    std::transform(lower.begin(), lower.end(), lower.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    const auto any_of = [&](auto... parts) { return (holds(lower, parts) || ...); };
-    if (any_of("nccl", "rccl", "msccl")) return TaskKind::collective;
-    if (any_of("gemm", "cijk_", "nvjet", "cutlass", "xmma", "matmul", "_mm_")) return TaskKind::gemm;
-    if (any_of("elementwise", "softmax", "layer_norm", "rms_norm", "triton_", "fillfunctor", "reduce_kernel",
-               "catarray", "memset"))
-        return TaskKind::memory_bound;
-    return std::nullopt;
 }
 
 }  // namespace overlap

@@ -1,11 +1,14 @@
 #include "sim/run/resolver.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
 #include "models/gemm_model.hpp"
+#include "sim/chakra/chakra_workload.hpp"
 #include "sim/core/available_memory.hpp"
 #include "sim/core/file_kind.hpp"
+#include "sim/core/shown.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/run/budget.hpp"
 #include "sim/run/dma_choice.hpp"
@@ -46,6 +49,24 @@ void require_memory(const Workload& workload, const DeviceSpec& device, const st
                     std::to_string(std::llround(device.hbm_capacity.si() * 1e-9)) + " GB of HBM");
 }
 
+/// Refuses a workload for another number of GPUs than the topology has.
+void require_ranks(const Workload& workload, int gpus, const std::string& origin) {
+    const auto fail = [&](const std::string& what) {
+        throw UserError(origin + ": /workload: " + what + ", but the topology has " + std::to_string(gpus) +
+                        " GPUs");
+    };
+    if (workload.ranks > 0 && workload.ranks != gpus)
+        fail("is for " + std::to_string(workload.ranks) + " GPUs");
+    if (workload.pair() != nullptr) return;
+    for (const Operator& op : std::get<std::vector<Operator>>(workload.content)) {
+        std::int64_t last = op.ranks.empty() ? 0 : op.ranks.back();
+        if (const auto* send = std::get_if<SendWork>(&op.work))
+            for (const auto& side : {send->from, send->to})
+                last = std::max(last, *std::max_element(side.begin(), side.end()));
+        if (last >= gpus) fail(in_quotes(op.name) + " names rank " + std::to_string(last));
+    }
+}
+
 /// Throws UserError if a config lacks a value without default.
 void require_named(const RunConfig& config) {
     const auto required = [&](const std::string& value, const std::string& key, const std::string& example) {
@@ -63,6 +84,8 @@ Workload Resolver::workload(const RunConfig& config) {
     if (config.workload.is_object()) return read_workload({config.workload, config.origin, "/workload"});
     const auto name = config.workload.get<std::string>();
     return *workloads_.get(name, [&] {
+        if (is_chakra_trace(name))
+            return std::make_shared<const Workload>(read_workload({read_chakra(name).workload, name}));
         const ConfigFile file = read_config_file(folder_.find("workloads", name), "workload");
         require_kind(file.json, file.name, FileKind::workload);
         return std::make_shared<const Workload>(read_workload(file.view()));
@@ -115,6 +138,7 @@ Scenario Resolver::resolve(const RunConfig& config) {
     ScheduleParams params = parameters_of(schedule, config.params, workload, topology, config.origin);
     ListPlan plan = plan_list(config, kept, workload, topology, find);
     require_memory(workload, topology.device(), config.origin);
+    require_ranks(workload, topology.gpus(), config.origin);
     make_engine(config.engine);
     CostModels{config.cost_models};
     without(config.without);

@@ -46,6 +46,7 @@ std::vector<std::optional<std::size_t>> collectives_of_results(const std::vector
     std::vector<std::optional<std::size_t>> result(operators.size());
     for (std::size_t producer = 0; producer < operators.size(); ++producer) {
         if (std::holds_alternative<CollectiveWork>(operators[producer].work)) continue;
+        if (operators[producer].is_of_some_ranks()) continue;
         if (taker[producer] >= several || operators[taker[producer]].needs.size() != 1) continue;
         const auto* collective = std::get_if<CollectiveWork>(&operators[taker[producer]].work);
         if (collective != nullptr && collective->kind != CollectiveKind::all_gather)
@@ -68,7 +69,8 @@ public:
         : operators_(std::move(operators)),
           topology_(topology),
           in_sequence_(in_sequence),
-          ends_(operators_.size()) {}
+          ends_(operators_.size()),
+          last_(static_cast<std::size_t>(topology.gpus())) {}
 
     TaskGraph& graph() { return graph_; }
     const Operator& at(std::size_t index) const { return operators_[index]; }
@@ -83,12 +85,45 @@ public:
         };
         const std::vector<std::size_t>& needs = operators_[index].needs;
         for (const std::size_t need : needs) wait_for(ends_[need]);
-        const bool waited = std::find(needs.begin(), needs.end(), index - 1) != needs.end();
-        if (in_sequence_ && index > 0 && !waited) wait_for(ends_[index - 1]);
+        if (!in_sequence_ || index == 0) return tasks;
+        if (!operators_[index - 1].is_of_some_ranks()) {
+            if (std::find(needs.begin(), needs.end(), index - 1) == needs.end()) wait_for(ends_[index - 1]);
+            return tasks;
+        }
+        for (std::size_t r = 0; r < tasks.size(); ++r) {
+            const std::optional<std::size_t> last = std::max(last_[r], last_of_all_);
+            if (!last || std::find(needs.begin(), needs.end(), *last) != needs.end()) continue;
+            tasks[r].insert(tasks[r].end(), ends_[*last][r].begin(), ends_[*last][r].end());
+        }
         return tasks;
     }
 
-    void set_ends(std::size_t index, RankTasks ends) { ends_[index] = std::move(ends); }
+    void set_ends(std::size_t index, RankTasks ends) {
+        if (!operators_[index].is_of_some_ranks())
+            last_of_all_ = index;
+        else
+            for (std::size_t r = 0; r < ends.size(); ++r)
+                if (!ends[r].empty()) last_[r] = index;
+        ends_[index] = std::move(ends);
+    }
+
+    /// Messages; a rank is done with them when it has sent and received its own.
+    void add_sends(std::size_t index, const SendWork& send, Transfers& transfers) {
+        const RankTasks ready = this->ready(index);
+        RankTasks ends(ready.size());
+        for (std::size_t i = 0; i < send.from.size(); ++i) {
+            const auto from = static_cast<std::size_t>(send.from[i]), to = static_cast<std::size_t>(send.to[i]);
+            std::vector<TaskId> after = ready[from];
+            if (in_sequence_) after.insert(after.end(), ready[to].begin(), ready[to].end());
+            std::sort(after.begin(), after.end());
+            after.erase(std::unique(after.begin(), after.end()), after.end());
+            const TaskId sent = transfers.copy(static_cast<int>(from), static_cast<int>(to),
+                                               {send.bytes, send.bytes}, after);
+            ends[from].push_back(sent);
+            ends[to].push_back(sent);
+        }
+        set_ends(index, std::move(ends));
+    }
 
     void add_pair(const PairChoice& choice) {
         const TaskId from = graph_.size();
@@ -112,14 +147,25 @@ private:
     bool in_sequence_;
     TaskGraph graph_;
     std::vector<RankTasks> ends_;  ///< by operator
+    std::vector<std::optional<std::size_t>> last_;  ///< by rank: its last operator among those of some ranks
+    std::optional<std::size_t> last_of_all_;        ///< the last operator among the others
 };
+
+/// Most messages of one operator that a rank sends or receives.
+double most_messages(const SendWork& send, double ranks) {
+    std::vector<int> of_rank(static_cast<std::size_t>(ranks));
+    for (const auto& side : {send.from, send.to})
+        for (const std::int64_t rank : side) ++of_rank[static_cast<std::size_t>(rank)];
+    return *std::max_element(of_rank.begin(), of_rank.end());
+}
 
 }  // namespace
 
 Work compute_work(const Operator& op) {
     if (const auto* shape = std::get_if<GemmShape>(&op.work)) return *shape;
     if (const auto* streaming = std::get_if<StreamingWork>(&op.work))
-        return MemoryBoundWork{streaming->read, streaming->written, streaming->flops, streaming->dtype};
+        return MemoryBoundWork{streaming->read, streaming->written, streaming->flops, streaming->dtype,
+                               streaming->time};
     const auto& reduction = std::get<ReductionWork>(op.work);
     return ReduceWork{reduction.bytes, reduction.parts};
 }
@@ -166,6 +212,8 @@ TaskGraph build_operators(const Workload& workload, const Topology& topology, co
         if (const auto* collective = std::get_if<CollectiveWork>(&op.work)) {
             require_collective(*algorithm, params, collective->kind);
             list.set_ends(index, algorithm->build(*collective, ready, transfers));
+        } else if (const auto* send = std::get_if<SendWork>(&op.work)) {
+            list.add_sends(index, *send, transfers);
         } else if (const auto taker = fuse ? takers[index] : std::nullopt) {
             FusedEnds fused =
                 fuse(graph, compute_work(op), std::get<CollectiveWork>(operators[*taker].work), ready);
@@ -174,6 +222,7 @@ TaskGraph build_operators(const Workload& workload, const Topology& topology, co
         } else {
             RankTasks done(ranks);
             for (std::size_t r = 0; r < ranks; ++r) {
+                if (!op.is_on(static_cast<std::int64_t>(r))) continue;
                 Task task{compute_work(op), static_cast<int>(r), compute_stream};
                 if (task.kind() == TaskKind::gemm) task.gemm_cus = params.gemm_cus;
                 done[r] = {graph.add(task, ready[r])};
@@ -195,6 +244,8 @@ GraphSize size_of_operators(const Workload& workload, const Topology& topology, 
     const std::vector<Operator> operators = operators_of(workload, topology.gpus());
     const auto takers = collectives_of_results(operators);
     std::vector<double> ends(operators.size());  // by operator: number of tasks that a rank waits for
+    double most_ends = 0;                        // of all operators so far
+    bool some_ranks = false;                     // whether one of them was not on all ranks
     GraphSize size;
     for (std::size_t index = 0; index < operators.size(); ++index) {
         if (ends[index] > 0) continue;  // fused
@@ -202,7 +253,11 @@ GraphSize size_of_operators(const Workload& workload, const Topology& topology, 
         double ready = 0;
         for (const std::size_t need : op.needs) ready += ends[need];
         const bool waited = std::find(op.needs.begin(), op.needs.end(), index - 1) != op.needs.end();
-        if (in_sequence && index > 0 && !waited) ready += ends[index - 1];
+        if (index > 0) {
+            most_ends = std::max(most_ends, ends[index - 1]);
+            some_ranks = some_ranks || operators[index - 1].is_of_some_ranks();
+            if (in_sequence && (some_ranks || !waited)) ready += some_ranks ? most_ends : ends[index - 1];
+        }
         if (const PairChoice* choice = choice_at(choices, index)) {
             size += choice->schedule->make()->size(choice->workload(), topology, choice->params);
             // At most a task of each stream of a rank waits for the list, or has the list wait for it.
@@ -221,8 +276,11 @@ GraphSize size_of_operators(const Workload& workload, const Topology& topology, 
         } else if (const auto taker = fuse ? takers[index] : std::nullopt) {
             ends[*taker] = add(fuse(std::get<CollectiveWork>(operators[*taker].work).kind, ready));
             ends[index] = 1;
+        } else if (const auto* send = std::get_if<SendWork>(&op.work)) {
+            size.add(static_cast<double>(send->from.size()), in_sequence ? 2 * ready : ready);
+            ends[index] = most_messages(*send, ranks);
         } else {
-            size.add(ranks, ready);
+            size.add(op.ranks.empty() ? ranks : static_cast<double>(op.ranks.size()), ready);
             ends[index] = 1;
         }
     }

@@ -55,7 +55,8 @@ std::span<const Field<StreamingWork>> fields_of(const StreamingWork&) {
         field<&StreamingWork::read>("read_bytes", "Bytes read on every GPU.").plain_in(traffic),
         field<&StreamingWork::written>("write_bytes", "Bytes written on every GPU.").plain_in(traffic),
         field<&StreamingWork::flops>("flops", "Multiplications and additions on matrix units, as of fused attention. Default: 0.").plain_in({0, 1e21}).optional(),
-        plain_field<&StreamingWork::dtype>("dtype", dtype_names, "Number format of these.").optional()};
+        plain_field<&StreamingWork::dtype>("dtype", dtype_names, "Number format of these.").optional(),
+        field<&StreamingWork::time>("time_us", "As recorded elsewhere, and taken as it is; 0: by bytes and FLOPs.").plain_in({0, 1e12}).optional()};
     return rows;
 }
 
@@ -66,11 +67,19 @@ std::span<const Field<ReductionWork>> fields_of(const ReductionWork&) {
     return rows;
 }
 
+/// Its ranks are lists, which no table has: see read_routes.
+std::span<const Field<SendWork>> fields_of(const SendWork&) {
+    static const std::array rows{field<&SendWork::bytes>("bytes", "Size of each message.").plain_in(sizes)};
+    return rows;
+}
+
 /// By place in Operator::work.
-const std::array<std::string, 4> work_names{"gemm", "collective", "memory_bound", "reduction"};
-const std::array<OperatorWork, 4> works{GemmShape(), CollectiveWork(), StreamingWork(), ReductionWork()};
-const std::array<const char*, 4> work_docs{"C[M,N] = A[M,K] B[K,N] on every GPU.", "A collective over all GPUs.",
-                                           "An operator limited by memory, or by its FLOPs.", "Sum of several operands of one size."};
+const std::array<std::string, 5> work_names{"gemm", "collective", "memory_bound", "reduction", "send"};
+const std::array<OperatorWork, 5> works{GemmShape(), CollectiveWork(), StreamingWork(), ReductionWork(), SendWork()};
+const std::array<const char*, 5> work_docs{"C[M,N] = A[M,K] B[K,N] on every GPU.", "A collective over all GPUs.",
+                                           "An operator limited by memory, or by its FLOPs.", "Sum of several operands of one size.",
+                                           "Messages between ranks, all at once."};
+constexpr std::int64_t last_rank = 999'999, most_ranks = last_rank + 1;
 // clang-format on
 
 Order default_order(CollectiveKind kind) {
@@ -107,12 +116,38 @@ using Places = std::unordered_map<std::string, std::size_t>;
                 "names " + in_quotes(need) + ", which no earlier operator has" + suggestion(need, names));
 }
 
+/// Who sends to whom.
+void read_routes(ConfigObject& config, SendWork& send) {
+    send.from = config.integers("from", 0, last_rank);
+    send.to = config.integers("to", 0, last_rank);
+    if (send.from.empty() || send.from.size() != send.to.size())
+        config.fail("to", "has " + std::to_string(send.to.size()) + " ranks and \"from\" " +
+                              std::to_string(send.from.size()) + ", expected as many, and at least one");
+    for (std::size_t i = 0; i < send.to.size(); ++i)
+        if (send.from[i] == send.to[i])
+            config.fail("to", "has rank " + std::to_string(send.to[i]) + " send to itself");
+}
+
+/// The ranks that execute an operator, if the list names them.
+std::vector<std::int64_t> read_ranks(ConfigObject& config, const OperatorWork& work) {
+    if (!config.has("ranks")) return {};
+    if (std::holds_alternative<CollectiveWork>(work) || std::holds_alternative<SendWork>(work))
+        config.fail("ranks", "is for operators that compute, but this one is a " + work_names[work.index()]);
+    std::vector<std::int64_t> ranks = config.integers("ranks", 0, last_rank);
+    std::sort(ranks.begin(), ranks.end());
+    if (ranks.empty() || std::adjacent_find(ranks.begin(), ranks.end()) != ranks.end())
+        config.fail("ranks", "is empty or names a rank twice (leave it out for all ranks)");
+    return ranks;
+}
+
 Operator read_operator(ConfigObject config, const std::vector<Operator>& earlier, Places& places) {
     Operator op;
     op.name = config.text("name");
     if (places.contains(op.name)) config.fail("name", "is '" + op.name + "', which an earlier operator has");
     op.work = works[config.choice("type", work_names)];
     std::visit([&](auto& work) { read_fields(config, work, fields_of(work)); }, op.work);
+    if (auto* send = std::get_if<SendWork>(&op.work)) read_routes(config, *send);
+    op.ranks = read_ranks(config, op.work);
     if (config.has("needs")) {
         for (const std::string& need : config.texts("needs")) {
             const auto found = places.find(need);
@@ -162,6 +197,7 @@ Workload read_workload(ConfigObject config) {
     if (config.has("source")) config.text("source");
     workload.name = config.has("name") ? config.text("name") : "custom";
     if (config.has("description")) workload.description = config.text("description");
+    if (config.has("ranks")) workload.ranks = config.integer("ranks", 1, most_ranks);
     if (config.has("operators")) {
         std::vector<Operator> operators;
         Places places;
@@ -178,6 +214,7 @@ Workload read_workload(ConfigObject config) {
 
 Json to_json(const Workload& workload) {
     Json json{{"name", workload.name}};
+    if (workload.ranks > 0) json["ranks"] = workload.ranks;
     if (const Pair* pair = workload.pair()) {
         write_fields(json, *pair, fields_of(*pair));
         write_fields(json["gemm"], pair->gemm, fields_of_pair(pair->gemm));
@@ -192,6 +229,12 @@ Json to_json(const Workload& workload) {
             entry.erase("flops");
             entry.erase("dtype");
         }
+        if (entry.value("time_us", -1.0) == 0) entry.erase("time_us");
+        if (const auto* send = std::get_if<SendWork>(&op.work)) {
+            entry["from"] = send->from;
+            entry["to"] = send->to;
+        }
+        if (!op.ranks.empty()) entry["ranks"] = op.ranks;
         entry["needs"] = Json::array();
         for (const std::size_t need : op.needs) entry["needs"].push_back(operators[need].name);
         json["operators"].push_back(std::move(entry));
@@ -220,6 +263,7 @@ Json workload_schema(bool in_run_config) {
         schema["required"] = Json::array();
     }
     Json& keys = schema["properties"];
+    keys["ranks"] = {{"description", "Number of GPUs that the workload is for. Default: any."}, {"type", "integer"}, {"minimum", 1}, {"maximum", most_ranks}};
     add_fields(schema, "", false, fields_of(Pair()));
     keys["gemm"] = object_schema(
         "The GEMM of one GPU after the gather: C[M,N] = A[M,K] B[K,N]. A is the gathered operand (all_gather) or the "
@@ -233,6 +277,18 @@ Json workload_schema(bool in_run_config) {
         kind["properties"] = {{"name", {{"description", "Unique in the list."}, {"type", "string"}}},
                               {"type", {{"const", work_names[work.index()]}}}};
         std::visit([&](const auto& one) { add_fields(kind, "", true, fields_of(one)); }, work);
+        const Json ranks{{"type", "array"}, {"minItems", 1}, {"items", {{"type", "integer"}, {"minimum", 0}, {"maximum", last_rank}}}};
+        const auto add_ranks = [&](const char* key, const char* doc) {
+            kind["properties"][key] = ranks;
+            kind["properties"][key]["description"] = doc;
+        };
+        if (std::holds_alternative<SendWork>(work)) {
+            add_ranks("from", "The sender of each message.");
+            add_ranks("to", "The receiver of each message.");
+            kind["required"].insert(kind["required"].end(), {"from", "to"});
+        } else if (!std::holds_alternative<CollectiveWork>(work)) {
+            add_ranks("ranks", "The ranks that execute it. Default: all.");
+        }
         kind["properties"]["needs"] = {
             {"description", "Operators whose results this one needs, earlier in the list. Default: none."},
             {"type", "array"},

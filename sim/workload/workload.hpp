@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -55,6 +56,7 @@ struct StreamingWork {
     Bytes read, written;
     Flops flops = {};  ///< arithmetic on tensor cores, as of fused attention
     DType dtype = DType::bf16;
+    Seconds time = {};  ///< above 0: as recorded on another machine, instead of by bytes and FLOPs
 };
 /// Sum of `parts` operands of `bytes` each.
 struct ReductionWork {
@@ -62,11 +64,26 @@ struct ReductionWork {
     int parts = 2;
 };
 
-/// One operator of a list, executed by every rank.
+/// Messages of `bytes` each: message i goes from rank from[i] to rank to[i].
+struct SendWork {
+    Bytes bytes;
+    std::vector<std::int64_t> from, to;  ///< of one length
+};
+
+/// One operator of a list. Every rank executes it, but for sends, and where `ranks` names some.
 struct Operator {
     std::string name;
-    std::variant<GemmShape, CollectiveWork, StreamingWork, ReductionWork> work;
-    std::vector<std::size_t> needs;  ///< earlier operators whose results it reads
+    std::variant<GemmShape, CollectiveWork, StreamingWork, ReductionWork, SendWork> work;
+    /// Earlier operators whose results it reads. A rank waits for what it executed of them, or sent, or received;
+    /// a message waits for them at its sender.
+    std::vector<std::size_t> needs;
+    std::vector<std::int64_t> ranks = {};  ///< ascending; empty: all
+
+    bool is_on(std::int64_t rank) const {
+        return ranks.empty() || std::binary_search(ranks.begin(), ranks.end(), rank);
+    }
+    /// Whether it is anything but the same work on every rank.
+    bool is_of_some_ranks() const { return !ranks.empty() || std::holds_alternative<SendWork>(work); }
 };
 
 /// The work: a pair, or a list of operators with their dependencies.
@@ -74,6 +91,7 @@ struct Workload {
     std::string name;
     std::string description;
     std::variant<Pair, std::vector<Operator>> content;
+    std::int64_t ranks = 0;  ///< number of GPUs that it is for; 0: any
 
     const Pair* pair() const { return std::get_if<Pair>(&content); }
     /// "all_gather > gemm", "gemm > reduce_scatter", "gemm | all_gather" or "operators".

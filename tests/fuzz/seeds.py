@@ -10,7 +10,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONFIGS, TRACES = ROOT / "configs", ROOT / "traces"
-JSON_TARGETS = ["run_config", "topology", "device", "calibration", "workload", "preset", "sweep", "experiment", "measured_case",
+JSON_TARGETS = ["run_config", "topology", "device", "calibration", "workload", "preset", "kernels", "sweep", "experiment", "measured_case",
                 "kineto", "rocprof_json", "own_trace"]
 LONGEST = 16384  # bytes; of larger files, arrays and tables of GEMMs keep their first entries
 
@@ -58,6 +58,15 @@ ROCPROF_CSV = [
     '"Kind","Direction","Source_Agent_Id","Destination_Agent_Id","Correlation_Id","Start_Timestamp","End_Timestamp"\n'
     '"MEMORY_COPY","MEMORY_COPY_DEVICE_TO_DEVICE","Agent 5","Agent 4",7,2000,4000\n'
     '"MEMORY_COPY","MEMORY_COPY_HOST_TO_DEVICE","Agent 0","Agent 4",8,500,600\n']
+SHAPES = {"deviceProperties": [{"id": 0, "name": "NVIDIA H200"}], "distributedInfo": {"rank": 0}, "traceEvents": [
+    {"ph": "X", "cat": "cpu_op", "name": "aten::addmm", "ts": 1, "dur": 2, "args": {
+        "External id": 5, "Input Dims": [[2560], [4096, 8192], [8192, 2560], [], []],
+        "Input type": ["c10::BFloat16", "c10::BFloat16", "c10::BFloat16", "Scalar", "Scalar"]}},
+    {"ph": "X", "cat": "kernel", "name": "nvjet_sm90", "ts": 10, "dur": 200, "args": {
+        "External id": 5, "device": 0, "stream": 7, "correlation": 53}},
+    {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce", "ts": 220, "dur": 100, "args": {
+        "device": 0, "stream": 9, "Collective name": "allreduce", "In msg nelems": 10485760, "Out msg nelems": 10485760,
+        "Group size": 2, "dtype": "BFloat16"}}]}
 NSIGHT = """
     CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL);
     CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER,
@@ -75,6 +84,30 @@ ADVICE = ["topology,family,collective,order,shard_dim,m,n,k,dtype,serial/-/dma/p
 EXPRESSIONS = ["gemm.m % (gpus * chunks) == 0\n", 'agent == "cu" || chunks > 1\n', "abs(gemm.m - 4096) < 1\n",
                "dry ? false : max(gpus, chunks) >= 8\nlog2(gpus) == 3 and !dry\n",
                "what_if.device.dma.peer_engines == 0\n"]
+
+
+def field(number, value):
+    """A protobuf field: an integer, or bytes behind their length."""
+    def varint(rest):
+        return bytes([rest & 127 | 128]) + varint(rest >> 7) if rest > 127 else bytes([rest])
+    if isinstance(value, int):
+        return varint(8 * number) + varint(value)
+    return varint(8 * number + 2) + varint(len(value)) + value
+
+
+def chakra():
+    """A trace of one rank: a collective, a computation with its recorded time, one with FLOPs and our own attribute."""
+    def attribute(name, value):
+        return field(10, field(1, name) + (field(9, value) if isinstance(value, int) else field(29, value)))
+
+    def message(content):
+        return field(0, content)[1:]
+    ours = json.dumps({"name": "gemm", "type": "gemm", **GEMM}).encode()
+    return [message(field(1, b"0.0.4")) + message(field(1, 0) + field(2, b"ag") + field(3, 7) + attribute(b"comm_type", 2)
+                                                  + attribute(b"comm_size", 1 << 20)) +
+            message(field(1, 1) + field(3, 4) + field(5, 0) + field(7, 9)) +
+            message(field(1, 2) + field(3, 4) + field(5, 1) + attribute(b"num_ops", 2 * 8192 * 1280 * 8192)
+                    + attribute(b"tensor_size", 2 * (8192 * 8192 + 8192 * 1280 + 8192 * 1280)) + attribute(b"overlap_operator", ours))]
 
 
 def shortened(value):
@@ -120,7 +153,7 @@ def database(folder):
 def seeds():
     """Texts by target."""
     files = {"topology": "topologies/*.json", "device": "devices/*.json", "calibration": "calibrations/*.json",
-             "workload": "workloads/*.json", "preset": "schedules/*.json", "experiment": "experiments/*/*.json"}
+             "workload": "workloads/*.json", "preset": "schedules/*.json", "kernels": "kernels.json", "experiment": "experiments/*/*.json"}
     texts = {target: [text_of(file) for file in sorted(CONFIGS.glob(pattern))] for target, pattern in files.items()}
     cases = lines_of(TRACES / "h200_2/overlap/cases.jsonl", 6)[1:]
     with_spans = lines_of(TRACES / "h200_2/overlap/with_spans.jsonl", 3)[1:]
@@ -132,7 +165,7 @@ def seeds():
         "measured_case": cases[:2] + with_spans + published,
         "own_trace": with_spans,
         "kineto": [json.dumps(one_of_each_kind(json.loads(file.read_text(encoding="utf-8"))))
-                   for file in sorted(TRACES.glob("*/profiler/rank*.json"))],
+                   for file in sorted(TRACES.glob("*/profiler/rank*.json"))] + [json.dumps(SHAPES)],
         "rocprof_json": [json.dumps(ROCPROF)],
         "rocprof_csv": ROCPROF_CSV, "csv_table": TABLES, "scenario_table": ADVICE, "expressions": EXPRESSIONS,
         "microbenchmark": ["".join(lines_of(TRACES / f"h200_4/microbench/{name}.jsonl", 3))
@@ -150,6 +183,9 @@ def write(folder, texts):
 def main(folder):
     for target, texts in seeds().items():
         write(folder / "seeds" / target, texts)
+    (folder / "seeds" / "chakra").mkdir(exist_ok=True)
+    for number, trace in enumerate(chakra()):
+        (folder / "seeds" / "chakra" / f"seed_{number:02}").write_bytes(trace)
     (folder / "seeds" / "nsight").mkdir(exist_ok=True)
     database(folder / "seeds" / "nsight")
     for target in JSON_TARGETS:

@@ -14,7 +14,10 @@
 #include "sim/compare/measured_case.hpp"
 #include "sim/core/csv_table.hpp"
 #include "sim/core/timeline_json.hpp"
-#include "sim/importers/trace_importer.hpp"
+#include "sim/chakra/chakra_workload.hpp"
+#include "sim/importers/iterations.hpp"
+#include "sim/importers/recognise.hpp"
+#include "sim/importers/start_skew.hpp"
 #include "sim/reproduce/published_experiment.hpp"
 #include "sim/run/resolver.hpp"
 #include "sim/schedules/preset.hpp"
@@ -38,6 +41,11 @@ const ConfigFile* shipped_file(const std::string& kind, const std::string& name)
         file = read_config_file(source_folder / "configs" / kind / (name + ".json"),
                                 kind.substr(0, kind.size() - 1));
     return file ? &*file : nullptr;
+}
+
+/// What a command would print; names from traces and tables may hold any bytes.
+void print(const Json& json) {
+    json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 void read_run(const Path& path) {
@@ -72,6 +80,17 @@ void read_workload_file(const Path& path) {
     to_json(read_workload(file.view())).dump();
 }
 
+void read_chakra_file(const Path& path) {
+    const ChakraWorkload chakra = read_chakra(path.string());
+    print(to_json(read_workload({chakra.workload, path.string()})));
+}
+
+void read_kernel_table(const Path& path) {
+    KernelTable table;
+    table.add(path);
+    table.use_of("nvjet_sm90");
+}
+
 void read_preset_file(const Path& path) {
     read_preset(read_config_file(path, "schedule"));
 }
@@ -92,17 +111,25 @@ void read_case(const Path& path) {
     read_measured_cases(std::vector{path.string()});
 }
 
-/// What a command would print; names from traces and tables may hold any bytes.
-void print(const Json& json) {
-    json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 /// As `sim import` does; `format` is a name of trace_importers().
 template <const char* format>
 void read_trace(const Path& path) {
-    const RecordedTrace trace = find_trace_importer(path, format).make()->read(path);
-    const Timeline timeline = timeline_of(std::vector{trace});
-    print({{"spans", spans_json(timeline)}, {"not_mapped", trace.not_mapped}});
+    static const KernelTable kernels = [] {
+        KernelTable table;
+        table.add(source_folder / "configs" / "kernels.json");
+        return table;
+    }();
+    const RecordedTrace trace = find_trace_importer(path, format).make()->read(path, kernels);
+    print({{"spans", spans_json(timeline_of(std::vector{trace}))}, {"device", trace.device}});
+    const std::vector<RecordedSpan> spans = merged(std::vector{trace});
+    if (spans.empty()) return;
+    for (Iteration& one : find_iterations(spans, std::nullopt).all) {
+        clip_start_skew(one);
+        const Recognised found = recognise(one.spans, std::nullopt);
+        if (found.what.empty()) continue;
+        print(found.config);
+        if (found.config.at("workload").contains("operators")) read_workload({found.config.at("workload"), "recognised"});
+    }
 }
 constexpr char kineto[] = "kineto", rocprof_csv[] = "rocprof_csv", rocprof_json[] = "rocprof_json",
                nsight[] = "nsight", own[] = "own";
@@ -144,6 +171,8 @@ const std::vector<Target>& targets() {
         {"calibration", "calibration.json", read_calibration},
         {"workload", "workload.json", read_workload_file},
         {"preset", "preset.json", read_preset_file},
+        {"chakra", "trace.0.et", read_chakra_file},
+        {"kernels", "kernels.json", read_kernel_table},
         {"sweep", "sweep.json", read_sweep_file},
         {"experiment", "experiment.json", read_experiment_file},
         {"measured_case", "case.json", read_case},

@@ -1,0 +1,58 @@
+#include "sim/commands/import_scenario.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+#include "sim/run/run.hpp"
+
+namespace overlap {
+namespace {
+
+using KindOfGpu = std::pair<int, TaskKind>;
+
+/// Places in `spans` of each GPU's tasks of a kind, by start.
+std::map<KindOfGpu, std::vector<std::size_t>> by_start(const std::vector<Span>& spans) {
+    std::map<KindOfGpu, std::vector<std::size_t>> places;
+    for (std::size_t i = 0; i < spans.size(); ++i) places[{spans[i].gpu, spans[i].kind}].push_back(i);
+    for (auto& [key, of_kind] : places)
+        std::stable_sort(of_kind.begin(), of_kind.end(),
+                         [&](std::size_t a, std::size_t b) { return spans[a].start < spans[b].start; });
+    return places;
+}
+
+}  // namespace
+
+std::string topology_of(const std::string& device, int gpus, const ConfigFolder& folder) {
+    std::string lower, best;
+    for (const char c : device) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    for (const std::string& name : folder.names("devices"))
+        if (lower.find(name) != std::string::npos && name.size() > best.size()) best = name;
+    const std::vector<std::string> known = folder.names("topologies");
+    const std::string topology = best + "_" + std::to_string(gpus);
+    return !best.empty() && std::find(known.begin(), known.end(), topology) != known.end() ? topology : "";
+}
+
+Timeline with_names_of(const Scenario& scenario, const Timeline& recorded, std::string& notes) {
+    const Timeline predicted = predict(scenario).timeline;
+    std::vector<Span> spans(recorded.spans().begin(), recorded.spans().end());
+    const std::vector<Span> tasks(predicted.spans().begin(), predicted.spans().end());
+    const auto of_tasks = by_start(tasks);
+    std::map<TaskKind, std::pair<std::size_t, std::size_t>> differ;  // recorded and predicted
+    for (const auto& [key, places] : by_start(spans)) {
+        const auto found = of_tasks.find(key);
+        const std::size_t count = found == of_tasks.end() ? 0 : found->second.size();
+        if (count != places.size()) {
+            differ[key.second].first += places.size();
+            differ[key.second].second += count;
+            continue;
+        }
+        for (std::size_t i = 0; i < count; ++i) spans[places[i]].name = tasks[found->second[i]].name;
+    }
+    for (const auto& [kind, counts] : differ)
+        notes += "not paired  " + std::to_string(counts.first) + " x " + task_kind_names[static_cast<std::size_t>(kind)] +
+                 " recorded, " + std::to_string(counts.second) + " predicted\n";
+    return Timeline(std::move(spans));
+}
+
+}  // namespace overlap
