@@ -36,7 +36,8 @@ double channel_speed(const CollectiveKernelWork& work, double channels, const Ma
     const auto& by_channels = collectives.at(work.kind).bus_by_channels;
     if (by_channels.empty()) return 1;
     const auto& [fewest, rate] = *by_channels.begin();
-    const double ranks = machine.topology.gpus(), passes = work.kind == CollectiveKind::all_reduce ? 2 : 1;
+    const double ranks = work.group.members(machine.topology.gpus()),
+                 passes = work.kind == CollectiveKind::all_reduce ? 2 : 1;
     const Bytes on_bus = passes * (ranks - 1) / ranks * work.operand;
     return std::min(1.0, on_bus / body / rate * fewest / channels);
 }

@@ -11,7 +11,8 @@ namespace {
 
 // A collective by the vendor's library: measured latency and bus rate (DeviceSpec::Library), which depends on
 // the number of channels. Channels are held as compute units. The bytes are spread evenly over the routes to
-// all peers and use HBM once at either end. A library with further protocols for small operands takes the
+// all peers and use HBM once at either end. A group of some GPUs of a node takes the lines of all of them, its bus rate in
+// proportion to the links that it has (an estimate: libraries use each link alike). A library with further protocols for small operands takes the
 // fastest one (measured with all channels only). Valid for the operand sizes of the fits, which their sources
 // state. A simulated library that goes round a ring (arXiv 2401.16677) takes its rate from bandwidths, plus
 // the latency of each step and the exposed last sum.
@@ -32,7 +33,7 @@ public:
         }
         const DeviceSpec::Library& library = device.collective_library;
         const double channels = work.cus > 0 ? work.cus : library.channels;
-        const int ranks = machine.topology.gpus();
+        const int ranks = work.group.members(machine.topology.gpus());
         const double passes = work.kind == CollectiveKind::all_reduce ? 2.0 : 1.0;
         const Bytes to_each_peer = passes / ranks * work.operand;
 
@@ -50,13 +51,15 @@ public:
             bus = protocol->bus;
         }
 
+        if (!two) bus = machine.topology.share_of_links(task.gpu, work.group) * bus;
+
         Cost cost = kernel_cost(device.launch);
         cost.launch.time = latency;
         cost.body = on_bus / bus;
         if (library.pattern == CollectivePattern::ring)
             go_round(work, task.gpu, machine, on_bus, cost);
         else
-            go_straight(task.gpu, machine,
+            go_straight(task.gpu, work.group, machine,
                         fit->second.sums == Summing::switches ? work.operand / (ranks - 1) : to_each_peer,
                         cost);
         cost.holds.push_back({machine.resources.compute_units(task.gpu), channels});
@@ -66,9 +69,16 @@ public:
 private:
     using Protocol = std::optional<DeviceSpec::Library::Line>;
 
-    static void go_straight(int gpu, const Machine& machine, Bytes to_each_peer, Cost& cost) {
-        for (int peer = 0; peer < machine.topology.gpus(); ++peer) {
-            if (peer == gpu) continue;
+    static std::vector<int> peers_of(int gpu, const RankGroup& group, const Machine& machine) {
+        std::vector<int> peers;
+        for (int i = 0; i < group.members(machine.topology.gpus()); ++i)
+            if (const int peer = group.first(gpu) + i * group.stride; peer != gpu) peers.push_back(peer);
+        return peers;
+    }
+
+    static void go_straight(int gpu, const RankGroup& group, const Machine& machine, Bytes to_each_peer,
+                            Cost& cost) {
+        for (const int peer : peers_of(gpu, group, machine)) {
             for (const std::size_t link : machine.topology.route(gpu, peer).links)
                 cost.demands.push_back({machine.resources.link(link), to_each_peer.si()});
             cost.demands.push_back({machine.resources.hbm(peer), to_each_peer.si()});
@@ -81,11 +91,12 @@ private:
     // one) and writes the last sum: 3P−1 accesses in all, 2P−1 of them reads.
     static void go_round(const CollectiveKernelWork& work, int gpu, const Machine& machine, Bytes on_bus,
                          Cost& cost) {
-        const std::vector<int>& ring = machine.topology.ring();
+        std::vector<int> ring = machine.topology.ring();
+        std::erase_if(ring, [&](int rank) { return work.group.first(rank) != work.group.first(gpu); });
         const auto at = std::find(ring.begin(), ring.end(), gpu);
         const int next = at + 1 == ring.end() ? ring.front() : *(at + 1);
         const Route route = machine.topology.route(gpu, next);
-        const Bytes piece = work.operand / machine.topology.gpus();
+        const Bytes piece = work.operand / static_cast<double>(ring.size());
         const bool sums =
             work.kind == CollectiveKind::reduce_scatter || work.kind == CollectiveKind::all_reduce;
         const Bytes last_sum = sums ? 3.0 * piece : Bytes();

@@ -20,7 +20,8 @@ Moved moved_by(const Work& work, int ranks) {
     }
     if (const auto* library = std::get_if<CollectiveKernelWork>(&work)) {
         const double passes = library->kind == CollectiveKind::all_reduce ? 2 : 1;
-        return {passes * (ranks - 1) / ranks * library->operand, true};
+        const int joined = library->group.members(ranks);
+        return {passes * (joined - 1) / joined * library->operand, true};
     }
     return {};
 }

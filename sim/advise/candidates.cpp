@@ -114,9 +114,25 @@ std::vector<Candidate> candidates_for(const Workload& workload, const Topology& 
     return result;
 }
 
+namespace {
+
+/// Whether some collective joins GPUs of one node only.
+bool any_within_node(const Workload& workload, const Topology& topology) {
+    if (topology.nodes() == 1) return true;
+    const auto* operators = std::get_if<std::vector<Operator>>(&workload.content);
+    return operators != nullptr && std::any_of(operators->begin(), operators->end(), [&](const Operator& op) {
+               const auto* collective = std::get_if<CollectiveWork>(&op.work);
+               return collective != nullptr && !collective->group.is_all() &&
+                      topology.groups(collective->group).front().nodes() == 1;
+           });
+}
+
+}  // namespace
+
 std::vector<Candidate> library_candidates(const Workload& workload, const Topology& topology) {
     std::vector<Candidate> result;
-    if (topology.nodes() > 1 || topology.device().collective_library.collectives.empty()) return result;
+    if (topology.device().collective_library.collectives.empty() || !any_within_node(workload, topology))
+        return result;
     for (const ScheduleEntry& schedule : schedules())
         if (schedule.handles(workload) && schedule.advised && schedule.takes("algorithm"))
             result.push_back({schedule.name, 0, by_kernels, "push", "", true});

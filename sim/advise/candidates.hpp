@@ -61,7 +61,7 @@ std::vector<Candidate> candidates_for(const Workload& workload, const Topology& 
                                       std::span<const std::string> agents = {});
 
 /// Every schedule of whole collectives with those of the vendor's library (NCCL, RCCL), if the device has
-/// measurements of a library. Empty for several nodes: the library was measured in one. Kept apart from
+/// measurements of a library. Empty if no collective is within a node: the library was measured in one. Kept apart from
 /// candidates_for, which defines the tables of the static heuristic.
 std::vector<Candidate> library_candidates(const Workload& workload, const Topology& topology);
 

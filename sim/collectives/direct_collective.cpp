@@ -128,8 +128,8 @@ private:
         if (transfers.ranks() == 1) return parts;
         for (int rank = 0; rank < transfers.ranks(); ++rank) {
             auto& own = parts[static_cast<std::size_t>(rank)];
-            own = {transfers.graph().add(
-                Task{ReduceWork{piece, transfers.ranks()}, rank, local_stream, rank, -1}, own)};
+            own = {
+                transfers.add(Task{ReduceWork{piece, transfers.ranks()}, rank, local_stream, rank, -1}, own)};
         }
         return parts;
     }

@@ -159,7 +159,7 @@ private:
             });
         };
         const auto sum = [&](int rank, Bytes bytes, int parts, std::vector<TaskId>& of) {
-            of = {transfers.graph().add(Task{ReduceWork{bytes, parts}, rank, local_stream}, of)};
+            of = {transfers.add(Task{ReduceWork{bytes, parts}, rank, local_stream}, of)};
         };
         for (std::size_t wave = 0; wave < waves(transfers); ++wave) {
             const auto peers_of = [&](int rank) { return wave_of(rank, wave, transfers); };

@@ -14,10 +14,12 @@ public:
         for (const auto& tasks : ready) all_ready.insert(all_ready.end(), tasks.begin(), tasks.end());
         RankTasks done;
         for (int rank = 0; rank < transfers.ranks(); ++rank) {
+            // Communicators of different groups have streams of their own.
+            const int stream = transfers.are_all() ? rank : (rank + 1) % transfers.ranks();
             Task task{CollectiveKernelWork{work.kind, work.operand, transfers.options().channels}, rank,
-                      transfer_stream(rank)};
+                      transfer_stream(stream)};
             task.priority = static_cast<int>(transfers.options().priority);
-            done.push_back({transfers.graph().add(task, all_ready)});
+            done.push_back({transfers.add(task, all_ready)});
         }
         return done;
     }

@@ -72,8 +72,7 @@ private:
                 std::vector<TaskId> parts = ready[static_cast<std::size_t>(ring[i])];
                 parts.push_back(
                     transfers.copy(ring[left], ring[i], {piece, piece, shard, -1}, partial[left]));
-                sum[i] = {transfers.graph().add(Task{ReduceWork{piece, 2}, ring[i], local_stream, shard, -1},
-                                                parts)};
+                sum[i] = {transfers.add(Task{ReduceWork{piece, 2}, ring[i], local_stream, shard, -1}, parts)};
             }
             partial = std::move(sum);
         }

@@ -4,6 +4,23 @@
 
 namespace overlap {
 
+Task in_whole(Task task, const Topology& group) {
+    if (group.group().is_all()) return task;
+    const auto to_whole = [&](int& rank) {
+        if (rank >= 0) rank = group.whole_rank(rank);
+    };
+    if (auto* copy = std::get_if<CopyWork>(&task.work))
+        for (int* rank : {&copy->src, &copy->dst, &copy->second}) to_whole(*rank);
+    if (auto* kernel = std::get_if<CollectiveKernelWork>(&task.work)) kernel->group = group.group();
+    to_whole(task.gpu);
+    to_whole(task.shard);
+    if (int peer = task.stream - transfer_stream(0); peer >= 0) {
+        to_whole(peer);
+        task.stream = transfer_stream(peer);
+    }
+    return task;
+}
+
 std::vector<int> Transfers::others(int self, int first, int count) const {
     std::vector<int> result;
     result.reserve(static_cast<std::size_t>(count));
@@ -43,7 +60,7 @@ Task Transfers::transfer(int src, int dst, const Payload& payload) const {
 }
 
 TaskId Transfers::copy(int src, int dst, const Payload& payload, std::span<const TaskId> after) {
-    return graph_.add(transfer(src, dst, payload), after);
+    return add(transfer(src, dst, payload), after);
 }
 
 TaskId Transfers::broadcast(int src, int first, int second, const Payload& payload,
@@ -53,14 +70,14 @@ TaskId Transfers::broadcast(int src, int first, int second, const Payload& paylo
     auto& work = std::get<CopyWork>(task.work);
     work.command = DmaCommand::broadcast;
     work.second = second;
-    return graph_.add(std::move(task), after);
+    return add(std::move(task), after);
 }
 
 TaskId Transfers::swap(int a, int b, const Payload& payload, std::span<const TaskId> after) {
     assert(options_.agent == Agent::dma && options_.direction == Direction::push);
     Task task = transfer(a, b, payload);
     std::get<CopyWork>(task.work).command = DmaCommand::swap;
-    return graph_.add(std::move(task), after);
+    return add(std::move(task), after);
 }
 
 TaskId Transfers::copy_back_to_back(int src, int dst, const Payload& payload, int place, int batch,
@@ -71,7 +88,7 @@ TaskId Transfers::copy_back_to_back(int src, int dst, const Payload& payload, in
     work.place = static_cast<std::uint16_t>(place);
     work.batch = static_cast<std::uint16_t>(batch);
     task.stream = transfer_stream(task.gpu);
-    return graph_.add(std::move(task), after);
+    return add(std::move(task), after);
 }
 
 }  // namespace overlap

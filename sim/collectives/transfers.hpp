@@ -46,23 +46,38 @@ struct Payload {
     int chunk = -1;
 };
 
+/// A task of a group (Topology::groups) with the ranks that its GPUs have in the whole topology; also its streams.
+Task in_whole(Task task, const Topology& group);
+
+/// Whose ranks the GPUs of tasks have, if a topology is a group of another one.
+enum class RanksOf { group, whole };
+
 /// Adds transfers to a task graph. The options decide which GPU executes them, and on which stream.
 class Transfers {
 public:
-    Transfers(TaskGraph& graph, const Topology& topology, TransferOptions options)
+    Transfers(TaskGraph& graph, const Topology& topology, TransferOptions options,
+              RanksOf ranks_of = RanksOf::group)
         : graph_(graph),
+          topology_(topology),
           ranks_(topology.gpus()),
           per_node_(topology.gpus_per_node()),
           ring_(topology.ring()),
           options_(options),
+          ranks_of_(ranks_of),
           served_in_turn_(options.agent == Agent::dma &&
                           topology.device().dma.order != QueueOrder::unspecified) {}
 
     TaskGraph& graph() { return graph_; }
+    TaskId add(Task task, std::span<const TaskId> after) {
+        return graph_.add(
+            ranks_of_ == RanksOf::group ? std::move(task) : in_whole(std::move(task), topology_), after);
+    }
     const TransferOptions& options() const { return options_; }
     /// Whether DMA engines copy, and serve copies that are ready together in the order of the host's calls.
     bool served_in_turn() const { return served_in_turn_; }
     int ranks() const { return ranks_; }
+    /// Whether these are all GPUs of the machine, not a group of them.
+    bool are_all() const { return topology_.group().is_all(); }
     int nodes() const { return ranks_ / per_node_; }
     int ranks_per_node() const { return per_node_; }
     /// Ranks in ring order (Topology::ring).
@@ -91,10 +106,12 @@ private:
     std::vector<int> others(int self, int first, int count) const;
 
     TaskGraph& graph_;
+    const Topology& topology_;
     int ranks_;
     int per_node_;
     const std::vector<int>& ring_;
     TransferOptions options_;
+    RanksOf ranks_of_;
     bool served_in_turn_;
 };
 

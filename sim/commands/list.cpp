@@ -9,10 +9,12 @@
 #include "sim/commands/commands.hpp"
 #include "sim/commands/terminal.hpp"
 #include "sim/commands/words.hpp"
+#include "sim/core/file_kind.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/run/effects.hpp"
 #include "sim/run/run.hpp"
 #include "sim/topology/device_schema.hpp"
+#include "sim/transformer/model.hpp"
 
 namespace overlap {
 namespace {
@@ -163,6 +165,22 @@ void explain_file(std::ostream& out, const std::filesystem::path& path, const Js
     ConfigExplainer{out, path.string(), schema}.explain(json, "", schema);
 }
 
+/// A file of the user: a workload, such as `sim model --write` makes, or a model's config.json. False if there is none.
+bool explain_users_file(std::ostream& out, const std::string& path, const ConfigFolder& folder) {
+    if (!std::filesystem::is_regular_file(path)) return false;
+    const Json json = read_json_file(path);
+    const bool model = json.is_object() && json.contains("model_type");
+    require_kind(json, path, model ? FileKind::model_config : FileKind::workload);
+    if (model)
+        read_model(ConfigObject(json, path), path);
+    else
+        read_workload(ConfigObject(json, path));
+    out << path << (model ? " (model)\n" : " (workload)\n") << json.value("description", "") << '\n';
+    explain_file(out, path,
+                 model ? read_json_file(folder.find("schema", "model.schema")) : workload_schema(false));
+    return true;
+}
+
 void explain(const std::string& name) {
     const ConfigFolder folder = ConfigFolder::standard();
     const std::string stem = name.ends_with(".json") ? name.substr(0, name.size() - 5) : name;
@@ -197,7 +215,7 @@ void explain(const std::string& name) {
         out << (out.str().empty() ? "" : "\n") << joined(word.names) << " (" << word.kind << ")\n"
             << word.meaning << '\n';
     }
-    if (out.str().empty()) {
+    if (out.str().empty() && !explain_users_file(out, name, folder)) {
         throw UserError("explain: " + in_quotes(name) + " is not known" + suggestion(stem, names) +
                         "; see sim list");
     }
@@ -232,7 +250,7 @@ void add_list_commands(CLI::App& app) {
     auto words = std::make_shared<std::vector<std::string>>();
     explaining
         ->add_option("name", *words,
-                     "A name from sim list, a parameter, or a word of the output: exposed communication")
+                     "A name from sim list, a parameter, a word of the output (exposed communication), or a file: a workload, a model's config.json")
         ->required();
     explaining->callback([words] {
         std::string name;

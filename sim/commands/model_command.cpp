@@ -20,7 +20,7 @@ struct ModelFlags {
     std::vector<std::int64_t> tokens{4096};
     std::optional<std::int64_t> sequence, layers;
     std::optional<int> tensor, experts, data;
-    bool sequence_parallel = false, all = false;
+    bool sequence_parallel = false, sharded = false, all = false;
     int seeds = 3;
 };
 
@@ -38,12 +38,16 @@ Model model_of(const ModelFlags& flags, const ConfigFolder& folder) {
     return model;
 }
 
-/// Tensor parallelism over all GPUs, unless data or expert parallelism is asked for.
+/// Tensor parallelism over the GPUs that data and expert parallelism leave. Where --tp, --ep and --dp multiply to the number
+/// of GPUs, --dp counts the copies of the experts.
 Parallelism spread_of(const ModelFlags& flags, int gpus) {
-    Parallelism spread{gpus, 1, flags.experts.value_or(1), 1, flags.sequence_parallel};
-    const bool data = flags.data ? *flags.data > 1 : flags.experts.value_or(1) > 1 && !flags.tensor;
-    spread.tensor = flags.tensor.value_or(data ? 1 : gpus);
-    spread.data = flags.data.value_or(spread.tensor == 1 ? gpus : 1);
+    Parallelism spread{gpus, 1, flags.experts.value_or(1), 1, flags.sequence_parallel, flags.sharded};
+    const int left = flags.data ? gpus / *flags.data : spread.experts > 1 || flags.sharded ? 1 : gpus;
+    spread.tensor = flags.tensor.value_or(std::max(left, 1));
+    spread.data = flags.data.value_or(std::max(gpus / spread.tensor, 1));
+    if (std::int64_t{spread.tensor} * spread.data != gpus &&
+        std::int64_t{spread.tensor} * spread.data * spread.experts == gpus)
+        spread.data *= spread.experts;
     return spread;
 }
 
@@ -163,12 +167,16 @@ void add_model_command(CLI::App& app) {
             "each context, default 8192")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}));
     const CLI::Range degrees(1, 1'000'000);
-    command->add_option("--tp", flags->tensor, "Tensor parallelism: 1 or all GPUs; default all")
+    command
+        ->add_option("--tp", flags->tensor,
+                     "Tensor parallelism, over neighbours; default GPUs / dp, with --ep or --fsdp 1")
         ->check(degrees);
-    command->add_option("--ep", flags->experts, "Expert parallelism: 1 or all GPUs; default 1")
+    command->add_option("--ep", flags->experts, "Expert parallelism, over neighbours; default 1")
         ->check(degrees);
-    command->add_option("--dp", flags->data, "Data parallelism: 1 or all GPUs; default GPUs / tp")
-        ->check(degrees);
+    command->add_option("--dp", flags->data, "Data parallelism; default GPUs / tp")->check(degrees);
+    command->add_flag(
+        "--fsdp", flags->sharded,
+        "Data-parallel GPUs share weights, gradients and optimiser states (PyTorch fully_shard, ZeRO-3)");
     command->add_flag(
         "--sequence-parallel", flags->sequence_parallel,
         "Norms work on shares of the tokens: all-gathers and reduce-scatters instead of all-reduces");

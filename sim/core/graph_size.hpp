@@ -13,6 +13,7 @@ struct GraphSize {
         tasks += count;
         edges += count * edges_each;
     }
+    GraphSize times(double count) const { return {count * tasks, count * edges}; }
     GraphSize& operator+=(const GraphSize& other) {
         tasks += other.tasks;
         edges += other.edges;

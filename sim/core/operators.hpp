@@ -46,4 +46,21 @@ inline const std::string& name_of(CollectiveKind kind) {
     return collective_names[static_cast<std::size_t>(kind)];
 }
 
+/// The GPUs that a collective joins: all of them, or groups of `size`, of which each is `stride` ranks behind the one
+/// before (ranks 0, stride, 2 stride, ... are the first group). Groups share no GPU and exchange at the same time, like
+/// the process groups of one dimension of a device mesh.
+struct RankGroup {
+    int size = 0;  ///< 0: all GPUs
+    int stride = 1;
+
+    bool is_all() const { return size == 0; }
+    /// GPUs that one collective joins, of `gpus` in all.
+    int members(int gpus) const { return is_all() ? gpus : size; }
+    /// Lowest rank of the group that `rank` is in.
+    int first(int rank) const {
+        return is_all() ? 0 : rank / (size * stride) * (size * stride) + rank % stride;
+    }
+    friend bool operator==(const RankGroup&, const RankGroup&) = default;
+};
+
 }  // namespace overlap

@@ -82,6 +82,7 @@ struct CollectiveKernelWork {
     CollectiveKind kind = CollectiveKind::all_gather;
     Bytes operand;  ///< whole operand: gathered by all_gather, sent by each rank in the other collectives
     int cus = 0;    ///< compute units of its kernel; 0: the library's own choice
+    RankGroup group = {};
 };
 
 /// Calls of a GPU's host that enqueue one task (sim/schedules/host.hpp).

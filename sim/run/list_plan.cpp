@@ -78,13 +78,13 @@ private:
             if (taken_[first] && taken_[first + 1]) return false;  // by the same choice
             why_not = operators_[taken_[first] ? first : first + 1].name + " is in another pair";
         } else if (pair) {
-            PairChoice choice{first, *pair, schedule, {}};
+            PairChoice choice{first, *pair, schedule, {}, group_at(operators_, first)};
             if (schedule->handles(choice.workload())) {
                 const Json params = with_defaults(*schedule, given);
                 ConfigObject object(params, config_.origin, pointer);
                 choice.params =
                     read_parameters(object, schedule->parameters, pair->order != Order::gemm_first,
-                                    schedule->single_stream, topology_);
+                                    schedule->single_stream, topology_.groups(choice.group).front());
                 if (choice.params.transfers.commands == DmaCommands::best)
                     object.fail("dma_commands", "is 'auto', which only a schedule of the whole list can be");
                 plan_.pairs.push_back(std::move(choice));
@@ -106,6 +106,20 @@ private:
     ListPlan plan_;
 };
 
+/// Throws UserError if the topology has no such groups as a collective of the list names.
+void require_groups(const RunConfig& config, const Workload& workload, const Topology& topology) {
+    for (const Operator& op : std::get<std::vector<Operator>>(workload.content)) {
+        const auto* collective = std::get_if<CollectiveWork>(&op.work);
+        if (collective == nullptr || collective->group.is_all()) continue;
+        try {
+            topology.groups(collective->group);
+        } catch (const UserError& error) {
+            throw UserError(config.origin + ": /group of operator " + in_quotes(op.name) + " of workload " +
+                            in_quotes(workload.name) + ": " + error.what());
+        }
+    }
+}
+
 }  // namespace
 
 ListPlan plan_list(const RunConfig& config, const SchedulePtr& schedule, const Workload& workload,
@@ -116,6 +130,7 @@ ListPlan plan_list(const RunConfig& config, const SchedulePtr& schedule, const W
             given.fail("", "is for lists of operators, but the workload is a pair");
         return {};
     }
+    require_groups(config, workload, topology);
     const bool whole_lists = schedule->handles(workload);
     if (!config.schedules.empty() && whole_lists && !schedule->takes("algorithm"))
         given.fail("", "does not go with " + in_quotes(schedule->name) +

@@ -29,6 +29,12 @@ std::string obstacle(const Pair& pair, const CollectiveWork& work, bool needs_mo
 
 }  // namespace
 
+RankGroup group_at(std::span<const Operator> operators, std::size_t first) {
+    for (const Operator& op : operators.subspan(first, 2))
+        if (const auto* collective = std::get_if<CollectiveWork>(&op.work)) return collective->group;
+    return {};
+}
+
 std::optional<Pair> pair_at(std::span<const Operator> operators, std::size_t first, int ranks,
                             std::string* why_not) {
     if (operators.size() < 2 || first > operators.size() - 2) return std::nullopt;
@@ -41,7 +47,8 @@ std::optional<Pair> pair_at(std::span<const Operator> operators, std::size_t fir
     if (before.is_of_some_ranks() || after.is_of_some_ranks()) return std::nullopt;
     const Pair pair{collective->kind, *gemm, gemm_first ? Order::gemm_first : Order::collective_first,
                     ShardDim::m};
-    const std::string reason = obstacle(pair, *collective, after.needs.size() > 1, ranks);
+    const std::string reason =
+        obstacle(pair, *collective, after.needs.size() > 1, collective->group.members(ranks));
     if (reason.empty()) return pair;
     if (why_not != nullptr) *why_not = reason;
     return std::nullopt;

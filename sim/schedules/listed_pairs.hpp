@@ -9,6 +9,9 @@
 
 namespace overlap {
 
+/// The group of the collective of a pair that operators `first` and `first` + 1 are.
+RankGroup group_at(std::span<const Operator> operators, std::size_t first);
+
 /// The pair that operators `first` and `first` + 1 of a list are: a GEMM, and a collective of its A or of its C, of
 /// which the second needs the first and nothing else. None if they are none. If they are a GEMM and a collective and the second needs
 /// the first, `why_not` gets the reason. All-gathers are taken to gather rows (shard_dim m).
@@ -21,6 +24,7 @@ struct PairChoice {
     Pair pair;
     SchedulePtr schedule;  ///< never null
     ScheduleParams params;
+    RankGroup group = {};  ///< of the collective; each group runs the schedule by itself
 
     std::size_t gemm() const { return pair.order == Order::gemm_first ? first : first + 1; }
     std::size_t collective() const { return pair.order == Order::gemm_first ? first + 1 : first; }

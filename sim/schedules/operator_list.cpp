@@ -1,6 +1,7 @@
 #include "sim/schedules/operator_list.hpp"
 
 #include <algorithm>
+#include <deque>
 
 #include "sim/schedules/splice.hpp"
 
@@ -22,21 +23,8 @@ std::vector<Operator> operators_of(const Workload& workload, int ranks) {
     return {collective, gemm};
 }
 
-/// Throws UserError if the algorithm, or the DMA commands, do not support such a collective.
-void require_collective(const CollectiveAlgorithm& algorithm, const ScheduleParams& params,
-                        CollectiveKind kind) {
-    if (!algorithm.handles(kind))
-        throw UserError("collective algorithm '" + params.algorithm + "' has no " + name_of(kind) +
-                        " (use algorithm=direct)");
-    const DmaCommands commands = params.transfers.commands;
-    if (!can_command(commands, kind))
-        throw UserError("dma_commands '" + dma_commands_names[static_cast<std::size_t>(commands)] +
-                        "' can't do an " + name_of(kind) +
-                        " (broadcast: all_gather; swap: all_to_all; copy, back_to_back, auto: any)");
-}
-
 /// By operator: the collective that is the only reader of its result and reads nothing else. No
-/// all_gather (see sends_a_result).
+/// all_gather (see sends_a_result), and none of groups.
 std::vector<std::optional<std::size_t>> collectives_of_results(const std::vector<Operator>& operators) {
     constexpr std::size_t none = ~std::size_t{0}, several = none - 1;
     std::vector<std::size_t> taker(operators.size(), none);
@@ -49,7 +37,8 @@ std::vector<std::optional<std::size_t>> collectives_of_results(const std::vector
         if (operators[producer].is_of_some_ranks()) continue;
         if (taker[producer] >= several || operators[taker[producer]].needs.size() != 1) continue;
         const auto* collective = std::get_if<CollectiveWork>(&operators[taker[producer]].work);
-        if (collective != nullptr && collective->kind != CollectiveKind::all_gather)
+        if (collective != nullptr && collective->kind != CollectiveKind::all_gather &&
+            collective->group.is_all())
             result[producer] = taker[producer];
     }
     return result;
@@ -62,12 +51,60 @@ const PairChoice* choice_at(std::span<const PairChoice> choices, std::size_t fir
     return found == choices.end() || found->first != first ? nullptr : &*found;
 }
 
+/// The groups of the collectives of a list as topologies.
+class Groups {
+public:
+    explicit Groups(const Topology& whole) : whole_(whole) {}
+
+    const std::vector<Topology>& of(const RankGroup& group) {
+        for (const auto& [known, topologies] : made_)
+            if (known == group) return topologies;
+        return made_.emplace_back(group, whole_.groups(group)).second;
+    }
+
+private:
+    const Topology& whole_;
+    std::deque<std::pair<RankGroup, std::vector<Topology>>> made_;
+};
+
+/// The tasks of the GPUs of a group, of those of all, and back.
+RankTasks of_group(const RankTasks& all, const Topology& group) {
+    RankTasks tasks;
+    for (int rank = 0; rank < group.gpus(); ++rank)
+        tasks.push_back(all[static_cast<std::size_t>(group.whole_rank(rank))]);
+    return tasks;
+}
+void put_back(RankTasks tasks, const Topology& group, RankTasks& all) {
+    for (int rank = 0; rank < group.gpus(); ++rank)
+        all[static_cast<std::size_t>(group.whole_rank(rank))] =
+            std::move(tasks[static_cast<std::size_t>(rank)]);
+}
+
+/// The algorithm of the parameters; libraries were measured in one node, so a group between nodes goes by copies. Throws
+/// UserError if the algorithm, or the DMA commands, do not support the collective.
+std::unique_ptr<CollectiveAlgorithm> algorithm_for(const CollectiveWork& work, const ScheduleParams& params,
+                                                   const Topology& group) {
+    const bool unmeasured = params.algorithm == "library" && !work.group.is_all() && group.nodes() > 1;
+    const std::string name = unmeasured ? "hierarchical" : params.algorithm;
+    auto algorithm = make_collective_algorithm(name);
+    if (!algorithm->handles(work.kind))
+        throw UserError("collective algorithm '" + name + "' has no " + name_of(work.kind) +
+                        " (use algorithm=direct)");
+    const DmaCommands commands = params.transfers.commands;
+    if (!can_command(commands, work.kind))
+        throw UserError("dma_commands '" + dma_commands_names[static_cast<std::size_t>(commands)] +
+                        "' can't do an " + name_of(work.kind) +
+                        " (broadcast: all_gather; swap: all_to_all; copy, back_to_back, auto: any)");
+    return algorithm;
+}
+
 /// The graph of a list, operator by operator.
 class ListGraph {
 public:
     ListGraph(std::vector<Operator> operators, const Topology& topology, bool in_sequence)
         : operators_(std::move(operators)),
           topology_(topology),
+          groups_(topology),
           in_sequence_(in_sequence),
           ends_(operators_.size()),
           last_(static_cast<std::size_t>(topology.gpus())) {}
@@ -127,14 +164,36 @@ public:
 
     void add_pair(const PairChoice& choice) {
         const TaskId from = graph_.size();
-        SplicedEnds ends =
-            splice(graph_, choice.schedule->make()->build(choice.workload(), topology_, choice.params),
-                   choice.pair.order == Order::collective_first, ready(choice.first));
+        const RankTasks before = ready(choice.first);
+        RankTasks first(before.size()), second(before.size());
+        for (const Topology& group : groups_.of(choice.group)) {
+            SplicedEnds ends =
+                splice(graph_, choice.schedule->make()->build(choice.workload(), group, choice.params),
+                       choice.pair.order == Order::collective_first, of_group(before, group), group);
+            put_back(std::move(ends.first), group, first);
+            put_back(std::move(ends.second), group, second);
+        }
         for (TaskId id = from; id < graph_.size(); ++id)
             graph_.set_operator(
                 id, static_cast<int>(is_of_gemm(graph_[id]) ? choice.gemm() : choice.collective()));
-        set_ends(choice.first, std::move(ends.first));
-        set_ends(choice.first + 1, std::move(ends.second));
+        set_ends(choice.first, std::move(first));
+        set_ends(choice.first + 1, std::move(second));
+    }
+
+    void add_collective(std::size_t index, const CollectiveWork& work, const ScheduleParams& params) {
+        const RankTasks before = ready(index);
+        if (work.group.is_all()) {
+            Transfers transfers(graph_, topology_, params.transfers);
+            set_ends(index, algorithm_for(work, params, topology_)->build(work, before, transfers));
+            return;
+        }
+        RankTasks done(before.size());
+        for (const Topology& group : groups_.of(work.group)) {
+            const auto algorithm = algorithm_for(work, params, group);
+            Transfers transfers(graph_, group, params.transfers, RanksOf::whole);
+            put_back(algorithm->build(work, of_group(before, group), transfers), group, done);
+        }
+        set_ends(index, std::move(done));
     }
 
 private:
@@ -144,6 +203,7 @@ private:
 
     std::vector<Operator> operators_;
     const Topology& topology_;
+    Groups groups_;
     bool in_sequence_;
     TaskGraph graph_;
     std::vector<RankTasks> ends_;  ///< by operator
@@ -195,9 +255,7 @@ TaskGraph build_operators(const Workload& workload, const Topology& topology, co
     const std::vector<Operator> operators = operators_of(workload, topology.gpus());
     ListGraph list(operators, topology, in_sequence);
     TaskGraph& graph = list.graph();
-    Transfers transfers(graph, topology, params.transfers);
     const auto ranks = static_cast<std::size_t>(topology.gpus());
-    const auto algorithm = make_collective_algorithm(params.algorithm);
     const auto takers = collectives_of_results(operators);
 
     for (std::size_t index = 0; index < operators.size(); ++index) {
@@ -210,9 +268,9 @@ TaskGraph build_operators(const Workload& workload, const Topology& topology, co
         const RankTasks ready = list.ready(index);
         const TaskId from = graph.size();
         if (const auto* collective = std::get_if<CollectiveWork>(&op.work)) {
-            require_collective(*algorithm, params, collective->kind);
-            list.set_ends(index, algorithm->build(*collective, ready, transfers));
+            list.add_collective(index, *collective, params);
         } else if (const auto* send = std::get_if<SendWork>(&op.work)) {
+            Transfers transfers(graph, topology, params.transfers);
             list.add_sends(index, *send, transfers);
         } else if (const auto taker = fuse ? takers[index] : std::nullopt) {
             FusedEnds fused =
@@ -238,9 +296,8 @@ TaskGraph build_operators(const Workload& workload, const Topology& topology, co
 GraphSize size_of_operators(const Workload& workload, const Topology& topology, const ScheduleParams& params,
                             bool in_sequence, const FuseSize& fuse, std::span<const PairChoice> choices) {
     TaskGraph none;
-    const Transfers transfers(none, topology, params.transfers);
+    Groups groups(topology);
     const double ranks = topology.gpus();
-    const auto algorithm = make_collective_algorithm(params.algorithm);
     const std::vector<Operator> operators = operators_of(workload, topology.gpus());
     const auto takers = collectives_of_results(operators);
     std::vector<double> ends(operators.size());  // by operator: number of tasks that a rank waits for
@@ -259,9 +316,12 @@ GraphSize size_of_operators(const Workload& workload, const Topology& topology, 
             if (in_sequence && (some_ranks || !waited)) ready += some_ranks ? most_ends : ends[index - 1];
         }
         if (const PairChoice* choice = choice_at(choices, index)) {
-            size += choice->schedule->make()->size(choice->workload(), topology, choice->params);
+            const std::vector<Topology>& parts = groups.of(choice->group);
+            size += choice->schedule->make()
+                        ->size(choice->workload(), parts.front(), choice->params)
+                        .times(static_cast<double>(parts.size()));
             // At most a task of each stream of a rank waits for the list, or has the list wait for it.
-            const double streams = ranks + 1;
+            const double streams = parts.front().gpus() + 1;
             size.edges += ranks * (streams + 1) * ready;
             ends[index] = ends[index + 1] = streams;
             continue;
@@ -271,8 +331,12 @@ GraphSize size_of_operators(const Workload& workload, const Topology& topology, 
             return collective.ends;
         };
         if (const auto* collective = std::get_if<CollectiveWork>(&op.work)) {
-            require_collective(*algorithm, params, collective->kind);
-            ends[index] = add(algorithm->size(collective->kind, ready, transfers));
+            const std::vector<Topology>& parts = groups.of(collective->group);
+            const CollectiveSize of_one =
+                algorithm_for(*collective, params, parts.front())
+                    ->size(collective->kind, ready, Transfers(none, parts.front(), params.transfers));
+            size += of_one.times(static_cast<double>(parts.size()));
+            ends[index] = of_one.ends;
         } else if (const auto taker = fuse ? takers[index] : std::nullopt) {
             ends[*taker] = add(fuse(std::get<CollectiveWork>(operators[*taker].work).kind, ready));
             ends[index] = 1;

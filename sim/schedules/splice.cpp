@@ -92,10 +92,11 @@ private:
 
 }  // namespace
 
-SplicedEnds splice(TaskGraph& graph, const TaskGraph& pair, bool collective_first, const RankTasks& ready) {
+SplicedEnds splice(TaskGraph& graph, const TaskGraph& pair, bool collective_first, const RankTasks& ready,
+                   const Topology& group) {
     const TaskId offset = graph.size();
     OuterWaits waits(pair, ready);
-    for (TaskId id = 0; id < pair.size(); ++id) graph.add(pair[id], waits.of(id));
+    for (TaskId id = 0; id < pair.size(); ++id) graph.add(in_whole(pair[id], group), waits.of(id));
     for (std::size_t number = 0; number < pair.edge_count(); ++number) {
         Edge edge = pair.edge(number);
         edge.predecessor += offset;

@@ -12,6 +12,8 @@ struct SplicedEnds {
 /// Appends the graph of a pair to that of a list. Computation on rank r and transfers of its own operand wait for
 /// `ready[r]`; no rank waits for another one's tasks. Tasks that come behind
 /// another one on their stream, which waits, get no edges.
-SplicedEnds splice(TaskGraph& graph, const TaskGraph& pair, bool collective_first, const RankTasks& ready);
+/// `group`: the GPUs whose graph it is; ranks of `ready` and of the result are theirs.
+SplicedEnds splice(TaskGraph& graph, const TaskGraph& pair, bool collective_first, const RankTasks& ready,
+                   const Topology& group);
 
 }  // namespace overlap

@@ -1,7 +1,9 @@
 #include "sim/topology/topology.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <set>
 
 #include "sim/core/file_kind.hpp"
 #include "sim/core/shown.hpp"
@@ -20,7 +22,8 @@ std::span<const Field<ClusterSize>> size_fields() {
 
 }  // namespace
 
-Topology::Topology(ConfigObject config, DeviceSpec device) : device_(std::move(device)) {
+Topology::Topology(ConfigObject config, DeviceSpec device)
+    : device_(std::make_shared<const DeviceSpec>(std::move(device))) {
     config.integer("schema", 1, 1);
     name_ = config.text("name");
     description_ = config.text("description");
@@ -44,9 +47,10 @@ Topology::Topology(ConfigObject config, DeviceSpec device) : device_(std::move(d
 
     fabric.find_routes();
     node_ = std::make_shared<const NodeFabric>(std::move(fabric));
-    links_ = std::move(wiring.links);
+    links_ = std::make_shared<const std::vector<Link>>(std::move(wiring.links));
     egress_ = std::move(wiring.egress);
     egress_.resize(static_cast<std::size_t>(gpus()));
+    whole_ = size_;
 }
 
 void Topology::add_group(ConfigObject& group, NodeFabric& fabric, Wiring& wiring) {
@@ -81,14 +85,80 @@ std::vector<int> Topology::read_ring(ConfigObject& config) const {
 
 double Topology::unloaded_time(const LinkIds& links) const {
     Seconds sum;
-    for (const std::size_t link : links) sum += links_[link].latency + routed_size / links_[link].bandwidth;
+    for (const std::size_t link : links)
+        sum += (*links_)[link].latency + routed_size / (*links_)[link].bandwidth;
     return sum.si();
 }
 
+Topology::Topology(const Topology& whole, const RankGroup& group, int first) : Topology(whole) {
+    group_ = group;
+    first_ = first;
+    name_ += " in groups of " + std::to_string(group.size) +
+             (group.stride > 1 ? ", stride " + std::to_string(group.stride) : "");
+    std::vector<int> in_node(static_cast<std::size_t>(whole.nodes()));
+    egress_.clear();
+    for (int rank = 0; rank < group.size; ++rank) {
+        ++in_node[static_cast<std::size_t>(whole.node_of(whole_rank(rank)))];
+        egress_.push_back(whole.egress(whole_rank(rank)));
+    }
+    in_node.erase(std::remove(in_node.begin(), in_node.end(), 0), in_node.end());
+    if (std::adjacent_find(in_node.begin(), in_node.end(), std::not_equal_to<>()) != in_node.end())
+        throw UserError("a group of " + std::to_string(group.size) + " GPUs, each " +
+                        std::to_string(group.stride) + " behind the one before, has " +
+                        std::to_string(in_node.front()) + " GPUs in one node of " + name_ + " and " +
+                        std::to_string(in_node.back()) + " in another (allowed: as many in each)");
+    size_ = {static_cast<int>(in_node.size()), in_node.front()};
+    ring_.clear();
+    for (const int rank : whole.ring())
+        if (group.first(rank) == first) ring_.push_back((rank - first) / group.stride);
+}
+
+std::vector<Topology> Topology::groups(const RankGroup& group) const {
+    if (group.is_all()) return {*this};
+    if (gpus() % (group.size * group.stride) != 0)
+        throw UserError("groups of " + std::to_string(group.size) + " GPUs, each " +
+                        std::to_string(group.stride) + " behind the one before, do not take in all " +
+                        std::to_string(gpus()) + " GPUs of " + name_ +
+                        " (allowed: size times stride divides their number)");
+    std::vector<Topology> result;
+    for (int rank = 0; rank < gpus(); ++rank)
+        if (group.first(rank) == rank) result.push_back(Topology(*this, group, rank));
+    for (const Topology& other : result)
+        if (other.nodes() != result.front().nodes())
+            throw UserError("groups of " + std::to_string(group.size) + " GPUs, each " +
+                            std::to_string(group.stride) + " behind the one before, are not alike: some of " +
+                            name_ + " are in " + std::to_string(result.front().nodes()) + " nodes, some in " +
+                            std::to_string(other.nodes()));
+    return result;
+}
+
+double Topology::share_of_links(int gpu, const RankGroup& group) const {
+    const RankGroup& part = group.is_all() ? group_ : group;
+    if (part.is_all()) return 1;
+    const int self = whole_rank(gpu), first = self / whole_.gpus_per_node * whole_.gpus_per_node;
+    std::set<std::size_t> to_node, to_group;
+    for (int peer = first; peer < first + whole_.gpus_per_node; ++peer) {
+        if (peer == self) continue;
+        const std::size_t link = whole_route(self, peer).links.front();
+        to_node.insert(link);
+        if (part.first(peer) == part.first(self)) to_group.insert(link);
+    }
+    const auto bandwidth = [&](const std::set<std::size_t>& of) {
+        double sum = 0;
+        for (const std::size_t link : of) sum += (*links_)[link].bandwidth.si();
+        return sum;
+    };
+    return to_group.empty() ? 1 : bandwidth(to_group) / bandwidth(to_node);
+}
+
 Route Topology::route(int src, int dst) const {
-    const int per_node = gpus_per_node();
-    const int local = src % per_node, target = dst % per_node, node = node_of(dst);
-    const bool same_node = node_of(src) == node;
+    return whole_route(whole_rank(src), whole_rank(dst));
+}
+
+Route Topology::whole_route(int src, int dst) const {
+    const int per_node = whole_.gpus_per_node;
+    const int local = src % per_node, target = dst % per_node, node = dst / per_node;
+    const bool same_node = src / per_node == node;
     Route route;
     bool found = same_node && node_->joins(local, target);
     if (found) node_->append_route(node, local, target, route.links);
@@ -113,7 +183,7 @@ Route Topology::route(int src, int dst) const {
         throw UserError("topology " + name_ + ": no route from gpu" + std::to_string(src) + " to gpu" +
                         std::to_string(dst) + " (add a group to /fabric that joins them)");
     for (auto link = route.links.rbegin(); link != route.links.rend(); ++link)
-        route.latency += links_[*link].latency;
+        route.latency += (*links_)[*link].latency;
     return route;
 }
 
@@ -149,7 +219,8 @@ MachineFiles read_machine_files(const std::filesystem::path& path, const std::fi
     std::filesystem::path found = folder / device, fits = calibrations;
     if (!std::filesystem::exists(found)) found = tree / "devices" / device;
     if (!std::filesystem::exists(found)) found = devices / device;
-    if (!fits.empty() && found.parent_path() == tree / "devices" && std::filesystem::exists(tree / "calibrations" / device))
+    if (!fits.empty() && found.parent_path() == tree / "devices" &&
+        std::filesystem::exists(tree / "calibrations" / device))
         fits = tree / "calibrations";
     if (!std::filesystem::exists(found)) {
         std::vector<std::string> known;

@@ -30,14 +30,14 @@ public:
 
     const std::string& name() const { return name_; }
     const std::string& description() const { return description_; }
-    const DeviceSpec& device() const { return device_; }
+    const DeviceSpec& device() const { return *device_; }
     int gpus() const { return size_.gpus(); }
     int gpus_per_node() const { return size_.gpus_per_node; }
     int nodes() const { return size_.nodes; }
     int node_of(int gpu) const { return gpu / size_.gpus_per_node; }
     /// Whether the GPUs have NICs, which connect nodes.
     bool has_network() const { return network_ != nullptr; }
-    const std::vector<Link>& links() const { return links_; }
+    const std::vector<Link>& links() const { return *links_; }
     /// Sum of the bandwidths of the links that leave a GPU (equal to those that enter it).
     BytesPerSecond egress(int gpu) const { return egress_[static_cast<std::size_t>(gpu)]; }
     /// One path for each pair, no adaptive routing. Inside a node the route is NodeFabric's; between nodes it
@@ -50,7 +50,22 @@ public:
     /// Order of the ranks in ring schedules; its neighbours are neighbours in the machine where possible.
     const std::vector<int>& ring() const { return ring_; }
 
+    /// Each group as a topology of its own with ranks 0 … size − 1, by its lowest rank; this one if the group is all GPUs.
+    /// Links, their numbers and the routes over them are those of this topology. Throws UserError if the groups do not
+    /// take in every GPU once, or a group has more GPUs in one node than in another.
+    std::vector<Topology> groups(const RankGroup& group) const;
+    /// The group that this topology is, and the rank that GPU `rank` has in the whole; all GPUs and `rank` otherwise.
+    const RankGroup& group() const { return group_; }
+    /// Of the bandwidth of the links by which `gpu` reaches the other GPUs of its node, the share by which it reaches those of
+    /// `group`: 1 through switches, less where each peer has a link of its own. A group within a node.
+    double share_of_links(int gpu, const RankGroup& group) const;
+    int whole_rank(int rank) const { return group_.is_all() ? rank : first_ + rank * group_.stride; }
+
 private:
+    /// The group whose lowest rank is `first`.
+    Topology(const Topology& whole, const RankGroup& group, int first);
+    /// The same for ranks of the whole.
+    Route whole_route(int src, int dst) const;
     void add_group(ConfigObject& group, NodeFabric& fabric, Wiring& wiring);
     std::vector<int> read_ring(ConfigObject& config) const;
     /// Time of 1 MiB over links that each forward the whole message (store and
@@ -59,9 +74,11 @@ private:
 
     std::string name_;
     std::string description_;
-    DeviceSpec device_;
-    ClusterSize size_;
-    std::vector<Link> links_;
+    std::shared_ptr<const DeviceSpec> device_;
+    ClusterSize size_, whole_;
+    RankGroup group_;
+    int first_ = 0;  ///< lowest rank of the group
+    std::shared_ptr<const std::vector<Link>> links_;
     std::vector<BytesPerSecond> egress_;
     std::shared_ptr<const NodeFabric> node_;
     std::shared_ptr<const Network> network_;  ///< null if the GPUs have no NICs

@@ -7,17 +7,13 @@ namespace {
 
 // FlashAttention-2 (arXiv 2307.08691), section 4.1: five products backward, two forward.
 constexpr double attention_backward = 2.5;
-// Adam in mixed precision (arXiv 1910.02054, section 3.1): weight, momentum and variance in fp32 are read and written,
-// a gradient of 2 bytes read, a weight of 2 bytes written.
-constexpr Bytes adam_reads(3 * 4 + 2), adam_writes(3 * 4 + 2), gradient_size(2);
-
 class Backward {
 public:
-    Backward(const StepShape& step, std::vector<Operator> operators)
-        : step_(step), forward_(operators), list_(step.dtype, std::move(operators)), chain_(list_.last()) {}
+    Backward(const StepShape& step, OperatorList list, std::size_t end)
+        : step_(step), forward_(list.operators()), list_(std::move(list)), chain_(end - 1) {}
 
-    std::vector<Operator> build(std::size_t first) && {
-        for (std::size_t index = forward_.size(); index-- > first;) {
+    OperatorList build(std::size_t first) && {
+        for (std::size_t index = chain_ + 1; index-- > first;) {
             const Operator& op = forward_[index];
             if (const auto* gemm = std::get_if<GemmShape>(&op.work))
                 of_gemm(index, *gemm);
@@ -27,7 +23,7 @@ public:
                 of_stream(op.name, std::get<StreamingWork>(op.work));
         }
         finish_weights();
-        return std::move(list_).take();
+        return std::move(list_);
     }
 
 private:
@@ -41,7 +37,9 @@ private:
         const bool repeated = step_.spread.tensor > 1 && !shards_sequence(step_) && reads_all_columns(name);
         if (repeated)
             chain_ = list_.add(name + "_dgrad_reduce",
-                               list_.collective(CollectiveKind::all_reduce, gemm.m, gemm.k, true), {chain_});
+                               list_.collective(CollectiveKind::all_reduce, gemm.m, gemm.k, true,
+                                                step_.spread.tensor_group()),
+                               {chain_});
         weights_ = Weights{name, gemm, gradient, {}};
         for (const std::size_t need : forward_[index].needs) {
             const auto* gather = std::get_if<CollectiveWork>(&forward_[need].work);
@@ -103,20 +101,8 @@ private:
 
 }  // namespace
 
-std::vector<Operator> with_backward(const StepShape& step, std::vector<Operator> forward, double gradients,
-                                    double weights) {
-    std::size_t first = 0;
-    if (step.spread.data > 1 && gradients > 0) {
-        first = 1;
-        for (Operator& op : forward)
-            for (std::size_t& need : op.needs) ++need;
-        forward.insert(
-            forward.begin(),
-            {"gradient_reduce", CollectiveWork{CollectiveKind::all_reduce, gradients * gradient_size}, {}});
-    }
-    OperatorList list(step.dtype, Backward(step, std::move(forward)).build(first));
-    list.add("adam", StreamingWork{weights * adam_reads, weights * adam_writes});
-    return std::move(list).take();
+OperatorList with_backward(const StepShape& step, OperatorList list, std::size_t first, std::size_t end) {
+    return Backward(step, std::move(list), end).build(first);
 }
 
 }  // namespace overlap

@@ -1,13 +1,11 @@
 #include "sim/transformer/layer.hpp"
 
-#include <algorithm>
-
-#include "sim/transformer/operators.hpp"
+#include "sim/transformer/weights.hpp"
 
 namespace overlap {
 namespace {
 
-/// Weights of a layer on one GPU, those of experts apart.
+/// Weights of a layer on one GPU, those of routed experts apart. Every GPU has the router.
 struct LocalWeights {
     double experts = 0, rest = 0;
 };
@@ -16,15 +14,19 @@ LocalWeights local_weights(const Model& model, const StepShape& step, bool of_ex
     Model without = model;
     without.experts.count = 0;
     const double all = static_cast<double>(layer_parameters(model, of_experts));
-    const double rest = of_experts ? static_cast<double>(layer_parameters(without, true)) : all;
-    const int parts = std::max(step.spread.experts, step.spread.tensor);
+    const std::int64_t router = model.hidden * model.experts.count;
+    const double rest = of_experts ? static_cast<double>(layer_parameters(without, true) + router) : all;
+    const int parts = step.spread.experts > 1 ? step.spread.experts : step.spread.tensor;
     return {(all - rest) / parts, rest / step.spread.tensor};
 }
 
-std::vector<Operator> in_phase(const StepShape& step, std::vector<Operator> forward, double gradients,
-                               double weights) {
-    if (step.phase != Phase::training) return forward;
-    return with_backward(step, std::move(forward), gradients, weights);
+std::vector<HeldWeights> held_weights(const Model& model, const StepShape& step, bool of_experts) {
+    const LocalWeights weights = local_weights(model, step, of_experts);
+    const Parallelism& spread = step.spread;
+    const HeldWeights rest{"", weights.rest, spread.data, spread.data_group()};
+    if (spread.experts == 1 || !of_experts)
+        return {{"", weights.rest + weights.experts, rest.copies, rest.group}};
+    return {rest, {"expert_", weights.experts, spread.expert_copies(), spread.expert_copies_group()}};
 }
 
 }  // namespace
@@ -32,13 +34,14 @@ std::vector<Operator> in_phase(const StepShape& step, std::vector<Operator> forw
 std::size_t add_gather(const StepShape& step, const std::string& name, std::int64_t columns,
                        OperatorList& list) {
     if (!shards_sequence(step)) return list.last();
-    return list.add(name, list.collective(CollectiveKind::all_gather, rows_of(step), columns, false));
+    return list.add(name, list.collective(CollectiveKind::all_gather, rows_of(step), columns, false,
+                                          step.spread.tensor_group()));
 }
 
 void add_reduce(const StepShape& step, const std::string& name, std::int64_t columns, OperatorList& list) {
     if (step.spread.tensor == 1) return;
     const auto kind = shards_sequence(step) ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
-    list.add(name, list.collective(kind, rows_of(step), columns, true));
+    list.add(name, list.collective(kind, rows_of(step), columns, true, step.spread.tensor_group()));
 }
 
 std::vector<Operator> layer_operators(const Model& model, const StepShape& step, bool of_experts) {
@@ -67,9 +70,8 @@ std::vector<Operator> layer_operators(const Model& model, const StepShape& step,
     }
     if (!exchanged) add_reduce(step, model.parallel ? "layer_reduce" : "mlp_reduce", model.hidden, list);
     list.add("residual", list.streams(2 * hidden, hidden));
-    const LocalWeights weights = local_weights(model, step, of_experts);
-    const double summed = weights.rest + (exchanged ? 0 : weights.experts);
-    return in_phase(step, std::move(list).take(), summed, weights.rest + weights.experts);
+    return with_weights(step, std::move(list).take(), held_weights(model, step, of_experts),
+                        WeightsOf::neighbour);
 }
 
 std::vector<Operator> head_operators(const Model& model, const StepShape& step) {
@@ -82,13 +84,14 @@ std::vector<Operator> head_operators(const Model& model, const StepShape& step) 
         const bool prefill = step.phase == Phase::prefill;
         const std::int64_t answered = prefill ? share(rows, step.sequence) : rows;
         if (shards_sequence(step))
-            list.add("output_gather",
-                     list.collective(CollectiveKind::all_gather, answered, model.hidden, false));
+            list.add("output_gather", list.collective(CollectiveKind::all_gather, answered, model.hidden,
+                                                      false, step.spread.tensor_group()));
         list.add("output", list.gemm(answered, columns, model.hidden));
     }
     const double weights =
         static_cast<double>(columns * model.hidden) * (model.tied || model.encoder ? 1 : 2);
-    return in_phase(step, std::move(list).take(), weights, weights);
+    return with_weights(step, std::move(list).take(),
+                        {{"", weights, step.spread.data, step.spread.data_group()}}, WeightsOf::itself);
 }
 
 Flops flops_of(const std::vector<Operator>& operators) {

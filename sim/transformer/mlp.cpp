@@ -36,9 +36,12 @@ void add_experts(const Model& model, const StepShape& step, std::size_t norm, Op
     const std::int64_t chosen = rows * experts.chosen;
     if (exchanged) {
         const std::size_t arrived = list.add(
-            "dispatch", list.collective(CollectiveKind::all_to_all, chosen, model.hidden, false), {router});
+            "dispatch",
+            list.collective(CollectiveKind::all_to_all, chosen, model.hidden, false, spread.experts_group()),
+            {router});
         add_projections(model, "expert_", chosen, experts.width, {arrived}, list);
-        list.add("combine", list.collective(CollectiveKind::all_to_all, chosen, model.hidden, true));
+        list.add("combine", list.collective(CollectiveKind::all_to_all, chosen, model.hidden, true,
+                                            spread.experts_group()));
     } else {
         const std::size_t sorted =
             list.add("permute", list.streams(rows * model.hidden, chosen * model.hidden), {router});

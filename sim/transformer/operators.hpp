@@ -27,6 +27,8 @@ public:
         if (!operators_.empty()) before = {last()};
         return add(name, std::move(work), std::move(before));
     }
+    /// Lets an operator wait for an earlier one, too.
+    void require(std::size_t op, std::size_t earlier) { operators_[op].needs.push_back(earlier); }
     /// A GEMM on operands of the list's type.
     GemmShape gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch = 1) const {
         return {m, n, k, dtype_, false, batch};
@@ -37,9 +39,10 @@ public:
         return {static_cast<double>(read) * each, static_cast<double>(written) * each};
     }
     /// A collective of rows × columns numbers: what a GEMM reads, or `made` by one.
-    CollectiveWork collective(CollectiveKind kind, std::int64_t rows, std::int64_t columns, bool made) const {
+    CollectiveWork collective(CollectiveKind kind, std::int64_t rows, std::int64_t columns, bool made,
+                              const RankGroup& group) const {
         const DType dtype = made ? output_type(dtype_) : dtype_;
-        return {kind, matrix_size(rows, columns, dtype), dtype};
+        return {kind, matrix_size(rows, columns, dtype), dtype, group};
     }
 
 private:
@@ -65,9 +68,7 @@ std::size_t add_gather(const StepShape& step, const std::string& name, std::int6
 /// Sums what GEMMs of several GPUs made of their shares of K.
 void add_reduce(const StepShape& step, const std::string& name, std::int64_t columns, OperatorList& list);
 
-/// The list with its gradients behind it, in reverse order, Adam for `weights` weights, and before it the sum of
-/// `gradients` gradients of the layer before over data-parallel GPUs.
-std::vector<Operator> with_backward(const StepShape& step, std::vector<Operator> forward, double gradients,
-                                    double weights);
+/// Appends the gradients of operators `first` to `end` − 1 in reverse order, after operator `end` − 1.
+OperatorList with_backward(const StepShape& step, OperatorList list, std::size_t first, std::size_t end);
 
 }  // namespace overlap

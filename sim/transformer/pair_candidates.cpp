@@ -14,8 +14,9 @@ bool stands_for_others(const Candidate& candidate) {
 
 }  // namespace
 
-PairCandidates::PairCandidates(std::size_t first, Scenario alone, bool own_kernels, bool all)
-    : first_(first), alone_(std::move(alone)) {
+PairCandidates::PairCandidates(std::size_t first, const RankGroup& group, Scenario alone, bool own_kernels,
+                               bool all)
+    : first_(first), group_(group), alone_(std::move(alone)) {
     const Topology& topology = alone_.machine->topology;
     const AllowedCandidates allowed{{}, own_kernels};
     std::vector<Candidate> candidates;
@@ -53,7 +54,7 @@ void PairCandidates::choose(const std::string& label) {
 std::optional<PairChoice> PairCandidates::in_list(const std::string& serial) const {
     if (chosen().candidate.label() == serial) return std::nullopt;
     const Scenario run = with_candidate(alone_, chosen().candidate);
-    return PairChoice{first_, *alone_.workload.pair(), run.schedule, run.params};
+    return PairChoice{first_, *alone_.workload.pair(), run.schedule, run.params, group_};
 }
 
 double PairCandidates::gain() const {

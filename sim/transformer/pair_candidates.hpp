@@ -8,9 +8,10 @@ namespace overlap {
 /// A pair of a list and the candidates for it, fastest alone first.
 class PairCandidates {
 public:
-    /// `alone`: a run of `serial` with the pair as its workload, on the list's machine. `all`: all candidates of advice
+    /// `alone`: a run of `serial` with the pair as its workload, on the list's machine, or on that of one `group` of the
+    /// pair's collective. `all`: all candidates of advice
     /// instead of a few that stand for them.
-    PairCandidates(std::size_t first, Scenario alone, bool own_kernels, bool all);
+    PairCandidates(std::size_t first, const RankGroup& group, Scenario alone, bool own_kernels, bool all);
 
     bool empty() const { return ranked_.empty(); }
     const RankedCandidate& chosen() const { return ranked_[chosen_]; }
@@ -30,6 +31,7 @@ public:
 
 private:
     std::size_t first_;
+    RankGroup group_;
     Scenario alone_;
     std::vector<RankedCandidate> ranked_;
     std::size_t chosen_ = 0;

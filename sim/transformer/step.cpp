@@ -20,39 +20,34 @@ std::int64_t rows_of(const StepShape& step) {
 }
 
 std::int64_t norm_rows_of(const StepShape& step) {
-    return shards_sequence(step) ? step.tokens / step.spread.tensor : rows_of(step);
+    return shards_sequence(step) ? rows_of(step) / step.spread.tensor : rows_of(step);
 }
 
 void require_possible(const Model& model, const StepShape& step, const std::string& where) {
     const Parallelism& spread = step.spread;
-    const auto degree = [&](const char* flag, int given) {
-        if (given == 1 || given == spread.gpus) return;
-        throw UserError(where + ": " + flag + " is " + std::to_string(given) +
-                        ", but collectives go over all " + std::to_string(spread.gpus) +
-                        " GPUs of the topology (allowed: 1, " + std::to_string(spread.gpus) +
-                        "; a topology of " + std::to_string(given) + " GPUs has that)");
-    };
-    degree("--tp", spread.tensor);
-    degree("--ep", spread.experts);
-    degree("--dp", spread.data);
+    const auto number = [](int value) { return std::to_string(value); };
     if (spread.tensor * spread.data != spread.gpus)
-        throw UserError(where + ": --tp " + std::to_string(spread.tensor) + " and --dp " +
-                        std::to_string(spread.data) + " are for " +
-                        std::to_string(spread.tensor * spread.data) + " GPUs, the topology has " +
-                        std::to_string(spread.gpus));
+        throw UserError(where + ": --tp " + number(spread.tensor) + " and --dp " + number(spread.data) +
+                        " are for " + number(spread.tensor * spread.data) + " GPUs, the topology has " +
+                        number(spread.gpus));
+    if (spread.gpus % spread.experts != 0)
+        throw UserError(where + ": --ep " + number(spread.experts) + " does not divide the " +
+                        number(spread.gpus) + " GPUs of the topology");
+    if (spread.sharded && spread.data == 1)
+        throw UserError(where + ": --fsdp needs --dp above 1: it shares weights among data-parallel GPUs");
     if (spread.experts > 1 && model.experts.count == 0)
         throw UserError(where + ": --ep needs a model with experts, which " + model.name + " is not");
     if (spread.experts > 1 && spread.tensor > 1 && !spread.sequence)
         throw UserError(
             where + ": --ep beside --tp needs --sequence-parallel, so that each GPU sends tokens of its own");
     if (spread.sequence && spread.tensor == 1 && spread.gpus > 1)
-        throw UserError(where + ": --sequence-parallel needs --tp " + std::to_string(spread.gpus));
+        throw UserError(where + ": --sequence-parallel needs --tp above 1");
     if (step.phase == Phase::training && model.attention.latent() && spread.tensor > 1)
         throw UserError(where + ": training of latent attention over --tp is not expressed (use --dp " +
-                        std::to_string(spread.gpus) + " --ep " + std::to_string(spread.gpus) + ")");
+                        number(spread.gpus) + " --ep " + number(spread.gpus) + ")");
     if (step.phase == Phase::decode && model.encoder)
         throw UserError(where + ": " + model.name + " is an encoder, which generates no tokens");
-    require_divides(step.tokens, spread.sequence || spread.data > 1 ? spread.gpus : 1, "--tokens", where);
+    require_divides(step.tokens, spread.sequence ? spread.gpus : spread.data, "--tokens", where);
     require_divides(model.attention.heads, spread.tensor, "the number of heads", where);
     if (model.attention.kv_heads % spread.tensor != 0 && spread.tensor % model.attention.kv_heads != 0)
         require_divides(model.attention.kv_heads, spread.tensor, "the number of key heads", where);

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "sim/core/dtype.hpp"
+#include "sim/core/operators.hpp"
 #include "sim/transformer/model.hpp"
 
 namespace overlap {
@@ -17,12 +17,31 @@ namespace overlap {
 enum class Phase { forward, training, prefill, decode };
 inline const std::array<std::string, 4> phase_names{"forward", "training", "prefill", "decode"};
 
-/// How a step is spread over the GPUs of a topology. Collectives go over all of them, so that each degree is 1 or their
-/// number, and tensor and data parallelism multiply to it.
+/// How a step is spread over the GPUs of a topology, with ranks in Megatron-LM's order: GPUs of a tensor-parallel group
+/// are neighbours, those of a data-parallel group are `tensor` ranks apart. Experts are spread over `experts` neighbours,
+/// whole ones on each; where `experts` is 1 they are cut like all other weights. `tensor` times `data` is `gpus`, of which
+/// `experts` is a divisor.
 struct Parallelism {
     int gpus = 1;
     int tensor = 1, experts = 1, data = 1;
     bool sequence = false;  ///< norms work on a share of the tokens, between all-gathers and reduce-scatters
+    bool sharded =
+        false;  ///< the GPUs of a data-parallel group each hold a share of its weights (FSDP, ZeRO-3)
+
+    RankGroup tensor_group() const { return group(tensor, 1); }
+    RankGroup experts_group() const { return group(experts, 1); }
+    RankGroup data_group() const { return group(data, tensor); }
+    /// GPUs that hold the same experts, where experts are spread.
+    int expert_copies() const { return gpus / experts; }
+    RankGroup expert_copies_group() const { return group(expert_copies(), experts); }
+
+private:
+    bool all_or_one(int degree) const { return degree == 1 || degree == gpus; }
+    /// All GPUs without a group if there are no others, so that the list runs on a topology of any size.
+    RankGroup group(int size, int stride) const {
+        if (all_or_one(tensor) && all_or_one(experts) && all_or_one(data)) return {};
+        return {size, stride};
+    }
 };
 
 struct StepShape {

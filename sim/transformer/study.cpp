@@ -125,12 +125,23 @@ private:
             row.name += " > " + operators[first + 1].name;
             row.is_pair = true;
             Scenario alone = resolver_.resolve(config_of({"pair", "", *pair}, Json::object()));
-            alone.machine = serial.machine;  // whose clock is that of the whole list
-            pairs.emplace_back(first, std::move(alone), options_.own_kernels, options_.all_candidates);
+            alone.machine = machine_of(group_at(operators, first), serial.machine);
+            pairs.emplace_back(first, group_at(operators, first), std::move(alone), options_.own_kernels,
+                               options_.all_candidates);
             told();
             ++first;
         }
         return pairs;
+    }
+
+    /// The GPUs of the first group, with the clock of the whole list.
+    std::shared_ptr<const Machine> machine_of(const RankGroup& group,
+                                              const std::shared_ptr<const Machine>& all) {
+        if (group.is_all()) return all;
+        auto part = std::make_shared<Machine>(*all);
+        part->topology = all->topology.groups(group).front();
+        part->resources = ResourceTable(part->topology);
+        return parts_.emplace_back(std::move(part));  // baselines_ knows machines by address
     }
 
     /// The list with the chosen candidates; `rest`: serial or concurrent.
@@ -199,6 +210,7 @@ private:
     Resolver& resolver_;
     Baselines baselines_;
     std::shared_ptr<const Machine> machine_;  ///< of the last list
+    std::vector<std::shared_ptr<const Machine>> parts_;
 };
 
 struct ListOfStep {

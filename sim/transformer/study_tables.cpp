@@ -77,6 +77,7 @@ std::string to_text(const Parallelism& spread) {
     if (spread.sequence) put("sequence-parallel");
     if (spread.experts > 1) put("ep " + std::to_string(spread.experts));
     if (spread.data > 1) put("dp " + std::to_string(spread.data));
+    if (spread.sharded) put("fsdp");
     return text.empty() ? "one GPU" : text;
 }
 
@@ -95,6 +96,7 @@ Json to_json(const ModelReport& report) {
               {"ep", shape.spread.experts},
               {"dp", shape.spread.data},
               {"sequence_parallel", shape.spread.sequence},
+              {"fsdp", shape.spread.sharded},
               {"notes", report.notes},
               {"steps", Json::array()}};
     for (const StepStudy& step : report.steps) json["steps"].push_back(step_json(step));

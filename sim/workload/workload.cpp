@@ -50,6 +50,14 @@ std::span<const Field<CollectiveWork>> fields_of(const CollectiveWork&) {
     return rows;
 }
 
+std::span<const Field<RankGroup>> fields_of(const RankGroup&) {
+    static const std::array rows{
+        field<&RankGroup::size>("size", "GPUs of a group.").plain_in({1, 65536}),
+        field<&RankGroup::stride>("stride", "Difference of the ranks of neighbours in a group: 1 for ranks 0, 1, 2, ...; 8 "
+            "for ranks 0, 8, 16, ... Default: 1.").plain_in({1, 65536}).optional()};
+    return rows;
+}
+
 std::span<const Field<StreamingWork>> fields_of(const StreamingWork&) {
     static const std::array rows{
         field<&StreamingWork::read>("read_bytes", "Bytes read on every GPU.").plain_in(traffic),
@@ -76,7 +84,7 @@ std::span<const Field<SendWork>> fields_of(const SendWork&) {
 /// By place in Operator::work.
 const std::array<std::string, 5> work_names{"gemm", "collective", "memory_bound", "reduction", "send"};
 const std::array<OperatorWork, 5> works{GemmShape(), CollectiveWork(), StreamingWork(), ReductionWork(), SendWork()};
-const std::array<const char*, 5> work_docs{"C[M,N] = A[M,K] B[K,N] on every GPU.", "A collective over all GPUs.",
+const std::array<const char*, 5> work_docs{"C[M,N] = A[M,K] B[K,N] on every GPU.", "A collective over all GPUs, or over each group of them.",
                                            "An operator limited by memory, or by its FLOPs.", "Sum of several operands of one size.",
                                            "Messages between ranks, all at once."};
 constexpr std::int64_t last_rank = 999'999, most_ranks = last_rank + 1;
@@ -148,6 +156,12 @@ Operator read_operator(ConfigObject config, const std::vector<Operator>& earlier
     std::visit([&](auto& work) { read_fields(config, work, fields_of(work)); }, op.work);
     if (auto* send = std::get_if<SendWork>(&op.work)) read_routes(config, *send);
     op.ranks = read_ranks(config, op.work);
+    if (auto* collective = std::get_if<CollectiveWork>(&op.work);
+        collective != nullptr && config.has("group")) {
+        ConfigObject group = config.object("group");
+        read_fields(group, collective->group, fields_of(collective->group));
+        group.finish();
+    }
     if (config.has("needs")) {
         for (const std::string& need : config.texts("needs")) {
             const auto found = places.find(need);
@@ -224,6 +238,9 @@ Json to_json(const Workload& workload) {
     for (const Operator& op : operators) {
         Json entry{{"name", op.name}, {"type", work_names[op.work.index()]}};
         std::visit([&](const auto& work) { write_fields(entry, work, fields_of(work)); }, op.work);
+        if (const auto* collective = std::get_if<CollectiveWork>(&op.work);
+            collective != nullptr && !collective->group.is_all())
+            write_fields(entry["group"], collective->group, fields_of(collective->group));
         if (entry.value("batch", 0) == 1) entry.erase("batch");
         if (entry.value("flops", -1.0) == 0) {
             entry.erase("flops");
@@ -288,6 +305,11 @@ Json workload_schema(bool in_run_config) {
             kind["required"].insert(kind["required"].end(), {"from", "to"});
         } else if (!std::holds_alternative<CollectiveWork>(work)) {
             add_ranks("ranks", "The ranks that execute it. Default: all.");
+        } else {
+            Json& group = kind["properties"]["group"] = object_schema(
+                "Groups of GPUs, each of which exchanges by itself, all at the same time, like the process groups of one "
+                "dimension of a device mesh. Size times stride divides the number of GPUs. Default: one group of all.");
+            add_fields(group, "", true, fields_of(RankGroup()));
         }
         kind["properties"]["needs"] = {
             {"description", "Operators whose results this one needs, earlier in the list. Default: none."},

@@ -51,6 +51,7 @@ struct CollectiveWork {
     CollectiveKind kind = CollectiveKind::all_gather;
     Bytes operand;  ///< whole operand, as in Pair::operand
     DType dtype = DType::bf16;
+    RankGroup group = {};  ///< `operand` is that of one group
 };
 struct StreamingWork {
     Bytes read, written;

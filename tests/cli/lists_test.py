@@ -32,6 +32,21 @@ class Lists(SimTestCase):
         self.assertEqual(without_clock(self.result("--config", self.file("dry.json", dry))),
                          without_clock(self.result("--config", "run.json")))
 
+    def test_groups(self):
+        gather = {"name": "in", "type": "collective", "collective": "all_gather", "bytes": 1 << 28,
+                  "group": {"size": 2, "stride": 2}}
+        run = {**LIST, "schedule": "serial", "workload": {"name": "mine", "operators": [gather]}, "params": {}}
+        self.output("verify", self.file("groups.json", run), "--tolerance", "1e-9")
+        # Each GPU gets one of two parts instead of three of four.
+        halves = self.result("--config", "groups.json")["makespan_us"]
+        del gather["group"]
+        self.assertLess(halves, self.result("--config", self.file("all.json", run))["makespan_us"])
+        gather["group"] = {"size": 3}
+        self.assert_refused(["--config", self.file("bad.json", run)],
+                            "/group of operator 'in' of workload 'mine': groups of 3 GPUs")
+        gather["group"] = {"size": 0}
+        self.assert_refused(["--config", self.file("bad.json", run)], "/workload/operators/0/group/size")
+
     def test_pairs_that_run_whole_are_named_once(self):
         run = [*("--topology", "h200_4", "--schedule", "t3", "--workload", "llama3_70b_mlp_layer")]
         done = self.sim(*run, "--format", "json")

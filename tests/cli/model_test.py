@@ -64,7 +64,14 @@ class ModelSteps(SimTestCase):
         self.assertEqual(crossovers.count("<tr>") - bool(changes), changes)
 
     def test_a_written_layer_runs_as_it_was_simulated(self):
-        report = self.report(*LLAMA, "--tokens", "4096", "--write", "layer.json")
+        for more in ([], ["--tp", "2", "--phase", "training", "--fsdp"]):
+            self.run_written(*more)
+
+    def run_written(self, *more):
+        report = self.report(*LLAMA, "--tokens", "4096", "--write", "layer.json", *more)
+        explained = self.output("explain", "layer.json")
+        self.assertIn("llama3_8b, one layer", explained)
+        self.assertIn("/operators/0/read_bytes = ", explained)
         layer = report["steps"][0]["lists"][0]
         run = {"topology": "h200_4", "schedule": "concurrent" if layer["rest"] == "concurrent" else "serial",
                "workload": "layer.json", "schedules": {}}
@@ -75,7 +82,7 @@ class ModelSteps(SimTestCase):
         self.assertAlmostEqual(serial["makespan_us"], layer["serial_us"], delta=1e-6)
         for one in layer["operators"]:
             if "schedule" in one:
-                gemm = next(part for part in one["name"].split(" > ") if not part.endswith(("gather", "reduce")))
+                gemm = next(part for part in one["name"].split(" > ") if not part.endswith(("gather", "reduce", "gather_grad", "reduce_grad")))
                 run["schedules"][gemm] = {"schedule": one["schedule"], "params": one["params"]}
         cut = self.result("--config", self.file("cut.json", run))
         self.assertAlmostEqual(cut["makespan_us"], layer["overlapped_us"], delta=1e-6)
@@ -122,7 +129,8 @@ class ModelSteps(SimTestCase):
             self.assertNotIn("flag_gated", chosen)
 
     def test_refusals(self):
-        self.assert_refused([*LLAMA, "--tp", "2"], "--tp is 2, but collectives go over all 4 GPUs")
+        self.assert_refused([*LLAMA, "--tp", "3"], "--tp 3 and --dp 1 are for 3 GPUs, the topology has 4")
+        self.assert_refused([*LLAMA, "--fsdp", "--tp", "4"], "--fsdp needs --dp above 1")
         self.assert_refused(["model", "llama3", "--topology", "h200_4"], "llama3: no such file", "did you mean")
         self.assert_refused(["model", "llama3_8b", "--topology", "h200"], "h200: no such file")
         self.assert_refused([*LLAMA, "--tokens", "2048,4096", "--write", "x.json"], "--write takes one number of --tokens")

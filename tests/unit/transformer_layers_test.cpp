@@ -1,6 +1,7 @@
 // The operators of models' layers: GEMMs, collectives and FLOPs against numbers computed by hand.
 #include <catch2/catch.hpp>
 #include <map>
+#include <tuple>
 
 #include "sim/schedules/listed_pairs.hpp"
 #include "tests/models.hpp"
@@ -171,9 +172,83 @@ TEST_CASE("bytes of a layer's collectives, by hand") {
     const std::int64_t llama3_8b = 4096LL * (4096 + 2 * 1024) + 4096LL * 4096 + 3LL * 4096 * 14336 + 2 * 4096;
     CHECK(layer("llama3_8b", data, false, Phase::training) ==
           Found{{"gradient_reduce", bytes("all_reduce", 2 * llama3_8b)}});
-    const std::int64_t attention = 4096LL * (4096 + 2 * 1024) + 4096LL * 4096 + 2 * 4096;
+    const std::int64_t attention = 4096LL * (4096 + 2 * 1024) + 4096LL * 4096 + 2 * 4096, router = 8 * 4096;
     CHECK(layer("mixtral_8x7b", experts, true, Phase::training)["gradient_reduce"] ==
-          bytes("all_reduce", 2 * attention));
+          bytes("all_reduce", 2 * (attention + router)));
+}
+
+TEST_CASE("collectives of groups of 8 GPUs, by hand") {
+    constexpr Parallelism four_two{8, 4, 1, 2, true}, two_four{8, 2, 1, 4, true}, spread{8, 2, 4, 4, true};
+    const auto listed = [](const std::string& name, Parallelism how, bool of_experts, Phase phase) {
+        return layer_operators(shipped_model(name), step_of(phase, 4096, 2048, how), of_experts);
+    };
+    const auto group = [](const std::vector<Operator>& operators, const std::string& name) {
+        const auto& work = std::get<CollectiveWork>(called(operators, name).work);
+        return std::tuple(work.operand.si(), work.group.size, work.group.stride);
+    };
+    // 4096 tokens over 2 data-parallel groups: each four GPUs gather 2048 rows of 8192 numbers of 2 bytes.
+    const auto llama = listed("llama3_70b", four_two, false, Phase::training);
+    CHECK(group(llama, "attention_gather") == std::tuple(2048.0 * 8192 * 2, 4, 1));
+    CHECK(group(llama, "mlp_reduce") == std::tuple(2048.0 * 8192 * 2, 4, 1));
+    // qkv: (64 + 2 · 8) · 128 / 4 columns; gate_up: 2 · 28672 / 4.
+    CHECK(gemms_of(llama)[0] == Gemm{"qkv", 2048, 2560, 8192});
+    CHECK(gemms_of(llama)[2] == Gemm{"gate_up", 2048, 14336, 8192});
+    // A fourth of the layer's weights on each GPU, which the GPU four ranks further on has as well; 2 bytes each.
+    const double weights = 8192.0 * 10240 + 8192.0 * 8192 + 3 * 8192.0 * 28672 + 2 * 8192;
+    CHECK(group(llama, "gradient_reduce") == std::tuple(weights / 4 * 2, 2, 4));
+    CHECK(group(listed("llama3_70b", two_four, false, Phase::training), "gradient_reduce") ==
+          std::tuple(weights / 2 * 2, 4, 2));
+    // Mixtral: 8 experts over 4 neighbours, two on each; tokens of a GPU 4096 / 4 / 2, to 2 experts each.
+    const auto mixtral = listed("mixtral_8x7b", spread, true, Phase::training);
+    CHECK(group(mixtral, "dispatch") == std::tuple(512.0 * 2 * 4096 * 2, 4, 1));
+    const double rest = 4096.0 * (4096 + 2 * 1024) + 4096.0 * 4096 + 2 * 4096 + 8 * 4096,
+                 routed = 8 * 3 * 4096.0 * 14336;
+    CHECK(std::get<0>(group(mixtral, "gradient_reduce")) == Approx(rest / 2 * 2).epsilon(1e-12));
+    CHECK(std::get<1>(group(mixtral, "gradient_reduce")) == 4);
+    CHECK(group(mixtral, "expert_gradient_reduce") == std::tuple(routed / 4 * 2, 2, 4));
+}
+
+TEST_CASE("bytes of sharded weights of a layer, by hand") {
+    const auto kernel = [](const std::vector<Operator>& operators, const std::string& name) {
+        const auto& work = std::get<StreamingWork>(called(operators, name).work);
+        return std::pair(work.read.si(), work.written.si());
+    };
+    constexpr Parallelism sharded{8, 1, 1, 8, false, true}, both{8, 2, 1, 4, true, true};
+    const Model llama = shipped_model("llama3_8b");
+    const double w = 4096.0 * 6144 + 4096.0 * 4096 + 3 * 4096.0 * 14336 + 2 * 4096;  // 218,112,000
+    const auto trained = layer_operators(llama, step_of(Phase::training, 65536, 8192, sharded), false);
+    // Gathered forward and backward, and scattered, in bf16.
+    CHECK(collectives_of(trained) ==
+          std::map<std::string, std::string>{{"parameters_gather", bytes("all_gather", 436'224'000)},
+                                             {"backward_parameters_gather", bytes("all_gather", 436'224'000)},
+                                             {"gradient_reduce", bytes("reduce_scatter", 436'224'000)}});
+    for (const std::string when : {"", "backward_"}) {
+        CHECK(kernel(trained, when + "parameters_cast") == std::pair(w / 8 * 4, w / 8 * 2));
+        CHECK(kernel(trained, when + "parameters_copy_in") == std::pair(w / 8 * 2, w / 8 * 2));
+        CHECK(kernel(trained, when + "parameters_copy_out") == std::pair(w * 2, w * 2));
+    }
+    CHECK(kernel(trained, "gradients_copy_in") == std::pair(w * 2, w * 2));
+    CHECK(kernel(trained, "gradients_cast") == std::pair(w / 8 * 2, w / 8 * 4));
+    CHECK(kernel(trained, "adam") == std::pair(w / 8 * 16, w / 8 * 12));
+    // The next layer's weights are gathered beside this one, and copied out behind it.
+    const auto index = [&](const std::string& name) {
+        return static_cast<std::size_t>(&called(trained, name) - trained.data());
+    };
+    CHECK(called(trained, "parameters_gather").needs == std::vector{index("parameters_copy_in")});
+    CHECK(called(trained, "attention_norm").needs.empty());
+    CHECK(called(trained, "parameters_copy_out").needs ==
+          std::vector{index("parameters_gather"), index("residual")});
+    CHECK(called(trained, "gradient_reduce").needs == std::vector{index("residual")});
+    CHECK(called(trained, "residual_grad").needs == std::vector{index("residual")});
+    // Of inference no cast: weights are kept in the type of computation. Tensor parallel: half of the weights.
+    const auto forward = layer_operators(llama, step_of(Phase::forward, 65536, 8192, both), false);
+    CHECK(collectives_of(forward)["parameters_gather"] == bytes("all_gather", 218'112'000));
+    CHECK(std::get<CollectiveWork>(called(forward, "parameters_gather").work).group == RankGroup{4, 2});
+    CHECK(kernel(forward, "parameters_copy_in") == std::pair(w / 8 * 2, w / 8 * 2));
+    // What is around the layers has its weights gathered before: embedding and output, 2 · 128256 · 4096.
+    const auto head = head_operators(llama, step_of(Phase::training, 65536, 8192, sharded));
+    CHECK(collectives_of(head)["parameters_gather"] == bytes("all_gather", 2 * 2 * 128256LL * 4096));
+    CHECK(called(head, "embedding").needs == std::vector<std::size_t>{3});
 }
 
 TEST_CASE("FLOPs of a step, by hand") {

@@ -104,7 +104,9 @@ TEST_CASE("operators need earlier ones, in every phase of every shipped model") 
     int lists = 0;
     for (const std::string& name : shipped.names("models"))
         for (const Phase phase : {Phase::forward, Phase::training, Phase::prefill, Phase::decode})
-            for (const Parallelism& spread : {alone, tensor, sequence, experts, data}) {
+            for (const Parallelism& spread :
+                 {alone, tensor, sequence, experts, data, Parallelism{8, 2, 4, 4, true},
+                  Parallelism{8, 2, 1, 4, false, true}}) {
                 const Model model = shipped_model(name);
                 const StepShape step = step_of(phase, 4096, 512, spread);
                 if (error_of([&] { require_possible(model, step, "x"); }) != "") continue;
@@ -142,8 +144,13 @@ TEST_CASE("what a model can't be, or can't be spread over") {
             [&] { require_possible(shipped_model(name), step_of(phase, tokens, 512, spread), "x"); });
     };
     CHECK(spreading("llama3_8b", Phase::forward, sequence) == "");
-    CHECK_THAT(spreading("llama3_8b", Phase::forward, {8, 4, 1, 2, false}),
-               Contains("--tp is 4, but collectives go over all 8"));
+    CHECK(spreading("llama3_8b", Phase::forward, {8, 4, 1, 2, false}) == "");
+    CHECK_THAT(spreading("llama3_8b", Phase::forward, {8, 4, 1, 4, false}),
+               Contains("--tp 4 and --dp 4 are for 16 GPUs, the topology has 8"));
+    CHECK_THAT(spreading("mixtral_8x7b", Phase::forward, {8, 1, 3, 8, false}),
+               Contains("--ep 3 does not divide"));
+    CHECK_THAT(spreading("llama3_8b", Phase::training, {8, 8, 1, 1, false, true}),
+               Contains("--fsdp needs --dp above 1"));
     CHECK_THAT(spreading("llama3_8b", Phase::forward, {8, 1, 1, 1, false}),
                Contains("are for 1 GPUs, the topology has 8"));
     CHECK_THAT(spreading("llama3_8b", Phase::forward, experts), Contains("needs a model with experts"));

@@ -1,0 +1,155 @@
+#include "sim/transformer/weights.hpp"
+
+namespace overlap {
+namespace {
+
+// Adam in mixed precision (arXiv 1910.02054, section 3.1): weight, momentum and variance in fp32 are read and written,
+// a gradient of 2 bytes read, a weight of 2 bytes written.
+constexpr Bytes adam_reads(3 * 4 + 2), adam_writes(3 * 4 + 2), gradient_size(2);
+// The same of a shard: gradients are fp32, and the copy for computation is made by the next gather.
+constexpr Bytes shard_adam_reads(4 * 4), shard_adam_writes(3 * 4), master_size(4);
+
+// Sharded weights, as PyTorch's fully_shard runs them (pytorch/pytorch 010ae4a torch/distributed/fsdp/_fully_shard/
+// _fsdp_collectives.py):
+// - foreach_all_gather casts the fp32 shards to the type of computation by one kernel, copies them into the buffer of the
+//   all-gather by another; foreach_all_gather_copy_out copies the gathered weights out of it (split_with_sizes_copy) on
+//   the stream that computes, before they are used.
+// - foreach_reduce copies gradients into the buffer of the reduce-scatter (chunk_cat) on the stream that computes; the sum
+//   is cast to fp32 behind it. They are reduced in the type in which they were computed (reduce_dtype's default).
+class Weights {
+public:
+    Weights(const StepShape& step, const std::vector<HeldWeights>& held, OperatorList& list)
+        : held_(held), list_(list), trains_(step.phase == Phase::training), type_(output_type(step.dtype)) {}
+
+    /// Gathers shards after `needs`; returns the gathers.
+    std::vector<std::size_t> gather(const std::string& when, const std::vector<std::size_t>& needs) {
+        std::vector<std::size_t> gathers;
+        for (const HeldWeights& weights : shared()) {
+            const std::string name = weights.prefix + when + "parameters_";
+            const double shard = weights.count / weights.copies;
+            std::vector<std::size_t> ready = needs;
+            if (trains_ && size() < master_size)
+                ready = {list_.add(name + "cast", StreamingWork{shard * master_size, shard * size()}, ready)};
+            ready = {list_.add(name + "copy_in", StreamingWork{shard * size(), shard * size()}, ready)};
+            gathers.push_back(list_.add(name + "gather", whole(CollectiveKind::all_gather, weights), ready));
+        }
+        return gathers;
+    }
+
+    /// Copies out what was gathered, after the last operator.
+    void copy_out(const std::string& when, const std::vector<std::size_t>& gathers) {
+        std::size_t number = 0;
+        for (const HeldWeights& weights : shared()) {
+            std::vector<std::size_t> needs{gathers[number++]};
+            if (needs.front() != list_.last()) needs.push_back(list_.last());
+            list_.add(weights.prefix + when + "parameters_copy_out", passes(weights.count), needs);
+        }
+    }
+
+    /// Copies gradients, which the last operator completes, into the buffer of a reduce-scatter.
+    void copy_gradients_in() {
+        for (const HeldWeights& weights : shared())
+            list_.add(weights.prefix + "gradients_copy_in", passes(weights.count));
+    }
+
+    /// Sums gradients over the GPUs of a group, after `needs`.
+    std::vector<std::size_t> reduce(CollectiveKind kind, const std::vector<std::size_t>& needs) {
+        std::vector<std::size_t> sums;
+        for (const HeldWeights& weights : shared()) {
+            CollectiveWork sum = whole(kind, weights);
+            if (kind == CollectiveKind::all_reduce) sum.operand = weights.count * gradient_size;
+            sums.push_back(list_.add(weights.prefix + "gradient_reduce", sum, needs));
+        }
+        return sums;
+    }
+
+    void add_adam() {
+        double count = 0;
+        for (const HeldWeights& weights : held_) count += weights.count;
+        list_.add("adam", StreamingWork{count * adam_reads, count * adam_writes});
+    }
+
+    void add_shard_adam(const std::vector<std::size_t>& sums) {
+        double count = 0;
+        std::vector<std::size_t> needs = sums;
+        std::size_t number = 0;
+        for (const HeldWeights& weights : held_) count += weights.count / weights.copies;
+        for (const HeldWeights& weights : shared()) {
+            const double shard = weights.count / weights.copies;
+            std::size_t& sum = needs[number++];
+            if (size() < master_size)
+                sum = list_.add(weights.prefix + "gradients_cast",
+                                StreamingWork{shard * size(), shard * master_size}, {sum, list_.last()});
+        }
+        if (needs.empty()) needs = {list_.last()};
+        list_.add("adam", StreamingWork{count * shard_adam_reads, count * shard_adam_writes}, needs);
+    }
+
+private:
+    /// Those that several GPUs hold.
+    std::vector<HeldWeights> shared() const {
+        std::vector<HeldWeights> result;
+        for (const HeldWeights& weights : held_)
+            if (weights.copies > 1 && weights.count > 0) result.push_back(weights);
+        return result;
+    }
+    Bytes size() const { return element_size(type_); }
+    StreamingWork passes(double count) const { return {count * size(), count * size()}; }
+    CollectiveWork whole(CollectiveKind kind, const HeldWeights& weights) const {
+        return {kind, weights.count * size(), type_, weights.group};
+    }
+
+    const std::vector<HeldWeights>& held_;
+    OperatorList& list_;
+    bool trains_;
+    DType type_;  ///< of gathered weights and reduced gradients
+};
+
+void append(const std::vector<Operator>& operators, OperatorList& list) {
+    const std::size_t offset = list.operators().size();
+    for (const Operator& op : operators) {
+        std::vector<std::size_t> needs = op.needs;
+        for (std::size_t& need : needs) need += offset;
+        list.add(op.name, op.work, needs);
+    }
+}
+
+}  // namespace
+
+std::vector<Operator> with_weights(const StepShape& step, std::vector<Operator> forward,
+                                   const std::vector<HeldWeights>& weights, WeightsOf whose) {
+    OperatorList list(step.dtype);
+    Weights held(step, weights, list);
+    const bool sharded = step.spread.sharded, of_neighbour = whose == WeightsOf::neighbour;
+    std::vector<std::size_t> gathers;
+    if (sharded) gathers = held.gather("", {});
+    if (sharded && !of_neighbour) held.copy_out("", gathers);
+    const std::size_t first = list.operators().size();
+    append(forward, list);
+    if (first > 0 && !of_neighbour) list.require(first, first - 1);
+    const std::size_t end = list.operators().size(), last = end - 1;
+    if (sharded && of_neighbour) held.copy_out("", gathers);
+    if (step.phase != Phase::training) return std::move(list).take();
+
+    std::vector<std::size_t> sums;
+    if (sharded && of_neighbour) {
+        sums = held.reduce(CollectiveKind::reduce_scatter, {last});
+        gathers = held.gather("backward_", {last});
+    } else if (!sharded) {
+        held.reduce(CollectiveKind::all_reduce, {last});
+    }
+    list = with_backward(step, std::move(list), first, end);
+    if (!sharded) {
+        held.add_adam();
+    } else if (of_neighbour) {
+        held.copy_gradients_in();
+        held.copy_out("backward_", gathers);
+        held.add_shard_adam(sums);
+    } else {
+        held.copy_gradients_in();
+        held.add_shard_adam(held.reduce(CollectiveKind::reduce_scatter, {list.last()}));
+    }
+    return std::move(list).take();
+}
+
+}  // namespace overlap

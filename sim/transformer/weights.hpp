@@ -1,0 +1,28 @@
+#pragma once
+
+#include "sim/transformer/operators.hpp"
+
+namespace overlap {
+
+/// Weights of a list that one GPU multiplies with. The GPUs of a group hold the same ones, or with Parallelism::sharded each a
+/// share of them.
+struct HeldWeights {
+    std::string prefix;  ///< of the names of operators
+    double count = 0;
+    int copies = 1;
+    RankGroup group;
+};
+
+/// Whose weights are gathered and gradients summed while a list computes.
+enum class WeightsOf {
+    neighbour,  ///< a layer: those of the next and the last one of its kind, which are alike
+    itself      ///< what is around the layers: its own, before and after it computes
+};
+
+/// The operators of a forward pass with what its weights need. Training: gradients, their sums over the GPUs of a group, and Adam.
+/// Sharded weights are gathered before they are used, in training once more before the backward pass, with the copies that
+/// PyTorch's fully_shard makes around these collectives.
+std::vector<Operator> with_weights(const StepShape& step, std::vector<Operator> forward,
+                                   const std::vector<HeldWeights>& weights, WeightsOf whose);
+
+}  // namespace overlap
