@@ -136,7 +136,7 @@ class Trace(SimTestCase):
         self.assertIn("compute", tracks.values())
         self.assertTrue(any(name.startswith("transfer") for name in tracks.values()))
 
-        spans = [event for event in events if event["ph"] == "X"]
+        spans = [event for event in events if event["ph"] == "X" and names[event["pid"]] != "critical path"]
         self.assertEqual(len(spans), result["tasks"])
         for span in spans:
             self.assertIn((span["pid"], span["tid"]), tracks)
@@ -147,7 +147,32 @@ class Trace(SimTestCase):
         for kind in ("hbm", "link"):
             self.assertTrue(any(kind in event["name"].lower() for event in counters), kind)
         self.assertTrue(all(event["args"]["GB/s"] >= 0 for event in counters))
-        self.assertEqual({event["ph"] for event in events}, {"M", "X", "C"})
+        self.assertEqual({event["ph"] for event in events}, {"M", "X", "C", "s", "f"})
+
+    def test_critical_path_and_arrows(self):
+        """The path ends with the makespan and is marked in the tracks of the GPUs; arrows begin and end inside slices."""
+        result = self.result(*PAIR, "--trace", "out.json", "--graph", "graph.json")
+        events = json.loads((self.folder / "out.json").read_text(encoding="utf-8"))["traceEvents"]
+        names = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+        spans = [event for event in events if event["ph"] == "X"]
+        path = [span for span in spans if names[span["pid"]] == "critical path"]
+        marked = [f"{names[span['pid']]}: {span['name']}" for span in spans
+                  if span not in path and span.get("args", {}).get("critical path")]
+        self.assertEqual(sorted(span["name"] for span in path), sorted(marked))
+        self.assertAlmostEqual(path[-1]["ts"] + path[-1]["dur"], result["makespan_us"], delta=0.002)
+        copies = [span["args"] for span in spans if span["cat"] == "copy"]
+        self.assertTrue(copies)
+        for copy in copies:
+            self.assertLessEqual({"source", "destination", "bytes", "GB/s", "step"}, set(copy))
+        arrows = [event for event in events if event["ph"] in "sf"]
+        graph = json.loads((self.folder / "graph.json").read_text(encoding="utf-8"))
+        self.assertEqual(len(arrows), 2 * sum(len(task["after"]) for task in graph["tasks"]))
+        ends = {}
+        for arrow in arrows:
+            ends.setdefault(arrow["id"], {})[arrow["ph"]] = arrow["ts"]
+            self.assertTrue(any(span["pid"] == arrow["pid"] and span["tid"] == arrow["tid"] and
+                                span["ts"] <= arrow["ts"] <= span["ts"] + span["dur"] for span in spans), arrow)
+        self.assertTrue(all(end["s"] <= end["f"] for end in ends.values()))
 
     def test_is_the_same_again(self):
         for name in ("one", "two"):
