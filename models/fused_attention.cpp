@@ -14,7 +14,7 @@ class FusedAttention final : public CostModel {
 public:
     bool handles(const Task& task) const override {
         const auto* work = std::get_if<MemoryBoundWork>(&task.work);
-        return work != nullptr && work->attention.sequences > 0;
+        return work != nullptr && work->attention.sequences > 0 && work->time == Seconds();
     }
 
     Cost cost(const Task& task, const Machine& machine) const override {
