@@ -5,6 +5,7 @@
 
 #include "models/gemm_parameters.hpp"
 #include "models/gemm_times.hpp"
+#include "models/kernel_calibration.hpp"
 
 namespace overlap {
 
@@ -15,6 +16,7 @@ struct Calibration {
     GemmTimes gemm_times;  ///< measured; empty for most devices
     /// Parameters of the GPU that `gemm_times` were measured on, where a what-if changed `gemm`; else empty
     std::map<DType, GemmParameters> measured_gemm = {};
+    KernelCalibration kernels = {};               ///< attention and grouped GEMMs
     std::map<DType, std::string> libraries = {};  ///< whose GEMMs the prices describe, where the file says it
 
     /// Throws UserError, which lists the calibrated data types.

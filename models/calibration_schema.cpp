@@ -1,6 +1,7 @@
 #include "models/calibration_schema.hpp"
 
 #include "models/gemm_parameters.hpp"
+#include "models/kernel_calibration.hpp"
 #include "sim/core/file_version.hpp"
 #include "sim/topology/device.hpp"
 #include "sim/topology/device_schema.hpp"
@@ -110,6 +111,7 @@ Json calibration_schema() {
         keys[group] = calibrated_group_schema(group, "fitted");
         keys[group]["required"] = {"provenance"};
     }
+    for (const std::string& group : kernel_groups) keys[group] = kernel_group_schema(group);
     keys["measured_gemms"] = measured_schema();
     keys["validation"] = validation_schema();
     schema["definitions"] = value_definitions();

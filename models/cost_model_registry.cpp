@@ -8,6 +8,8 @@
 
 namespace overlap {
 
+std::unique_ptr<CostModel> make_fused_attention();
+std::unique_ptr<CostModel> make_gemm_grouped();
 std::unique_ptr<CostModel> make_gemm_measured();
 std::unique_ptr<CostModel> make_gemm_tiled();
 std::unique_ptr<CostModel> make_gemm_roofline();
@@ -19,7 +21,15 @@ std::unique_ptr<CostModel> make_library_kernel();
 std::unique_ptr<CostModel> make_host_call();
 
 std::span<const CostModelEntry> cost_models() {
-    static const std::array<CostModelEntry, 9> entries{{
+    static const std::array<CostModelEntry, 11> entries{{
+        {"gemm_grouped", "grouped gemm",
+         "The rows of each expert times that expert's weights, in one kernel; fitted to fused MoE kernels, "
+         "elsewhere a batch of GEMMs. The busiest GPU's rows.",
+         make_gemm_grouped},
+        {"fused_attention", "attention",
+         "Fused attention: tiles of queries (prefill), parts of the context (decode); fitted per device and "
+         "number format, elsewhere streaming's roofline.",
+         make_fused_attention},
         {"gemm_measured", "gemm",
          "The measured time of a shape that the calibration lists (the parts of many operators); "
          "gemm_tiled for every other.",

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "models/kernel_calibration.hpp"
+
 namespace overlap {
 namespace {
 
@@ -95,6 +97,14 @@ std::map<DType, Evidence> of_all_gemms(const Json& calibration) {
     return all;
 }
 
+std::map<std::string, Evidence> of_kernels(const Json& calibration) {
+    std::map<std::string, Evidence> all;
+    for (const std::string& group : kernel_groups)
+        for (const auto& [format, fit] : at(calibration, "/" + group).items())
+            all[group + "/" + format] = of_gemms(fit, false);
+    return all;
+}
+
 std::optional<SchedulesMeasured> of_schedules(const Json& calibration) {
     const Json& found = at(calibration, "/validation/schedules");
     if (found.empty()) return std::nullopt;
@@ -108,6 +118,7 @@ std::optional<SchedulesMeasured> of_schedules(const Json& calibration) {
 MachineEvidence evidence_of(const Json& device, const Json& calibration) {
     MachineEvidence all;
     all.gemm = of_all_gemms(calibration);
+    all.kernels = of_kernels(calibration);
     const auto fit = [&](const std::string& group, const std::string& problem, const std::string& of_class,
                          const std::string& part = "") {
         return fitted_or(at(calibration, "/" + group), problem, of_class,

@@ -33,6 +33,8 @@ struct SchedulesMeasured {
 /// What is known about a machine's prices.
 struct MachineEvidence {
     std::map<DType, Evidence> gemm;
+    /// Fits of attention and grouped GEMMs, by group and format of a calibration: "attention_prefill/bf16"
+    std::map<std::string, Evidence> kernels;
     Evidence dma, small_dma;  ///< copies of at least 1 MiB, and smaller ones
     Evidence copy_kernels, collectives;
     Evidence beside_dma, beside_copy_kernels, beside_library;  ///< contention of GEMMs with these

@@ -1,5 +1,7 @@
 #include "models/gemm_libraries.hpp"
 
+#include "models/kernel_calibration.hpp"
+
 #include <vector>
 
 #include "sim/core/file_version.hpp"
@@ -54,8 +56,10 @@ std::map<DType, GemmParameters> read_gemm_calibration(const ConfigFile& file) {
     config.text("device");
     for (const std::string& group : calibrated_groups)  // read together with the device file
         if (config.has(group)) config.raw(group);
-    if (config.has("measured_gemms")) config.raw("measured_gemms");   // read_gemm_times reads it
-    if (config.has("validation")) config.raw("validation");  // for readers of the file
+    if (config.has("measured_gemms")) config.raw("measured_gemms");  // read_gemm_times reads it
+    for (const std::string& group : kernel_groups)                   // read_kernel_calibration
+        if (config.has(group)) config.raw(group);
+    if (config.has("validation")) config.raw("validation");           // for readers of the file
     for (const std::string key : {"gemm_library", "gemm_libraries"})  // choose_gemm_library reads them
         if (config.has(key)) config.raw(key);
     ConfigObject gemm = config.object("gemm");

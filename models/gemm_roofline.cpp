@@ -21,7 +21,8 @@ public:
         const Bytes c = matrix_size(shape.m, shape.n, output_type(shape.dtype));
         const Bytes hbm = static_cast<double>(shape.batch) *
                           (matrix_size(shape.m, shape.k, shape.dtype) +
-                           matrix_size(shape.k, shape.n, shape.dtype) + (shape.accumulate ? 2.0 : 1.0) * c);
+                           static_cast<double>(shape.groups) * matrix_size(shape.k, shape.n, shape.dtype) +
+                           (shape.accumulate ? 2.0 : 1.0) * c);
         const bool masked = task.gemm_cus > 0 && task.gemm_cus < device.compute_units;
         const double units = masked ? task.gemm_cus : device.compute_units;
         Cost cost = kernel_cost(device.launch);

@@ -3,6 +3,7 @@
 
 error_tables.py public    one line for each fit to a public table of GEMMs: errors of kernels of 20 us and more
 error_tables.py DEVICE    one line for each class of DEVICE's measurements, held out in folds by family
+error_tables.py kernels   one line for each fit to a public table of attention or MoE kernels
 error_tables.py --json    provenance of every fit of GEMMs, by device and type
 """
 import json
@@ -73,6 +74,22 @@ def measured(device):
     return lines
 
 
+def kernels():
+    lines = heading("device", "kernels", "format", "rows held out", "families", "fitted, mean %", "held out, mean %", "p90 %", "bias %",
+                    "rows left out", "mean %")
+    for group in ("attention_prefill", "attention_decode", "moe"):
+        for path in sorted(FOLDER.glob("*.json")):
+            for name, fit in json.loads(path.read_text(encoding="utf-8")).get(group, {}).items():
+                provenance = fit["provenance"]
+                if "rows_held_out" not in provenance:
+                    continue
+                lines.append(row(path.stem, group.replace("_", " "), name, provenance["rows_held_out"], provenance["families_held_out"],
+                                 percent(provenance, "mean_error_fitted_pct"), percent(provenance, "mean_error_held_out_pct"),
+                                 percent(provenance, "p90_error_held_out_pct"), percent(provenance, "bias_held_out_pct"),
+                                 provenance.get("rows_left_out", ""), percent(provenance, "mean_error_left_out_pct")))
+    return lines
+
+
 def as_json():
     gemms = {path.stem: json.loads(path.read_text(encoding="utf-8"))["gemm"] for path in FOLDER.glob("*.json")}
     return [json.dumps({device: {dtype: group["provenance"] for dtype, group in types.items()} for device, types in gemms.items()})]
@@ -80,4 +97,4 @@ def as_json():
 
 if __name__ == "__main__":
     what = sys.argv[1]
-    print("\n".join(public() if what == "public" else as_json() if what == "--json" else measured(what)))
+    print("\n".join(public() if what == "public" else kernels() if what == "kernels" else as_json() if what == "--json" else measured(what)))

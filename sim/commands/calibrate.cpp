@@ -9,6 +9,7 @@
 
 #include "models/calibration/fits/gemm_calibration.hpp"
 #include "models/calibration/fits/gemm_json.hpp"
+#include "models/calibration/fits/kernel_fit.hpp"
 #include "models/calibration/fits/measured_calibration.hpp"
 #include "models/calibration/measurements/gemm_times_json.hpp"
 #include "models/calibration/problems/device_problems.hpp"
@@ -31,6 +32,7 @@ struct CalibrateFlags {
     std::string data, measurements, out, date, plots;
     std::vector<std::string> devices;
     std::string name;
+    bool kernels = false;
 };
 
 std::string today() {
@@ -141,6 +143,23 @@ std::string calibrate_from_tables(const CalibrateFlags& flags, const std::vector
     return table.str();
 }
 
+/// Attention and MoE kernels of the tables; a line for each number format.
+std::string calibrate_kernels(const CalibrateFlags& flags) {
+    const std::string date = flags.date.empty() ? today() : flags.date;
+    std::ostringstream table;
+    table << std::fixed << std::setprecision(1);
+    for (const KernelFitResult& fit :
+         write_kernel_calibrations(read_kernel_recipes(ConfigFolder::standard().recipes()), flags.data,
+                                   flags.out, date, flags.devices)) {
+        table << std::left << std::setw(6) << fit.device << std::setw(18) << fit.group << std::setw(16)
+              << fit.format << std::right << "fitted" << std::setw(6) << 100 * fit.fitted.mean
+              << " %, held out: mean" << std::setw(6) << 100 * fit.held_out.mean << " %, p90" << std::setw(6)
+              << 100 * fit.held_out.p90 << " % of " << fit.held_out.rows << " rows, " << fit.held_out.families
+              << " families\n";
+    }
+    return table.str();
+}
+
 /// Measurement folders by device: the given one, or those of traces/.
 std::map<std::string, fs::path> measurements(const CalibrateFlags& flags) {
     const std::vector<MeasuredGemmRecipe> recipes = shipped_recipes().measured;
@@ -180,6 +199,11 @@ void execute(CalibrateFlags flags) {
         if (!fs::is_directory(folder)) throw UserError(folder.string() + ": no such folder");
     if (!flags.plots.empty()) require_gnuplot();
 
+    if (flags.kernels) {
+        if (flags.data.empty())
+            throw UserError("calibrate: --kernels needs --data, a folder of public tables");
+        return print(calibrate_kernels(flags));
+    }
     const std::map<std::string, fs::path> measured = measurements(flags);
     const auto wanted = [&](const std::string& device) {
         return flags.devices.empty() ||
@@ -199,6 +223,7 @@ void execute(CalibrateFlags flags) {
         if (wanted(device)) output += calibrate_from_measurements(flags, device, folder);
     if (!flags.data.empty() && (flags.devices.empty() || !from_tables.empty()))
         output += calibrate_from_tables(flags, from_tables);
+    if (!flags.data.empty()) output += calibrate_kernels(flags);
     print(output);
 }
 
@@ -213,6 +238,9 @@ void add_calibrate_command(CLI::App& app) {
     command->add_option("--measurements", flags->measurements,
                         "Folder of microbenchmark results (gemm.jsonl); default: those in traces/");
     command->add_option("--data", flags->data, "Folder of public tables, with gemm/ in it; default none");
+    command->add_flag(
+        "--kernels", flags->kernels,
+        "Fit only attention and MoE kernels to the tables of --data, beside the fits that --out has");
     command->add_option(
         "--out", flags->out,
         "Folder of <device>.json, created if missing; default configs/calibrations. Of an archive: the "

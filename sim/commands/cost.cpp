@@ -7,6 +7,7 @@
 #include <memory>
 #include <sstream>
 
+#include "models/calibration/measurements/kernel_table.hpp"
 #include "models/cost_model_registry.hpp"
 #include "models/gemm_model.hpp"
 #include "sim/commands/commands.hpp"
@@ -145,8 +146,76 @@ Json library_json(const CostFlags& flags, const Machine& machine, DType dtype) {
     return name.empty() ? Json(nullptr) : Json(name);
 }
 
+struct KernelPrice {
+    double us;
+    Basis basis;
+};
+
+/// A fused MoE layer of a device without a fit: its grouped GEMMs, and bytes of sort, activation and sum.
+double derived_moe_us(const MoeShape& moe, const ExpertRows& rows, const Machine& machine,
+                      const CostModels& models) {
+    const ExpertLoad& load = moe.load;
+    const double parts = moe.gated ? 2 : 1;
+    GemmShape up{std::max<std::int64_t>(std::llround(load.tokens * static_cast<double>(load.choices) /
+                                                     static_cast<double>(load.ranks)),
+                                        1),
+                 std::llround(parts * moe.inter), std::llround(moe.hidden),
+                 moe.format.starts_with("fp8")   ? DType::fp8
+                 : moe.format.starts_with("fp4") ? DType::fp4
+                                                 : DType::bf16};
+    up.groups = static_cast<std::int32_t>(load.experts / load.ranks);
+    up.group_ranks = static_cast<std::int32_t>(load.ranks);
+    up.group_choices = static_cast<std::int32_t>(load.choices);
+    up.imbalance = load.imbalance;
+    GemmShape down = up;
+    down.n = up.k;
+    down.k = std::llround(moe.inter);
+    const MemoryBoundWork moved{Bytes(2 * rows.rows * (moe.hidden + parts * moe.inter)),
+                                Bytes(2 * rows.rows * (moe.hidden + moe.inter))};
+    double us = 0;
+    for (const Work& work : {Work(up), Work(down), Work(moved)}) {
+        const Cost cost = models.cost(Task{work}, machine);
+        us += to_microseconds(isolated_time(cost, machine.resources) - cost.launch.time);
+    }
+    return us;
+}
+
+/// Kernel time of a row of attention, or of a fused MoE layer.
+KernelPrice kernel_price(const KernelRow& row, const Machine& machine, const CostModels& models) {
+    const KernelCalibration& fits = machine.calibration.kernels;
+    if (const auto* call = std::get_if<AttentionCall>(&row.work)) {
+        const Cost cost = models.cost(Task{attention_work(*call), 0, compute_stream}, machine);
+        const bool fitted = call->kind == AttentionKind::decode ? fits.decode.contains(row.format)
+                                                                : fits.prefill.contains(row.format);
+        return {to_microseconds(isolated_time(cost, machine.resources) - cost.launch.time),
+                fitted ? Basis::fitted : Basis::estimate};
+    }
+    const auto& moe = std::get<MoeShape>(row.work);
+    if (const auto* fit = find_fit(fits.moe, row.format))
+        return {to_microseconds(estimate_moe(moe, row.rows, *fit)), Basis::fitted};
+    return {derived_moe_us(moe, row.rows, machine, models), Basis::derived};
+}
+
+void price_kernels(const CostFlags& flags, const CsvTable& table, KernelTable kind, const Machine& machine,
+                   const CostModels& models) {
+    Json rows = Json::array();
+    std::vector<std::vector<std::string>> cells;
+    const std::vector<std::string> added{"predicted_us", "basis"};
+    KernelRowReader reader;
+    for (std::size_t row = 0; row < table.rows(); ++row) {
+        const KernelRow read = reader.read(table, row, kind);
+        Json& entry = rows.emplace_back(table.row_as_json(row));
+        const KernelPrice price = kernel_price(read, machine, models);
+        entry[added[0]] = price.us;
+        entry[added[1]] = basis_names[static_cast<std::size_t>(price.basis)];
+        cells.push_back({csv_cell(entry[added[0]]), csv_cell(entry[added[1]])});
+    }
+    print(flags.format == "json" ? json_text(rows) + "\n" : table.with_columns(added, cells));
+}
+
 void price_table(const CostFlags& flags, const Machine& machine, const CostModels& models) {
     CsvTable table = read_csv_table(flags.from);
+    if (const auto kind = kernel_table_of(table)) return price_kernels(flags, table, *kind, machine, models);
     for (const char* column : {"m", "n", "k", "dtype"}) table.require(column);
     const std::vector<std::string> added{"predicted_us", "gemm_library"};
     std::map<std::string, Json> libraries;  // by dtype
@@ -216,7 +285,12 @@ void add_cost_command(CLI::App& app) {
     command->add_option("--transfer", flags->transfer, "pull or push")
         ->check(CLI::IsMember({"pull", "push"}))
         ->needs(copy);
-    command->add_option("--from", flags->from, "CSV with columns m,n,k,dtype (and accumulate: 0 or 1)")
+    command
+        ->add_option(
+            "--from", flags->from,
+            "CSV with columns m,n,k,dtype (and accumulate: 0 or 1); or those of prefill attention "
+            "(dtype,kv_dtype,batch,tokens,heads,kv_heads,head_dim), decode (context instead of tokens, no "
+            "dtype) or fused MoE (kernel,dtype,tokens,hidden,inter,topk,experts,tp,ep,distribution)")
         ->excludes(dtype, accumulate);
     command->add_option("--format", flags->format, "text, json or csv")
         ->check(CLI::IsMember({"text", "json", "csv"}));

@@ -22,6 +22,7 @@ struct ModelFlags {
     std::optional<int> tensor, experts, data;
     bool sequence_parallel = false, sharded = false, all = false;
     int seeds = 3;
+    double imbalance = 0;
 };
 
 const std::string flags_place = "command line";
@@ -60,6 +61,7 @@ StepShape step_of(const ModelFlags& flags, const Model& model, const Parallelism
                   std::int64_t tokens) {
     StepShape step{static_cast<Phase>(place_of(phase_names, flags.phase)), tokens, 0,
                    static_cast<DType>(place_of(dtype_names, flags.dtype)), spread};
+    step.imbalance = flags.imbalance;
     const bool decodes = step.phase == Phase::decode;
     step.sequence = flags.sequence.value_or(
         decodes ? std::min<std::int64_t>(model.longest, 8192)
@@ -69,12 +71,12 @@ StepShape step_of(const ModelFlags& flags, const Model& model, const Parallelism
 
 std::vector<std::string> notes_of(const Model& model, const std::vector<StepStudy>& steps) {
     std::vector<std::string> notes{
-        "attention is a roofline: its FLOPs at the rate of the main loop of GEMMs, or its bytes, so "
-        "that it is a lower bound; layers do not overlap with one another"};
+        "attention without a fit of the device, and latent attention's decode, is a roofline, so that it is a lower "
+        "bound; layers do not overlap with one another"};
     if (model.experts.count > 0)
-        notes.push_back(
-            "tokens go to experts evenly; the GEMMs of a GPU's experts are priced as one, which is too fast "
-            "where they have few rows each");
+        notes.push_back(steps.front().shape.imbalance == 0
+                            ? "tokens go to experts evenly (--imbalance 1.2: by a power law)"
+                            : "tokens go to experts by a power law; every GPU is as busy as the busiest");
     const bool unpaired =
         steps.front().shape.spread.gpus > 1 &&
         std::any_of(steps.begin(), steps.end(), [](const StepStudy& step) {
@@ -177,6 +179,11 @@ void add_model_command(CLI::App& app) {
     command->add_flag(
         "--fsdp", flags->sharded,
         "Data-parallel GPUs share weights, gradients and optimiser states (PyTorch fully_shard, ZeRO-3)");
+    command
+        ->add_option(
+            "--imbalance", flags->imbalance,
+            "Exponent of the power law by which tokens go to experts, such as 1.2; default 0: evenly")
+        ->check(CLI::Range(0.0, 10.0));
     command->add_flag(
         "--sequence-parallel", flags->sequence_parallel,
         "Norms work on shares of the tokens: all-gathers and reduce-scatters instead of all-reduces");

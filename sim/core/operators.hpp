@@ -18,12 +18,43 @@ struct GemmShape {
     DType dtype = DType::bf16;
     bool accumulate = false;  ///< C += A·B: C is read as well as written
     std::int64_t batch = 1;   ///< above 1 only in lists of operators
+    /// Above 1: a grouped GEMM, one kernel in which the M rows of A are divided among this many matrices B (the
+    /// experts of one GPU). A part of its rows is a grouped GEMM of the same groups.
+    std::int32_t groups = 1;
+    std::int32_t group_ranks = 1;    ///< GPUs with `groups` groups each, over which all rows are spread (EP)
+    std::int32_t group_choices = 1;  ///< groups that each token goes to (top k)
+    double imbalance =
+        0;  ///< exponent of the power law of rows over groups (models/expert_rows.hpp); 0: balanced
 
     Flops flops() const {
         return Flops(2.0 * static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n) *
                      static_cast<double>(k));
     }
     friend bool operator==(const GemmShape&, const GemmShape&) = default;
+};
+
+/// Fused attention of one GPU's heads: softmax(Q·Kᵀ)·V of each sequence.
+enum class AttentionKind : std::uint8_t {
+    prefill,  ///< `tokens` queries and as many keys a sequence
+    decode,   ///< one query a sequence, `tokens` cached keys
+    backward  ///< gradients of Q, K and V of a prefill
+};
+inline const std::array<std::string, 3> attention_kind_names{"prefill", "decode", "backward"};
+/// Whether a query sees the keys before its own place only, or all of them.
+enum class AttentionMask : std::uint8_t { causal, none };
+inline const std::array<std::string, 2> attention_mask_names{"causal", "none"};
+struct AttentionCall {
+    std::int32_t sequences = 0;  ///< 0: no attention
+    std::int32_t tokens = 0;
+    std::int32_t window = 0;  ///< a query sees at most so many keys; 0: all
+    std::int16_t heads = 0, kv_heads = 0, head_dim = 0;
+    std::int16_t value_dim = 0;  ///< 0: head_dim
+    AttentionKind kind = AttentionKind::prefill;
+    AttentionMask mask = AttentionMask::causal;
+    DType dtype = DType::bf16, kv_dtype = DType::bf16;  ///< of the products; of the cached keys and values
+
+    double mean_dim() const { return value_dim == 0 ? head_dim : (head_dim + value_dim) / 2.0; }
+    friend bool operator==(const AttentionCall&, const AttentionCall&) = default;
 };
 
 /// "8192x2560x8192" as M, N, K, each from 1 to 1e9; `where` names the place in errors.

@@ -75,6 +75,7 @@ struct MemoryBoundWork {
     Flops flops = {};
     DType dtype = DType::bf16;
     Seconds time = {};  ///< above 0: how long it ran elsewhere, which it takes here, too
+    AttentionCall attention = {};  ///< of fused attention, where its shape is known
 };
 
 /// One rank's part of a whole collective by a library's kernel (RCCL, NCCL): transfers and reductions in one.

@@ -18,6 +18,7 @@ namespace {
 
 Calibration calibration_from(const ConfigFile& file, const std::string& device) {
     Calibration calibration{device, read_gemm_calibration(file), read_gemm_times(file)};
+    calibration.kernels = read_kernel_calibration(file);
     for (const auto& [dtype, parameters] : calibration.gemm)
         if (auto library = library_of_gemms(file, dtype)) calibration.libraries[dtype] = *std::move(library);
     return calibration;

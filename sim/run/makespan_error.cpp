@@ -12,6 +12,8 @@ constexpr double small_copy = 1 << 20;  // bytes; errors of DMA copies are known
 /// Kinds of priced work in a graph.
 struct Kinds {
     std::set<DType> gemms;
+    /// Of grouped GEMMs and attention, as MachineEvidence::kernels names them
+    std::set<std::string> grouped, attention;
     bool all_gemms_measured = true;
     bool kernels = false, collectives = false, barriers = false;
     Bytes largest_dma;
@@ -19,7 +21,15 @@ struct Kinds {
     Kinds(const TaskGraph& graph, const Calibration& calibration) {
         for (TaskId id = 0; id < graph.size(); ++id) {
             const Work& work = graph[id].work;
-            if (const auto* gemm = std::get_if<GemmShape>(&work)) {
+            if (const auto* gemm = std::get_if<GemmShape>(&work); gemm != nullptr && gemm->groups > 1) {
+                grouped.insert("moe/" + kernel_format(gemm->dtype));
+            } else if (const auto* kernel = std::get_if<MemoryBoundWork>(&work)) {
+                const AttentionCall& call = kernel->attention;
+                if (call.sequences > 0)
+                    attention.insert(call.kind == AttentionKind::decode
+                                         ? "attention_decode/" + kernel_format(call.kv_dtype)
+                                         : "attention_prefill/" + prefill_format(call.dtype, call.kv_dtype));
+            } else if (gemm != nullptr) {
                 gemms.insert(gemm->dtype);
                 all_gemms_measured = all_gemms_measured && calibration.gemm_times.contains(*gemm);
             } else if (const auto* copy = std::get_if<CopyWork>(&work)) {
@@ -34,10 +44,12 @@ struct Kinds {
 
 /// Factors on the times of each kind of work.
 struct Lengthened {
-    double gemm = 1, dma = 1, kernels = 1, collectives = 1;
+    double gemm = 1, dma = 1, kernels = 1, collectives = 1, grouped = 1, attention = 1;
 
     double of(const Task& task) const {
-        if (task.kind() == TaskKind::gemm) return gemm;
+        if (const auto* shape = std::get_if<GemmShape>(&task.work)) return shape->groups > 1 ? grouped : gemm;
+        if (const auto* kernel = std::get_if<MemoryBoundWork>(&task.work))
+            return kernel->attention.sequences > 0 ? attention : 1;
         if (task.kind() == TaskKind::collective) return collectives;
         if (task.kind() != TaskKind::copy) return 1;
         return task.by_dma() ? dma : kernels;
@@ -63,6 +75,20 @@ Confidence confidence_of(const Scenario& scenario, const TaskGraph& graph, const
         confidence.parts.push_back({"GEMM " + name_of(dtype), evidence});
     }
     std::vector<Lengthened> longer;
+    const auto add_kernels = [&](const std::set<std::string>& names, const std::string& name, Basis otherwise,
+                                 double Lengthened::*factor) {
+        double largest = 0;
+        for (const std::string& key : names) {
+            const auto found = known.kernels.find(key);
+            const Evidence evidence =
+                found == known.kernels.end() ? Evidence{.basis = otherwise} : found->second;
+            confidence.parts.push_back({name + " " + key.substr(key.find('/') + 1), evidence});
+            largest = std::max(largest, evidence.error.value_or(0));
+        }
+        if (largest > 0) longer.emplace_back().*factor += largest;
+    };
+    add_kernels(kinds.grouped, "grouped GEMM", Basis::derived, &Lengthened::grouped);
+    add_kernels(kinds.attention, "attention", Basis::estimate, &Lengthened::attention);
     const auto add = [&](const char* name, const Evidence& evidence, double Lengthened::*factor,
                          const char* contention, const Evidence& beside) {
         confidence.parts.push_back({name, evidence});

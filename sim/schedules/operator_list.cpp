@@ -225,7 +225,7 @@ Work compute_work(const Operator& op) {
     if (const auto* shape = std::get_if<GemmShape>(&op.work)) return *shape;
     if (const auto* streaming = std::get_if<StreamingWork>(&op.work))
         return MemoryBoundWork{streaming->read, streaming->written, streaming->flops, streaming->dtype,
-                               streaming->time};
+                               streaming->time, streaming->attention};
     const auto& reduction = std::get<ReductionWork>(op.work);
     return ReduceWork{reduction.bytes, reduction.parts};
 }

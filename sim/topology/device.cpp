@@ -49,7 +49,9 @@ private:
         calibration.integer("schema", version, version);
         if (const std::string of = calibration.text("device"); !device.empty() && of != device)
             calibration.fail("device", "is '" + of + "', expected '" + device + "'");
-        for (const std::string key : {"gemm", "gemm_library", "gemm_libraries", "validation"})  // read_gemm_calibration
+        // Read by read_gemm_calibration and read_kernel_calibration
+        for (const std::string key : {"gemm", "gemm_library", "gemm_libraries", "validation",
+                                      "attention_prefill", "attention_decode", "moe"})
             if (calibration.has(key)) calibration.raw(key);
         if (calibration.has("measured_gemms")) calibration.object("measured_gemms");  // read_gemm_times
         config.overlay(std::move(calibration));

@@ -20,6 +20,21 @@ struct Heads {
         : queries(attention.heads / tensor), keys(std::max<std::int64_t>(attention.kv_heads / tensor, 1)) {}
 };
 
+/// The heads of a GPU as the kernel sees them; sequences and tokens are the caller's.
+AttentionCall call_of(const AttentionShape& a, const StepShape& step, const Heads& heads,
+                      AttentionKind kind) {
+    AttentionCall call;
+    call.kind = kind;
+    call.window = static_cast<std::int32_t>(a.window);
+    call.heads = static_cast<std::int16_t>(heads.queries);
+    call.kv_heads = static_cast<std::int16_t>(a.latent() ? heads.queries : heads.keys);
+    call.head_dim = static_cast<std::int16_t>(a.head_dim);
+    if (a.value_dim != a.head_dim) call.value_dim = static_cast<std::int16_t>(a.value_dim);
+    call.mask = a.causal ? AttentionMask::causal : AttentionMask::none;
+    call.dtype = call.kv_dtype = output_type(step.dtype);
+    return call;
+}
+
 /// One fused kernel for all sequences: QKᵀ and PV of the pairs that are attended to; Q, K and V read once, the result
 /// written once. Softmax is not counted.
 StreamingWork whole_sequences(const AttentionShape& a, const StepShape& step, const Heads& heads,
@@ -33,6 +48,9 @@ StreamingWork whole_sequences(const AttentionShape& a, const StepShape& step, co
                                       rows * heads.queries * a.value_dim);
     work.flops = Flops(2 * pairs * static_cast<double>(heads.queries * (a.head_dim + a.value_dim)));
     work.dtype = output_type(step.dtype);
+    work.attention = call_of(a, step, heads, AttentionKind::prefill);
+    work.attention.sequences = static_cast<std::int32_t>(share(rows, step.sequence));
+    work.attention.tokens = static_cast<std::int32_t>(std::min(rows, step.sequence));
     return work;
 }
 
@@ -50,6 +68,10 @@ StreamingWork one_token(const AttentionShape& a, const StepShape& step, const He
     work.flops =
         Flops(2.0 * static_cast<double>(rows * context) * static_cast<double>(heads.queries * (key + value)));
     work.dtype = output_type(step.dtype);
+    if (a.latent()) return work;  // no table has a kernel that shares latents: a roofline
+    work.attention = call_of(a, step, heads, AttentionKind::decode);
+    work.attention.sequences = static_cast<std::int32_t>(rows);
+    work.attention.tokens = static_cast<std::int32_t>(step.sequence);
     return work;
 }
 

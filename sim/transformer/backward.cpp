@@ -32,7 +32,9 @@ private:
         finish_weights();
         const std::string& name = forward_[index].name;
         const std::size_t gradient = chain_;
-        chain_ = list_.add(name + "_dgrad", list_.gemm(gemm.m, gemm.k, gemm.n), {gradient});
+        GemmShape of_a = gemm;  // groups stay
+        std::swap(of_a.n, of_a.k);
+        chain_ = list_.add(name + "_dgrad", of_a, {gradient});
         // Every GPU has columns of B, and so a part of the gradient of an A that all of them have.
         const bool repeated = step_.spread.tensor > 1 && !shards_sequence(step_) && reads_all_columns(name);
         if (repeated)
@@ -72,6 +74,7 @@ private:
         back.read = work.read + (work.flops > Flops() ? 2.0 : 1.0) * work.written;
         back.written = work.read;
         back.flops = attention_backward * work.flops;
+        if (back.attention.sequences > 0) back.attention.kind = AttentionKind::backward;
         chain_ = list_.add(name + "_grad", back, {chain_});
     }
 
@@ -81,8 +84,13 @@ private:
         std::vector<std::size_t> needs{weights_->gradient};
         if (weights_->gather) needs.push_back(list_.add(weights_->name + "_regather", *weights_->gather, {}));
         const GemmShape& gemm = weights_->gemm;
-        list_.add(weights_->name + "_wgrad", list_.gemm(gemm.k, gemm.n, gemm.m), needs);
+        list_.add(weights_->name + "_wgrad", weight_gradient(gemm), needs);
         weights_.reset();
+    }
+
+    /// Each expert's weights have a gradient of their own: a batch, over the mean rows of an expert.
+    GemmShape weight_gradient(const GemmShape& gemm) const {
+        return list_.gemm(gemm.k, gemm.n, share(gemm.m, gemm.groups), gemm.groups);
     }
 
     struct Weights {

@@ -3,14 +3,29 @@
 namespace overlap {
 namespace {
 
+/// How rows are divided among experts: groups of a GEMM. None for an MLP that all rows go through.
+struct Groups {
+    std::int64_t of_gpu = 1, ranks = 1, chosen = 1;
+    double imbalance = 0;
+};
+
+GemmShape grouped(GemmShape gemm, const Groups& groups) {
+    if (groups.of_gpu == 1) return gemm;
+    gemm.groups = static_cast<std::int32_t>(groups.of_gpu);
+    gemm.group_ranks = static_cast<std::int32_t>(groups.ranks);
+    gemm.group_choices = static_cast<std::int32_t>(groups.chosen);
+    gemm.imbalance = groups.imbalance;
+    return gemm;
+}
+
 /// The projections of an MLP of `width` columns on this GPU, for `rows` tokens.
 void add_projections(const Model& model, const std::string& prefix, std::int64_t rows, std::int64_t width,
-                     std::vector<std::size_t> input, OperatorList& list) {
+                     std::vector<std::size_t> input, OperatorList& list, const Groups& groups = {}) {
     const std::int64_t made = (model.gated ? 2 : 1) * width;
-    list.add(prefix + (model.gated ? "gate_up" : "up"), list.gemm(rows, made, model.hidden),
+    list.add(prefix + (model.gated ? "gate_up" : "up"), grouped(list.gemm(rows, made, model.hidden), groups),
              std::move(input));
     list.add(prefix + "activation", list.streams(rows * made, rows * width));
-    list.add(prefix + "down", list.gemm(rows, model.hidden, width));
+    list.add(prefix + "down", grouped(list.gemm(rows, model.hidden, width), groups));
 }
 
 }  // namespace
@@ -19,7 +34,7 @@ void add_mlp(const Model& model, const StepShape& step, std::size_t input, Opera
     add_projections(model, "", rows_of(step), model.width / step.spread.tensor, {input}, list);
 }
 
-// Every GPU gets its mean share of tokens: routing is balanced. The GEMMs of its experts are priced as one.
+// Every GPU is sent its mean share of tokens; its grouped GEMMs have the rows of the busiest GPU (StepShape::imbalance).
 void add_experts(const Model& model, const StepShape& step, std::size_t norm, OperatorList& list) {
     const ExpertsShape& experts = model.experts;
     const Parallelism& spread = step.spread;
@@ -39,13 +54,15 @@ void add_experts(const Model& model, const StepShape& step, std::size_t norm, Op
             "dispatch",
             list.collective(CollectiveKind::all_to_all, chosen, model.hidden, false, spread.experts_group()),
             {router});
-        add_projections(model, "expert_", chosen, experts.width, {arrived}, list);
+        add_projections(model, "expert_", chosen, experts.width, {arrived}, list,
+                        {experts.count / spread.experts, spread.experts, experts.chosen, step.imbalance});
         list.add("combine", list.collective(CollectiveKind::all_to_all, chosen, model.hidden, true,
                                             spread.experts_group()));
     } else {
         const std::size_t sorted =
             list.add("permute", list.streams(rows * model.hidden, chosen * model.hidden), {router});
-        add_projections(model, "expert_", chosen, experts.width / parts, {sorted}, list);
+        add_projections(model, "expert_", chosen, experts.width / parts, {sorted}, list,
+                        {experts.count, 1, experts.chosen, step.imbalance});
     }
     results.push_back(list.last());
     const std::int64_t shared = experts.shared > 0 ? rows : 0;

@@ -50,6 +50,7 @@ struct StepShape {
     std::int64_t sequence = 4096;  ///< tokens of a sequence; decode: tokens of its context
     DType dtype = DType::bf16;
     Parallelism spread;
+    double imbalance = 0;  ///< exponent of the power law by which tokens go to experts; 0: balanced
 };
 
 /// Throws UserError that begins with `where` if the model can't be spread like that.

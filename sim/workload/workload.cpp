@@ -21,12 +21,16 @@ std::span<const Field<GemmShape>> fields_of(const GemmShape&) {
         field<&G::n>("n", "Columns of B and C on one GPU.").plain_in(dimension),
         field<&G::k>("k", "Columns of A, rows of B, after the gather.").plain_in(dimension),
         plain_field<&G::dtype>("dtype", dtype_names, "Number format of the operands."),
+        field<&G::groups>("groups", "Above 1: a grouped GEMM, whose m rows are divided among so many matrices B, the experts of one GPU.").plain_in({1, 65536}).optional(),
+        field<&G::group_ranks>("group_ranks", "GPUs that have so many groups each (expert parallelism); the busiest is priced.").plain_in({1, 65536}).optional().only_with("groups"),
+        field<&G::group_choices>("group_choices", "Groups that each token goes to (top k).").plain_in({1, 65536}).optional().only_with("groups"),
+        field<&G::imbalance>("imbalance", "Exponent of the power law by which rows are spread over groups; 0: evenly.").plain_in({0, 10}).optional().only_with("groups"),
         field<&G::batch>("batch", "GEMMs in one kernel, each with its own operands.").plain_in(dimension).optional()};
     return rows;
 }
 
 /// A GEMM of a pair has no batch.
-std::span<const Field<GemmShape>> fields_of_pair(const GemmShape& gemm) { return fields_of(gemm).first(4); }
+std::span<const Field<GemmShape>> fields_of_pair(const GemmShape& gemm) { return fields_of(gemm).first(8); }
 
 std::span<const Field<Pair>> fields_of(const Pair&) {
     static const std::array rows{
@@ -65,6 +69,24 @@ std::span<const Field<StreamingWork>> fields_of(const StreamingWork&) {
         field<&StreamingWork::flops>("flops", "Multiplications and additions on matrix units, as of fused attention. Default: 0.").plain_in({0, 1e21}).optional(),
         plain_field<&StreamingWork::dtype>("dtype", dtype_names, "Number format of these.").optional(),
         field<&StreamingWork::time>("time_us", "As recorded elsewhere, and taken as it is; 0: by bytes and FLOPs.").plain_in({0, 1e12}).optional()};
+    return rows;
+}
+
+std::span<const Field<AttentionCall>> fields_of(const AttentionCall&) {
+    using A = AttentionCall;
+    constexpr Range count{1, 1e6}, dims{1, 4096};
+    static const std::array rows{
+        plain_field<&A::kind>("kind", attention_kind_names, "prefill: as many queries as keys; decode: one query a sequence; backward: of a prefill."),
+        field<&A::sequences>("sequences", "Sequences.").plain_in(count),
+        field<&A::tokens>("tokens", "Keys of each sequence; of decode the context.").plain_in({1, 1e9}),
+        field<&A::heads>("heads", "Query heads of one GPU.").plain_in(dims),
+        field<&A::kv_heads>("kv_heads", "Key and value heads of one GPU.").plain_in(dims),
+        field<&A::head_dim>("head_dim", "Elements of a query or key of a head.").plain_in(dims),
+        field<&A::value_dim>("value_dim", "Elements of a value of a head. Default: head_dim.").plain_in({0, 4096}).optional(),
+        field<&A::window>("window", "Keys that a query sees at most. Default: all.").plain_in({0, 1e9}).optional(),
+        plain_field<&A::mask>("mask", attention_mask_names, "causal: a query sees no later key.").optional(),
+        plain_field<&A::dtype>("dtype", dtype_names, "Number format of the products.").optional(),
+        plain_field<&A::kv_dtype>("kv_dtype", dtype_names, "Number format of the cached keys and values.").optional()};
     return rows;
 }
 
@@ -162,6 +184,13 @@ Operator read_operator(ConfigObject config, const std::vector<Operator>& earlier
         read_fields(group, collective->group, fields_of(collective->group));
         group.finish();
     }
+    if (auto* kernel = std::get_if<StreamingWork>(&op.work); kernel != nullptr && config.has("attention")) {
+        ConfigObject attention = config.object("attention");
+        read_fields(attention, kernel->attention, fields_of(kernel->attention));
+        if (kernel->attention.heads % kernel->attention.kv_heads != 0)
+            attention.fail("kv_heads", "is no divisor of heads");
+        attention.finish();
+    }
     if (config.has("needs")) {
         for (const std::string& need : config.texts("needs")) {
             const auto found = places.find(need);
@@ -172,6 +201,13 @@ Operator read_operator(ConfigObject config, const std::vector<Operator>& earlier
     config.finish();
     places.emplace(op.name, earlier.size());
     return op;
+}
+
+/// Leaves out the keys of a plain GEMM's groups and batch.
+void drop_defaults(Json& gemm) {
+    if (gemm.value("batch", 0) == 1) gemm.erase("batch");
+    if (gemm.value("groups", 0) == 1)
+        for (const char* key : {"groups", "group_ranks", "group_choices", "imbalance"}) gemm.erase(key);
 }
 
 }  // namespace
@@ -232,6 +268,7 @@ Json to_json(const Workload& workload) {
     if (const Pair* pair = workload.pair()) {
         write_fields(json, *pair, fields_of(*pair));
         write_fields(json["gemm"], pair->gemm, fields_of_pair(pair->gemm));
+        drop_defaults(json["gemm"]);
         return json;
     }
     const auto& operators = std::get<std::vector<Operator>>(workload.content);
@@ -241,7 +278,10 @@ Json to_json(const Workload& workload) {
         if (const auto* collective = std::get_if<CollectiveWork>(&op.work);
             collective != nullptr && !collective->group.is_all())
             write_fields(entry["group"], collective->group, fields_of(collective->group));
-        if (entry.value("batch", 0) == 1) entry.erase("batch");
+        drop_defaults(entry);
+        if (const auto* kernel = std::get_if<StreamingWork>(&op.work);
+            kernel != nullptr && kernel->attention.sequences > 0)
+            write_fields(entry["attention"], kernel->attention, fields_of(kernel->attention));
         if (entry.value("flops", -1.0) == 0) {
             entry.erase("flops");
             entry.erase("dtype");
@@ -294,6 +334,12 @@ Json workload_schema(bool in_run_config) {
         kind["properties"] = {{"name", {{"description", "Unique in the list."}, {"type", "string"}}},
                               {"type", {{"const", work_names[work.index()]}}}};
         std::visit([&](const auto& one) { add_fields(kind, "", true, fields_of(one)); }, work);
+        if (std::holds_alternative<StreamingWork>(work)) {
+            Json& attention = kind["properties"]["attention"] = object_schema(
+                "Shape of the fused attention that this operator is: priced by a fit of such kernels, where the "
+                "device has one.");
+            add_fields(attention, "", true, fields_of(AttentionCall()));
+        }
         const Json ranks{{"type", "array"}, {"minItems", 1}, {"items", {{"type", "integer"}, {"minimum", 0}, {"maximum", last_rank}}}};
         const auto add_ranks = [&](const char* key, const char* doc) {
             kind["properties"][key] = ranks;

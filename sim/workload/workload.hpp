@@ -58,6 +58,8 @@ struct StreamingWork {
     Flops flops = {};  ///< arithmetic on tensor cores, as of fused attention
     DType dtype = DType::bf16;
     Seconds time = {};  ///< above 0: as recorded on another machine, instead of by bytes and FLOPs
+    AttentionCall attention =
+        {};  ///< of fused attention: its kernel is priced by this shape where a fit knows it
 };
 /// Sum of `parts` operands of `bytes` each.
 struct ReductionWork {

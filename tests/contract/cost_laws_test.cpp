@@ -73,6 +73,24 @@ std::map<std::string, std::vector<Task>> families(const Machine& machine) {
         for (const std::int64_t m : {1, 16, 100, 512, 1000, 4096, 20'000, 100'000})
             result["gemm " + name_of(dtype)].push_back(Task{GemmShape{m, 4096, 2048, dtype}});
     }
+    for (const int tokens : {1, 100, 1000, 10'000, 100'000})
+        for (const AttentionKind kind :
+             {AttentionKind::prefill, AttentionKind::decode, AttentionKind::backward}) {
+            AttentionCall call{.sequences = 2, .tokens = tokens, .heads = 32, .kv_heads = 8, .head_dim = 128};
+            call.kind = kind;
+            result["attention " + attention_kind_names[static_cast<std::size_t>(kind)]].push_back(
+                Task{attention_work(call)});
+        }
+    for (const std::int64_t m : {1, 16, 1000, 20'000, 100'000}) {
+        GemmShape gemm{m, 4096, 2048, DType::bf16};
+        gemm.groups = 16;
+        gemm.group_ranks = 4;
+        gemm.group_choices = 2;
+        if (!machine.calibration.gemm.contains(DType::bf16)) continue;
+        result["balanced groups"].push_back(Task{gemm});
+        gemm.imbalance = 1.2;
+        result["unbalanced groups"].push_back(Task{gemm});
+    }
     for (const double us : {0.1, 1.0, 10.0, 1000.0})
         result["host"].push_back({.work = HostWork{microseconds(us)}, .stream = host_stream});
     return result;

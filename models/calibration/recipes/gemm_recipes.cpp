@@ -181,6 +181,7 @@ void read_recipe(const std::filesystem::path& path, GemmRecipes& recipes) {
     if (root.has("derived"))
         for (const ConfigObject& derived : root.objects("derived"))
             recipes.derivations.push_back(read_derivation(derived, device));
+    if (root.has("kernels")) root.raw("kernels");  // read_kernel_recipes
     if (root.has("measured")) {
         ConfigObject measured = root.object("measured");
         GemmHardware hardware = read_gemm_hardware(measured.object("prior"), recipes.tiles);

@@ -1,4 +1,5 @@
 #include "models/calibration/recipes/gemm_recipes.hpp"
+#include "models/calibration/recipes/kernel_recipes.hpp"
 
 namespace overlap {
 namespace {
@@ -166,6 +167,7 @@ Json recipe_schema() {
         {{"machine", text_schema("What the driver calls the device.", 1)},
          {"prior", prior_schema()},
          {"fp8_ratio", number_schema("Rate of fp8 over that of bf16, a prior.", 0.1, 10)}});
+    schema["properties"]["kernels"] = kernel_recipe_schema();
     return schema;
 }
 

@@ -1,0 +1,265 @@
+#include "models/calibration/fits/kernel_fit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <future>
+#include <set>
+
+#include "models/calibration/fits/gemm_calibration.hpp"
+#include "models/calibration/fits/kernel_priors.hpp"
+#include "models/calibration/fits/parameter_json.hpp"
+#include "models/calibration/fits/robust_fit.hpp"
+#include "models/gemm_libraries.hpp"
+
+namespace overlap {
+namespace {
+
+constexpr Seconds short_row = microseconds(20);
+constexpr double weight_of_short = 0.35;  // of rows below `short_row`, as in fit_gemm
+constexpr double most_fitted = 2000;      // per fit, evenly spread over the families
+
+std::vector<KernelRow> thinned_families(const std::vector<KernelRow>& rows) {
+    std::map<std::string, std::vector<const KernelRow*>> families;
+    for (const KernelRow& row : rows) families[row.family].push_back(&row);
+    const auto share =
+        static_cast<std::size_t>(std::ceil(most_fitted / static_cast<double>(families.size())));
+    std::vector<KernelRow> taken;
+    for (const auto& [family, members] : families) {
+        const std::size_t count = std::min(share, members.size());
+        for (std::size_t i = 0; i < count; ++i)
+            taken.push_back(*members[(2 * i + 1) * members.size() / (2 * count)]);
+    }
+    return taken;
+}
+
+template <class P>
+Seconds kernel_price(const KernelRow& row, const P& parameters);
+template <>
+Seconds kernel_price(const KernelRow& row, const PrefillParameters& p) {
+    return estimate_prefill(std::get<AttentionCall>(row.work), p);
+}
+template <>
+Seconds kernel_price(const KernelRow& row, const DecodeParameters& p) {
+    return estimate_decode(std::get<AttentionCall>(row.work), p);
+}
+template <>
+Seconds kernel_price(const KernelRow& row, const MoeParameters& p) {
+    return estimate_moe(std::get<MoeShape>(row.work), row.rows, p);
+}
+
+template <class P>
+struct KernelFit {
+    P parameters;
+    std::vector<FittedValue> values;
+};
+
+template <class P>
+KernelFit<P> fit_families(const std::vector<KernelRow>& rows, const KernelPrior<P>& prior) {
+    const std::vector<KernelRow> taken = thinned_families(rows);
+    RobustProblem problem;
+    problem.spread.assign(P::fields().size(), std::log(prior.spread));
+    for (const Field<P>& field : P::fields()) {
+        const double value = std::log(field.get(prior.start)), reach = 5 * std::log(prior.spread);
+        problem.start.push_back(value);
+        const double low = field.range.low > 0 ? std::log(field.range.low) : value - reach;
+        problem.low.push_back(std::min(std::max(low, value - reach), value));
+        problem.high.push_back(std::max(std::min(std::log(field.range.high), value + reach), value));
+    }
+    for (const KernelRow& row : taken) problem.weights.push_back(row.time < short_row ? weight_of_short : 1);
+    const auto at = [&](const std::vector<double>& logs) {
+        P parameters = prior.start;
+        for (std::size_t i = 0; i < logs.size(); ++i) P::fields()[i].set(parameters, std::exp(logs[i]));
+        return parameters;
+    };
+    problem.errors = [&](const std::vector<double>& logs, double* errors) {
+        const P parameters = at(logs);
+        for (const KernelRow& row : taken) *errors++ = std::log(kernel_price(row, parameters) / row.time);
+    };
+    const RobustFit found = robust_fit(problem);
+    KernelFit<P> result{at(found.at), {}};
+    for (std::size_t i = 0; i < found.at.size(); ++i) {
+        const double value = P::fields()[i].get(result.parameters);
+        // As the file has it, so that errors are of what it predicts.
+        P::fields()[i].set(result.parameters, rounded(value));
+        result.values.push_back(
+            {value, value * found.standard_error[i], found.prior_share[i], found.residual[i]});
+    }
+    return result;
+}
+
+template <class P>
+KernelErrors kernel_errors_of(std::span<const KernelRow> rows, const P& parameters) {
+    std::vector<double> errors;
+    std::set<std::string> families;
+    double sum = 0;
+    for (const KernelRow& row : rows) {
+        if (row.time < short_row) continue;
+        const double error = kernel_price(row, parameters) / row.time - 1;
+        errors.push_back(std::abs(error));
+        families.insert(row.family);
+        sum += error;
+    }
+    if (errors.empty()) return {};
+    std::sort(errors.begin(), errors.end());
+    double all = 0;
+    for (const double error : errors) all += error;
+    const auto count = static_cast<double>(errors.size());
+    return {errors.size(), families.size(), all / count, errors[errors.size() * 9 / 10], sum / count};
+}
+
+/// Lowest time of a row by the roofline, and 25 us for what a fused layer starts.
+double bound(const KernelRow& row, const GemmParameters& gemm) {
+    const auto& shape = std::get<MoeShape>(row.work);
+    const double weights = (shape.gated ? 3 : 2) * shape.hidden * shape.inter;
+    return 25e-6 + row.rows.active * weights * weight_bytes(shape.format) / gemm.hbm.si() +
+           2 * row.rows.rows * weights / gemm.peak_rate.si();
+}
+
+void leave_out(KernelRows& rows, const Calibration& gemms) {
+    constexpr double most_apart = 2.5;
+    for (auto& [format, members] : rows.kept) {
+        const auto of = gemms.gemm.find(format.starts_with("bf16")  ? DType::bf16
+                                        : format.starts_with("fp4") ? DType::fp4
+                                                                    : DType::fp8);
+        if (of == gemms.gemm.end()) continue;
+        std::map<std::string, std::pair<double, double>> range;
+        const auto slowness = [&](const KernelRow& row) { return row.time.si() / bound(row, of->second); };
+        for (const KernelRow& row : members) {
+            const double value = slowness(row);
+            auto [found, first] = range.try_emplace(row.shape, value, value);
+            found->second = {std::min(found->second.first, value), std::max(found->second.second, value)};
+        }
+        std::vector<KernelRow> kept;
+        for (KernelRow& row : members) {
+            const auto& [low, high] = range.at(row.shape);
+            (high > most_apart * low ? rows.left_out[format] : kept).push_back(std::move(row));
+        }
+        members = std::move(kept);
+    }
+}
+
+Json errors_json(const char* which, const KernelErrors& errors) {
+    const std::string of(which);
+    return {{"rows_" + of, errors.rows},
+            {"families_" + of, errors.families},
+            {"mean_error_" + of + "_pct", percent(errors.mean)},
+            {"p90_error_" + of + "_pct", percent(errors.p90)},
+            {"bias_" + of + "_pct", percent(errors.bias)}};
+}
+
+template <class P>
+KernelFitResult calibrate(const KernelSource& source, const std::string& format, const KernelRows& rows,
+                          const KernelPrior<P>& prior, const std::string& date, Json& group) {
+    std::vector<KernelRow> outside, inside;
+    for (const KernelRow& row : rows.kept.at(format)) (row.fold == 0 ? inside : outside).push_back(row);
+    const KernelFit<P> found = fit_families(outside, prior);
+    KernelFitResult result{source.device,
+                           kernel_groups[static_cast<std::size_t>(source.kind)],
+                           format,
+                           kernel_errors_of<P>(outside, found.parameters),
+                           kernel_errors_of<P>(inside, found.parameters),
+                           {}};
+    const std::string table = "shared/data/" + source.file;
+    Json& one = group[format];
+    Json& provenance = one["provenance"];
+    provenance = {
+        {"file", table},
+        {"origin", source.origin},
+        {"licence", source.licence},
+        {"date", date},
+        {"method", "models/calibration/fits/kernel_fit; held out: families of fold 0 (kernel_fold)"},
+        {"judged_on", "kernels of 20 us and more"}};
+    provenance.update(errors_json("fitted", result.fitted));
+    provenance.update(errors_json("held_out", result.held_out));
+    if (const auto left = rows.left_out.find(format); left != rows.left_out.end()) {
+        result.left_out = kernel_errors_of<P>(left->second, found.parameters);
+        provenance.update(errors_json("left_out", result.left_out));
+        provenance["left_out"] =
+            "shapes whose distributions of tokens differ in efficiency by more than 2.5: the tuner's kernels differ";
+    }
+    for (const Field<P>& field : P::fixed_fields())
+        one[std::string(field.key)] = parameter_entry(field.get(prior.start), prior.fixed_source);
+    for (std::size_t i = 0; i < P::fields().size(); ++i) {
+        const std::string key(P::fields()[i].key);
+        one[key] =
+            parameter_entry(key, found.values[i],
+                            {.fitted = "fitted to " + table,
+                             .prior = "prior of models/calibration/fits/kernel_priors (estimate): the table "
+                                      "hardly determines it",
+                             .file = "",
+                             .date = ""});
+    }
+    return result;
+}
+
+}  // namespace
+
+KernelRows read_kernel_rows(const std::filesystem::path& data, const KernelSource& source,
+                            const Calibration& gemms) {
+    const CsvTable table = read_csv_table(data / source.file);
+    table.require("us");
+    if (kernel_table_of(table) != source.kind)
+        throw UserError((data / source.file).string() + ":1: has the columns of another kind of table");
+    KernelRows rows;
+    KernelRowReader reader;
+    for (std::size_t row = 0; row < table.rows(); ++row) {
+        KernelRow read = reader.read(table, row, source.kind);
+        rows.kept[read.format].push_back(std::move(read));
+    }
+    if (source.kind == KernelTable::moe) leave_out(rows, gemms);
+    return rows;
+}
+
+Seconds kernel_time(const KernelRow& row, const KernelCalibration& fits) {
+    if (std::holds_alternative<MoeShape>(row.work)) {
+        const auto* p = find_fit(fits.moe, row.format);
+        return p == nullptr ? Seconds() : kernel_price(row, *p);
+    }
+    if (std::get<AttentionCall>(row.work).kind == AttentionKind::decode) {
+        const auto* p = find_fit(fits.decode, row.format);
+        return p == nullptr ? Seconds() : kernel_price(row, *p);
+    }
+    const auto* p = find_fit(fits.prefill, row.format);
+    return p == nullptr ? Seconds() : kernel_price(row, *p);
+}
+
+KernelErrors kernel_errors(std::span<const KernelRow> rows, const KernelCalibration& fits) {
+    if (rows.empty()) return {};
+    const std::string& format = rows.front().format;
+    if (std::holds_alternative<MoeShape>(rows.front().work))
+        return kernel_errors_of(rows, fits.moe.at(format));
+    if (std::get<AttentionCall>(rows.front().work).kind == AttentionKind::decode)
+        return kernel_errors_of(rows, fits.decode.at(format));
+    return kernel_errors_of(rows, fits.prefill.at(format));
+}
+
+std::vector<KernelFitResult> write_kernel_calibrations(const std::vector<KernelSource>& sources,
+                                                       const std::filesystem::path& data,
+                                                       const std::filesystem::path& folder,
+                                                       const std::string& date,
+                                                       const std::vector<std::string>& devices) {
+    std::vector<KernelFitResult> results;
+    for (const KernelSource& source : sources) {
+        const bool wanted =
+            devices.empty() || std::find(devices.begin(), devices.end(), source.device) != devices.end();
+        const std::filesystem::path file = folder / (source.device + ".json");
+        if (!wanted || !std::filesystem::exists(data / source.file) || !std::filesystem::exists(file))
+            continue;
+        const Calibration gemms{
+            .device = source.device, .gemm = read_gemm_calibration(file), .gemm_times = {}};
+        const KernelRows rows = read_kernel_rows(data, source, gemms);
+        Json group = Json::object();
+        for (const auto& [format, members] : rows.kept) {
+            if (source.kind == KernelTable::prefill)
+                results.push_back(calibrate(source, format, rows, prefill_prior(format, gemms), date, group));
+            else if (source.kind == KernelTable::decode)
+                results.push_back(calibrate(source, format, rows, decode_prior(source, gemms), date, group));
+            else
+                results.push_back(calibrate(source, format, rows, moe_prior(format, gemms), date, group));
+        }
+        write_groups(folder, source.device, {{kernel_groups[static_cast<std::size_t>(source.kind)], group}});
+    }
+    return results;
+}
+
+}  // namespace overlap

@@ -1,0 +1,177 @@
+#include "models/calibration/measurements/kernel_table.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "models/kernel_calibration.hpp"
+#include "sim/core/shown.hpp"
+
+namespace overlap {
+namespace {
+
+/// Names of the public tables for number formats.
+const std::map<std::string, DType>& table_dtypes() {
+    static const std::map<std::string, DType> names{
+        {"bfloat16", DType::bf16}, {"bf16", DType::bf16},     {"float16", DType::fp16}, {"fp16", DType::fp16},
+        {"fp8", DType::fp8},       {"fp8_block", DType::fp8}, {"nvfp4", DType::fp4},    {"fp4", DType::fp4}};
+    return names;
+}
+
+class TableCells {
+public:
+    TableCells(const CsvTable& table, std::size_t row) : table_(table), row_(row) {}
+
+    [[noreturn]] void fail(const std::string& column, const std::string& expected) const {
+        throw UserError(table_.where(row_) + ": " + column + " is " + in_quotes(table_.cell(row_, column)) +
+                        ", expected " + expected);
+    }
+    const std::string& text(const std::string& column) const { return table_.cell(row_, column); }
+
+    std::int64_t integer(const std::string& column, std::int64_t most) const {
+        const std::int64_t value = table_.integer(row_, column);
+        if (value > most) fail(column, "at most " + std::to_string(most));
+        return value;
+    }
+
+    DType dtype(const std::string& column) const {
+        const auto found = table_dtypes().find(text(column));
+        if (found != table_dtypes().end()) return found->second;
+        std::vector<std::string> names;
+        for (const auto& [name, type] : table_dtypes()) names.push_back(name);
+        throw UserError(table_.where(row_) + ": " + column + " is " + in_quotes(text(column)) +
+                        suggestion(text(column), names));
+    }
+
+    double number(const std::string& column) const {
+        const std::string& cell = text(column);
+        double value = 0;
+        const auto [stop, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+        if (error != std::errc() || stop != cell.data() + cell.size() || !(value > 0) || value > 1e12)
+            fail(column, "a positive number");
+        return value;
+    }
+
+    /// Exponent of a power law; 0: balanced.
+    double imbalance() const {
+        const std::string& cell = text("distribution");
+        if (cell == "balanced") return 0;
+        const std::string prefix = "power_law_";
+        double value = 0;
+        const char* end = cell.data() + cell.size();
+        if (cell.starts_with(prefix)) {
+            const auto [stop, error] = std::from_chars(cell.data() + prefix.size(), end, value);
+            if (error == std::errc() && stop == end && value > 0 && value <= 10) return value;
+        }
+        fail("distribution", "balanced, or power_law_ and an exponent up to 10, such as power_law_1.2");
+    }
+
+private:
+    const CsvTable& table_;
+    std::size_t row_;
+};
+
+void set_family(KernelRow& row, std::initializer_list<std::int64_t> family) {
+    for (const std::int64_t number : family)
+        row.family += (row.family.empty() ? "" : "x") + std::to_string(number);
+    row.fold = kernel_fold(std::vector<std::int64_t>(family));
+}
+
+KernelRow attention_row(const TableCells& row, bool decode) {
+    constexpr std::int64_t most = 1'000'000, dims = 4096;
+    AttentionCall call;
+    call.kind = decode ? AttentionKind::decode : AttentionKind::prefill;
+    call.sequences = static_cast<std::int32_t>(row.integer("batch", most));
+    call.tokens = static_cast<std::int32_t>(row.integer(decode ? "context" : "tokens", 1'000'000'000));
+    call.heads = static_cast<std::int16_t>(row.integer("heads", dims));
+    call.kv_heads = static_cast<std::int16_t>(row.integer("kv_heads", dims));
+    call.head_dim = static_cast<std::int16_t>(row.integer("head_dim", dims));
+    if (call.heads % call.kv_heads != 0) row.fail("kv_heads", "a divisor of heads");
+    call.kv_dtype = row.dtype("kv_dtype");
+    call.dtype = decode ? call.kv_dtype : row.dtype("dtype");
+    KernelRow result{.work = call};
+    result.format = decode ? kernel_format(call.kv_dtype) : prefill_format(call.dtype, call.kv_dtype);
+    set_family(result, {call.heads, call.kv_heads, call.head_dim});
+    return result;
+}
+
+KernelRow moe_row(const TableCells& row) {
+    constexpr std::int64_t most = 1'000'000, most_tokens = 100'000'000;
+    MoeShape shape;
+    const std::int64_t tokens = row.integer("tokens", most_tokens), tp = row.integer("tp", most),
+                       inter = row.integer("inter", most), hidden = row.integer("hidden", most);
+    shape.load = {static_cast<double>(tokens), row.integer("topk", 65'536), row.integer("experts", 65'536),
+                  row.integer("ep", 65'536), row.imbalance()};
+    const ExpertLoad& load = shape.load;
+    if (load.choices > load.experts) row.fail("topk", "at most experts");
+    if (load.experts % load.ranks != 0) row.fail("ep", "a divisor of experts");
+    if (inter % tp != 0) row.fail("tp", "a divisor of inter");
+    shape.hidden = static_cast<double>(hidden);
+    shape.inter = static_cast<double>(inter / tp);
+    const std::string& kernel = row.text("kernel");
+    const std::vector<std::string> kernels{"_cutlass", "_nongated", "_min_latency", "deepgemm"};
+    if (std::find(kernels.begin(), kernels.end(), kernel) == kernels.end())
+        row.fail("kernel", "one of _cutlass, _nongated, _min_latency, deepgemm");
+    shape.gated = kernel != "_nongated";
+    shape.format = row.text("dtype") == "fp8_block" ? "fp8_block" : kernel_format(row.dtype("dtype"));
+    if (kernel == "_min_latency") shape.format += "_min_latency";
+    KernelRow result{.work = shape};
+    result.format = shape.format;
+    set_family(result, {hidden, inter, load.choices, load.experts});
+    result.shape = result.family + "/" + kernel + "/" + std::to_string(tokens) + "/" + std::to_string(tp) +
+                   "/" + std::to_string(load.ranks);
+    return result;
+}
+
+}  // namespace
+
+int kernel_fold(std::span<const std::int64_t> family) {
+    std::uint64_t hash = 14695981039346656037ULL;
+    for (const std::int64_t number : family)
+        for (int byte = 0; byte < 8; ++byte) {
+            hash ^= (static_cast<std::uint64_t>(number) >> (8 * byte)) & 0xff;
+            hash *= 1099511628211ULL;
+        }
+    return static_cast<int>((hash >> 32) % kernel_folds);
+}
+
+std::optional<KernelTable> kernel_table_of(const CsvTable& table) {
+    const bool attention = table.has("heads") || table.has("kv_heads") || table.has("head_dim"),
+               moe = table.has("experts") || table.has("topk");
+    if (!attention && !moe) return std::nullopt;
+    const KernelTable kind = moe                    ? KernelTable::moe
+                             : table.has("context") ? KernelTable::decode
+                                                    : KernelTable::prefill;
+    const std::vector<std::string> columns =
+        kind == KernelTable::moe
+            ? std::vector<std::string>{"kernel", "dtype",   "tokens", "hidden", "inter",
+                                       "topk",   "experts", "tp",     "ep",     "distribution"}
+        : kind == KernelTable::decode
+            ? std::vector<std::string>{"kv_dtype", "batch", "context", "heads", "kv_heads", "head_dim"}
+            : std::vector<std::string>{"dtype", "kv_dtype", "batch",   "tokens",
+                                       "heads", "kv_heads", "head_dim"};
+    for (const std::string& column : columns) table.require(column);
+    return kind;
+}
+
+void KernelRowReader::count_rows(KernelRow& row) {
+    auto* shape = std::get_if<MoeShape>(&row.work);
+    if (shape == nullptr) return;
+    const ExpertLoad& load = shape->load;
+    const std::array<double, 5> key{load.tokens, static_cast<double>(load.choices),
+                                    static_cast<double>(load.experts), static_cast<double>(load.ranks),
+                                    load.imbalance};
+    const auto [found, first] = known_.try_emplace(key);
+    if (first) found->second = counted(expert_rows(load));
+    row.rows = found->second;
+}
+
+KernelRow KernelRowReader::read(const CsvTable& table, std::size_t row, KernelTable kind) {
+    const TableCells cells(table, row);
+    KernelRow result =
+        kind == KernelTable::moe ? moe_row(cells) : attention_row(cells, kind == KernelTable::decode);
+    count_rows(result);
+    if (table.has("us")) result.time = microseconds(cells.number("us"));
+    return result;
+}
+
+}  // namespace overlap

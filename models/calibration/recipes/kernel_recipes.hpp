@@ -1,0 +1,29 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "models/calibration/measurements/kernel_table.hpp"
+#include "sim/core/config_reader.hpp"
+
+namespace overlap {
+
+/// A public table of attention or MoE kernels of a device.
+struct KernelSource {
+    std::string device;
+    KernelTable kind = KernelTable::prefill;
+    std::string file;  ///< in the folder of the public data
+    std::string origin, licence;
+    /// Of decode: query heads of a key head that the tensor-core kernel serves, and how the table shows it
+    double grouped_from = 2, grouped_to = 32;
+    std::string grouped_source = {};
+};
+
+/// The key "kernels" of every recipe in `folder` (configs/calibrations/recipes). Throws UserError.
+std::vector<KernelSource> read_kernel_recipes(const std::filesystem::path& folder);
+
+/// JSON schema of that key.
+Json kernel_recipe_schema();
+
+}  // namespace overlap

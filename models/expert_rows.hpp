@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace overlap {
+
+/// How the tokens of an MoE layer go to its experts, and whose GPU is priced.
+struct ExpertLoad {
+    double tokens = 1;         ///< of all GPUs that share the experts
+    std::int64_t choices = 1;  ///< experts that each token goes to (top k)
+    std::int64_t experts = 1;  ///< of all these GPUs
+    std::int64_t ranks = 1;    ///< GPUs, each with the same number of experts (EP)
+    double imbalance = 0;      ///< exponent a of the power law; 0: balanced
+    friend bool operator==(const ExpertLoad&, const ExpertLoad&) = default;
+};
+
+/// Rows of each expert of the busiest GPU. Their sum over all GPUs is tokens · choices, rounded.
+///
+/// Balanced: as even as whole rows allow, the remainder spread evenly over the experts. Power law: an expert's share is
+/// proportional to x with density x^-a on [1, 0.8 · tokens], or on [0.01, 2] where there are fewer rows than experts
+/// (the definition of the public MoE tables, github.com/ai-dynamo/aiconfigurator, which draws x at random). Here x takes
+/// the quantiles (i + ½)/experts, so that the result is the same each time. Experts are dealt to GPUs at random, nine
+/// times with fixed seeds; the median of the nine busiest GPUs is returned. Ignored: no expert gets a token twice.
+std::vector<std::int64_t> expert_rows(const ExpertLoad& load);
+
+}  // namespace overlap

@@ -1,0 +1,67 @@
+#include "models/kernel_calibration.hpp"
+
+namespace overlap {
+namespace {
+
+template <class P>
+std::map<std::string, P> read_kernel_group(ConfigObject& config, const std::string& name) {
+    std::map<std::string, P> fits;
+    if (!config.has(name)) return fits;
+    ConfigObject group = config.object(name);
+    for (const std::string& format : group.keys()) {
+        ConfigObject one = group.object(format);
+        if (!one.raw("provenance").is_object()) one.fail("provenance", "is no object");
+        P parameters;
+        KeptErrors errors;
+        read_fields(one, parameters, errors, P::fixed_fields());
+        read_fields(one, parameters, errors);
+        errors.throw_all(one.file());
+        one.finish();
+        fits.emplace(format, parameters);
+    }
+    group.finish();
+    return fits;
+}
+
+template <class P>
+Json kernel_schema_of(const std::string& what) {
+    Json one = object_schema("Parameters for one number format.");
+    one["required"] = {"provenance"};
+    one["properties"]["provenance"] = {
+        {"description", "What was fitted, on which rows, with which errors; or what it was derived from."},
+        {"type", "object"},
+        {"minProperties", 1}};
+    add_fields<P>(one, "sourced", true, P::fixed_fields());
+    add_fields<P>(one, "sourced");
+    return map_schema(what, {{"pattern", "^[a-z0-9_]+$"}}, one, 1);
+}
+
+}  // namespace
+
+std::string kernel_format(DType dtype) {
+    return dtype == DType::fp16 ? name_of(DType::bf16) : name_of(dtype);
+}
+
+std::string prefill_format(DType products, DType cache) {
+    const std::string first = kernel_format(products), second = kernel_format(cache);
+    return first == second ? first : first + "_" + second;
+}
+
+KernelCalibration read_kernel_calibration(const ConfigFile& file) {
+    ConfigObject config = file.view();
+    return {read_kernel_group<PrefillParameters>(config, kernel_groups[0]),
+            read_kernel_group<DecodeParameters>(config, kernel_groups[1]),
+            read_kernel_group<MoeParameters>(config, kernel_groups[2])};
+}
+
+Json kernel_group_schema(const std::string& group) {
+    if (group == kernel_groups[0])
+        return kernel_schema_of<PrefillParameters>(
+            "Prefill attention by number format of products and cache (bf16_fp8: products in bf16, cache in fp8).");
+    if (group == kernel_groups[1])
+        return kernel_schema_of<DecodeParameters>("Decode attention by number format of the cache.");
+    return kernel_schema_of<MoeParameters>(
+        "Grouped GEMMs and fused MoE kernels by number format of the operands.");
+}
+
+}  // namespace overlap

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+
+#include "models/attention_model.hpp"
+#include "models/moe_model.hpp"
+#include "sim/core/dtype.hpp"
+#include "sim/core/what_if.hpp"
+
+namespace overlap {
+
+/// Fits of a device's fused kernels, by number format. Empty where no table of the device was fitted.
+struct KernelCalibration {
+    std::map<std::string, PrefillParameters> prefill;  ///< by prefill_format
+    std::map<std::string, DecodeParameters> decode;    ///< by type of the cache
+    std::map<std::string, MoeParameters> moe;  ///< by format of the operands: "bf16", "fp8_block", …
+};
+
+/// Groups of a calibration file that hold them.
+inline const std::array<std::string, 3> kernel_groups{"attention_prefill", "attention_decode", "moe"};
+
+/// "bf16", or "bf16_fp8": products in bf16 and a cache in fp8. fp16 counts as bf16.
+std::string prefill_format(DType products, DType cache);
+std::string kernel_format(DType dtype);
+
+/// The parameters of `format`, or null.
+template <class P>
+const P* find_fit(const std::map<std::string, P>& fits, const std::string& format) {
+    const auto found = fits.find(format);
+    return found == fits.end() ? nullptr : &found->second;
+}
+
+/// The three groups of a calibration file; each may be missing. Throws UserError.
+KernelCalibration read_kernel_calibration(const ConfigFile& file);
+
+/// Schema of one of `kernel_groups`.
+Json kernel_group_schema(const std::string& group);
+
+}  // namespace overlap
