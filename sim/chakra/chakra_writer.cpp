@@ -133,6 +133,11 @@ std::vector<std::string> to_chakra(const Workload& given, int ranks) {
     const Workload workload = as_list(given, ranks);
     const Json json = to_json(workload).at("operators");
     const auto& operators = std::get<std::vector<Operator>>(workload.content);
+    for (const Operator& op : operators)
+        if (const auto* collective = std::get_if<CollectiveWork>(&op.work);
+            collective != nullptr && !collective->group.is_all())
+            throw UserError("workload '" + given.name + "': operator '" + op.name +
+                            "' is a collective of groups, which cannot be written; expected collectives of all GPUs");
     std::vector<std::string> files;
     for (int rank = 0; rank < ranks; ++rank) {
         RankFile file(workload, ranks, rank);

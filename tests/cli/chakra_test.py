@@ -63,4 +63,7 @@ class Chakra(SimTestCase):
         self.assert_refused([*RUN, "four"], "is for 4 GPUs, but the topology has 8")
         (self.folder / "four.2.et").unlink()
         self.assert_refused(["chakra", "read", "four"], "four.2.et: is missing, but four.3.et is there")
+        grouped = self.file("grouped.json", {"schema": 1, "name": "grouped", "operators": [
+            {"name": "sum", "type": "collective", "collective": "all_reduce", "bytes": 1e6, "dtype": "bf16", "group": {"size": 2, "stride": 1}}]})
+        self.assert_refused(["chakra", "write", "--workload", grouped, "--ranks", "4", "--out", "x"], "'sum' is a collective of groups")
         self.assert_refused(["chakra", "write", "--workload", "llama3_70b_mlp_layr", "--ranks", "2", "--out", "x"], "llama3_70b_mlp_layer")

@@ -1,0 +1,32 @@
+# Included by the top CMakeLists.txt.
+# Fits of the models to measurements: a third of the time that all of this takes to build, for sim calibrate alone.
+add_library(overlap_fits STATIC
+    models/calibration/fits/error_classes.cpp
+    models/calibration/fits/fit_device.cpp
+    models/calibration/fits/fit_gemm.cpp
+    models/calibration/fits/gemm_calibration.cpp
+    models/calibration/fits/gemm_classes.cpp
+    models/calibration/fits/gemm_json.cpp
+    models/calibration/fits/gemm_libraries_fit.cpp
+    models/calibration/fits/gemm_validation.cpp
+    models/calibration/fits/measured_calibration.cpp
+    models/calibration/fits/robust_fit.cpp
+    models/calibration/measurements/measured_links.cpp
+    models/calibration/measurements/measured_machine.cpp
+    models/calibration/problems/beside_chains.cpp
+    models/calibration/problems/device_problems.cpp
+    models/calibration/problems/dma_copies.cpp
+    models/calibration/problems/energy_of_work.cpp
+    models/calibration/problems/gpu_speeds.cpp
+    models/calibration/problems/interference_factors.cpp
+    models/calibration/problems/kernel_copies.cpp
+    models/calibration/problems/library_beside_gemms.cpp
+    models/calibration/problems/local_kernels.cpp
+    models/calibration/problems/peer_copies.cpp
+    models/calibration/recipes/gemm_prior.cpp
+    models/calibration/recipes/gemm_recipes.cpp
+    models/calibration/recipes/recipe_schema.cpp
+    models/calibration/fits/kernel_fit.cpp
+    models/calibration/fits/kernel_priors.cpp
+    models/calibration/recipes/kernel_recipes.cpp)
+target_link_libraries(overlap_fits PUBLIC overlap PRIVATE overlap_options Ceres::ceres Threads::Threads)

@@ -1,0 +1,36 @@
+# The program sim. Included by the top CMakeLists.txt.
+add_executable(sim
+    sim/main.cpp
+    sim/commands/cli.cpp
+    sim/commands/advise_command.cpp
+    sim/commands/batch.cpp
+    sim/commands/calibrate.cpp
+    sim/commands/chakra_command.cpp
+    sim/commands/archive_validation.cpp
+    sim/commands/calibrate_archive.cpp
+    sim/commands/calibration_report.cpp
+    sim/commands/calibration_plots.cpp
+    sim/commands/compare.cpp
+    sim/commands/completion.cpp
+    sim/commands/cost.cpp
+    sim/commands/folders.cpp
+    sim/commands/import.cpp
+    sim/commands/import_scenario.cpp
+    sim/commands/list.cpp
+    sim/commands/man_page.cpp
+    sim/commands/progress_reporter.cpp
+    sim/commands/report.cpp
+    sim/commands/reproduce_command.cpp
+    sim/commands/model_command.cpp
+    sim/commands/new_command.cpp
+    sim/commands/run_command.cpp
+    sim/commands/scenario_flags.cpp
+    sim/commands/sensitivity_command.cpp
+    sim/commands/schema.cpp
+    sim/commands/sweep.cpp
+    sim/commands/verify.cpp
+    sim/commands/terminal.cpp
+    sim/commands/words.cpp
+    sim/commands/workload_flags.cpp)
+target_compile_definitions(sim PRIVATE OVERLAP_VERSION="${PROJECT_VERSION}")
+target_link_libraries(sim PRIVATE overlap_fits overlap_options CLI11::CLI11 spdlog::spdlog)
