@@ -7,7 +7,7 @@
 #include <memory>
 #include <sstream>
 
-#include "models/calibration/measurements/kernel_table.hpp"
+#include "models/calibration/measurements/kernel_rows.hpp"
 #include "models/cost_model_registry.hpp"
 #include "models/gemm_model.hpp"
 #include "sim/commands/commands.hpp"
@@ -196,8 +196,8 @@ KernelPrice kernel_price(const KernelRow& row, const Machine& machine, const Cos
     return {derived_moe_us(moe, row.rows, machine, models), Basis::derived};
 }
 
-void price_kernels(const CostFlags& flags, const CsvTable& table, KernelTable kind, const Machine& machine,
-                   const CostModels& models) {
+void price_kernels(const CostFlags& flags, const CsvTable& table, KernelTableKind kind,
+                   const Machine& machine, const CostModels& models) {
     Json rows = Json::array();
     std::vector<std::vector<std::string>> cells;
     const std::vector<std::string> added{"predicted_us", "basis"};

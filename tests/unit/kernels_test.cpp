@@ -3,7 +3,7 @@
 #include <fstream>
 #include <numeric>
 
-#include "models/calibration/measurements/kernel_table.hpp"
+#include "models/calibration/measurements/kernel_rows.hpp"
 #include "models/cost_model_registry.hpp"
 #include "tests/test_support.hpp"
 

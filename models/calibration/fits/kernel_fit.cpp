@@ -206,7 +206,7 @@ KernelRows read_kernel_rows(const std::filesystem::path& data, const KernelSourc
         KernelRow read = reader.read(table, row, source.kind);
         rows.kept[read.format].push_back(std::move(read));
     }
-    if (source.kind == KernelTable::moe) leave_out(rows, gemms);
+    if (source.kind == KernelTableKind::moe) leave_out(rows, gemms);
     return rows;
 }
 
@@ -250,9 +250,9 @@ std::vector<KernelFitResult> write_kernel_calibrations(const std::vector<KernelS
         const KernelRows rows = read_kernel_rows(data, source, gemms);
         Json group = Json::object();
         for (const auto& [format, members] : rows.kept) {
-            if (source.kind == KernelTable::prefill)
+            if (source.kind == KernelTableKind::prefill)
                 results.push_back(calibrate(source, format, rows, prefill_prior(format, gemms), date, group));
-            else if (source.kind == KernelTable::decode)
+            else if (source.kind == KernelTableKind::decode)
                 results.push_back(calibrate(source, format, rows, decode_prior(source, gemms), date, group));
             else
                 results.push_back(calibrate(source, format, rows, moe_prior(format, gemms), date, group));

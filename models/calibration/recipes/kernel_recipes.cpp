@@ -10,9 +10,9 @@ namespace {
 
 constexpr Range grouped_heads{1, 1024};
 
-KernelSource read_source(ConfigObject config, const std::string& device, KernelTable kind) {
+KernelSource read_source(ConfigObject config, const std::string& device, KernelTableKind kind) {
     KernelSource source{device, kind, config.text("file"), config.text("origin"), config.text("licence")};
-    if (kind == KernelTable::decode) {
+    if (kind == KernelTableKind::decode) {
         source.grouped_from = config.number("grouped_from", grouped_heads);
         source.grouped_to = config.number("grouped_to", grouped_heads);
         source.grouped_source = config.text("grouped_source");
@@ -36,7 +36,7 @@ std::vector<KernelSource> read_kernel_recipes(const std::filesystem::path& folde
         for (std::size_t kind = 0; kind < kernel_groups.size(); ++kind)
             if (kernels.has(kernel_groups[kind]))
                 sources.push_back(read_source(kernels.object(kernel_groups[kind]), path.stem().string(),
-                                              static_cast<KernelTable>(kind)));
+                                              static_cast<KernelTableKind>(kind)));
         kernels.finish();
     }
     return sources;
@@ -50,7 +50,7 @@ Json kernel_recipe_schema() {
         table["properties"] = {{"file", text_schema("In the folder of the public data.", 1)},
                                {"origin", text_schema("Where it is from, with its version.", 1)},
                                {"licence", text_schema("Its licence.", 1)}};
-        if (static_cast<KernelTable>(kind) != KernelTable::decode) continue;
+        if (static_cast<KernelTableKind>(kind) != KernelTableKind::decode) continue;
         for (const char* key : {"grouped_from", "grouped_to", "grouped_source"})
             table["required"].push_back(key);
         const auto heads = [](const char* what) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/calibration/measurements/kernel_table.hpp"
+#include "models/calibration/measurements/kernel_rows.hpp"
 #include "sim/core/config_reader.hpp"
 
 namespace overlap {
@@ -12,7 +12,7 @@ namespace overlap {
 /// A public table of attention or MoE kernels of a device.
 struct KernelSource {
     std::string device;
-    KernelTable kind = KernelTable::prefill;
+    KernelTableKind kind = KernelTableKind::prefill;
     std::string file;  ///< in the folder of the public data
     std::string origin, licence;
     /// Of decode: query heads of a key head that the tensor-core kernel serves, and how the table shows it

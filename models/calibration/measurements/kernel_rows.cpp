@@ -1,4 +1,4 @@
-#include "models/calibration/measurements/kernel_table.hpp"
+#include "models/calibration/measurements/kernel_rows.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -134,18 +134,18 @@ int kernel_fold(std::span<const std::int64_t> family) {
     return static_cast<int>((hash >> 32) % kernel_folds);
 }
 
-std::optional<KernelTable> kernel_table_of(const CsvTable& table) {
+std::optional<KernelTableKind> kernel_table_of(const CsvTable& table) {
     const bool attention = table.has("heads") || table.has("kv_heads") || table.has("head_dim"),
                moe = table.has("experts") || table.has("topk");
     if (!attention && !moe) return std::nullopt;
-    const KernelTable kind = moe                    ? KernelTable::moe
-                             : table.has("context") ? KernelTable::decode
-                                                    : KernelTable::prefill;
+    const KernelTableKind kind = moe                    ? KernelTableKind::moe
+                                 : table.has("context") ? KernelTableKind::decode
+                                                        : KernelTableKind::prefill;
     const std::vector<std::string> columns =
-        kind == KernelTable::moe
+        kind == KernelTableKind::moe
             ? std::vector<std::string>{"kernel", "dtype",   "tokens", "hidden", "inter",
                                        "topk",   "experts", "tp",     "ep",     "distribution"}
-        : kind == KernelTable::decode
+        : kind == KernelTableKind::decode
             ? std::vector<std::string>{"kv_dtype", "batch", "context", "heads", "kv_heads", "head_dim"}
             : std::vector<std::string>{"dtype", "kv_dtype", "batch",   "tokens",
                                        "heads", "kv_heads", "head_dim"};
@@ -165,10 +165,10 @@ void KernelRowReader::count_rows(KernelRow& row) {
     row.rows = found->second;
 }
 
-KernelRow KernelRowReader::read(const CsvTable& table, std::size_t row, KernelTable kind) {
+KernelRow KernelRowReader::read(const CsvTable& table, std::size_t row, KernelTableKind kind) {
     const TableCells cells(table, row);
     KernelRow result =
-        kind == KernelTable::moe ? moe_row(cells) : attention_row(cells, kind == KernelTable::decode);
+        kind == KernelTableKind::moe ? moe_row(cells) : attention_row(cells, kind == KernelTableKind::decode);
     count_rows(result);
     if (table.has("us")) result.time = microseconds(cells.number("us"));
     return result;

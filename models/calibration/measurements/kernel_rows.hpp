@@ -27,17 +27,17 @@ struct KernelRow {
 };
 
 /// What the columns of a table describe.
-enum class KernelTable { prefill, decode, moe };
+enum class KernelTableKind { prefill, decode, moe };
 /// Prefill: dtype, kv_dtype, batch, tokens, heads, kv_heads, head_dim. Decode: kv_dtype, batch, context, heads, kv_heads,
 /// head_dim. MoE: kernel, dtype, tokens, hidden, inter, topk, experts, tp, ep, distribution ("balanced",
 /// "power_law_1.01"). None if the columns are not of these. Throws UserError where they are of two.
-std::optional<KernelTable> kernel_table_of(const CsvTable& table);
+std::optional<KernelTableKind> kernel_table_of(const CsvTable& table);
 
 /// Reads rows; keeps how loads divide among experts, because a table has the same loads many times.
 class KernelRowReader {
 public:
     /// Throws UserError "file:line: …" for a value that is not allowed.
-    KernelRow read(const CsvTable& table, std::size_t row, KernelTable kind);
+    KernelRow read(const CsvTable& table, std::size_t row, KernelTableKind kind);
 
 private:
     void count_rows(KernelRow& row);
