@@ -147,7 +147,7 @@ HeatMap heat_map(const SweepPoints& points, const Dimension& x, const Dimension*
     return map;
 }
 
-std::string shared_by(const SweepPoints& points, const HeatMap& map) {
+std::string shared_by(const HeatMap& map) {
     std::string text;
     for (const Dimension* one : map.fixed) {
         if (!one->swept || one->value(map.like).empty()) continue;

@@ -48,7 +48,7 @@ struct HeatMap {
 HeatMap heat_map(const SweepPoints& points, const Dimension& x, const Dimension* y, MetricId metric,
                  std::uint32_t scenario);
 /// "ficco_g2, bandwidth_GBps 2x": what all points of the map share; empty if nothing else is swept.
-std::string shared_by(const SweepPoints& points, const HeatMap& map);
+std::string shared_by(const HeatMap& map);
 /// Two dimensions for a first look: named by axes, and of different axes if there are two.
 std::pair<const Dimension*, const Dimension*> first_dimensions(const SweepPoints& points);
 

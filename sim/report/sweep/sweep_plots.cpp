@@ -93,7 +93,7 @@ GnuplotScript draw_heat_map(const SweepPoints& points, const SweepPlot& plot) {
     GnuplotScript script;
     script.width = std::max(560, width_of(rows) + cell * static_cast<int>(columns.size()) + 300);
     script.height = 150 + map_height + (turned ? names * 3 / 4 : 0);
-    const std::string of = shared_by(points, map);
+    const std::string of = shared_by(map);
     script.text =
         blocks.text() +
         heading(points, "best " + std::string(metric.label) + (of.empty() ? "" : ", " + of), script, 160) +
