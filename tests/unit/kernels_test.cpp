@@ -75,7 +75,8 @@ TEST_CASE("tokens go to experts evenly or by a power law, and the busiest GPU is
     for (const double exponent : {0.0, 0.5, 1.01, 1.2, 3.0})
         for (const double tokens : {1.0, 7.0, 1000.0}) {
             const Rows rows = expert_rows({tokens, 8, 64, 1, exponent});
-            CHECK(std::accumulate(rows.begin(), rows.end(), std::int64_t{0}) == 8 * tokens);
+            CHECK(std::accumulate(rows.begin(), rows.end(), std::int64_t{0}) ==
+                  8 * static_cast<std::int64_t>(tokens));
             CHECK(*std::min_element(rows.begin(), rows.end()) >= 0);
             ++cases;
         }
@@ -224,7 +225,7 @@ TEST_CASE("attention and grouped GEMMs of a list are read, written and priced") 
     };
     const auto& call = std::get<StreamingWork>(operators[0].work).attention;
     const PrefillParameters& fit = machine.calibration.kernels.prefill.at("bf16");
-    CHECK(alone(MemoryBoundWork{Bytes(1000), Bytes(1000), Flops(1e9), DType::bf16, call}).si() ==
+    CHECK(alone(MemoryBoundWork{Bytes(1000), Bytes(1000), Flops(1e9), DType::bf16, Seconds(), call}).si() ==
           Approx((machine.topology.device().launch.kernel + estimate_prefill(call, fit)).si()));
     const GemmShape grouped = std::get<GemmShape>(operators[1].work);
     GemmShape even = grouped, one = grouped;

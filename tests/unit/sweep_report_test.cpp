@@ -129,7 +129,7 @@ TEST_CASE("a heat map has the best figure over all choices, of one operator on o
     const HeatMap least = heat_map(points, chunks, &agent, column::makespan, 1);
     REQUIRE(agent.values == std::vector<std::string>{"cu", "dma"});
     CHECK(least.rows == std::vector<std::optional<std::size_t>>{3, 4, 1, std::nullopt, 2, 5});
-    CHECK(shared_by(points, least) == "g2");
+    CHECK(shared_by(least) == "g2");
     const HeatMap most = heat_map(points, chunks, nullptr, column::speedup, 1);
     CHECK(most.rows == std::vector<std::optional<std::size_t>>{3, 4, 1});
     // An axis of scenarios is not fixed, nor is what changes with it.
