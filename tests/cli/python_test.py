@@ -98,7 +98,7 @@ class PythonModule(SimTestCase):
 
         def work():
             begin = time.perf_counter()
-            overlap.sweep({"base": {**SMALL, "seeds": 15}, "axes": {"workload.gemm.m": {"from": 4096, "to": 8192, "by": 32}}})
+            overlap.sweep({"base": {**SMALL, "seeds": 15}, "axes": {"workload.gemm.m": {"from": 4096, "to": 12288, "by": 16}}})
             seconds.append(time.perf_counter() - begin)
         thread = threading.Thread(target=work)
         thread.start()

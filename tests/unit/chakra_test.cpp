@@ -5,6 +5,7 @@
 #include "sim/core/errors.hpp"
 #include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
+#include "tests/public_data.hpp"
 #include "tests/skip.hpp"
 #include "tests/test_support.hpp"
 
@@ -175,9 +176,8 @@ TEST_CASE("what can't be expressed is one line", "[chakra]") {
 }
 
 TEST_CASE("sample workloads of ASTRA-sim run", "[chakra]") {
-    const char* shared = std::getenv("OVERLAP_SHARED_DATA");
-    const std::filesystem::path samples = std::filesystem::path(shared != nullptr ? shared : "") / "chakra";
-    if (shared == nullptr || !std::filesystem::exists(samples)) return test::skip_test("no OVERLAP_SHARED_DATA with chakra");
+    const std::filesystem::path samples = test::public_data() / "chakra";
+    if (!std::filesystem::exists(samples)) return test::skip_test("no sample workloads in " + samples.string());
     const std::filesystem::path one = samples / "microbenchmarks/reduce_scatter/4npus_1MB/reduce_scatter";
     CHECK(operators(one.string()) == parse_json(R"([{"name": "reduce_scatter_4npus_1MB", "type": "collective",
         "collective": "reduce_scatter", "bytes": 1048576, "needs": []}])", ""));

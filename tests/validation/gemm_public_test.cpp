@@ -1,11 +1,11 @@
 // GEMM times against public tables, on (N,K) families that no committed parameter was fitted to.
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <fstream>
 #include <tuple>
 
 #include "models/calibration/fits/gemm_calibration.hpp"
 #include "models/gemm_libraries.hpp"
+#include "tests/public_data.hpp"
 #include "tests/recipes.hpp"
 #include "tests/skip.hpp"
 #include "tests/validation/asked.hpp"
@@ -14,13 +14,9 @@ using namespace overlap;
 
 namespace {
 
-const std::filesystem::path source = OVERLAP_SOURCE_DIR;
+using test::public_data;
 
-/// The public tables are not part of the repository; shared/data/README.md says where each is from.
-std::filesystem::path public_data() {
-    if (const char* folder = std::getenv("OVERLAP_SHARED_DATA")) return folder;
-    return source / ".." / "shared" / "data";
-}
+const std::filesystem::path source = OVERLAP_SOURCE_DIR;
 
 bool skipped_without_data() {
     if (std::filesystem::is_directory(public_data() / "gemm")) return false;

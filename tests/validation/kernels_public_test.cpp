@@ -1,23 +1,16 @@
 // Attention and MoE kernels against public tables, on families that no fit saw.
 #include <catch2/catch.hpp>
-#include <cstdlib>
 
 #include "models/calibration/fits/kernel_fit.hpp"
 #include "models/gemm_libraries.hpp"
+#include "tests/public_data.hpp"
 #include "tests/skip.hpp"
 #include "tests/test_support.hpp"
 #include "tests/validation/asked.hpp"
 
 using namespace overlap;
 
-namespace {
-
-std::filesystem::path public_data() {
-    if (const char* folder = std::getenv("OVERLAP_SHARED_DATA")) return folder;
-    return test::source_folder / ".." / "shared" / "data";
-}
-
-}  // namespace
+using test::public_data;
 
 TEST_CASE("held-out families of attention and MoE kernels are predicted within target") {
     if (!std::filesystem::is_directory(public_data() / "moe"))

@@ -1,11 +1,11 @@
 // GEMMs by hipBLASLt on MI300X, alone, under masks and beside RCCL, against public tables.
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <future>
 
 #include "models/calibration/fits/gemm_calibration.hpp"
 #include "models/calibration/problems/library_beside_gemms.hpp"
 #include "sim/core/error_summary.hpp"
+#include "tests/public_data.hpp"
 #include "tests/recipes.hpp"
 #include "tests/skip.hpp"
 #include "tests/test_support.hpp"
@@ -15,11 +15,7 @@ using namespace overlap;
 
 namespace {
 
-/// As in gemm_public_test.cpp.
-std::filesystem::path public_data() {
-    if (const char* folder = std::getenv("OVERLAP_SHARED_DATA")) return folder;
-    return std::filesystem::path(OVERLAP_SOURCE_DIR) / ".." / "shared" / "data";
-}
+using test::public_data;
 
 bool skipped_without_data() {
     if (has_library_tables(public_data(), "mi300x")) return false;

@@ -1,7 +1,6 @@
 // Collectives of RCCL and NCCL alone on 8 GPUs, against public tables: all sizes, of which each line is drawn through two.
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <cstdlib>
 #include <map>
 
 #include "models/cost_model_registry.hpp"
@@ -9,6 +8,7 @@
 #include "sim/core/error_summary.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/run/effects.hpp"
+#include "tests/public_data.hpp"
 #include "tests/skip.hpp"
 #include "tests/test_support.hpp"
 
@@ -16,13 +16,9 @@ using namespace overlap;
 
 namespace {
 
-constexpr double mebi = 1 << 20;
+using test::public_data;
 
-/// As in gemm_public_test.cpp.
-std::filesystem::path public_data() {
-    if (const char* folder = std::getenv("OVERLAP_SHARED_DATA")) return folder;
-    return std::filesystem::path(OVERLAP_SOURCE_DIR) / ".." / "shared" / "data";
-}
+constexpr double mebi = 1 << 20;
 
 double simulated_us(const Machine& machine, CollectiveKind kind, double bytes) {
     static const CostModels models;
