@@ -5,9 +5,9 @@
 #include "sim/commands/json_lines.hpp"
 #include "sim/commands/progress_reporter.hpp"
 #include "sim/commands/scenario_flags.hpp"
-#include "sim/core/file_kind.hpp"
 #include "sim/core/output_file.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/transformer/step_request.hpp"
 #include "sim/transformer/study_report.hpp"
 
 namespace overlap {
@@ -18,38 +18,18 @@ struct ModelFlags {
                                   kernels = "any";
     std::vector<std::string> what_if;
     std::vector<std::int64_t> tokens{4096};
-    std::optional<std::int64_t> sequence, layers;
-    std::optional<int> tensor, experts, data;
-    bool sequence_parallel = false, sharded = false, all = false;
+    std::optional<std::int64_t> layers;
+    StepRequest request;
+    bool all = false;
     int seeds = 3;
-    double imbalance = 0;
 };
 
 const std::string flags_place = "command line";
 
 Model model_of(const ModelFlags& flags, const ConfigFolder& folder) {
-    const std::filesystem::path path = folder.find("models", flags.config);
-    const Json json = read_json_file(path);
-    require_kind(json, path.string(), FileKind::model_config);
-    Model model = read_model(ConfigObject(json, path.string()),
-                             json.is_object() && json.contains("name") && json["name"].is_string()
-                                 ? json["name"].get<std::string>()
-                                 : path.stem().string());
+    Model model = named_model(flags.config, folder);
     if (flags.layers) model.layers = *flags.layers;
     return model;
-}
-
-/// Tensor parallelism over the GPUs that data and expert parallelism leave. Where --tp, --ep and --dp multiply to the number
-/// of GPUs, --dp counts the copies of the experts.
-Parallelism spread_of(const ModelFlags& flags, int gpus) {
-    Parallelism spread{gpus, 1, flags.experts.value_or(1), 1, flags.sequence_parallel, flags.sharded};
-    const int left = flags.data ? gpus / *flags.data : spread.experts > 1 || flags.sharded ? 1 : gpus;
-    spread.tensor = flags.tensor.value_or(std::max(left, 1));
-    spread.data = flags.data.value_or(std::max(gpus / spread.tensor, 1));
-    if (std::int64_t{spread.tensor} * spread.data != gpus &&
-        std::int64_t{spread.tensor} * spread.data * spread.experts == gpus)
-        spread.data *= spread.experts;
-    return spread;
 }
 
 template <std::size_t N>
@@ -57,16 +37,11 @@ std::size_t place_of(const std::array<std::string, N>& names, const std::string&
     return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
 }
 
-StepShape step_of(const ModelFlags& flags, const Model& model, const Parallelism& spread,
-                  std::int64_t tokens) {
-    StepShape step{static_cast<Phase>(place_of(phase_names, flags.phase)), tokens, 0,
-                   static_cast<DType>(place_of(dtype_names, flags.dtype)), spread};
-    step.imbalance = flags.imbalance;
-    const bool decodes = step.phase == Phase::decode;
-    step.sequence = flags.sequence.value_or(
-        decodes ? std::min<std::int64_t>(model.longest, 8192)
-                : std::min(model.longest, std::max<std::int64_t>(tokens / spread.data, 1)));
-    return step;
+StepRequest request_of(const ModelFlags& flags) {
+    StepRequest request = flags.request;
+    request.phase = static_cast<Phase>(place_of(phase_names, flags.phase));
+    request.dtype = static_cast<DType>(place_of(dtype_names, flags.dtype));
+    return request;
 }
 
 std::vector<std::string> notes_of(const Model& model, const std::vector<StepStudy>& steps) {
@@ -113,10 +88,11 @@ void execute(const ModelFlags& flags) {
                          flags.kernels == "any", flags.all,      nullptr};
     assign_what_ifs(options.what_if, flags.what_if);
     const Machine machine = folder.machine(flags.topology, WhatIf(options.what_if, flags_place));
-    const Parallelism spread = spread_of(flags, machine.topology.gpus());
+    const StepRequest request = request_of(flags);
+    const Parallelism spread = spread_of(request, machine.topology.gpus());
     std::vector<StepShape> shapes;
     for (const std::int64_t tokens : flags.tokens) {
-        shapes.push_back(step_of(flags, model, spread, tokens));
+        shapes.push_back(step_of(request, model, spread, tokens));
         require_possible(model, shapes.back(), flags_place);
     }
     if (!flags.write.empty()) {
@@ -164,28 +140,28 @@ void add_model_command(CLI::App& app) {
         ->check(CLI::IsMember(std::vector<std::string>(phase_names.begin(), phase_names.end())));
     command
         ->add_option(
-            "--sequence", flags->sequence,
+            "--sequence", flags->request.sequence,
             "Tokens of a sequence, default all, at most the model's longest context; decode: tokens of "
             "each context, default 8192")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}));
     const CLI::Range degrees(1, 1'000'000);
     command
-        ->add_option("--tp", flags->tensor,
+        ->add_option("--tp", flags->request.tensor,
                      "Tensor parallelism, over neighbours; default GPUs / dp, with --ep or --fsdp 1")
         ->check(degrees);
-    command->add_option("--ep", flags->experts, "Expert parallelism, over neighbours; default 1")
+    command->add_option("--ep", flags->request.experts, "Expert parallelism, over neighbours; default 1")
         ->check(degrees);
-    command->add_option("--dp", flags->data, "Data parallelism; default GPUs / tp")->check(degrees);
+    command->add_option("--dp", flags->request.data, "Data parallelism; default GPUs / tp")->check(degrees);
     command->add_flag(
-        "--fsdp", flags->sharded,
+        "--fsdp", flags->request.sharded,
         "Data-parallel GPUs share weights, gradients and optimiser states (PyTorch fully_shard, ZeRO-3)");
     command
         ->add_option(
-            "--imbalance", flags->imbalance,
+            "--imbalance", flags->request.imbalance,
             "Exponent of the power law by which tokens go to experts, such as 1.2; default 0: evenly")
         ->check(CLI::Range(0.0, 10.0));
     command->add_flag(
-        "--sequence-parallel", flags->sequence_parallel,
+        "--sequence-parallel", flags->request.sequence_parallel,
         "Norms work on shares of the tokens: all-gathers and reduce-scatters instead of all-reduces");
     command->add_option("--dtype", flags->dtype, "Operands of GEMMs; default bf16")
         ->check(CLI::IsMember(std::vector<std::string>(dtype_names.begin(), dtype_names.end())));

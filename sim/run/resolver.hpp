@@ -21,6 +21,7 @@ public:
     Scenario resolve(const RunConfig& config);
 
     using MachinePtr = std::shared_ptr<const Machine>;
+    const ConfigFolder& folder() const { return folder_; }
     /// The machine of a config, with its what-ifs and those of its host. Throws UserError.
     MachinePtr machine(const RunConfig& config);
     Workload workload(const RunConfig& config);

@@ -34,6 +34,9 @@ std::vector<std::string> known_fields() {
     std::vector<std::string> fields{"topology", "schedule",    "schedules", "workload", "engine",
                                     "seeds",    "cost_models", "without",   "repeat",   "host"};
     for (const std::string& path : pair_paths()) fields.push_back("workload." + path);
+    for (const char* key : {"model", "tokens", "tp", "ep", "dp", "fsdp", "sequence_parallel", "phase", "dtype",
+                            "sequence", "imbalance"})  // of a layer of a model
+        fields.push_back(std::string("workload.") + key);
     for (const ParameterInfo& parameter : schedule_parameters()) fields.push_back("params." + parameter.name);
     return fields;
 }

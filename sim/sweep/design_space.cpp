@@ -6,6 +6,7 @@
 #include "sim/core/file_version.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/run/resolver.hpp"
+#include "sim/transformer/step_request.hpp"
 
 namespace overlap {
 namespace {
@@ -160,7 +161,17 @@ Json DesignSpace::run_config(const Json& values) const {
     } catch (const UserError& error) {
         throw UserError(place_ + error.what());
     }
+    if (config.contains("workload") && is_layer_request(config.at("workload"))) expand_layer(config);
     return config;
+}
+
+/// A layer of a model as its operators on the machine that `config` has.
+void DesignSpace::expand_layer(Json& config) const {
+    Json without = config;
+    without["workload"] = default_workload;
+    const Resolver::MachinePtr machine = resolver_->machine(read_run_config(without, file_));
+    config["workload"] = layer_workload(config.at("workload"), place_ + "/workload", machine->topology.gpus(),
+                                        resolver_->folder());
 }
 
 /// Names and values that a constraint may use at one point.

@@ -23,6 +23,8 @@ struct DesignPoint {
 /// The run configs of a sweep file (configs/schema/sweep.schema.json): `base` with every combination of the
 /// axes' values that `where` allows. Points are created on demand, so a large space takes no memory.
 ///
+/// A workload {"model", "tokens", …} is a layer of a model (transformer/step_request.hpp).
+///
 /// A swept parameter that a point's schedule (or agent) does not use is left out of the point. Of
 /// combinations that become equal by this, only the first is a point.
 class DesignSpace {
@@ -55,6 +57,7 @@ public:
 private:
     void read(ConfigObject& sweep, const ConfigFolder& folder, const Looked& looked = nullptr);
     using Places = std::vector<std::size_t>;  ///< index of a combination on each axis
+    void expand_layer(Json& config) const;
     Places places(std::uint64_t number) const;
     Json assigned(const Places& places) const;
     bool repeated(const Places& places) const;

@@ -31,7 +31,7 @@ MAY_INCLUDE = {
     "sim/transformer": ["sim/core/", "sim/workload/", "sim/schedules/", "sim/run/", "sim/report/", "sim/advise/",
                         "sim/transformer/"],
     "sim/importers": ["sim/core/", "sim/importers/"],
-    "sim/sweep": ["sim/core/", "sim/topology/", "sim/workload/", "sim/schedules/", "sim/run/", "sim/report/", "sim/sweep/"],
+    "sim/sweep": ["sim/core/", "sim/topology/", "sim/workload/", "sim/schedules/", "sim/run/", "sim/report/", "sim/transformer/", "sim/sweep/"],
     "sim/python": ["sim/core/", "sim/run/", "sim/advise/", "sim/compare/", "sim/sweep/"],
     "sim/reproduce": ["sim/core/", "sim/run/", "sim/report/", "sim/sweep/", "sim/reproduce/"],
     "sim/report": ["sim/core/", "models/resources.hpp", "models/evidence.hpp", "sim/report/"],

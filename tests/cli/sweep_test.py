@@ -46,6 +46,21 @@ class SweepPoints(Sweeping, SimTestCase):
                          [("0", "dma", "1"), ("1", "dma", "2"), ("2", "dma", "4"),
                           ("3", "cu", "1"), ("4", "cu", "2"), ("5", "cu", "4")])
 
+    def test_a_layer_of_a_model_is_that_of_sim_model(self):
+        base = {**BASE, "topology": "h200_8", "workload": {"model": "llama3_8b", "sequence_parallel": True}}
+        rows = self.sweep({"base": base, "axes": {"workload.tokens": [2048, 4096]}})
+        self.assertEqual([row["workload"] for row in rows], ["llama3_8b, 2048 tokens", "llama3_8b, 4096 tokens"])
+        self.output("model", "llama3_8b", "--topology", "h200_8", "--sequence-parallel", "--tokens", "4096", "--write", "layer.json")
+        point = json.loads(self.output("sweep", "sweep.json", "--point", "1"))
+        self.assertEqual(point["workload"]["operators"], json.loads((self.folder / "layer.json").read_text())["operators"])
+        alone = self.result("--topology", "h200_8", "--schedule", "hetero_fused_1d", "--seeds", "1", "--workload", "layer.json")
+        self.assertEqual(float(rows[1]["makespan_us"]), alone["makespan_us"])
+        for axis, said in (({"workload.tokens": [0]}, "/workload: /tokens: is 0, expected a whole number from 1"),
+                           ({"workload.tokens": [4096], "workload.model": ["llama3_9b"]}, "did you mean 'llama3_8b'?"),
+                           ({"workload.tokens": [4096], "workload.tp": [3]}, "the topology has 8")):
+            self.file("bad.json", {"schema": 1, "name": "bad", "base": base, "axes": axis})
+            self.assert_refused(["sweep", "bad.json", "--out", "none"], said)
+
     def test_a_row_is_what_sim_says_of_the_point(self):
         rows = self.sweep({"axes": {"schedule": ["serial", "hetero_fused_1d"],
                                     "what_if.topology.fabric.0.bandwidth_GBps": [100, "2x"]}})

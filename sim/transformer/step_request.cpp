@@ -1,0 +1,83 @@
+#include "sim/transformer/step_request.hpp"
+
+#include <algorithm>
+
+#include "sim/core/file_kind.hpp"
+#include "sim/transformer/layer.hpp"
+
+namespace overlap {
+
+namespace {
+
+constexpr std::int64_t most_tokens = 1'000'000'000;
+constexpr int most_gpus = 1'000'000;
+
+StepRequest read_request(ConfigObject& config) {
+    StepRequest request;
+    const auto degree = [&](const char* key) -> std::optional<int> {
+        if (!config.has(key)) return std::nullopt;
+        return static_cast<int>(config.integer(key, 1, most_gpus));
+    };
+    const auto is_set = [&](const char* key) { return config.has(key) && config.boolean(key); };
+    if (config.has("phase")) request.phase = static_cast<Phase>(config.choice("phase", phase_names));
+    if (config.has("dtype")) request.dtype = static_cast<DType>(config.choice("dtype", dtype_names));
+    if (config.has("sequence")) request.sequence = config.integer("sequence", 1, most_tokens);
+    request.tensor = degree("tp");
+    request.experts = degree("ep");
+    request.data = degree("dp");
+    request.sequence_parallel = is_set("sequence_parallel");
+    request.sharded = is_set("fsdp");
+    if (config.has("imbalance")) request.imbalance = config.number("imbalance", {0, 10});
+    return request;
+}
+
+}  // namespace
+
+Model named_model(const std::string& name, const ConfigFolder& folder) {
+    const std::filesystem::path path = folder.find("models", name);
+    const Json json = read_json_file(path);
+    require_kind(json, path.string(), FileKind::model_config);
+    const bool names_itself = json.is_object() && json.contains("name") && json["name"].is_string();
+    return read_model(ConfigObject(json, path.string()),
+                      names_itself ? json["name"].get<std::string>() : path.stem().string());
+}
+
+Parallelism spread_of(const StepRequest& request, int gpus) {
+    Parallelism spread{gpus, 1, request.experts.value_or(1), 1, request.sequence_parallel, request.sharded};
+    const int left = request.data ? gpus / *request.data : spread.experts > 1 || request.sharded ? 1 : gpus;
+    spread.tensor = request.tensor.value_or(std::max(left, 1));
+    spread.data = request.data.value_or(std::max(gpus / spread.tensor, 1));
+    if (std::int64_t{spread.tensor} * spread.data != gpus &&
+        std::int64_t{spread.tensor} * spread.data * spread.experts == gpus)
+        spread.data *= spread.experts;
+    return spread;
+}
+
+StepShape step_of(const StepRequest& request, const Model& model, const Parallelism& spread,
+                  std::int64_t tokens) {
+    StepShape step{request.phase, tokens, 0, request.dtype, spread, request.imbalance};
+    step.sequence = request.sequence.value_or(
+        step.phase == Phase::decode ? std::min<std::int64_t>(model.longest, 8192)
+                                    : std::min(model.longest, std::max<std::int64_t>(tokens / spread.data, 1)));
+    return step;
+}
+
+bool is_layer_request(const Json& workload) {
+    return workload.is_object() && workload.contains("model");
+}
+
+Json layer_workload(const Json& workload, const std::string& place, int gpus, const ConfigFolder& folder) {
+    ConfigObject config(workload, place);
+    const Model model = named_model(config.text("model"), folder);
+    const std::int64_t tokens = config.integer("tokens", 1, most_tokens);
+    const StepRequest request = read_request(config);
+    config.finish();
+    const StepShape step = step_of(request, model, spread_of(request, gpus), tokens);
+    require_possible(model, step, place);
+    const bool of_experts = model.layers - model.dense_layers() > model.dense_layers();
+    const Workload layer{model.name + ", " + std::to_string(tokens) + " tokens", "",
+                         layer_operators(model, step, of_experts), 0};
+    return {{"name", layer.name}, {"operators", to_json(layer).at("operators")}};
+}
+
+}  // namespace overlap

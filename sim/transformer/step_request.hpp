@@ -1,0 +1,39 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "sim/run/config_folder.hpp"
+#include "sim/transformer/step.hpp"
+
+namespace overlap {
+
+/// A step as a user asks for it; what is not set follows from the model and the number of GPUs.
+struct StepRequest {
+    Phase phase = Phase::forward;
+    DType dtype = DType::bf16;
+    std::optional<std::int64_t> sequence;
+    std::optional<int> tensor, experts, data;
+    bool sequence_parallel = false, sharded = false;
+    double imbalance = 0;
+};
+
+/// A file of configs/models, by name, or a config.json. Throws UserError.
+Model named_model(const std::string& name, const ConfigFolder& folder);
+
+/// Tensor parallelism over the GPUs that data and expert parallelism leave. Where tensor, experts and data multiply to the
+/// number of GPUs, data counts the copies of the experts.
+Parallelism spread_of(const StepRequest& request, int gpus);
+
+StepShape step_of(const StepRequest& request, const Model& model, const Parallelism& spread,
+                  std::int64_t tokens);
+
+/// Whether the workload of a run config stands for a layer of a model: {"model": "llama3_70b", "tokens": 8192}.
+bool is_layer_request(const Json& workload);
+
+/// The operator list of the layer that the model has most of, as the workload of a run config on `gpus` GPUs. Keys of
+/// `workload`: model, tokens; tp, ep, dp, sequence_parallel, fsdp, phase, dtype, sequence, imbalance as `sim model` has
+/// them. Throws UserError that begins with `place`.
+Json layer_workload(const Json& workload, const std::string& place, int gpus, const ConfigFolder& folder);
+
+}  // namespace overlap
