@@ -28,6 +28,9 @@ std::optional<fs::path> find_beside_program(std::span<const std::string_view> pl
     std::error_code ignored;
     fs::path folder = own_file().parent_path();
     for (int level = 0; level < levels && !folder.empty(); ++level, folder = folder.parent_path()) {
+        // Anybody may put files into a folder like /tmp, so it is no part of an installation below it.
+        const fs::perms allowed = fs::status(folder, ignored).permissions();
+        if (level > 0 && (allowed & fs::perms::others_write) != fs::perms::none) break;
         for (const std::string_view place : places)
             if (fs::exists(folder / place, ignored)) return folder / place;
         if (folder == folder.root_path()) break;

@@ -11,7 +11,8 @@ namespace overlap {
 std::filesystem::path own_file();
 
 /// The nearest of `places`, relative paths, in the folder of own_file() and the folders above it: up to five
-/// levels, as deep as a build tree's programs are. So an installation, or a build tree, works wherever it is moved.
+/// levels, as deep as a build tree's programs are, but not into one that anybody may write to. So an installation, or a
+/// build tree, works wherever it is moved.
 std::optional<std::filesystem::path> find_beside_program(std::span<const std::string_view> places);
 
 }  // namespace overlap

@@ -69,7 +69,9 @@ class Installation(InstallTestCase):
             run = [*CASE, "--engine", engine, "--format", "json"]
             self.assertEqual(json.loads(self.command(moved / "bin/sim", *run, env=bare))["makespan_us"],
                              json.loads(self.output(*run))["makespan_us"])
-        (moved / "lib/overlap/overlap_simgrid.so").unlink()
+        # A module in a folder that anybody may write to is not loaded.
+        (self.folder / "moved/lib/overlap/overlap_simgrid.so").rename(self.folder / "overlap_simgrid.so")
+        self.folder.chmod(0o777)
         done = subprocess.run([moved / "bin/sim", *CASE, "--engine", "simgrid"], env=bare, capture_output=True, encoding="utf-8")
         self.assertEqual(done.returncode, 2)
         self.assertRegex(done.stderr, r"\Asim: engine simgrid: lib/overlap/overlap_simgrid.so is not in the installation [^\n]+\n\Z")
