@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "models/cost_model.hpp"
 #include "models/gemm_model.hpp"
@@ -41,18 +42,17 @@ public:
     }
 
 private:
-    static GroupedEstimate estimate(const GemmShape& shape, int units, bool masked, const Machine& machine) {
+    static GroupedEstimate estimate(const GemmShape& shape, int units, bool masked, const GemmParameters& gemm,
+                                    const MoeParameters* fit, Seconds sustained) {
         const ExpertRows rows = rows_of(shape);
         const auto n = static_cast<double>(shape.n), k = static_cast<double>(shape.k);
-        const GemmParameters& gemm = machine.calibration.gemm_for(shape.dtype);
-        const std::string format = kernel_format(shape.dtype);
-        if (const auto* fit = find_fit(machine.calibration.kernels.moe, format)) {
+        if (fit != nullptr) {
             MoeParameters p = *fit;
             if (masked) {
                 p.peak_rate = p.peak_rate * (units / p.compute_units);
                 p.compute_units = units;
             }
-            GroupedEstimate result = estimate_grouped(rows, n, k, weight_bytes(format), p);
+            GroupedEstimate result = estimate_grouped(rows, n, k, weight_bytes(kernel_format(shape.dtype)), p);
             result.body += gemm.launch;
             return result;
         }
@@ -61,30 +61,36 @@ private:
         constexpr std::size_t of_64_rows = 2;
         batch.m = std::max<std::int64_t>(
             std::llround(64 * rows.tiles[of_64_rows] / static_cast<double>(batch.batch)), 1);
-        const GemmEstimate one = estimate_gemm(batch, gemm, machine.sustained, masked ? units : 0);
+        const GemmEstimate one = estimate_gemm(batch, gemm, sustained, masked ? units : 0);
         return {one.total(), one.hbm_traffic, std::max(std::ceil(one.waves * units), 1.0), one.waves};
     }
 
     // Cached: a schedule has many GEMMs of few shapes, and each estimate deals experts to GPUs.
     const GroupedEstimate& remembered(const GemmShape& shape, int units, bool masked,
                                       const Machine& machine) const {
-        if (machine_ != &machine || sustained_ != machine.sustained) known_.clear();
-        machine_ = &machine;
-        sustained_ = machine.sustained;
+        const GemmParameters& gemm = machine.calibration.gemm_for(shape.dtype);
+        const MoeParameters* fit = find_fit(machine.calibration.kernels.moe, kernel_format(shape.dtype));
         for (const Known& known : known_)
-            if (known.shape == shape && known.units == units) return known.estimate;
+            if (known.shape == shape && known.units == units && known.sustained == machine.sustained &&
+                (fit != nullptr ? known.fit == *fit : !known.fit) && known.gemm == gemm)
+                return known.estimate;
         constexpr std::size_t most = 16;
         if (known_.size() == most) known_.clear();
-        return known_.emplace_back(Known{shape, units, estimate(shape, units, masked, machine)}).estimate;
+        return known_
+            .emplace_back(Known{shape, units, machine.sustained,
+                                fit != nullptr ? std::optional(*fit) : std::nullopt, gemm,
+                                estimate(shape, units, masked, gemm, fit, machine.sustained)})
+            .estimate;
     }
 
     struct Known {
         GemmShape shape;
         int units;
+        Seconds sustained;
+        std::optional<MoeParameters> fit;
+        GemmParameters gemm;
         GroupedEstimate estimate;
     };
-    mutable const Machine* machine_ = nullptr;
-    mutable Seconds sustained_;
     mutable std::vector<Known> known_;
 };
 

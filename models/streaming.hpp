@@ -12,9 +12,10 @@ struct Streamed {
     Seconds body;      ///< time alone
 };
 
-/// Where copies and reductions find their operands. In schedules they come from memory, although a GEMM or a peer wrote
-/// them shortly before: of 34 sums beside which nothing ran on 2 H100, of 8 to 400 MB moved, all last as long as memory
-/// takes (traces/h100_2). Only a benchmark that repeats a kernel on the same operands finds them in the cache.
+/// Where copies and reductions find their operands. In schedules the operands come from memory, although a GEMM or a peer
+/// wrote them shortly before: on 2 H100, 32 sums beside which nothing ran lasted as long as memory takes, and the operands
+/// of 20 of these would have fit into the cache (traces/h100_2). A benchmark that repeats a kernel on the same operands
+/// finds them in the cache.
 enum class Operands { in_memory, in_cache };
 
 /// Runs on as many compute units as memory can feed, or on `units`. The rate with n units of
@@ -22,8 +23,8 @@ enum class Operands { in_memory, in_cache };
 ///   copies, element-wise   min(n·r, H)
 ///   reductions             1 / √(1/(n·r)² + 1/H²): each unit waits longer for its loads as memory fills up
 /// r counts reads and writes that overlap in part (DeviceSpec::Stream). H is the rate of the last-level cache
-/// if all moved bytes fit into it, the device file has a rate for it, and `operands` says so; element-wise operators
-/// always find theirs there. Units that wait for their loads
+/// if all moved bytes fit into it, the device file has a rate for it, and `operands` says so. Element-wise operators are
+/// priced with operands in the cache, which no schedule's trace has shown. Units that wait for their loads
 /// (reductions, pure reads) are faster when the loads come from the cache. Measured up to half of the cache;
 /// larger operands count as coming from memory (H200: sums of 3 to 9 MiB gain, sums of 48 MiB do not).
 /// Ignored: atomics, rows of a few bytes, other contents of the cache.

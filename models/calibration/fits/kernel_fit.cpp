@@ -251,7 +251,7 @@ std::vector<KernelFitResult> write_kernel_calibrations(const std::vector<KernelS
         Json group = Json::object();
         for (const auto& [format, members] : rows.kept) {
             if (source.kind == KernelTableKind::prefill)
-                results.push_back(calibrate(source, format, rows, prefill_prior(format, gemms), date, group));
+                results.push_back(calibrate(source, format, rows, prefill_prior(gemms), date, group));
             else if (source.kind == KernelTableKind::decode)
                 results.push_back(calibrate(source, format, rows, decode_prior(source, gemms), date, group));
             else
