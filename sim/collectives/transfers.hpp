@@ -46,10 +46,11 @@ struct Payload {
     int chunk = -1;
 };
 
-/// A task of a group (Topology::groups) with the ranks that its GPUs have in the whole topology; also its streams.
+/// Renames the GPUs of `task`, and the streams that are named after peers, from ranks in `group` (Topology::groups) to ranks in
+/// the whole topology.
 Task in_whole(Task task, const Topology& group);
 
-/// Whose ranks the GPUs of tasks have, if a topology is a group of another one.
+/// Of a topology that is a group of another one: whether tasks name GPUs by rank in the group or in the whole topology.
 enum class RanksOf { group, whole };
 
 /// Adds transfers to a task graph. The options decide which GPU executes them, and on which stream.

@@ -9,7 +9,7 @@
 
 namespace overlap {
 
-/// The group of the collective of a pair that operators `first` and `first` + 1 are.
+/// Operators `first` and `first` + 1 are a pair: returns the group of the pair's collective.
 RankGroup group_at(std::span<const Operator> operators, std::size_t first);
 
 /// The pair that operators `first` and `first` + 1 of a list are: a GEMM, and a collective of its A or of its C, of

@@ -67,7 +67,7 @@ private:
     std::deque<std::pair<RankGroup, std::vector<Topology>>> made_;
 };
 
-/// The tasks of the GPUs of a group, of those of all, and back.
+/// From the tasks of all ranks, by rank, those of the ranks of `group`, by rank in the group.
 RankTasks of_group(const RankTasks& all, const Topology& group) {
     RankTasks tasks;
     for (int rank = 0; rank < group.gpus(); ++rank)

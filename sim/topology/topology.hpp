@@ -54,11 +54,12 @@ public:
     /// Links, their numbers and the routes over them are those of this topology. Throws UserError if the groups do not
     /// take in every GPU once, or a group has more GPUs in one node than in another.
     std::vector<Topology> groups(const RankGroup& group) const;
-    /// The group that this topology is, and the rank that GPU `rank` has in the whole; all GPUs and `rank` otherwise.
+    /// The group of a larger topology that this topology is; RankGroup() if this topology is no group.
     const RankGroup& group() const { return group_; }
-    /// Of the bandwidth of the links by which `gpu` reaches the other GPUs of its node, the share by which it reaches those of
-    /// `group`: 1 through switches, less where each peer has a link of its own. A group within a node.
+    /// Share of the bandwidth between `gpu` and its node that leads to GPUs of `group`, a group within one node: 1 through a
+    /// switch, 3/7 for 4 of 8 GPUs on a full mesh.
     double share_of_links(int gpu, const RankGroup& group) const;
+    /// Rank of GPU `rank` in the larger topology.
     int whole_rank(int rank) const { return group_.is_all() ? rank : first_ + rank * group_.stride; }
 
 private:

@@ -97,7 +97,7 @@ std::span<const Field<ReductionWork>> fields_of(const ReductionWork&) {
     return rows;
 }
 
-/// Its ranks are lists, which no table has: see read_routes.
+/// Without the lists of senders and receivers, which read_routes reads.
 std::span<const Field<SendWork>> fields_of(const SendWork&) {
     static const std::array rows{field<&SendWork::bytes>("bytes", "Size of each message.").plain_in(sizes)};
     return rows;

@@ -85,7 +85,7 @@ struct Operator {
     bool is_on(std::int64_t rank) const {
         return ranks.empty() || std::binary_search(ranks.begin(), ranks.end(), rank);
     }
-    /// Whether it is anything but the same work on every rank.
+    /// Whether some ranks execute the operator and others do not, or do other work.
     bool is_of_some_ranks() const { return !ranks.empty() || std::holds_alternative<SendWork>(work); }
 };
 

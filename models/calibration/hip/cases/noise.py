@@ -16,11 +16,11 @@ import sys
 def cases(folder):
     """(config, sample lists of its runs) of every case, in the order of the plans."""
     found = []
-    for name in ("cases.jsonl", "with_spans.jsonl"):
-        for line in (pathlib.Path(folder) / name).read_text(encoding="utf-8").splitlines():
+    for path in sorted(pathlib.Path(folder).glob("*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
             case = json.loads(line)
             if case["kind"] == "overlap":
-                found.append((case["scenario"], [run["samples_us"] for run in case["runs"]]))
+                found.append((case["scenario"], [run["samples_us"] for run in case.get("runs", [case])]))
     return found
 
 
