@@ -31,7 +31,7 @@ def scenario_of(row, system):
 def cases(machine, rows):
     """Measured cases of the rows that have a run config."""
     for row in rows:
-        if row.get("kind") != "operator" or "median_us" not in row:
+        if row.get("kind") != "operator" or "median_us" not in row or row.get("in_graph", 1) > 1:
             continue
         system = system_of(machine["device"], row["ranks"])
         scenario = scenario_of(row, system)

@@ -1,26 +1,32 @@
 """The command scripts/measure_pytorch."""
 import argparse
 import datetime
+import importlib
 import json
 import os
 import pathlib
 import socket
 import sys
+import time
 
 from .cases import write_cases
 
-PARTS = ("calls", "memory", "enqueued", "loops", "operators")
+PARTS = ("calls", "memory", "enqueued", "loops", "operators", "others", "allreduce", "layers", "fsdp")
+OF_SEVERAL_GPUS = ("operators", "others", "allreduce", "layers", "fsdp")
+GRACE_S = 60  # for starting and ending the processes of a part
 
 
 def arguments(words):
     parser = argparse.ArgumentParser(
         prog="scripts/measure_pytorch",
         description="Measures what PyTorch adds around kernels on this machine, and operators as it runs them. "
-                    "Needs PyTorch with a GPU; the part operators needs two or more.",
+                    f"Needs PyTorch with a GPU; {', '.join(OF_SEVERAL_GPUS)} need two or more.",
         epilog="calls: host time of each call, graphs; memory: local copies and sums; enqueued: what async TP enqueues "
                "(on one GPU: by processes that share it, host time only); loops: GEMMs from cool and in steady state with "
-               "clock and power; operators: collective and GEMM by NCCL and async TP, eager and in graphs; "
-                    "OUT.cases.jsonl has them for sim compare.")
+               "clock and power; operators: collective and GEMM by NCCL and async TP, eager and in graphs; others: the same of "
+               "other shapes, steady only; allreduce: all-reduces by symmetric memory and NCCL, alone and behind GEMMs of few "
+               "rows; layers: MLP blocks and transformer layers, tensor parallel, in graphs and compiled; fsdp: iterations "
+               "by fully_shard, and traces OUT.fsdp_*.json.gz. OUT.cases.jsonl has operators for sim compare.")
     parser.add_argument("out", help="file of JSON lines to write; an existing file is replaced")
     parser.add_argument("--parts", default=",".join(PARTS), help="comma-separated (default: all)")
     parser.add_argument("--minutes", type=float, default=8, help="limit of each of the long parts (default 8)")
@@ -52,13 +58,24 @@ def join_group(rank, ranks, port, shared_gpu):
     enable_symm_mem_for_group(dist.group.WORLD.group_name)
 
 
+def rows_of(part, rank, out, seconds):
+    """Rows of a part in a process of several; imports no more than it needs, because older versions of PyTorch have less."""
+    module = importlib.import_module("." + {"collectives": "calls", "others": "operators"}.get(part, part), __package__)
+    if part == "collectives":
+        return module.collective_rows()
+    if part == "enqueued":
+        return module.rows()
+    if part == "others":
+        return module.other_rows(rank, seconds)
+    if part == "fsdp":
+        return module.rows(rank, seconds, pathlib.Path(out))
+    return module.rows(rank, seconds)
+
+
 def one_rank(rank, ranks, port, part, out, seconds, shared_gpu):
     import torch.distributed as dist
-    from . import calls, enqueued, operators
     join_group(rank, ranks, port, shared_gpu)
-    rows = {"collectives": calls.collective_rows, "enqueued": enqueued.rows,
-            "operators": lambda: operators.rows(rank, seconds)}[part]()
-    for row in rows:
+    for row in rows_of(part, rank, out, seconds):
         if rank == 0:
             write(out, row | ({"shared_gpu": True} if shared_gpu else {}))
     dist.destroy_process_group()
@@ -67,7 +84,7 @@ def one_rank(rank, ranks, port, part, out, seconds, shared_gpu):
 def write(out, row):
     with open(out, "a", encoding="utf-8") as file:
         file.write(json.dumps(row) + "\n")
-    print(json.dumps({key: value for key, value in row.items() if key != "samples_us"}), file=sys.stderr, flush=True)
+    print(json.dumps({key: value for key, value in row.items() if key not in ("samples_us", "kernels")}), file=sys.stderr, flush=True)
 
 
 def free_port():
@@ -77,11 +94,20 @@ def free_port():
 
 
 def in_processes(part, ranks, out, seconds, shared_gpu=False):
+    """Runs a part in a process a GPU. Where a rank fails or the ranks wait for each other for ever, the other parts go on."""
     import torch.multiprocessing as mp
+    started = mp.spawn(one_rank, args=(ranks, free_port(), part, out, seconds, shared_gpu), nprocs=ranks, join=False)
     try:
-        mp.spawn(one_rank, args=(ranks, free_port(), part, out, seconds, shared_gpu), nprocs=ranks)
-    except Exception as error:  # a library refuses: the other parts go on
-        print(f"{part} with {ranks} ranks: {str(error).strip().splitlines()[-1]}", file=sys.stderr)
+        until = time.monotonic() + seconds + GRACE_S
+        while not started.join(timeout=max(until - time.monotonic(), 0.1)):
+            if time.monotonic() > until:
+                raise TimeoutError(f"stopped {GRACE_S} s after its limit")
+    except Exception as error:
+        write(out, {"kind": "error", "part": part, "ranks": ranks, "error": str(error).strip().splitlines()[-1][:300]})
+    for process in started.processes:
+        if process.is_alive():
+            process.kill()
+            process.join()
 
 
 def measure(part, out, seconds):
@@ -106,7 +132,7 @@ def measure(part, out, seconds):
         in_processes(part, gpus, out, seconds)
         write_cases(out, pathlib.Path(out).with_suffix(".cases.jsonl"))
     else:
-        print("operators: skipped, because this machine has one GPU", file=sys.stderr)
+        print(f"{part}: skipped, because this machine has one GPU", file=sys.stderr)
 
 
 def main(words):

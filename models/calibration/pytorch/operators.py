@@ -11,6 +11,10 @@ from .counters import Counters, Watch
 # Shapes of the whole operator: m, n, k of the gathered or scattered GEMM; k is that of one GPU for GEMM first.
 SHAPES = [(8192, 2560, 8192), (8192, 14336, 8192), (4096, 4096, 4096), (16384, 3584, 7168), (2048, 8192, 8192),
           (65536, 2048, 2048), (1024, 5120, 5120), (4096, 8192, 28672), (8192, 4608, 16384), (4096, 5120, 13824)]
+# Shapes that no mechanism was decided on: only for reports.
+OTHER_SHAPES = [(8192, 7168, 8192), (4096, 14336, 4096), (16384, 8192, 4096), (2048, 5120, 5120), (6144, 6144, 6144),
+                (8192, 3072, 3072), (12288, 4096, 14336), (4096, 10240, 8192), (32768, 2560, 5120), (3072, 8192, 4096)]
+OTHER_S = 0.4
 SMALL_ROWS = (1, 16, 128, 512)
 COLLECTIVE_KIB = (4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144)
 EAGER_SAMPLES, STEADY_S = 15, 0.7
@@ -73,6 +77,11 @@ def collectives(kib, ranks):
             "all_to_all": lambda: dist.all_to_all_single(swapped, mine)}
 
 
+def refusal(error):
+    """The first line of an error that a library raised, for a row."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+
+
 def longest(value):
     """The largest of all ranks."""
     shared = torch.tensor([value], device="cuda", dtype=torch.float64)
@@ -93,15 +102,16 @@ def single(call):
     return {"median_us": round(statistics.median(samples), 2), "samples_us": [round(sample, 2) for sample in samples]}
 
 
-def steady(call, each_us, counters):
-    """Mean µs of a call in a loop that lasts until the clock has settled; all ranks run as many calls."""
-    count = max(int(STEADY_S * 1e6 / longest(each_us)), 5)
+def steady(call, each_us, counters, seconds=STEADY_S, together=1):
+    """Mean µs of one of the `together` operators of a call in a loop of `seconds` after as long a one, in which the clock
+    settles; all ranks run as many calls. `each_us`: about how long a call takes; 0 is found out by ten calls."""
+    count = max(int(seconds * 1e6 / longest(each_us or elapsed_us(call, 10))), 5)
     for _ in range(2):  # the first until the clock has settled
         dist.barrier()
         torch.cuda.synchronize()
         with Watch(counters) as watch:
             each = elapsed_us(call, count)
-    return {"median_us": round(longest(each), 2), "iterations": count,
+    return {"median_us": round(longest(each) / together, 3), "iterations": count,
             "power_W": watch.power_W, "clock_MHz": watch.clock_MHz}
 
 
@@ -113,7 +123,7 @@ def rows_of(operator, shape, call, counters, graphs=True):
         try:
             modes["graph"] = graph_of(call).replay
         except RuntimeError as error:
-            yield row | {"mode": "graph", "refused": str(error).splitlines()[0]}
+            yield row | {"mode": "graph", "refused": refusal(error)}
     for mode, run in modes.items():
         time.sleep(0.3)
         first = single(run)
@@ -145,3 +155,21 @@ def rows(rank, budget_s):
             if over():
                 return
             yield from rows_of(operator, {"bytes": kib * 1024}, call, counters)
+
+
+def other_rows(rank, budget_s):
+    """Both collectives with their GEMM by NCCL and by async TP on `OTHER_SHAPES`: steady, eager and in graphs."""
+    begin, ranks, counters = time.perf_counter(), dist.get_world_size(), Counters(rank)
+    for m, n, k in OTHER_SHAPES:
+        for make, of_k in ((all_gather_gemm, k), (gemm_reduce_scatter, k // ranks)):
+            for operator, call in make(m, n, of_k, ranks).items():
+                if longest(time.perf_counter() - begin) > budget_s:
+                    return
+                if operator == "gemm":
+                    continue
+                row = {"kind": "operator", "operator": operator, "m": m, "n": n, "k": of_k, "ranks": ranks}
+                for mode, run in (("eager", lambda: call), ("graph", lambda: graph_of(call).replay)):
+                    try:
+                        yield row | {"mode": mode, "state": "steady", **steady(run(), 0, counters, OTHER_S)}
+                    except RuntimeError as error:
+                        yield row | {"mode": mode, "refused": refusal(error)}
