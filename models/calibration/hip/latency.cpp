@@ -10,10 +10,16 @@
 //   dma_kernel_hop    DMA pull of 4 KiB and empty kernel alternate between two streams: a step is both
 //   kernel_dma_stream the same on one stream: a step is both
 //   flag_hop          kernels on GPU 0 and 1 in turn set a flag in the other's memory and poll their own
-//   host_launch       host time of a kernel launch call, not gated
-//   host_dma          host time of a hipMemcpyPeerAsync call of 4 KiB, not gated
+// Not per step: how far apart two kernels start that become ready together, on two streams of a GPU:
+//   streams_apart     each stream behind a gate of its own and an event with a time
+//   mark_apart        one follows a kernel on its stream; the other waits for a mark (an event without a time) after it
+// Host time, not gated:
+//   host_launch       a kernel launch call
+//   host_dma          a hipMemcpyPeerAsync call of 4 KiB
 
+#include <array>
 #include <chrono>
+#include <cmath>
 
 #include "models/calibration/hip/copies.hpp"
 #include "models/calibration/hip/question.hpp"
@@ -95,6 +101,47 @@ double flag_hop(Machine& machine, int rounds) {
     return (times[0].end() - times[0].start) / rounds / 2;
 }
 
+__global__ void note_time(long long* when) {
+    *when = nanoseconds();
+}
+
+/// Time between the starts of two kernels, µs. `prepare` makes both streams wait.
+template <class Prepare>
+double starts_apart(Machine& machine, Prepare&& prepare) {
+    check(hipSetDevice(0));
+    const std::array streams{machine.stream(0, 0), machine.stream(0, 1)};
+    auto* const times = static_cast<long long*>(machine.take(0, 2 * sizeof(long long)));
+    prepare(streams);
+    for (const int side : {0, 1}) {
+        note_time<<<1, 1, 0, streams[side]>>>(times + side);
+        check_launch();
+    }
+    gate().open();
+    machine.synchronize();
+    std::array<long long, 2> when{};
+    check(hipMemcpy(when.data(), times, sizeof when, hipMemcpyDeviceToHost));
+    machine.reset();
+    return std::abs(static_cast<double>(when[1] - when[0])) * 1e-3;
+}
+
+double streams_apart(Machine& machine) {
+    return starts_apart(machine, [&](const std::array<hipStream_t, 2>& streams) {
+        for (std::size_t side = 0; side < streams.size(); ++side) {
+            gate().hold(streams[side]);
+            check(hipEventRecord(machine.event(0, side), streams[side]));
+        }
+    });
+}
+
+double mark_apart(Machine& machine) {
+    return starts_apart(machine, [&](const std::array<hipStream_t, 2>& streams) {
+        gate().hold(streams[0]);
+        launch_empty(streams[0]);
+        check(hipEventRecord(machine.mark(0, 0), streams[0]));
+        check(hipStreamWaitEvent(streams[1], machine.mark(0, 0), 0));
+    });
+}
+
 double host_time(Machine& machine, const Operation& operation, int count) {
     check(hipSetDevice(0));
     const hipStream_t stream = machine.stream(0, 0);
@@ -116,6 +163,8 @@ double one_sample(Machine& machine, const std::string& what, const Operation& pu
     if (what == "dma_kernel_hop") return hops(machine, pull, launch_empty, 0, count);
     if (what == "kernel_dma_stream") return chain(machine, {launch_empty, pull}, count, false);
     if (what == "flag_hop") return flag_hop(machine, count);
+    if (what == "streams_apart") return streams_apart(machine);
+    if (what == "mark_apart") return mark_apart(machine);
     if (what == "host_launch") return host_time(machine, launch_empty, count);
     return host_time(machine, pull, count);
 }
@@ -142,7 +191,8 @@ Question latency() {
                Type::word,
                "",
                {"events", "kernels", "kernels_marked", "stream_hop", "gpu_hop", "dma", "dma_kernel_hop",
-                "kernel_dma_stream", "flag_hop", "host_launch", "host_dma"}},
+                "kernel_dma_stream", "flag_hop", "streams_apart", "mark_apart",
+                "host_launch", "host_dma"}},
               {"count", Type::count, "100"},
               {"n_samples", Type::count, "15"}}},
             run};

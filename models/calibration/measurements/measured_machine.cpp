@@ -97,7 +97,7 @@ std::map<std::string, ValueOfCases> values_of_cases(const std::filesystem::path&
         for (const Measurement& measurement : file.measurements) {
             ConfigObject line = file.view(measurement);
             if (measurement.kind == "latency") {
-                const double median = line.number("median", positive);
+                const double median = line.number("median", non_negative);
                 const auto [place, is_new] = us.emplace(line.text("what"), median);
                 if (!is_new) place->second = std::min(place->second, median);
             } else if (measurement.kind == "local_copy" && line.text("agent") == "cu" &&

@@ -2,7 +2,7 @@
 """How much measured makespans differ between runs, machines and days: a table for a README.
 
 noise.py FOLDER ...             differences between the runs of each case (the last run is on another machine)
-noise.py FOLDER --next FOLDER   differences between the medians of the second folder and the first
+noise.py FOLDER --next FOLDER   (or files) differences between the medians of the second folder and the first
 
 A cell has the median, the 90th percentile and the largest absolute difference over the cases, in %.
 """
@@ -16,7 +16,8 @@ import sys
 def cases(folder):
     """(config, sample lists of its runs) of every case, in the order of the plans."""
     found = []
-    for path in sorted(pathlib.Path(folder).glob("*.jsonl")):
+    given = pathlib.Path(folder)
+    for path in sorted(given.glob("*.jsonl")) if given.is_dir() else [given]:
         for line in path.read_text(encoding="utf-8").splitlines():
             case = json.loads(line)
             if case["kind"] == "overlap":

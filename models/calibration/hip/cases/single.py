@@ -58,7 +58,7 @@ def gpus(kind, keys):
     if kind in ("late_copy", "residency"):
         return 1 if beside.startswith("local") or beside == "hold" else 2
     if kind == "latency":
-        return 1 if keys["what"] in ("events", "kernels", "kernels_marked", "stream_hop", "host_launch") else 2
+        return 2 if keys["what"] in ("gpu_hop", "flag_hop") or "dma" in keys["what"] else 1
     return 1
 
 

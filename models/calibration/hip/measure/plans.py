@@ -23,7 +23,7 @@ sys.path.insert(0, str(HERE.parent / "cases"))
 import lists  # noqa: E402
 import overlap  # noqa: E402
 
-SEED = 20261125
+SEED = 20261126
 COUNTS = {2: 150, 4: 150, 8: 100}  # plans; those for eight GPUs are long
 EACH = 6  # of one operator
 ROWS = [1024, 2048, 3000, 4096, 5000, 8192, 12288, 16384]  # after the gather, or before the scatter

@@ -3,6 +3,7 @@
 #include "models/calibration/hip/replay/executor.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "models/calibration/hip/copies.hpp"
 #include "models/calibration/hip/replay/moves.hpp"
@@ -42,7 +43,7 @@ Executor::Executor(Machine& machine, GemmPlans& gemms, const PlacedPlan& placed)
     for (const PlanStream& stream : plan_.streams) {
         const int index = next_stream[{stream.gpu, stream.high_priority}]++;
         streams_.push_back(machine.stream(stream.gpu, index, stream.high_priority));
-        starts_.push_back(event(stream.gpu));
+        if (!releases_.contains(stream.gpu)) releases_[stream.gpu] = event(stream.gpu);
         ends_.push_back(event(stream.gpu));
     }
     for (const PlanTask& task : plan_.tasks) {
@@ -111,10 +112,16 @@ void Executor::enqueue(bool gated, bool with_spans) {
         if (gpu != current) check(hipSetDevice(gpu));
         current = gpu;
     };
+    std::set<int> held;
     for (std::size_t stream = 0; stream < streams_.size(); ++stream) {
-        on(plan_.streams[stream].gpu);
+        const int gpu = plan_.streams[stream].gpu;
+        on(gpu);
+        if (!held.insert(gpu).second) {
+            check(hipStreamWaitEvent(streams_[stream], releases_.at(gpu), 0));
+            continue;
+        }
         if (gated) gate().hold(streams_[stream]);
-        check(hipEventRecord(starts_[stream], streams_[stream]));
+        check(hipEventRecord(releases_.at(gpu), streams_[stream]));
     }
     for (std::size_t id = 0; id < steps_.size(); ++id) {
         const Step& step = steps_[id];
@@ -142,18 +149,8 @@ Execution Executor::run(bool with_spans) {
     gate().open();
     machine_.synchronize();
 
-    // Times on one GPU are all taken from one event there; its release is when the
-    // first of its streams was let go.
-    std::map<int, hipEvent_t> origin;
-    std::map<int, double> release;
-    for (std::size_t i = 0; i < streams_.size(); ++i) {
-        const int gpu = plan_.streams[i].gpu;
-        const hipEvent_t zero = origin.try_emplace(gpu, starts_[i]).first->second;
-        double& first = release.try_emplace(gpu, 0).first->second;
-        first = std::min(first, microseconds_between(zero, starts_[i]));
-    }
     const auto since_release = [&](int gpu, hipEvent_t event) {
-        return microseconds_between(origin.at(gpu), event) - release.at(gpu);
+        return microseconds_between(releases_.at(gpu), event);
     };
     Execution execution;
     for (std::size_t i = 0; i < streams_.size(); ++i)

@@ -41,7 +41,9 @@ struct Execution {
 };
 
 /// Executes a plan repeatedly. The host enqueues its tasks in order behind a closed gate, each on its stream,
-/// after the marks of the tasks on other streams that it needs; then all GPUs are released together.
+/// after the marks of the tasks on other streams that it needs; then all GPUs are released together. One event
+/// of each GPU releases all its streams: an event with a time on each of them would let one begin 3 us after
+/// the other (`latency what=streams_apart`).
 class Executor {
 public:
     Executor(Machine& machine, GemmPlans& gemms, const PlacedPlan& placed);
@@ -64,7 +66,8 @@ private:
     const std::vector<void*>& memory_;
     std::vector<Step> steps_;
     std::vector<hipStream_t> streams_;
-    std::vector<hipEvent_t> starts_, ends_;                  ///< by stream
+    std::map<int, hipEvent_t> releases_;                     ///< by GPU: when its streams were let go
+    std::vector<hipEvent_t> ends_;                           ///< by stream
     std::vector<hipEvent_t> marks_;                          ///< by task; null if no task waits for it
     std::vector<std::pair<hipEvent_t, hipEvent_t>> around_;  ///< by task
 };
