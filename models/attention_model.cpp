@@ -8,7 +8,7 @@ namespace overlap {
 namespace {
 constexpr double rows_of_block = 128;
 constexpr double reference_dim = 128;
-// FlashAttention-2 (arXiv 2307.08691), section 4.1: five products backward, two forward. No table has backward.
+// FlashAttention-2 (arXiv 2307.08691), section 4.1: five products backward, two forward.
 constexpr double backward_products = 2.5;
 
 /// Sum over query blocks of their key blocks, and the most of one.
@@ -49,15 +49,17 @@ std::span<const Field<PrefillParameters>> PrefillParameters::fields() {
         field<&P::cache>("cache_GBps", "Rate of the bytes of K and V through rotation and the cache."),
         field<&P::overlap_exponent>("overlap_exponent", "p in (work^p + longest tile^p)^(1/p).").in({0.5, 100}),
         field<&P::sustained_slowdown>("sustained_slowdown", "Extra time, as a share, of a kernel much longer than sustained_time_us.").in({0.0, 2.0}),
-        field<&P::sustained_time>("sustained_time_us", "Duration at which half of that slowdown is reached.").in({1e-3, 1e9})};
+        field<&P::sustained_time>("sustained_time_us", "Duration at which half of that slowdown is reached.").in({1e-3, 1e9}),
+        field<&P::backward>("backward", "Time of a backward pass over that of its forward pass. Default 2.5, the ratio of their products.").in({1, 30}).optional(),
+        field<&P::backward_unequal>("backward_unequal", "The same where keys and values differ in dimension. Default 2.5.").in({1, 30}).optional()};
     // clang-format on
     return rows;
 }
 
 std::span<const Field<PrefillParameters>> PrefillParameters::fixed_fields() {
+    using P = PrefillParameters;
     static const std::array rows{
-        field<&PrefillParameters::compute_units>("compute_units", "Compute units (CUs or SMs).")
-            .in({1, 100'000})};
+        field<&P::compute_units>("compute_units", "Compute units (CUs or SMs).").in({1, 100'000})};
     return rows;
 }
 
@@ -140,7 +142,8 @@ Seconds estimate_prefill(const AttentionCall& call, const PrefillParameters& p) 
     const double rows = static_cast<double>(call.sequences) * call.tokens * call.mean_dim() * 2;
     double time = p_norm(work, chain, p.overlap_exponent) + tiles / p.compute_units * p.tile.si() +
                   rows * (call.heads / p.query.si() + call.kv_heads / p.cache.si());
-    if (call.kind == AttentionKind::backward) time *= backward_products;
+    const bool unequal = call.value_dim != 0 && call.value_dim != call.head_dim;
+    if (call.kind == AttentionKind::backward) time *= unequal ? p.backward_unequal : p.backward;
     time += p.launch.si();
     return Seconds(time * (1 + p.sustained_slowdown * time / (time + p.sustained_time.si())));
 }

@@ -16,6 +16,8 @@ struct PrefillParameters {
     double overlap_exponent = 1.5;
     double sustained_slowdown = 0;
     Seconds sustained_time;
+    /// FlashAttention-2 (arXiv 2307.08691), section 4.1: five products backward, two forward.
+    double backward = 2.5, backward_unequal = 2.5;
 
     static std::span<const Field<PrefillParameters>> fields();
     static std::span<const Field<PrefillParameters>> fixed_fields();
@@ -46,6 +48,7 @@ struct DecodeParameters {
 ///   chain  = the longest tile
 ///   time   = (work^p + chain^p)^(1/p) + tiles · tile time / units + bytes of Q and of K, V / their rates + launch
 ///   time  *= 1 + sustained_slowdown · t/(t + sustained_time): the power cap
+/// Backward: all but the launch times `backward`, or `backward_unequal` where keys and values differ in dimension.
 /// The operator that the tables timed also rotates, writes the cache and quantises; the bytes stand for that.
 Seconds estimate_prefill(const AttentionCall& call, const PrefillParameters& parameters);
 

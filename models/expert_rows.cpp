@@ -1,9 +1,12 @@
 #include "models/expert_rows.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <tuple>
+#include <utility>
 
 namespace overlap {
 namespace {
@@ -45,35 +48,143 @@ Rows by_power_law(std::int64_t rows, const ExpertLoad& load) {
     return result;
 }
 
-/// The busiest of `ranks` GPUs when experts are dealt in the order of `rows`.
-std::pair<std::int64_t, Rows> busiest(const Rows& rows, std::int64_t ranks) {
+/// Rows of all experts when they are dealt to GPUs in the order of `rows`, and those of the busiest GPU.
+struct Deal {
+    std::int64_t most = -1;
+    Rows rows;  ///< the busiest GPU's first, in whose place are those of the first GPU
+};
+
+Deal with_busiest_first(Rows rows, std::int64_t ranks) {
     const auto each = static_cast<std::ptrdiff_t>(rows.size()) / static_cast<std::ptrdiff_t>(ranks);
-    std::pair<std::int64_t, Rows> most{-1, {}};
+    Deal deal;
+    auto busiest = rows.begin();
     for (auto first = rows.begin(); rows.end() - first >= each; first += each) {
         const std::int64_t sum = std::accumulate(first, first + each, std::int64_t{0});
-        if (sum > most.first) most = {sum, Rows(first, first + each)};
+        if (sum > deal.most) {
+            deal.most = sum;
+            busiest = first;
+        }
     }
-    return most;
+    if (busiest != rows.begin()) std::swap_ranges(rows.begin(), rows.begin() + each, busiest);
+    deal.rows = std::move(rows);
+    return deal;
 }
+
+/// Rows of all experts, the busiest GPU's first.
+Rows dealt_rows(const ExpertLoad& load) {
+    const std::int64_t rows =
+        std::max<std::int64_t>(std::llround(load.tokens * static_cast<double>(load.choices)), 1);
+    if (load.imbalance == 0) return with_busiest_first(balanced(rows, load.experts), load.ranks).rows;
+    const Rows all = by_power_law(rows, load);
+    if (load.ranks == 1) return all;
+    constexpr unsigned deals = 9;
+    std::vector<Deal> dealt;
+    for (unsigned deal = 0; deal < deals; ++deal) {
+        Rows order = all;
+        std::mt19937 random(deal + 1);
+        for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+        dealt.push_back(with_busiest_first(std::move(order), load.ranks));
+    }
+    std::nth_element(dealt.begin(), dealt.begin() + deals / 2, dealt.end(), [](const Deal& a, const Deal& b) {
+        return std::tie(a.most, a.rows) < std::tie(b.most, b.rows);
+    });
+    return dealt[deals / 2].rows;
+}
+
+Rows of_first_gpu(Rows rows, const ExpertLoad& load) {
+    rows.resize(static_cast<std::size_t>(load.experts / load.ranks));
+    return rows;
+}
+
+/// Experts that one token wants, each once, with scores that grow with how often it wants them.
+struct Wanted {
+    std::vector<std::pair<std::int64_t, std::int64_t>> experts;  ///< expert, score
+
+    void add(std::int64_t expert) {
+        for (auto& [known, score] : experts)
+            if (known == expert) {
+                score = 2 * score + 1;
+                return;
+            }
+        experts.emplace_back(expert, 1);
+    }
+    bool has(std::int64_t expert) const {
+        return std::any_of(experts.begin(), experts.end(),
+                           [&](const auto& one) { return one.first == expert; });
+    }
+};
+
+/// DeepSeek V3's gate: 4 of 8 groups of experts are kept.
+struct GroupGate {
+    static constexpr std::int64_t groups = 8, kept_groups = 4;
+    std::int64_t size;  ///< experts of a group
+
+    std::array<bool, groups> kept(const Wanted& wanted) const {
+        std::array<std::int64_t, groups> best{}, second{};
+        for (const auto& [expert, score] : wanted.experts) {
+            const auto group = static_cast<std::size_t>(expert / size);
+            second[group] = std::max(second[group], std::min(best[group], score));
+            best[group] = std::max(best[group], score);
+        }
+        std::array<std::size_t, groups> order{};
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+            return best[a] + second[a] > best[b] + second[b];
+        });
+        std::array<bool, groups> result{};
+        for (std::int64_t i = 0; i < kept_groups; ++i) result[order[static_cast<std::size_t>(i)]] = true;
+        return result;
+    }
+
+    /// Adds the rows of one token: its wanted experts of kept groups, then the lowest experts of these groups.
+    void route(const Wanted& wanted, std::int64_t choices, Rows& rows) const {
+        const std::array<bool, groups> keep = kept(wanted);
+        const auto in_kept = [&](std::int64_t expert) {
+            return keep[static_cast<std::size_t>(expert / size)];
+        };
+        std::int64_t left = choices;
+        for (const auto& [expert, score] : wanted.experts)
+            if (in_kept(expert)) ++rows[static_cast<std::size_t>(expert)], --left;
+        for (std::int64_t expert = 0; left > 0; ++expert)
+            if (in_kept(expert) && !wanted.has(expert)) ++rows[static_cast<std::size_t>(expert)], --left;
+    }
+};
 
 }  // namespace
 
 Rows expert_rows(const ExpertLoad& load) {
-    const std::int64_t rows =
-        std::max<std::int64_t>(std::llround(load.tokens * static_cast<double>(load.choices)), 1);
-    if (load.imbalance == 0) return busiest(balanced(rows, load.experts), load.ranks).second;
-    const Rows all = by_power_law(rows, load);
-    if (load.ranks == 1) return all;
-    constexpr unsigned deals = 9;
-    std::vector<std::pair<std::int64_t, Rows>> busy;
-    for (unsigned deal = 0; deal < deals; ++deal) {
-        Rows dealt = all;
-        std::mt19937 random(deal + 1);
-        for (std::size_t i = dealt.size(); i > 1; --i) std::swap(dealt[i - 1], dealt[random() % i]);
-        busy.push_back(busiest(dealt, load.ranks));
+    return of_first_gpu(dealt_rows(load), load);
+}
+
+Rows group_limited_rows(const ExpertLoad& load) {
+    const GroupGate gate{load.experts / GroupGate::groups};
+    if (load.experts % GroupGate::groups != 0 || load.choices > gate.size * GroupGate::kept_groups)
+        return expert_rows(load);
+    const std::int64_t tokens = std::max<std::int64_t>(std::llround(load.tokens), 1);
+    // Balanced: choices are `apart` experts apart. Power law: experts in the order of their rows, each as often as it
+    // has rows; choice i of token t is number i * tokens + t of these.
+    const std::int64_t apart = (load.experts + load.choices - 1) / load.choices;
+    std::vector<std::int64_t> assigned;
+    if (load.imbalance != 0) {
+        const Rows rows = dealt_rows(load);
+        Rows order(rows.size());
+        std::iota(order.begin(), order.end(), std::int64_t{0});
+        const auto of = [&](std::int64_t expert) { return rows[static_cast<std::size_t>(expert)]; };
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::int64_t a, std::int64_t b) { return of(a) > of(b); });
+        for (const std::int64_t expert : order)
+            assigned.insert(assigned.end(), static_cast<std::size_t>(of(expert)), expert);
     }
-    std::nth_element(busy.begin(), busy.begin() + deals / 2, busy.end());
-    return busy[deals / 2].second;
+    Rows result(static_cast<std::size_t>(load.experts));
+    for (std::int64_t token = 0; token < tokens; ++token) {
+        Wanted wanted;
+        const std::int64_t first = tokens >= apart ? token : token * apart / tokens;
+        for (std::int64_t i = 0; i < load.choices; ++i)
+            wanted.add(load.imbalance == 0 ? (first + i * apart) % load.experts
+                                           : assigned[static_cast<std::size_t>(i * tokens + token)]);
+        gate.route(wanted, load.choices, result);
+    }
+    return of_first_gpu(std::move(result), load);
 }
 
 }  // namespace overlap

@@ -1,13 +1,12 @@
 #pragma once
 
-#include <array>
 #include <map>
 #include <string>
 
 #include "models/attention_model.hpp"
 #include "models/moe_model.hpp"
 #include "sim/core/dtype.hpp"
-#include "sim/core/what_if.hpp"
+#include "sim/topology/derived_values.hpp"
 
 namespace overlap {
 
@@ -17,9 +16,6 @@ struct KernelCalibration {
     std::map<std::string, DecodeParameters> decode;    ///< by type of the cache
     std::map<std::string, MoeParameters> moe;  ///< by format of the operands: "bf16", "fp8_block", …
 };
-
-/// Groups of a calibration file that hold them.
-inline const std::array<std::string, 3> kernel_groups{"attention_prefill", "attention_decode", "moe"};
 
 /// "bf16", or "bf16_fp8": products in bf16 and a cache in fp8. fp16 counts as bf16.
 std::string prefill_format(DType products, DType cache);

@@ -27,6 +27,8 @@ add_library(overlap_fits STATIC
     models/calibration/recipes/gemm_recipes.cpp
     models/calibration/recipes/recipe_schema.cpp
     models/calibration/fits/kernel_fit.cpp
+    models/calibration/fits/kernel_derivations.cpp
     models/calibration/fits/kernel_priors.cpp
+    models/calibration/fits/kernel_tables.cpp
     models/calibration/recipes/kernel_recipes.cpp)
 target_link_libraries(overlap_fits PUBLIC overlap PRIVATE overlap_options Ceres::ceres Threads::Threads)

@@ -9,6 +9,7 @@
 
 #include "models/calibration/fits/gemm_calibration.hpp"
 #include "models/calibration/fits/gemm_json.hpp"
+#include "models/calibration/fits/kernel_derivations.hpp"
 #include "models/calibration/fits/kernel_fit.hpp"
 #include "models/calibration/fits/measured_calibration.hpp"
 #include "models/calibration/measurements/gemm_times_json.hpp"
@@ -148,15 +149,19 @@ std::string calibrate_kernels(const CalibrateFlags& flags) {
     const std::string date = flags.date.empty() ? today() : flags.date;
     std::ostringstream table;
     table << std::fixed << std::setprecision(1);
+    const KernelRecipes recipes = read_kernel_recipes(ConfigFolder::standard().recipes());
     for (const KernelFitResult& fit :
-         write_kernel_calibrations(read_kernel_recipes(ConfigFolder::standard().recipes()), flags.data,
-                                   flags.out, date, flags.devices)) {
-        table << std::left << std::setw(6) << fit.device << std::setw(18) << fit.group << std::setw(16)
+         write_kernel_calibrations(recipes.tables, flags.data, flags.out, date, flags.devices)) {
+        table << std::left << std::setw(7) << fit.device << std::setw(18) << fit.group << std::setw(16)
               << fit.format << std::right << "fitted" << std::setw(6) << 100 * fit.fitted.mean
               << " %, held out: mean" << std::setw(6) << 100 * fit.held_out.mean << " %, p90" << std::setw(6)
               << 100 * fit.held_out.p90 << " % of " << fit.held_out.rows << " rows, " << fit.held_out.families
               << " families\n";
     }
+    const fs::path devices = ConfigFolder::standard().recipes().parent_path().parent_path() / "devices";
+    for (const std::string& device :
+         write_derived_kernels(recipes.derived, devices, flags.out, date, flags.devices))
+        table << device << ": scaled from another device\n";
     return table.str();
 }
 

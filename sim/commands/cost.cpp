@@ -180,20 +180,27 @@ double derived_moe_us(const MoeShape& moe, const ExpertRows& rows, const Machine
     return us;
 }
 
-/// Kernel time of a row of attention, or of a fused MoE layer.
+/// Kernel time of a row of attention, of grouped GEMMs or of a fused MoE layer.
 KernelPrice kernel_price(const KernelRow& row, const Machine& machine, const CostModels& models) {
-    const KernelCalibration& fits = machine.calibration.kernels;
+    // Without a fit attention is a roofline, and an MoE kernel is made of the device's GEMMs.
+    const auto basis = [&](KernelTableKind kind, Basis otherwise) {
+        const auto& known = machine.evidence.kernels;
+        const auto found = known.find(kernel_groups[kernel_group_of(kind)] + "/" + row.format);
+        return found == known.end() ? otherwise : found->second.basis;
+    };
     if (const auto* call = std::get_if<AttentionCall>(&row.work)) {
         const Cost cost = models.cost(Task{attention_work(*call), 0, compute_stream}, machine);
-        const bool fitted = call->kind == AttentionKind::decode ? fits.decode.contains(row.format)
-                                                                : fits.prefill.contains(row.format);
+        const bool decode = call->kind == AttentionKind::decode;
         return {to_microseconds(isolated_time(cost, machine.resources) - cost.launch.time),
-                fitted ? Basis::fitted : Basis::estimate};
+                basis(decode ? KernelTableKind::decode : KernelTableKind::prefill, Basis::estimate)};
     }
+    if (const auto* gemm = std::get_if<GemmShape>(&row.work))
+        return {kernel_us(*gemm, machine, models), basis(KernelTableKind::grouped, Basis::derived)};
     const auto& moe = std::get<MoeShape>(row.work);
-    if (const auto* fit = find_fit(fits.moe, row.format))
-        return {to_microseconds(estimate_moe(moe, row.rows, *fit)), Basis::fitted};
-    return {derived_moe_us(moe, row.rows, machine, models), Basis::derived};
+    const auto* fit = find_fit(machine.calibration.kernels.moe, row.format);
+    return {fit == nullptr ? derived_moe_us(moe, row.rows, machine, models)
+                           : to_microseconds(estimate_moe(moe, row.rows, *fit)),
+            basis(KernelTableKind::moe, Basis::derived)};
 }
 
 void price_kernels(const CostFlags& flags, const CsvTable& table, KernelTableKind kind,
@@ -290,7 +297,8 @@ void add_cost_command(CLI::App& app) {
             "--from", flags->from,
             "CSV with columns m,n,k,dtype (and accumulate: 0 or 1); or those of prefill attention "
             "(dtype,kv_dtype,batch,tokens,heads,kv_heads,head_dim), decode (context instead of tokens, no "
-            "dtype) or fused MoE (kernel,dtype,tokens,hidden,inter,topk,experts,tp,ep,distribution)")
+            "dtype), fused MoE (kernel,dtype,tokens,hidden,inter,topk,experts,tp,ep,distribution) or grouped "
+            "GEMMs (dtype,groups,M_per_group,N,K)")
         ->excludes(dtype, accumulate);
     command->add_option("--format", flags->format, "text, json or csv")
         ->check(CLI::IsMember({"text", "json", "csv"}));

@@ -62,6 +62,17 @@ std::span<const DerivedValue> derived_values() {
         {"hbm_GBps", {"hbm_peak_GBps"}},
         {"gemm.*.hbm_GBps", {"hbm_GBps"}},
         {"gemm.*.reuse_cache_MB", {"last_level_cache_MB"}},
+        {"attention_prefill.*.compute_units", {"compute_units"}},
+        // Of one unit. Softmax (block_us) follows nothing, because no data sheet has a rate of exponentials.
+        {"attention_prefill.*.block_dim_us", {"compute_units"}, {"peak_TFLOPS.*"}},
+        {"attention_prefill.*.query_GBps", {"hbm_GBps"}},
+        {"attention_prefill.*.cache_GBps", {"hbm_GBps"}},
+        {"attention_decode.*.compute_units", {"compute_units"}},
+        {"attention_decode.*.hbm_GBps", {"hbm_GBps"}},
+        {"moe.*.compute_units", {"compute_units"}},
+        {"moe.*.peak_TFLOPS", {"peak_TFLOPS.*"}},
+        {"moe.*.hbm_GBps", {"hbm_GBps"}},
+        {"moe.*.stream_GBps", {"hbm_GBps"}},
         {"copy_kernel.cache_GBps", {"compute_units", "peak_clock_GHz"}},
         // A compute unit's streaming rate is taken to go with its clock, as configs/devices/mi100.json does.
         {"copy_kernel.cu_GBps", {"peak_clock_GHz"}},
@@ -84,12 +95,15 @@ double moved_factor(std::string_view key, const Factors& changed) {
     std::string star;
     for (const DerivedValue& row : derived_values()) {
         if (!matches(row.key, any, star)) continue;
+        star = star.substr(0, star.find('_'));
+        const auto of = [&](std::string_view other) {
+            return moved_factor(other.ends_with('*') ? std::string(other.substr(0, other.size() - 1)) + star
+                                                     : std::string(other),
+                                changed);
+        };
         double factor = 1;
-        for (std::string_view other : row.follows)
-            factor *=
-                moved_factor(other.ends_with('*') ? std::string(other.substr(0, other.size() - 1)) + star
-                                                  : std::string(other),
-                             changed);
+        for (const std::string_view other : row.follows) factor *= of(other);
+        for (const std::string_view other : row.against) factor /= of(other);
         return factor;
     }
     return 1;

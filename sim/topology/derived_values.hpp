@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <span>
@@ -14,9 +15,14 @@ namespace overlap {
 /// A value of a device, or of its calibration, that follows other values: where they change by a factor, it
 /// changes by the product of their factors, unless it is changed itself.
 struct DerivedValue {
-    std::string_view key;                   ///< '*' stands for any one key, such as a data type
-    std::vector<std::string_view> follows;  ///< a '*' here is the last one of `key`
+    std::string_view key;  ///< '*' stands for any one key, such as a data type
+    std::vector<std::string_view>
+        follows;  ///< a '*' here is the last one of `key`, up to its first '_': fp8 of fp8_block
+    std::vector<std::string_view> against = {};  ///< the factors of these divide
 };
+
+/// Groups of a calibration file with fits of attention and of grouped GEMMs. Device files have no such values.
+inline const std::array<std::string, 3> kernel_groups{"attention_prefill", "attention_decode", "moe"};
 
 /// The table, which sim/topology/README.md shows. Latencies, and rates of links, follow nothing.
 /// `link` and `ports` are rates of a topology that only `sim new device` scales by: of one link, and of all

@@ -1,5 +1,5 @@
-#include "sim/core/file_version.hpp"
 #include "sim/topology/like_device.hpp"
+#include "sim/core/file_version.hpp"
 
 #include <algorithm>
 #include <array>
@@ -75,10 +75,10 @@ std::string like_of(const ConfigFile& device, const fs::path& devices, const fs:
                              suggestion(like, known)));
 }
 
-/// One type's parameters of `like`, by `factors`, as an estimate.
-Json scaled_group(Json group, const std::string& type, const Factors& factors, const std::string& like) {
+/// Parameters of `like` in the group of name `prefix` ("gemm.bf16"), by `factors`, as an estimate.
+Json scaled_group(Json group, const std::string& prefix, const Factors& factors, const std::string& like) {
     for_each_number(group, [&](const std::string& key, Json& parameter) {
-        const std::string full = "gemm." + type + "." + key;
+        const std::string full = prefix + "." + key;
         const double factor = moved_factor(full, factors);
         parameter = {{"value", six_digits(scaled(full, parameter["value"].get<double>(), factor))},
                      {"source", "estimate: " + value_of(like, factor)}};
@@ -86,7 +86,30 @@ Json scaled_group(Json group, const std::string& type, const Factors& factors, c
     return group;
 }
 
+Factors factors_between(const Factors& own, const Factors& of_like) {
+    Factors factors;
+    for (const auto& [key, value] : own)
+        if (const auto found = of_like.find(key); found != of_like.end() && found->second > 0)
+            factors[key] = value / found->second;
+    return factors;
+}
+
 }  // namespace
+
+Json scaled_kernels(const Json& fitted, const Json& like_device, const Json& device) {
+    const std::string like = text_or_empty(like_device, "name");
+    const Factors own = numbers_of(device), factors = factors_between(own, numbers_of(like_device));
+    Json scaled = Json::object();
+    for (const std::string& group : kernel_groups) {
+        if (!fitted.contains(group)) continue;
+        for (const auto& [format, fit] : fitted[group].items()) {
+            if (!own.contains("peak_TFLOPS." + format.substr(0, format.find('_')))) continue;
+            Json& one = scaled[group][format] = scaled_group(fit, group + "." + format, factors, like);
+            one["provenance"] = {{"derived_from", like}};
+        }
+    }
+    return scaled;
+}
 
 double six_digits(double value) {
     std::array<char, 32> text{};
@@ -133,19 +156,17 @@ ConfigFile calibration_of(const ConfigFile& device, const fs::path& devices, con
     const Json known = read_json_file(devices / (like + ".json"));
     const ConfigFile fitted = read_config_file(calibrations / (like + ".json"), "calibration");
     const Factors own = numbers_of(device.json), of_like = numbers_of(known);
-    Factors factors;
-    for (const auto& [key, value] : own)
-        if (const auto found = of_like.find(key); found != of_like.end() && found->second > 0)
-            factors[key] = value / found->second;
+    const Factors factors = factors_between(own, of_like);
 
     const std::string how = "scaled from those of " + like + ", because " + name + " has no calibration";
     ConfigFile file{{{"schema", newest_version("calibration")}, {"device", name}, {"gemm", Json::object()}},
                     device.name + " (" + how + ")"};
     const auto add = [&](const std::string& type, const Json& group, const Factors& by) {
-        Json& scaled = file.json["gemm"][type] = scaled_group(group, type, by, like);
+        Json& scaled = file.json["gemm"][type] = scaled_group(group, "gemm." + type, by, like);
         scaled["provenance"] = {{"estimate", how}};
         scaled["library"] = text_or_empty(group, "library") + ", " + how + " (estimate)";
     };
+    file.json.update(scaled_kernels(fitted.json, known, device.json));
     const Json& groups = fitted.json.at("gemm");
     for (const auto& [type, group] : groups.items()) add(type, group, factors);
     // A type that the other device was not fitted for: bf16's parameters at the rate of the data sheet.

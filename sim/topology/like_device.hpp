@@ -21,6 +21,11 @@ std::string nearest_device(const Factors& numbers, const std::string& platform,
 ConfigFile calibration_of(const ConfigFile& device, const std::filesystem::path& devices,
                           const std::filesystem::path& calibrations);
 
+/// Fits of attention and grouped GEMMs of a calibration (`kernel_groups` that it has), scaled as estimates of
+/// another device by the ratios of the values that they follow. A number format that the other device's data sheet does
+/// not name is left out.
+Json scaled_kernels(const Json& fitted, const Json& like_device, const Json& device);
+
 /// "value of h200", "value of h200 x 1.2".
 std::string value_of(const std::string& device, double factor);
 

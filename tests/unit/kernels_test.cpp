@@ -145,6 +145,28 @@ TEST_CASE("prefill attention is tiles of 128 queries, each with its blocks of 12
     call.value_dim = 64;
     CHECK(us(call) == Approx(18));
     CHECK(flops_of(call).si() == 4.0 * 10 * (256 * 257 / 2) * 128);
+    PrefillParameters other = p;
+    // Backward where keys and values differ in dimension: 4 times 8.
+    other.backward_unequal = 4;
+    call.kind = AttentionKind::backward;
+    CHECK(to_microseconds(estimate_prefill(call, other)) == Approx(10 + 8 * 4));
+}
+
+TEST_CASE("DeepSeek's gate sends what falls outside of four groups to the lowest experts") {
+    // 16 experts in 8 groups of 2, 8 choices: token t wants experts t, t + 2, …, one of each group. Of equal groups the
+    // first 4 are kept, so 4 of its choices are experts 0 to 7 of its own parity; 4 are the other ones of these groups.
+    CHECK(group_limited_rows({2, 8, 16, 1, 0}) == Rows{2, 2, 2, 2, 2, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0});
+    // 128 experts, 2 choices, 64 apart: token t wants t and t + 64 in groups t/16 and 4 + t/16, which both are kept.
+    const Rows wide = group_limited_rows({64, 2, 128, 1, 0});
+    CHECK(wide == Rows(128, 1));
+    // 32 experts, 8 choices 4 apart: one in each group of 4; token t keeps t, t + 4, t + 8, t + 12 and takes the lowest
+    // four others, experts 0 to 3 but its own, and expert 4, or 5 if 4 is its own.
+    CHECK(group_limited_rows({4, 8, 32, 1, 0}) == Rows{4, 4, 4, 4, 4, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+                                                       0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+    // The first of 4 GPUs has 8 of these experts: 24 of 32 rows, not a quarter.
+    CHECK(group_limited_rows({4, 8, 32, 4, 0}) == Rows{4, 4, 4, 4, 4, 2, 1, 1});
+    // With one choice nothing falls outside.
+    CHECK(group_limited_rows({16, 1, 16, 1, 0}) == expert_rows({16, 1, 16, 1, 0}));
 }
 
 TEST_CASE("decode attention is tiles of a sequence and a key head, cut where they are few") {
@@ -182,10 +204,18 @@ TEST_CASE("decode attention is tiles of a sequence and a key head, cut where the
 TEST_CASE("rows of tables of attention and MoE say what is wrong with them") {
     const std::string prefill = "dtype,kv_dtype,batch,tokens,heads,kv_heads,head_dim\n",
                       decode = "kv_dtype,batch,context,heads,kv_heads,head_dim\n",
-                      moe = "kernel,dtype,tokens,hidden,inter,topk,experts,tp,ep,distribution\n";
+                      moe = "kernel,dtype,tokens,hidden,inter,topk,experts,tp,ep,distribution\n",
+                      unequal = "dtype,batch,tokens,heads,kv_heads,head_dim_qk,head_dim_v,causal\n",
+                      grouped = "dtype,groups,M_per_group,N,K\n";
     CHECK(error_of_table(prefill + "bfloat16,fp8,1,128,8,1,128\n").empty());
     CHECK(error_of_table(decode + "fp8,1,128,8,1,128\n").empty());
     CHECK(error_of_table(moe + "_cutlass,bfloat16,8,128,256,2,8,2,4,power_law_1.2\n").empty());
+    CHECK(error_of_table(unequal + "bf16,1,128,8,1,192,128,False\n").empty());
+    CHECK(error_of_table(grouped + "bf16,8,128,256,128\n").empty());
+    CHECK_THAT(error_of_table(unequal + "bf16,1,128,8,1,192,128,no\n"),
+               Contains(":2: causal is 'no', expected True or False"));
+    CHECK_THAT(error_of_table("groups,M_per_group,N,K\n8,128,256,128\n"),
+               Contains(":1: column 'dtype' is missing"));
     CHECK_THAT(error_of_table("dtype,batch,tokens,heads,kv_heads,head_dim\nbf16,1,1,1,1,1\n"),
                Contains(":1: column 'kv_dtype' is missing"));
     CHECK_THAT(error_of_table(prefill + "bf17,fp8,1,128,8,1,128\n"), Contains(":2: dtype is 'bf17'"));
@@ -198,6 +228,23 @@ TEST_CASE("rows of tables of attention and MoE say what is wrong with them") {
                Contains(":2: topk is '9', expected at most experts"));
     CHECK_THAT(error_of_table(moe + "_cutlass,bf16,8,128,256,2,8,2,4,uniform\n"),
                Contains(":2: distribution is 'uniform', expected balanced, or power_law_"));
+}
+
+TEST_CASE("rates of tables count the products, half of them under a causal mask") {
+    const TemporaryFolder folder;
+    std::ofstream(folder / "rows.csv")
+        << "dtype,batch,tokens,heads,kv_heads,head_dim_qk,head_dim_v,causal,fwd_tflops,bwd_tflops\n"
+           "bf16,1,1000,1,1,192,64,False,1,1\nbf16,1,1000,1,1,192,64,True,1,1\n";
+    const CsvTable table = read_csv_table(folder / "rows.csv");
+    const auto row = [&](std::size_t number) {
+        return KernelRowReader().read(table, number, KernelTableKind::prefill);
+    };
+    // 2 products of 2 · 1e6 pairs · a mean of 128 at 1 TFLOP/s: 512 us; backward 5 products.
+    CHECK(to_microseconds(row(0).time) == Approx(512));
+    CHECK(to_microseconds(row(0).backward) == Approx(1280));
+    CHECK(to_microseconds(row(1).time) == Approx(256));
+    CHECK(std::get<AttentionCall>(row(1).work).value_dim == 64);
+    CHECK(std::get<AttentionCall>(row(0).work).mask == AttentionMask::none);
 }
 
 TEST_CASE("attention and grouped GEMMs of a list are read, written and priced") {
@@ -234,7 +281,7 @@ TEST_CASE("attention and grouped GEMMs of a list are read, written and priced") 
     CHECK(alone(grouped) > alone(even));
     CHECK(alone(even) > alone(one));
     // A device without a fit prices a batch of its own GEMMs.
-    const Machine other = shipped.machine("mi300x_8");
+    const Machine other = shipped.machine("mi100_1");
     CHECK(other.calibration.kernels.moe.empty());
     const CostModels its_models;
     const auto of_other = [&](const GemmShape& shape) {

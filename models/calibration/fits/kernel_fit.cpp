@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <future>
+#include <numeric>
 #include <set>
 
 #include "models/calibration/fits/gemm_calibration.hpp"
@@ -17,6 +17,7 @@ namespace {
 constexpr Seconds short_row = microseconds(20);
 constexpr double weight_of_short = 0.35;  // of rows below `short_row`, as in fit_gemm
 constexpr double most_fitted = 2000;      // per fit, evenly spread over the families
+constexpr std::size_t most_cross_validated = 1000;
 
 std::vector<KernelRow> thinned_families(const std::vector<KernelRow>& rows) {
     std::map<std::string, std::vector<const KernelRow*>> families;
@@ -44,6 +45,10 @@ Seconds kernel_price(const KernelRow& row, const DecodeParameters& p) {
 }
 template <>
 Seconds kernel_price(const KernelRow& row, const MoeParameters& p) {
+    if (const auto* gemm = std::get_if<GemmShape>(&row.work))
+        return row.launch + estimate_grouped(row.rows, static_cast<double>(gemm->n),
+                                             static_cast<double>(gemm->k), weight_bytes(row.format), p)
+                                .body;
     return estimate_moe(std::get<MoeShape>(row.work), row.rows, p);
 }
 
@@ -87,56 +92,54 @@ KernelFit<P> fit_families(const std::vector<KernelRow>& rows, const KernelPrior<
     return result;
 }
 
+bool is_backward(const KernelRow& row) {
+    const auto* call = std::get_if<AttentionCall>(&row.work);
+    return call != nullptr && call->kind == AttentionKind::backward;
+}
+
+/// Errors of kernels of 20 us and more, to which rows of several fits may be added.
+class ErrorSum {
+public:
+    template <class P>
+    void add(std::span<const KernelRow> rows, const P& parameters, bool backward) {
+        for (const KernelRow& row : rows) {
+            if (row.time < short_row || is_backward(row) != backward) continue;
+            const double error = kernel_price(row, parameters) / row.time - 1;
+            errors_.push_back(std::abs(error));
+            families_.insert(row.family);
+            sum_ += error;
+        }
+    }
+
+    KernelErrors errors() && {
+        if (errors_.empty()) return {};
+        std::sort(errors_.begin(), errors_.end());
+        const auto count = static_cast<double>(errors_.size());
+        return {errors_.size(), families_.size(),
+                std::accumulate(errors_.begin(), errors_.end(), 0.0) / count,
+                errors_[errors_.size() * 9 / 10], sum_ / count};
+    }
+
+private:
+    std::vector<double> errors_;
+    std::set<std::string> families_;
+    double sum_ = 0;
+};
+
 template <class P>
-KernelErrors kernel_errors_of(std::span<const KernelRow> rows, const P& parameters) {
-    std::vector<double> errors;
-    std::set<std::string> families;
-    double sum = 0;
-    for (const KernelRow& row : rows) {
-        if (row.time < short_row) continue;
-        const double error = kernel_price(row, parameters) / row.time - 1;
-        errors.push_back(std::abs(error));
-        families.insert(row.family);
-        sum += error;
-    }
-    if (errors.empty()) return {};
-    std::sort(errors.begin(), errors.end());
-    double all = 0;
-    for (const double error : errors) all += error;
-    const auto count = static_cast<double>(errors.size());
-    return {errors.size(), families.size(), all / count, errors[errors.size() * 9 / 10], sum / count};
+KernelErrors kernel_errors_of(std::span<const KernelRow> rows, const P& parameters, bool backward = false) {
+    ErrorSum sum;
+    sum.add(rows, parameters, backward);
+    return std::move(sum).errors();
 }
 
-/// Lowest time of a row by the roofline, and 25 us for what a fused layer starts.
-double bound(const KernelRow& row, const GemmParameters& gemm) {
-    const auto& shape = std::get<MoeShape>(row.work);
-    const double weights = (shape.gated ? 3 : 2) * shape.hidden * shape.inter;
-    return 25e-6 + row.rows.active * weights * weight_bytes(shape.format) / gemm.hbm.si() +
-           2 * row.rows.rows * weights / gemm.peak_rate.si();
-}
-
-void leave_out(KernelRows& rows, const Calibration& gemms) {
-    constexpr double most_apart = 2.5;
-    for (auto& [format, members] : rows.kept) {
-        const auto of = gemms.gemm.find(format.starts_with("bf16")  ? DType::bf16
-                                        : format.starts_with("fp4") ? DType::fp4
-                                                                    : DType::fp8);
-        if (of == gemms.gemm.end()) continue;
-        std::map<std::string, std::pair<double, double>> range;
-        const auto slowness = [&](const KernelRow& row) { return row.time.si() / bound(row, of->second); };
-        for (const KernelRow& row : members) {
-            const double value = slowness(row);
-            auto [found, first] = range.try_emplace(row.shape, value, value);
-            found->second = {std::min(found->second.first, value), std::max(found->second.second, value)};
-        }
-        std::vector<KernelRow> kept;
-        for (KernelRow& row : members) {
-            const auto& [low, high] = range.at(row.shape);
-            (high > most_apart * low ? rows.left_out[format] : kept).push_back(std::move(row));
-        }
-        members = std::move(kept);
+/// Rows whose family is of fold `fold`, and all others.
+struct Folded {
+    std::vector<KernelRow> inside, outside;
+    Folded(const std::vector<KernelRow>& rows, int fold) {
+        for (const KernelRow& row : rows) (row.fold == fold ? inside : outside).push_back(row);
     }
-}
+};
 
 Json errors_json(const char* which, const KernelErrors& errors) {
     const std::string of(which);
@@ -147,14 +150,26 @@ Json errors_json(const char* which, const KernelErrors& errors) {
             {"bias_" + of + "_pct", percent(errors.bias)}};
 }
 
+/// Of a small table each family is held out once.
+template <class P>
+Json cross_validation_json(const std::vector<KernelRow>& rows, const KernelPrior<P>& prior, bool backward) {
+    ErrorSum sum;
+    for (int fold = 0; fold < kernel_folds; ++fold) {
+        const Folded folded(rows, fold);
+        if (!folded.inside.empty())
+            sum.add(folded.inside, fit_families(folded.outside, prior).parameters, backward);
+    }
+    return errors_json("cross_validated", std::move(sum).errors());
+}
+
 template <class P>
 KernelFitResult calibrate(const KernelSource& source, const std::string& format, const KernelRows& rows,
                           const KernelPrior<P>& prior, const std::string& date, Json& group) {
-    std::vector<KernelRow> outside, inside;
-    for (const KernelRow& row : rows.kept.at(format)) (row.fold == 0 ? inside : outside).push_back(row);
+    const std::vector<KernelRow>& all = rows.kept.at(format);
+    const auto& [inside, outside] = Folded(all, 0);
     const KernelFit<P> found = fit_families(outside, prior);
     KernelFitResult result{source.device,
-                           kernel_groups[static_cast<std::size_t>(source.kind)],
+                           kernel_groups[kernel_group_of(source.kind)],
                            format,
                            kernel_errors_of<P>(outside, found.parameters),
                            kernel_errors_of<P>(inside, found.parameters),
@@ -171,6 +186,14 @@ KernelFitResult calibrate(const KernelSource& source, const std::string& format,
         {"judged_on", "kernels of 20 us and more"}};
     provenance.update(errors_json("fitted", result.fitted));
     provenance.update(errors_json("held_out", result.held_out));
+    const bool small = all.size() < most_cross_validated;
+    if (small) provenance.update(cross_validation_json(all, prior, false));
+    if (std::any_of(all.begin(), all.end(), is_backward)) {
+        Json& backward = provenance["backward"];
+        backward = errors_json("fitted", kernel_errors_of<P>(outside, found.parameters, true));
+        backward.update(errors_json("held_out", kernel_errors_of<P>(inside, found.parameters, true)));
+        if (small) backward.update(cross_validation_json(all, prior, true));
+    }
     if (const auto left = rows.left_out.find(format); left != rows.left_out.end()) {
         result.left_out = kernel_errors_of<P>(left->second, found.parameters);
         provenance.update(errors_json("left_out", result.left_out));
@@ -181,6 +204,8 @@ KernelFitResult calibrate(const KernelSource& source, const std::string& format,
         one[std::string(field.key)] = parameter_entry(field.get(prior.start), prior.fixed_source);
     for (std::size_t i = 0; i < P::fields().size(); ++i) {
         const std::string key(P::fields()[i].key);
+        // The table says nothing about it, so its default stays.
+        if (!P::fields()[i].required && found.values[i].prior_share > 0.99) continue;
         one[key] =
             parameter_entry(key, found.values[i],
                             {.fitted = "fitted to " + table,
@@ -194,42 +219,12 @@ KernelFitResult calibrate(const KernelSource& source, const std::string& format,
 
 }  // namespace
 
-KernelRows read_kernel_rows(const std::filesystem::path& data, const KernelSource& source,
-                            const Calibration& gemms) {
-    const CsvTable table = read_csv_table(data / source.file);
-    table.require("us");
-    if (kernel_table_of(table) != source.kind)
-        throw UserError((data / source.file).string() + ":1: has the columns of another kind of table");
-    KernelRows rows;
-    KernelRowReader reader;
-    for (std::size_t row = 0; row < table.rows(); ++row) {
-        KernelRow read = reader.read(table, row, source.kind);
-        rows.kept[read.format].push_back(std::move(read));
-    }
-    if (source.kind == KernelTableKind::moe) leave_out(rows, gemms);
-    return rows;
-}
-
-Seconds kernel_time(const KernelRow& row, const KernelCalibration& fits) {
-    if (std::holds_alternative<MoeShape>(row.work)) {
-        const auto* p = find_fit(fits.moe, row.format);
-        return p == nullptr ? Seconds() : kernel_price(row, *p);
-    }
-    if (std::get<AttentionCall>(row.work).kind == AttentionKind::decode) {
-        const auto* p = find_fit(fits.decode, row.format);
-        return p == nullptr ? Seconds() : kernel_price(row, *p);
-    }
-    const auto* p = find_fit(fits.prefill, row.format);
-    return p == nullptr ? Seconds() : kernel_price(row, *p);
-}
-
 KernelErrors kernel_errors(std::span<const KernelRow> rows, const KernelCalibration& fits) {
     if (rows.empty()) return {};
     const std::string& format = rows.front().format;
-    if (std::holds_alternative<MoeShape>(rows.front().work))
-        return kernel_errors_of(rows, fits.moe.at(format));
-    if (std::get<AttentionCall>(rows.front().work).kind == AttentionKind::decode)
-        return kernel_errors_of(rows, fits.decode.at(format));
+    const auto* call = std::get_if<AttentionCall>(&rows.front().work);
+    if (call == nullptr) return kernel_errors_of(rows, fits.moe.at(format));
+    if (call->kind == AttentionKind::decode) return kernel_errors_of(rows, fits.decode.at(format));
     return kernel_errors_of(rows, fits.prefill.at(format));
 }
 
@@ -251,13 +246,13 @@ std::vector<KernelFitResult> write_kernel_calibrations(const std::vector<KernelS
         Json group = Json::object();
         for (const auto& [format, members] : rows.kept) {
             if (source.kind == KernelTableKind::prefill)
-                results.push_back(calibrate(source, format, rows, prefill_prior(gemms), date, group));
+                results.push_back(calibrate(source, format, rows, prefill_prior(source, gemms), date, group));
             else if (source.kind == KernelTableKind::decode)
                 results.push_back(calibrate(source, format, rows, decode_prior(source, gemms), date, group));
             else
                 results.push_back(calibrate(source, format, rows, moe_prior(format, gemms), date, group));
         }
-        write_groups(folder, source.device, {{kernel_groups[static_cast<std::size_t>(source.kind)], group}});
+        write_groups(folder, source.device, {{kernel_groups[kernel_group_of(source.kind)], group}});
     }
     return results;
 }

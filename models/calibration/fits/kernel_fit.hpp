@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/calibration.hpp"
-#include "models/calibration/recipes/kernel_recipes.hpp"
+#include "models/calibration/fits/kernel_tables.hpp"
 
 namespace overlap {
 
@@ -17,18 +16,7 @@ struct KernelErrors {
     double mean = 0, p90 = 0, bias = 0;
 };
 
-/// Rows of a table by format. Of an MoE table, `left_out` has the shapes whose three distributions of tokens differ in
-/// efficiency by more than a factor of 2.5: there the library's tuner chose a kernel of another kind (of fp8 and bf16
-/// with 8192-wide experts, 7 to 30 times slower). They are in no fit.
-struct KernelRows {
-    std::map<std::string, std::vector<KernelRow>> kept, left_out;
-};
-KernelRows read_kernel_rows(const std::filesystem::path& data, const KernelSource& source,
-                            const Calibration& gemms);
-
-/// Price of a row by the device's fits; 0 if there is none for its format.
-Seconds kernel_time(const KernelRow& row, const KernelCalibration& fits);
-
+/// Of rows of one format; backward passes are left out.
 KernelErrors kernel_errors(std::span<const KernelRow> rows, const KernelCalibration& fits);
 
 struct KernelFitResult {
@@ -37,7 +25,8 @@ struct KernelFitResult {
 };
 
 /// Fits every table of `sources` whose device is of `devices` (or all, if empty) to the families that are not of fold 0, and writes the groups of
-/// `folder`/<device>.json. The prior takes rates from the device's GEMM calibration. A minute a device.
+/// `folder`/<device>.json. The prior takes rates from the device's GEMM calibration. A minute a device. A table with
+/// fewer than 1,000 rows is also validated in four folds, so that each family is held out once.
 std::vector<KernelFitResult> write_kernel_calibrations(const std::vector<KernelSource>& sources,
                                                        const std::filesystem::path& data,
                                                        const std::filesystem::path& folder,

@@ -16,7 +16,7 @@ const GemmParameters& gemm_of(const std::string& format, const Calibration& gemm
 }  // namespace
 
 // The same for all formats: softmax limits fp8 too, so its blocks are hardly faster than those of bf16.
-KernelPrior<PrefillParameters> prefill_prior(const Calibration& gemms) {
+KernelPrior<PrefillParameters> prefill_prior(const KernelSource& source, const Calibration& gemms) {
     const GemmParameters& gemm = gemms.gemm_for(DType::bf16);
     PrefillParameters p;
     p.compute_units = gemm.compute_units;
@@ -30,7 +30,7 @@ KernelPrior<PrefillParameters> prefill_prior(const Calibration& gemms) {
     p.overlap_exponent = 1.4;
     p.sustained_slowdown = 0.05;
     p.sustained_time = microseconds(30'000);
-    return {p, 2, "datasheet"};
+    return {p, source.prior_spread, "datasheet"};
 }
 
 KernelPrior<DecodeParameters> decode_prior(const KernelSource& source, const Calibration& gemms) {

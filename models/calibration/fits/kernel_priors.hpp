@@ -14,7 +14,7 @@ struct KernelPrior {
 };
 
 /// Rates come from the device's fitted GEMMs; the other numbers are estimates of their order of magnitude.
-KernelPrior<PrefillParameters> prefill_prior(const Calibration& gemms);
+KernelPrior<PrefillParameters> prefill_prior(const KernelSource& source, const Calibration& gemms);
 KernelPrior<DecodeParameters> decode_prior(const KernelSource& source, const Calibration& gemms);
 KernelPrior<MoeParameters> moe_prior(const std::string& format, const Calibration& gemms);
 

@@ -25,6 +25,7 @@ public:
         throw UserError(table_.where(row_) + ": " + column + " is " + in_quotes(table_.cell(row_, column)) +
                         ", expected " + expected);
     }
+    bool has(const std::string& column) const { return table_.has(column); }
     const std::string& text(const std::string& column) const { return table_.cell(row_, column); }
 
     std::int64_t integer(const std::string& column, std::int64_t most) const {
@@ -49,6 +50,11 @@ public:
         if (error != std::errc() || stop != cell.data() + cell.size() || !(value > 0) || value > 1e12)
             fail(column, "a positive number");
         return value;
+    }
+
+    bool truth(const std::string& column) const {
+        if (text(column) != "True" && text(column) != "False") fail(column, "True or False");
+        return text(column) == "True";
     }
 
     /// Exponent of a power law; 0: balanced.
@@ -84,9 +90,15 @@ KernelRow attention_row(const TableCells& row, bool decode) {
     call.tokens = static_cast<std::int32_t>(row.integer(decode ? "context" : "tokens", 1'000'000'000));
     call.heads = static_cast<std::int16_t>(row.integer("heads", dims));
     call.kv_heads = static_cast<std::int16_t>(row.integer("kv_heads", dims));
-    call.head_dim = static_cast<std::int16_t>(row.integer("head_dim", dims));
+    const bool apart = row.has("head_dim_qk");  // the dimensions of keys and of values
+    call.head_dim = static_cast<std::int16_t>(row.integer(apart ? "head_dim_qk" : "head_dim", dims));
+    if (apart) {
+        const auto values = static_cast<std::int16_t>(row.integer("head_dim_v", dims));
+        if (values != call.head_dim) call.value_dim = values;
+        if (!row.truth("causal")) call.mask = AttentionMask::none;
+    }
     if (call.heads % call.kv_heads != 0) row.fail("kv_heads", "a divisor of heads");
-    call.kv_dtype = row.dtype("kv_dtype");
+    call.kv_dtype = row.dtype(row.has("kv_dtype") ? "kv_dtype" : "dtype");
     call.dtype = decode ? call.kv_dtype : row.dtype("dtype");
     KernelRow result{.work = call};
     result.format = decode ? kernel_format(call.kv_dtype) : prefill_format(call.dtype, call.kv_dtype);
@@ -122,6 +134,40 @@ KernelRow moe_row(const TableCells& row) {
     return result;
 }
 
+KernelRow grouped_row(const TableCells& row) {
+    constexpr std::int64_t most_groups = 65'536, most = 100'000'000;
+    GemmShape shape;
+    shape.groups = static_cast<std::int32_t>(row.integer("groups", most_groups));
+    shape.m = shape.groups * row.integer("M_per_group", most);
+    shape.n = row.integer("N", most);
+    shape.k = row.integer("K", most);
+    shape.dtype = row.dtype("dtype");
+    KernelRow result{.work = shape};
+    result.format = kernel_format(shape.dtype);
+    set_family(result, {shape.n, shape.k});
+    return result;
+}
+
+/// From `column`, a rate that counts the FLOPs of `products` products of each query with each key.
+Seconds time_at_rate(const TableCells& row, const char* column, const AttentionCall& call, double products) {
+    const double pairs = static_cast<double>(call.sequences) * call.heads * call.tokens * call.tokens *
+                         (call.mask == AttentionMask::causal ? 0.5 : 1);
+    return Flops(2 * products * pairs * call.mean_dim()) / teraflops(row.number(column));
+}
+
+void read_times(const TableCells& row, KernelRow& to) {
+    constexpr double forward = 2, backward = 5;
+    const auto* call = std::get_if<AttentionCall>(&to.work);
+    if (row.has("us"))
+        to.time = microseconds(row.number("us"));
+    else if (std::holds_alternative<GemmShape>(to.work) && row.has("fwd_us"))
+        to.time = microseconds(row.number("fwd_us"));
+    else if (call != nullptr && row.has("fwd_tflops"))
+        to.time = time_at_rate(row, "fwd_tflops", *call, forward);
+    if (call != nullptr && row.has("bwd_tflops"))
+        to.backward = time_at_rate(row, "bwd_tflops", *call, backward);
+}
+
 }  // namespace
 
 int kernel_fold(std::span<const std::int64_t> family) {
@@ -136,15 +182,21 @@ int kernel_fold(std::span<const std::int64_t> family) {
 
 std::optional<KernelTableKind> kernel_table_of(const CsvTable& table) {
     const bool attention = table.has("heads") || table.has("kv_heads") || table.has("head_dim"),
-               moe = table.has("experts") || table.has("topk");
-    if (!attention && !moe) return std::nullopt;
-    const KernelTableKind kind = moe                    ? KernelTableKind::moe
+               moe = table.has("experts") || table.has("topk"), grouped = table.has("M_per_group");
+    if (!attention && !moe && !grouped) return std::nullopt;
+    const KernelTableKind kind = grouped                ? KernelTableKind::grouped
+                                 : moe                  ? KernelTableKind::moe
                                  : table.has("context") ? KernelTableKind::decode
                                                         : KernelTableKind::prefill;
     const std::vector<std::string> columns =
         kind == KernelTableKind::moe
             ? std::vector<std::string>{"kernel", "dtype",   "tokens", "hidden", "inter",
                                        "topk",   "experts", "tp",     "ep",     "distribution"}
+        : kind == KernelTableKind::grouped
+            ? std::vector<std::string>{"dtype", "groups", "M_per_group", "N", "K"}
+        : table.has("head_dim_qk")
+            ? std::vector<std::string>{"dtype",    "batch",       "tokens",     "heads",
+                                       "kv_heads", "head_dim_qk", "head_dim_v", "causal"}
         : kind == KernelTableKind::decode
             ? std::vector<std::string>{"kv_dtype", "batch", "context", "heads", "kv_heads", "head_dim"}
             : std::vector<std::string>{"dtype", "kv_dtype", "batch",   "tokens",
@@ -154,23 +206,30 @@ std::optional<KernelTableKind> kernel_table_of(const CsvTable& table) {
 }
 
 void KernelRowReader::count_rows(KernelRow& row) {
-    auto* shape = std::get_if<MoeShape>(&row.work);
+    if (const auto* gemm = std::get_if<GemmShape>(&row.work)) row.rows = rows_of(*gemm);
+    const auto* shape = std::get_if<MoeShape>(&row.work);
     if (shape == nullptr) return;
     const ExpertLoad& load = shape->load;
-    const std::array<double, 5> key{load.tokens, static_cast<double>(load.choices),
-                                    static_cast<double>(load.experts), static_cast<double>(load.ranks),
-                                    load.imbalance};
+    const bool limited = shape->format.ends_with("_min_latency");
+    const std::array<double, 6> key{load.tokens,
+                                    static_cast<double>(load.choices),
+                                    static_cast<double>(load.experts),
+                                    static_cast<double>(load.ranks),
+                                    load.imbalance,
+                                    limited ? 1.0 : 0.0};
     const auto [found, first] = known_.try_emplace(key);
-    if (first) found->second = counted(expert_rows(load));
+    if (first) found->second = counted(limited ? group_limited_rows(load) : expert_rows(load));
     row.rows = found->second;
 }
 
 KernelRow KernelRowReader::read(const CsvTable& table, std::size_t row, KernelTableKind kind) {
     const TableCells cells(table, row);
-    KernelRow result =
-        kind == KernelTableKind::moe ? moe_row(cells) : attention_row(cells, kind == KernelTableKind::decode);
+    KernelRow result = kind == KernelTableKind::moe ? moe_row(cells)
+                       : kind == KernelTableKind::grouped
+                           ? grouped_row(cells)
+                           : attention_row(cells, kind == KernelTableKind::decode);
     count_rows(result);
-    if (table.has("us")) result.time = microseconds(cells.number("us"));
+    read_times(cells, result);
     return result;
 }
 

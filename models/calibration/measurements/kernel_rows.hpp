@@ -17,31 +17,40 @@ namespace overlap {
 
 /// One row of a table of fused kernels, and how it is priced.
 struct KernelRow {
-    std::variant<AttentionCall, MoeShape> work;
-    ExpertRows rows = {};     ///< of an MoE layer
-    Seconds time = {};        ///< measured; 0 where the table has no column `us`
+    std::variant<AttentionCall, MoeShape, GemmShape> work;
+    ExpertRows rows = {};   ///< of an MoE layer or a grouped GEMM
+    Seconds time = {};      ///< measured; 0 where the table has no column of times
+    Seconds backward = {};  ///< of attention: measured time of the backward pass; 0 where the table has none
+    Seconds launch = {};    ///< of a grouped GEMM: launch of the device's GEMMs, which is part of its time
     std::string format = {};  ///< key of its parameters in a calibration
-    std::string family = {};  ///< heads, kv_heads, head_dim; or hidden, inter, top k, experts
+    std::string family = {};  ///< heads, kv_heads, head_dim; hidden, inter, top k, experts; or N, K
     int fold = 0;             ///< of the family, 0 to 3
     std::string shape = {};   ///< of MoE: all columns but the distribution
 };
 
 /// What the columns of a table describe.
-enum class KernelTableKind { prefill, decode, moe };
-/// Prefill: dtype, kv_dtype, batch, tokens, heads, kv_heads, head_dim. Decode: kv_dtype, batch, context, heads, kv_heads,
-/// head_dim. MoE: kernel, dtype, tokens, hidden, inter, topk, experts, tp, ep, distribution ("balanced",
-/// "power_law_1.01"). None if the columns are not of these. Throws UserError where they are of two.
+enum class KernelTableKind { prefill, decode, moe, grouped };
+/// Group of a calibration that a table fits, as an index of kernel_groups: tables of grouped GEMMs alone fit MoE.
+constexpr std::size_t kernel_group_of(KernelTableKind kind) {
+    return static_cast<std::size_t>(kind == KernelTableKind::grouped ? KernelTableKind::moe : kind);
+}
+/// Prefill: dtype, kv_dtype, batch, tokens, heads, kv_heads, head_dim; or head_dim_qk, head_dim_v and causal (True, False)
+/// instead of kv_dtype and head_dim. Decode: kv_dtype, batch, context, heads, kv_heads, head_dim. MoE: kernel, dtype,
+/// tokens, hidden, inter, topk, experts, tp, ep, distribution ("balanced", "power_law_1.01"). Grouped GEMMs: dtype, groups,
+/// M_per_group, N, K. None if the columns are not of these. Throws UserError where one is missing.
 std::optional<KernelTableKind> kernel_table_of(const CsvTable& table);
 
 /// Reads rows; keeps how loads divide among experts, because a table has the same loads many times.
 class KernelRowReader {
 public:
-    /// Throws UserError "file:line: …" for a value that is not allowed.
+    /// Times are in the column us, or in fwd_us (grouped GEMMs) or fwd_tflops and bwd_tflops (attention, whose FLOPs are
+    /// those of its products, half of them under a causal mask). Throws UserError "file:line: …" for a value that is not
+    /// allowed.
     KernelRow read(const CsvTable& table, std::size_t row, KernelTableKind kind);
 
 private:
     void count_rows(KernelRow& row);
-    std::map<std::array<double, 5>, ExpertRows> known_;
+    std::map<std::array<double, 6>, ExpertRows> known_;
 };
 
 inline constexpr int kernel_folds = 4;

@@ -18,10 +18,21 @@ struct KernelSource {
     /// Of decode: query heads of a key head that the tensor-core kernel serves, and how the table shows it
     double grouped_from = 2, grouped_to = 32;
     std::string grouped_source = {};
+    double prior_spread = 2;  ///< of prefill: how far off priors are, a factor (KernelPrior::spread)
+};
+
+/// A device without a table of its own: the fits of another one, scaled.
+struct KernelDerivation {
+    std::string device, from, reason;
+};
+
+struct KernelRecipes {
+    std::vector<KernelSource> tables;
+    std::vector<KernelDerivation> derived;
 };
 
 /// The key "kernels" of every recipe in `folder` (configs/calibrations/recipes). Throws UserError.
-std::vector<KernelSource> read_kernel_recipes(const std::filesystem::path& folder);
+KernelRecipes read_kernel_recipes(const std::filesystem::path& folder);
 
 /// JSON schema of that key.
 Json kernel_recipe_schema();
