@@ -28,8 +28,9 @@ inline const std::array<std::string, 5> dma_commands_names{"copy", "broadcast", 
 struct TransferOptions {
     Agent agent = Agent::dma;
     Direction direction = Direction::pull;
-    int cus = 0;       ///< compute units a copy kernel holds; 0 with DMA
-    int channels = 0;  ///< channels of a library collective's kernel; 0: as many as the library uses
+    int cus = 0;               ///< compute units a copy kernel holds; 0 with DMA
+    bool default_cus = false;  ///< `cus` is the default for transfers to all peers of the topology
+    int channels = 0;          ///< channels of a library collective's kernel; 0: as many as the library uses
     Priority priority = Priority::normal;
     PeerOrder order = PeerOrder::rotation;
     bool single_stream = false;                ///< one transfer stream a GPU instead of one for each peer

@@ -190,7 +190,7 @@ public:
         RankTasks done(before.size());
         for (const Topology& group : groups_.of(work.group)) {
             const auto algorithm = algorithm_for(work, params, group);
-            Transfers transfers(graph_, group, params.transfers, RanksOf::whole);
+            Transfers transfers(graph_, group, transfers_in_group(params.transfers, group), RanksOf::whole);
             put_back(algorithm->build(work, of_group(before, group), transfers), group, done);
         }
         set_ends(index, std::move(done));

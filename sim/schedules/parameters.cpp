@@ -140,6 +140,7 @@ void settle_direction(ConfigObject&, ScheduleParams& params, const Context& at) 
 void settle_copy_cus(ConfigObject& given, ScheduleParams& params, const Context& at) {
     if (params.transfers.agent == Agent::dma) return;
     params.transfers.cus = default_cus(at.topology, at.streams);
+    params.transfers.default_cus = true;
     if (most_copy_cus(at) < 1)
         given.fail("agent", "is 'cu', but " + std::to_string(at.streams) + " transfers at once leave " +
                                 at.device().name + " no compute unit for GEMMs (allowed: dma)");
@@ -185,6 +186,13 @@ std::vector<Parameter> make_parameters() {
     Parameter gemm_cus = count("gemm_cus", [](auto& p) -> auto& { return p.gemm_cus; }, "1 to compute units, rest",
         "compute units that GEMMs may use: a mask, the others are left to communication; rest: those that copy kernels of all streams do not hold (agent cu only)", units);
     gemm_cus.read = read_gemm_cus;
+    Parameter copy_cus = count("copy_cus", [](auto& p) -> auto& { return p.transfers.cus; }, "1 to compute units / transfer streams",
+        "compute units held by each transfer (agent cu only)", most_copy_cus);
+    copy_cus.read = [read = copy_cus.read](ConfigObject& given, ScheduleParams& params, const Context& at) {
+        read(given, params, at);
+        // A result's config has the default; it means the same when it is given.
+        params.transfers.default_cus = params.transfers.cus == default_cus(at.topology, at.streams);
+    };
     gemm_cus.schema = {{"oneOf", {gemm_cus.schema, {{"enum", {"rest"}}}}}};
     return {
         count("chunks", [](auto& p) -> auto& { return p.chunks; }, "1 to the length of the dimension that is cut",
@@ -204,9 +212,7 @@ std::vector<Parameter> make_parameters() {
             .shown_if([](const ScheduleParams& p) { return p.transfers.agent == Agent::dma || p.transfers.prelaunch; }),
         choice("transfer", direction_names, [](auto& p) -> auto& { return p.transfers.direction; }, "which end executes a transfer")
             .settled(settle_direction, "pull by dma that feeds a GEMM, else push"),
-        count("copy_cus", [](auto& p) -> auto& { return p.transfers.cus; }, "1 to compute units / transfer streams",
-            "compute units held by each transfer (agent cu only)", most_copy_cus)
-            .settled(settle_copy_cus, "the device's default_cus").of_copy_kernels(),
+        std::move(copy_cus).settled(settle_copy_cus, "the device's default_cus, less where all transfers of a GPU together would take more than half of it; in a list, for each collective by its own group").of_copy_kernels(),
         choice("copy_priority", priority_names, [](auto& p) -> auto& { return p.transfers.priority; },
             "priority of the streams of copy kernels and library collectives (agent cu only)").of_copy_kernels(),
         flag("scatter", [](auto& p) -> auto& { return p.scatter; }, "charge the copies that pack stages and put fused rows in their place"),
@@ -229,6 +235,12 @@ const std::vector<Parameter>& parameters() {
 }
 
 }  // namespace
+
+TransferOptions transfers_in_group(TransferOptions options, const Topology& group) {
+    if (options.default_cus)
+        options.cus = default_cus(group, options.single_stream ? 1 : std::max(group.gpus() - 1, 1));
+    return options;
+}
 
 std::span<const ParameterInfo> schedule_parameters() {
     static const std::vector<ParameterInfo> infos(parameters().begin(), parameters().end());

@@ -70,6 +70,15 @@ TEST_CASE("a copy kernel takes the device's units, but all of a GPU together at 
     CHECK(read(R"({"agent": "cu"})", true, false, 30).transfers.cus == 1);
     CHECK(read(R"({"agent": "cu"})", true, true, 30).transfers.cus == 4);  // one stream
     CHECK(read(R"({"agent": "cu", "copy_cus": 24})").transfers.cus == 24);
+    // A group of 5 of 30 GPUs has 4 peers: the device's 4 units again, unless another number than the default is given.
+    const Topology five = topology_of(5, group("full_mesh"));
+    const auto in_five = [&](const std::string& text) {
+        return transfers_in_group(read(text, true, false, 30).transfers, five).cus;
+    };
+    CHECK(in_five(R"({"agent": "cu"})") == 4);
+    CHECK(in_five(R"({"agent": "cu", "copy_cus": 1})") == 4);  // the default, as a result's config has it
+    CHECK(in_five(R"({"agent": "cu", "copy_cus": 2})") == 2);
+    CHECK(in_five("{}") == 0);
     CHECK(read(R"({"agent": "cu", "copy_priority": "high"})").transfers.priority == Priority::high);
     CHECK_THAT(reading(R"({"copy_priority": "high"})"), Contains("/params/copy_priority: needs agent 'cu'"));
     // 4 streams · 25 would be all 100 units; at most 99 / 4 = 24.
