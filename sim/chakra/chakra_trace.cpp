@@ -280,10 +280,22 @@ void read_metadata(const std::string& bytes, const Messages& messages, ChakraTra
     }
 }
 
+/// Of a folder with the traces of one program their common name; else `given`.
+std::string common_name(const fs::path& given) {
+    static const std::string first = ".0.et";
+    std::error_code ignored;
+    std::vector<std::string> names;
+    if (fs::is_directory(given, ignored))
+        for (const auto& entry : fs::directory_iterator(given, ignored))
+            if (const std::string name = entry.path().string(); name.ends_with(first))
+                names.push_back(name.substr(0, name.size() - first.size()));
+    return names.size() == 1 ? names.front() : given.string();
+}
+
 }  // namespace
 
 std::vector<fs::path> chakra_files(const fs::path& given) {
-    std::string stem = given.string();
+    std::string stem = common_name(given);
     std::error_code ignored;
     if (stem.ends_with(".et")) {
         stem.resize(stem.size() - 3);

@@ -45,8 +45,8 @@ struct ChakraTrace {
     std::string name, description;               ///< as our writer left them; else empty
 };
 
-/// The files NAME.0.et, NAME.1.et, … of a trace that is given as NAME, as NAME.et, or as one of the files; none if
-/// there are no such files.
+/// The files NAME.0.et, NAME.1.et, … of a trace that is given as NAME, as NAME.et, as one of the files, or as the
+/// folder that has no others; none if there are no such files.
 std::vector<std::filesystem::path> chakra_files(const std::filesystem::path& given);
 
 /// Reads the files of all ranks. Throws UserError, with file and node, for what is damaged or can't be expressed.

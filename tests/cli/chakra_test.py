@@ -36,7 +36,9 @@ class Chakra(SimTestCase):
         self.assertIn("2 collective 2 gemm 1 memory_bound", self.output("chakra", "read", "mlp.3.et", "--out", "mlp.json"))
         # That it is for 8 GPUs is all that the list did not say.
         shipped = self.result(*RUN, "llama3_70b_mlp_layer")
-        for given in ("mlp", "mlp.0.et", "mlp.json"):
+        (self.folder / "own").mkdir()
+        self.output("chakra", "write", "--workload", "llama3_70b_mlp_layer", "--ranks", "8", "--out", "own/mlp")
+        for given in ("own", "mlp", "mlp.0.et", "mlp.json"):
             result = self.result(*RUN, given)
             self.assertEqual(result["makespan_us"], shipped["makespan_us"])
         batch = self.output("batch", self.file("runs.jsonl", json.dumps({"topology": "h200_8", "schedule": "concurrent", "workload": "mlp"})))
