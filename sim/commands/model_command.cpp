@@ -22,6 +22,7 @@ struct ModelFlags {
     StepRequest request;
     bool all = false;
     int seeds = 3;
+    std::vector<std::string> given;  ///< flags that only models have
 };
 
 const std::string flags_place = "command line";
@@ -44,10 +45,26 @@ StepRequest request_of(const ModelFlags& flags) {
     return request;
 }
 
-std::vector<std::string> notes_of(const Model& model, const std::vector<StepStudy>& steps) {
-    std::vector<std::string> notes{
-        "attention without a fit of the device, and latent attention's decode, is a roofline, so that it is a lower "
-        "bound; layers do not overlap with one another"};
+/// How attention is priced, if not by a fit to measurements of the device.
+std::string attention_prices(const Model& model, const StepShape& shape, const Machine& machine) {
+    const bool decode = shape.phase == Phase::decode;
+    if (decode && model.attention.latent())
+        return "latent attention's decode is a roofline, a lower bound: no public table has its kernel";
+    const std::string group = kernel_groups[decode ? 1 : 0], format = kernel_format(output_type(shape.dtype));
+    const auto found = machine.evidence.kernels.find(group + "/" + format);
+    const std::string& device = machine.topology.device().name;
+    if (found == machine.evidence.kernels.end())
+        return "attention is a roofline, a lower bound: no table of " + device + " was fitted";
+    if (found->second.basis == Basis::fitted) return "";
+    return "attention is priced by the fit of another device, scaled by data sheets (sim explain " + device +
+           ")";
+}
+
+std::vector<std::string> notes_of(const Model& model, const std::vector<StepStudy>& steps,
+                                  const Machine& machine) {
+    std::vector<std::string> notes{"layers do not overlap with one another"};
+    const StepShape& shape = steps.front().shape;
+    if (const std::string how = attention_prices(model, shape, machine); !how.empty()) notes.push_back(how);
     if (model.experts.count > 0)
         notes.push_back(steps.front().shape.imbalance == 0
                             ? "tokens go to experts evenly (--imbalance 1.2: by a power law)"
@@ -81,12 +98,58 @@ void write_workload(const ModelFlags& flags, const ModelReport& report) {
     write_file_atomically(flags.write, in_lines(json, 400) + "\n");
 }
 
+void print_report(const ModelFlags& flags, const ModelReport& report) {
+    print(flags.format == "json"  ? json_text(to_json(report)) + "\n"
+          : flags.format == "csv" ? to_csv(report)
+          : flags.format == "md"  ? to_markdown(report)
+                                  : to_text(report));
+}
+
+/// Whether CONFIG is an operator list instead of a model: a workload file, or the name of one that no model has.
+bool names_list(const std::string& config, const ConfigFolder& folder) {
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(config, ignored)) {
+        const Json json = read_json_file(config);
+        return json.is_object() && json.contains("operators");
+    }
+    const auto has = [&](const std::string& kind) {
+        const std::vector<std::string> names = folder.names(kind);
+        return std::find(names.begin(), names.end(), config) != names.end();
+    };
+    return !has("models") && has("workloads");
+}
+
+/// Sizes and parallelism of an operator list are those that it has.
+void study_list(const ModelFlags& flags, const ConfigFolder& folder, StudyOptions options) {
+    if (!flags.given.empty())
+        throw UserError(flags_place + ": " + flags.given.front() + " is for models, but " + flags.config +
+                        " is an operator list, whose sizes are given");
+    if (!flags.html.empty()) require_writable(flags.html);
+    RunConfig config;
+    config.origin = flags_place;
+    config.workload = flags.config;
+    Resolver resolver(folder);
+    const Workload list = resolver.workload(config);
+    const Machine machine = folder.machine(flags.topology, WhatIf(options.what_if, flags_place));
+    ModelReport report;
+    report.model.name = list.name;
+    report.topology = machine.topology.name();
+    report.device = machine.topology.device().name;
+    report.steps.push_back(study(list, options, resolver));
+    if (!flags.html.empty()) {
+        report.confidence = confidence_of(report.steps.front(), options, resolver);
+        write_file_atomically(flags.html, to_html(report));
+    }
+    print_report(flags, report);
+}
+
 void execute(const ModelFlags& flags) {
     const ConfigFolder folder = ConfigFolder::standard();
-    const Model model = model_of(flags, folder);
     StudyOptions options{flags.topology,         Json::object(), flags.seeds,
                          flags.kernels == "any", flags.all,      nullptr};
     assign_what_ifs(options.what_if, flags.what_if);
+    if (names_list(flags.config, folder)) return study_list(flags, folder, options);
+    const Model model = model_of(flags, folder);
     const Machine machine = folder.machine(flags.topology, WhatIf(options.what_if, flags_place));
     const StepRequest request = request_of(flags);
     const Parallelism spread = spread_of(request, machine.topology.gpus());
@@ -107,16 +170,13 @@ void execute(const ModelFlags& flags) {
     ProgressReporter progress("pairs", parts);
     options.done = [&progress] { progress.add(); };
     for (const StepShape& shape : shapes) report.steps.push_back(study(model, shape, options, resolver));
-    report.notes = notes_of(model, report.steps);
+    report.notes = notes_of(model, report.steps, machine);
     if (!flags.write.empty()) write_workload(flags, report);
     if (!flags.html.empty()) {
         report.confidence = confidence_of(report.steps.front(), options, resolver);
         write_file_atomically(flags.html, to_html(report));
     }
-    print(flags.format == "json"  ? json_text(to_json(report)) + "\n"
-          : flags.format == "csv" ? to_csv(report)
-          : flags.format == "md"  ? to_markdown(report)
-                                  : to_text(report));
+    print_report(flags, report);
 }
 
 }  // namespace
@@ -127,8 +187,10 @@ void add_model_command(CLI::App& app) {
         "Step time of a transformer: the best schedule for each pair of its layers, with and without overlap");
     auto flags = std::make_shared<ModelFlags>();
     command
-        ->add_option("config", flags->config,
-                     "config.json of a Hugging Face model, or a name in configs/models")
+        ->add_option(
+            "config", flags->config,
+            "config.json of a Hugging Face model, or a name in configs/models; or an operator list, such as "
+            "dlrm_128: a workload file, or a name in configs/workloads")
         ->required();
     command->add_option("--topology", flags->topology, "Machine: a file, or a name in configs/topologies")
         ->required();
@@ -184,7 +246,12 @@ void add_model_command(CLI::App& app) {
                         "Also write a self-contained page: operators by tokens, bars of the steps");
     command->add_option("--format", flags->format, "Output: text, json, csv or md")
         ->check(CLI::IsMember({"text", "json", "csv", "md"}));
-    command->callback([flags] { execute(*flags); });
+    command->callback([flags, command] {
+        for (const char* name : {"--tokens", "--phase", "--sequence", "--tp", "--ep", "--dp", "--fsdp",
+                                 "--imbalance", "--sequence-parallel", "--dtype", "--layers", "--write"})
+            if (command->count(name) > 0) flags->given.emplace_back(name);
+        execute(*flags);
+    });
 }
 
 }  // namespace overlap

@@ -57,11 +57,17 @@ std::optional<PairChoice> PairCandidates::in_list(const std::string& serial) con
     return PairChoice{first_, *alone_.workload.pair(), run.schedule, run.params, group_};
 }
 
-double PairCandidates::gain() const {
+std::optional<std::size_t> PairCandidates::fastest_serial() const {
     const auto serial = std::find_if(ranked_.begin(), ranked_.end(), [](const RankedCandidate& one) {
         return one.candidate.schedule == "serial";
     });
-    return serial == ranked_.end() ? 0 : serial->makespan / chosen().makespan - 1;
+    if (serial == ranked_.end()) return std::nullopt;
+    return static_cast<std::size_t>(serial - ranked_.begin());
+}
+
+double PairCandidates::gain() const {
+    const std::optional<std::size_t> serial = fastest_serial();
+    return serial ? ranked_[*serial].makespan / chosen().makespan - 1 : 0;
 }
 
 std::optional<std::pair<std::string, Seconds>> PairCandidates::decided_by(Baselines& baselines) const {

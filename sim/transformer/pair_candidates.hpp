@@ -15,10 +15,13 @@ public:
 
     bool empty() const { return ranked_.empty(); }
     const RankedCandidate& chosen() const { return ranked_[chosen_]; }
+    const Candidate& candidate(std::size_t place) const { return ranked_[place].candidate; }
     void choose(std::size_t candidate) { chosen_ = candidate; }
     /// The candidate with that label, if there is one.
     void choose(const std::string& label);
     std::size_t choice() const { return chosen_; }
+    /// The fastest `serial` alone, if there is one.
+    std::optional<std::size_t> fastest_serial() const;
     /// Candidates worth trying in the list: the fastest of the first few choices (Candidate::same_choice), the fastest
     /// `serial`, and that with the label `serial`.
     std::vector<std::size_t> alternatives(const std::string& serial) const;

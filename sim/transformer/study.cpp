@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/core/shown.hpp"
 #include "sim/transformer/pair_candidates.hpp"
 
 namespace overlap {
@@ -43,9 +44,13 @@ public:
     StepSimulator(const StudyOptions& options, Resolver& resolver) : options_(options), resolver_(resolver) {}
 
     ListStudy of(const std::string& name, std::int64_t count, std::vector<Operator> operators) {
-        ListStudy list{name, count, {name, "", std::move(operators)}, {}, {}, {}, {}, {}, {}};
-        const auto [serial, whole] = fastest_serial(list);
+        ListStudy list;
+        list.name = name;
+        list.count = count;
+        list.workload = {name, "", std::move(operators)};
+        auto [serial, whole] = fastest_serial(list);
         std::vector<PairCandidates> pairs = candidates_of(serial, list);
+        take_own_serials(serial, list, pairs, whole);
         Simulated best = whole;
         for (const char* rest : {"serial", "concurrent"}) {
             Simulated simulated = simulate(serial, rest, list, pairs);
@@ -55,7 +60,7 @@ public:
         }
         refine(serial, list, pairs, best);
         if (best.makespan > whole.makespan) {  // no choice gains in the list
-            for (PairCandidates& pair : pairs) pair.choose(list.serial);
+            for (PairCandidates& pair : pairs) choose_whole(list, pair);
             list.concurrent = false;
             best = whole;
         }
@@ -155,6 +160,30 @@ private:
         return simulate_list(cut);
     }
 
+    /// What a pair runs by where nothing is cut.
+    static void choose_whole(const ListStudy& list, PairCandidates& pair) {
+        const std::optional<std::size_t> own = list.own_serial ? pair.fastest_serial() : std::nullopt;
+        if (own)
+            pair.choose(*own);
+        else
+            pair.choose(list.serial);
+    }
+
+    /// Agents need not be the same for all collectives: each pair by its own fastest `serial`, if that is faster.
+    static void take_own_serials(const Scenario& serial, ListStudy& list, std::vector<PairCandidates>& pairs,
+                                 Simulated& whole) {
+        list.own_serial = true;
+        std::vector<std::size_t> best;
+        for (PairCandidates& pair : pairs) {
+            best.push_back(pair.choice());
+            if (!pair.empty()) choose_whole(list, pair);
+        }
+        Simulated simulated = simulate(serial, "serial", list, pairs);
+        list.own_serial = simulated.makespan < whole.makespan;
+        if (list.own_serial) whole = std::move(simulated);
+        for (std::size_t i = 0; i < pairs.size(); ++i) pairs[i].choose(best[i]);
+    }
+
     /// One pair after another takes the alternative with which the list is fastest: what is best alone may hurt a neighbour.
     static void refine(const Scenario& serial, const ListStudy& list, std::vector<PairCandidates>& pairs,
                        Simulated& best) {
@@ -183,6 +212,8 @@ private:
             if (candidates.empty()) continue;
             row.best = candidates.chosen().candidate;
             row.gain = candidates.gain();
+            if (const auto own = candidates.fastest_serial(); own && list.own_serial)
+                row.own_serial = candidates.candidate(*own);
             if (const auto decided = candidates.decided_by(baselines_))
                 std::tie(row.decided_by, row.difference) = *decided;
         }
@@ -264,6 +295,23 @@ StepStudy study(const Model& model, const StepShape& step, const StudyOptions& o
         result.mfu_whole = least / result.whole;
         result.mfu_cut = least / result.cut;
     }
+    return result;
+}
+
+StepStudy study(const Workload& list, const StudyOptions& options, Resolver& resolver) {
+    if (list.pair() != nullptr)
+        throw UserError("workload " + in_quotes(list.name) +
+                        " is a pair; a step needs a list of operators (for a pair: sim advise --workload)");
+    StepSimulator simulator(options, resolver);
+    StepStudy result;
+    result.shape.tokens = 0;
+    const ListStudy& only =
+        result.lists.emplace_back(simulator.of(list.name, 1, std::get<std::vector<Operator>>(list.content)));
+    result.shape.spread.gpus = simulator.machine().topology.gpus();
+    result.whole = only.whole;
+    result.cut = only.cut;
+    result.exposed_whole = only.exposed_whole;
+    result.exposed_cut = only.exposed_cut;
     return result;
 }
 

@@ -15,6 +15,8 @@ struct OperatorStudy {
     bool is_pair = false;
     Seconds whole, cut;             ///< without overlap, and with
     std::optional<Candidate> best;  ///< of a pair
+    std::optional<Candidate>
+        own_serial;          ///< of a pair that is whole by a `serial` of its own (ListStudy::own_serial)
     double gain = 0;         ///< of a pair alone: time by the fastest `serial` over that of the best, minus 1
     std::string decided_by;  ///< the loss in which the best and the next choice differ most; may be empty
     Seconds difference;      ///< of these losses
@@ -29,12 +31,13 @@ struct ListStudy {
     Seconds whole, cut;                  ///< one list
     Seconds exposed_whole, exposed_cut;  ///< communication of one list
     std::string serial;                  ///< the `serial` that `whole` is: "serial/-/dma/pull", ...
+    bool own_serial = false;  ///< in `whole` each pair runs by the `serial` that is fastest for it alone
     bool concurrent = false;  ///< with overlap, operators outside of pairs wait for their data only
 };
 
 /// One step: all layers, one behind the other, and what is around them.
 struct StepStudy {
-    StepShape shape;
+    StepShape shape;  ///< 0 tokens: of an operator list that is no model's
     std::vector<ListStudy> lists;
     Seconds whole, cut, exposed_whole, exposed_cut;
     std::optional<double> mfu_whole, mfu_cut;  ///< model_flops over time, GPUs and peak; none without a peak
@@ -53,9 +56,13 @@ struct StudyOptions {
 /// Lists and pairs of a step.
 std::size_t parts_of(const Model& model, const StepShape& step);
 
-/// Simulates a layer of each kind and the head: every operator whole, by the faster of DMA copies and the vendor's
-/// library; then every pair by its best candidate alone, the rest one after another or as its data allow; then one pair
+/// Simulates a layer of each kind and the head: every operator whole, by the fastest of DMA copies, copy kernels and the
+/// vendor's library, for the list or for each pair; then every pair by its best candidate alone, the rest one after another or as its data allow; then one pair
 /// after another by that of its first few choices with which the list is fastest. Layers of a kind are alike, so one of them is simulated. Throws UserError.
 StepStudy study(const Model& model, const StepShape& step, const StudyOptions& options, Resolver& resolver);
+
+/// The same of an operator list, such as a training iteration of another kind of model. Its step has no tokens and no
+/// MFU. Throws UserError, also for a pair instead of a list.
+StepStudy study(const Workload& list, const StudyOptions& options, Resolver& resolver);
 
 }  // namespace overlap

@@ -37,30 +37,23 @@ std::string page_section(const std::string& title, const std::string& note, cons
 }
 
 std::string study_summary(const ModelReport& report) {
-    const StepShape& shape = report.steps.front().shape;
-    const auto billions = [](std::int64_t count) {
-        return significant(static_cast<double>(count) * 1e-9) + " G parameters";
-    };
-    std::string text = billions(parameters(report.model));
-    if (report.model.experts.count > 0)
-        text += ", " + billions(active_parameters(report.model)) + " for a token";
-    text += ", " + std::to_string(report.model.layers) + " layers; " +
-            phase_names[static_cast<std::size_t>(shape.phase)] + ", " + name_of(shape.dtype) + ", " +
-            std::to_string(shape.spread.gpus) + " x " + report.device + " (" + report.topology + "), " +
-            to_text(shape.spread) + ".";
+    const std::string text = description_of(report) + " (" + report.topology + ").";
     return "<p>" + html_escaped(text) + "</p>\n";
 }
 
 std::string steps_table(const ModelReport& report) {
     std::vector<std::vector<std::string>> rows;
     const auto mfu = [](const std::optional<double>& share) { return share ? percent_text(*share) : ""; };
+    const auto rate = [&](const StepStudy& step, Seconds time) {
+        return report.is_list() ? "" : significant(step.tokens_per_second(time));
+    };
     for (const StepStudy& step : report.steps)
-        rows.push_back({std::to_string(step.shape.tokens), std::to_string(step.shape.sequence),
+        rows.push_back({report.is_list() ? "" : std::to_string(step.shape.tokens),
+                        report.is_list() ? "" : std::to_string(step.shape.sequence),
                         milliseconds_text(step.whole), milliseconds_text(step.cut),
                         fixed(step.whole / step.cut, 3), milliseconds_text(step.exposed_whole),
-                        milliseconds_text(step.exposed_cut), significant(step.tokens_per_second(step.whole)),
-                        significant(step.tokens_per_second(step.cut)), mfu(step.mfu_whole),
-                        mfu(step.mfu_cut)});
+                        milliseconds_text(step.exposed_cut), rate(step, step.whole), rate(step, step.cut),
+                        mfu(step.mfu_whole), mfu(step.mfu_cut)});
     return "<div class=\"scroll\">" +
            html_table({"tokens", report.steps.front().shape.phase == Phase::decode ? "context" : "sequence",
                        "serial ms", "overlap ms", "speed-up", "exposed, serial ms", "exposed, overlap ms",
@@ -93,7 +86,7 @@ std::string step_bars(const ModelReport& report) {
     drawing.text(left + width / 2, bottom + 36, "share of the step without overlap", "middle");
     double y = top;
     for (const StepStudy& step : report.steps) {
-        drawing.text(left - 8, y + line, std::to_string(step.shape.tokens) + " tokens", "end");
+        drawing.text(left - 8, y + line, label_of(step), "end");
         const auto bar = [&](Seconds time, Seconds exposed, const std::string& colour,
                              const std::string& text) {
             const double length = width * (time / step.whole) / most;
@@ -144,8 +137,7 @@ std::string operator_cell(const OperatorStudy* row) {
 /// Operators by numbers of tokens.
 std::string operators_table(const ModelReport& report) {
     std::string html = "<table class=\"grid\"><thead><tr><th>operator</th>";
-    for (const StepStudy& step : report.steps)
-        html += "<th scope=\"col\">" + std::to_string(step.shape.tokens) + " tokens</th>";
+    for (const StepStudy& step : report.steps) html += "<th scope=\"col\">" + label_of(step) + "</th>";
     html += "</tr></thead><tbody>\n";
     for (const ListStudy& list : report.steps.front().lists) {
         html +=
@@ -214,14 +206,16 @@ std::string to_html(const ModelReport& report) {
             "and what decides. Gain: 0 %<span class=\"scale\"></span>" +
                 percent_text(full_colour_gain, 0) + " or more.",
             "<div class=\"scroll\" style=\"max-height:none\">" + operators_table(report) + "</div>\n") +
-        page_section("Crossovers",
-                     "From which number of tokens another schedule is best, between the "
-                     "numbers that were asked for.",
-                     crossovers(report));
+        (report.is_list() ? ""
+                          : page_section("Crossovers",
+                                         "From which number of tokens another schedule is best, between the "
+                                         "numbers that were asked for.",
+                                         crossovers(report)));
     const std::string sure = to_text(report.confidence);
     body += "<h2>How sure</h2>\n";
     if (!sure.empty())
-        body += "<p>Prices of the most frequent layer: " + html_escaped(sure) +
+        body += "<p>Prices of the " + std::string(report.is_list() ? "list" : "most frequent layer") + ": " +
+                html_escaped(sure) +
                 ". An error of measured makespans is of operator pairs, not of whole steps.</p>\n";
     body += "<ul>\n";
     for (const std::string& note : report.notes) body += "<li>" + html_escaped(note) + "</li>\n";

@@ -7,14 +7,21 @@ namespace overlap {
 
 /// A model on a machine: one step for each number of tokens.
 struct ModelReport {
-    Model model;
+    Model model;  ///< of an operator list its name only
     std::string topology, device;
     std::vector<StepStudy> steps;
     std::vector<std::string> notes;  ///< what the numbers leave out, one line each
+    bool is_list() const { return steps.front().shape.tokens == 0; }
     Confidence confidence =
         {};  ///< of the prices of the layer of which the model has most; only the page has it
 };
 
+/// "4096 tokens"; of an operator list "step".
+std::string label_of(const StepStudy& step);
+/// What is computed, on which GPUs.
+std::string description_of(const ModelReport& report);
+/// "serial/-/dma/pull", and whether each pair has one of its own.
+std::string serial_of(const ListStudy& list);
 /// "tp 8, sequence-parallel".
 std::string to_text(const Parallelism& spread);
 std::string to_text(const ModelReport& report);

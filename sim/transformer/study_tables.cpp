@@ -13,6 +13,7 @@ Json operator_json(const OperatorStudy& row) {
     json["schedule"] = row.best ? Json(row.best->schedule) : Json(nullptr);
     if (!row.best) return json;
     json["params"] = row.best->params();
+    if (row.own_serial) json["serial_params"] = row.own_serial->params();
     json["gain"] = row.gain;
     json["decided_by"] = row.decided_by.empty() ? Json(nullptr) : Json(row.decided_by);
     json["decided_by_us"] = to_microseconds(row.difference);
@@ -23,6 +24,7 @@ Json list_json(const ListStudy& list) {
     Json json{{"name", list.name},
               {"count", list.count},
               {"serial", list.serial},
+              {"own_serial_of_pairs", list.own_serial},
               {"serial_us", to_microseconds(list.whole)},
               {"overlapped_us", to_microseconds(list.cut)},
               {"exposed_serial_us", to_microseconds(list.exposed_whole)},
@@ -38,15 +40,18 @@ Json number_or_null(const std::optional<double>& value) {
 }
 
 Json step_json(const StepStudy& step) {
-    Json json{{"tokens", step.shape.tokens},
-              {"sequence", step.shape.sequence},
+    const auto rate = [&](Seconds time) {
+        return step.shape.tokens == 0 ? Json(nullptr) : Json(step.tokens_per_second(time));
+    };
+    Json json{{"tokens", step.shape.tokens == 0 ? Json(nullptr) : Json(step.shape.tokens)},
+              {"sequence", step.shape.tokens == 0 ? Json(nullptr) : Json(step.shape.sequence)},
               {"serial_us", to_microseconds(step.whole)},
               {"overlapped_us", to_microseconds(step.cut)},
               {"exposed_serial_us", to_microseconds(step.exposed_whole)},
               {"exposed_overlapped_us", to_microseconds(step.exposed_cut)},
               {"speedup", step.whole / step.cut},
-              {"tokens_per_s_serial", step.tokens_per_second(step.whole)},
-              {"tokens_per_s_overlapped", step.tokens_per_second(step.cut)},
+              {"tokens_per_s_serial", rate(step.whole)},
+              {"tokens_per_s_overlapped", rate(step.cut)},
               {"mfu_serial", number_or_null(step.mfu_whole)},
               {"mfu_overlapped", number_or_null(step.mfu_cut)},
               {"lists", Json::array()}};
@@ -70,6 +75,30 @@ std::string in_us(Seconds time) {
 
 }  // namespace
 
+std::string label_of(const StepStudy& step) {
+    return step.shape.tokens == 0 ? "step" : std::to_string(step.shape.tokens) + " tokens";
+}
+
+std::string serial_of(const ListStudy& list) {
+    return list.serial + (list.own_serial ? ", pairs by their own fastest serial" : "");
+}
+
+std::string description_of(const ModelReport& report) {
+    const Model& model = report.model;
+    const StepShape& shape = report.steps.front().shape;
+    const std::string gpus = std::to_string(shape.spread.gpus) + " x " + report.device;
+    if (report.is_list())
+        return std::to_string(report.steps.front().lists.front().operators.size()) + " operators; " + gpus;
+    const auto billions = [](std::int64_t count) {
+        return significant(static_cast<double>(count) * 1e-9) + " G";
+    };
+    std::string text = billions(parameters(model)) + " parameters";
+    if (model.experts.count > 0) text += ", " + billions(active_parameters(model)) + " for a token";
+    return text + ", " + std::to_string(model.layers) + " layers; " +
+           phase_names[static_cast<std::size_t>(shape.phase)] + ", " + name_of(shape.dtype) + ", " + gpus +
+           ", " + to_text(shape.spread);
+}
+
 std::string to_text(const Parallelism& spread) {
     std::string text;
     const auto put = [&](const std::string& more) { text += (text.empty() ? "" : ", ") + more; };
@@ -83,6 +112,15 @@ std::string to_text(const Parallelism& spread) {
 
 Json to_json(const ModelReport& report) {
     const StepShape& shape = report.steps.front().shape;
+    if (report.is_list()) {
+        Json json{{"schema", 1},
+                  {"workload", report.model.name},
+                  {"topology", report.topology},
+                  {"notes", report.notes},
+                  {"steps", Json::array()}};
+        for (const StepStudy& step : report.steps) json["steps"].push_back(step_json(step));
+        return json;
+    }
     Json json{{"schema", 1},
               {"model", report.model.name},
               {"family", report.model.family},
@@ -112,7 +150,7 @@ std::string to_csv(const ModelReport& report) {
     };
     const auto number = [](Seconds time) { return Json(to_microseconds(time)); };
     for (const StepStudy& step : report.steps) {
-        const Json tokens = step.shape.tokens;
+        const Json tokens = step.shape.tokens == 0 ? Json() : Json(step.shape.tokens);
         for (const ListStudy& list : step.lists) {
             for (const OperatorStudy& row : list.operators) {
                 const Json schedule = row.best ? Json(row.best->label()) : Json();
@@ -156,20 +194,21 @@ std::string to_csv(const ModelReport& report) {
 }
 
 std::string to_markdown(const ModelReport& report) {
-    std::string text = "## " + report.model.name + " on " + report.topology + ", " +
-                       to_text(report.steps.front().shape.spread) + "\n\n";
-    text += table_row({"tokens", "step serial ms", "with overlap ms", "speed-up", "exposed ms",
-                       "with overlap ms", "tokens/s", "MFU"}) +
+    std::string text = "## " + report.model.name + " on " + report.topology +
+                       (report.is_list() ? "" : ", " + to_text(report.steps.front().shape.spread)) + "\n\n";
+    text += table_row({"step", "serial ms", "with overlap ms", "speed-up", "exposed ms", "with overlap ms",
+                       "tokens/s", "MFU"}) +
             table_row({"---", "---", "---", "---", "---", "---", "---", "---"});
     const auto ms = [](Seconds time) { return fixed(time.si() * 1e3, 2); };
     for (const StepStudy& step : report.steps)
-        text += table_row({std::to_string(step.shape.tokens), ms(step.whole), ms(step.cut),
-                           fixed(step.whole / step.cut, 3), ms(step.exposed_whole), ms(step.exposed_cut),
-                           significant(step.tokens_per_second(step.cut)), share_text(step.mfu_cut)});
+        text += table_row({label_of(step), ms(step.whole), ms(step.cut), fixed(step.whole / step.cut, 3),
+                           ms(step.exposed_whole), ms(step.exposed_cut),
+                           report.is_list() ? "" : significant(step.tokens_per_second(step.cut)),
+                           share_text(step.mfu_cut)});
     for (const StepStudy& step : report.steps)
         for (const ListStudy& list : step.lists) {
-            text += "\n### " + std::to_string(step.shape.tokens) + " tokens, " + list.name + " (" +
-                    std::to_string(list.count) + ")\n\n" +
+            text += "\n### " + label_of(step) + ", " + list.name + " (" + std::to_string(list.count) +
+                    ")\n\n" +
                     table_row({"operator", "serial us", "with overlap us", "schedule", "gain alone",
                                "decided by"}) +
                     table_row({"---", "---", "---", "---", "---", "---"});

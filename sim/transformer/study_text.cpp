@@ -17,18 +17,8 @@ std::size_t name_width(const ModelReport& report) {
     return width;
 }
 
-std::string billions(std::int64_t count) {
-    return significant(static_cast<double>(count) * 1e-9) + " G";
-}
-
 std::string heading_of(const ModelReport& report) {
-    const Model& model = report.model;
-    const StepShape& shape = report.steps.front().shape;
-    std::string text = model.name + ": " + billions(parameters(model)) + " parameters";
-    if (model.experts.count > 0) text += ", " + billions(active_parameters(model)) + " for a token";
-    return text + ", " + std::to_string(model.layers) + " layers; " +
-           phase_names[static_cast<std::size_t>(shape.phase)] + ", " + name_of(shape.dtype) + ", " +
-           std::to_string(shape.spread.gpus) + " x " + report.device + ", " + to_text(shape.spread) + "\n";
+    return report.model.name + ": " + description_of(report) + "\n";
 }
 
 std::string operator_line(const OperatorStudy& one, const TimeScale& scale, std::size_t width) {
@@ -52,7 +42,7 @@ std::string list_text(const ListStudy& list, const TimeScale& scale, std::size_t
         return left(name, width) + right(scale.format(whole), time_width) +
                right(scale.format(cut), time_width);
     };
-    text += sum("  all", list.whole, list.cut) + " " + scale.unit() + "  serial is " + list.serial +
+    text += sum("  all", list.whole, list.cut) + " " + scale.unit() + "  serial is " + serial_of(list) +
             (list.concurrent ? "; the rest as its data allow" : "") + "\n";
     return text + sum("  exposed communication", list.exposed_whole, list.exposed_cut) + " " + scale.unit() +
            "\n";
@@ -69,10 +59,11 @@ std::string step_text(const StepStudy& step, std::size_t width) {
                        significant(step.whole / step.cut) + " x\n" +
                        sum("  exposed communication", scale.format(step.exposed_whole),
                            scale.format(step.exposed_cut), scale.unit()) +
-                       "\n" +
-                       sum("  tokens/s", significant(step.tokens_per_second(step.whole)),
-                           significant(step.tokens_per_second(step.cut)), "") +
                        "\n";
+    if (step.shape.tokens > 0)
+        text += sum("  tokens/s", significant(step.tokens_per_second(step.whole)),
+                    significant(step.tokens_per_second(step.cut)), "") +
+                "\n";
     if (step.mfu_whole)
         text += sum("  share of peak (MFU)", fixed(100 * *step.mfu_whole, 1), fixed(100 * *step.mfu_cut, 1),
                     "%") +
@@ -86,9 +77,11 @@ std::string to_text(const ModelReport& report) {
     std::string text = heading_of(report);
     const std::size_t width = name_width(report);
     for (const StepStudy& step : report.steps) {
-        text += "\n" + std::to_string(step.shape.tokens) + " tokens, " +
-                (step.shape.phase == Phase::decode ? "contexts of " : "sequences of ") +
-                std::to_string(step.shape.sequence) + "\n";
+        text += "\n" + label_of(step);
+        if (!report.is_list())
+            text += (step.shape.phase == Phase::decode ? ", contexts of " : ", sequences of ") +
+                    std::to_string(step.shape.sequence);
+        text += "\n";
         for (const ListStudy& list : step.lists)
             text += list_text(list, TimeScale(std::max(list.whole, list.cut)), width);
         text += step_text(step, width);

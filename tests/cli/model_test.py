@@ -78,12 +78,16 @@ class ModelSteps(SimTestCase):
         agent = layer["serial"].split("/")
         run["params"] = ({"agent": "cu", "algorithm": "library"} if agent[2] == "library"
                          else {"agent": agent[2], "transfer": agent[3]})
-        serial = self.result("--config", self.file("serial.json", {**run, "schedule": "serial"}))
+        def gemm_of(pair):
+            return next(part for part in pair["name"].split(" > ") if not part.endswith(("gather", "reduce", "gather_grad", "reduce_grad")))
+        own = {gemm_of(one): {"schedule": "serial", "params": one["serial_params"]}
+               for one in layer["operators"] if "serial_params" in one}
+        self.assertEqual(bool(own), layer["own_serial_of_pairs"])
+        serial = self.result("--config", self.file("serial.json", {**run, "schedule": "serial", "schedules": own}))
         self.assertAlmostEqual(serial["makespan_us"], layer["serial_us"], delta=1e-6)
         for one in layer["operators"]:
             if "schedule" in one:
-                gemm = next(part for part in one["name"].split(" > ") if not part.endswith(("gather", "reduce", "gather_grad", "reduce_grad")))
-                run["schedules"][gemm] = {"schedule": one["schedule"], "params": one["params"]}
+                run["schedules"][gemm_of(one)] = {"schedule": one["schedule"], "params": one["params"]}
         cut = self.result("--config", self.file("cut.json", run))
         self.assertAlmostEqual(cut["makespan_us"], layer["overlapped_us"], delta=1e-6)
         self.assertAlmostEqual(cut["exposed_comm_us"], layer["exposed_overlapped_us"], delta=1e-6)
@@ -122,6 +126,20 @@ class ModelSteps(SimTestCase):
         names = [one["name"] for one in experts["steps"][0]["lists"][0]["operators"]]
         self.assertIn("dispatch > expert_gate_up", names)
         self.assertIn("expert_down > combine", names)
+
+    def test_an_operator_list(self):
+        report = self.report("model", "llama3_70b_mlp_layer", "--topology", "h200_4", "--html", "list.html")
+        step, = report["steps"]
+        only, = step["lists"]
+        self.assertEqual((report["workload"], step["tokens"], step["mfu_serial"]), ("llama3_70b_mlp_layer", None, None))
+        self.assertEqual((step["serial_us"], step["overlapped_us"]), (only["serial_us"], only["overlapped_us"]))
+        self.assertLess(step["overlapped_us"], step["serial_us"])
+        self.assertTrue(any(one.get("schedule") for one in only["operators"]))
+        self.assertIn("llama3_70b_mlp_layer on h200_4", (self.folder / "list.html").read_text(encoding="utf-8"))
+        text = self.output("model", "llama3_70b_mlp_layer", "--topology", "h200_4")
+        self.assertNotIn("tokens", text)
+        self.assert_refused(["model", "dlrm_128", "--topology", "mi210_128", "--tp", "8"], "--tp is for models, but dlrm_128 is an operator list")
+        self.assert_refused(["model", "ficco_g1", "--topology", "h200_4"], "is a pair")
 
     def test_library_kernels_only(self):
         for step in self.report(*LLAMA, "--kernels", "library", "--tokens", "8192")["steps"]:
