@@ -27,10 +27,9 @@ struct ReproducedExperiment {
 /// impossible run, an expression that gives no number, or a figure without scenarios.
 ReproducedExperiment reproduce(const PublishedExperiment& experiment, const ConfigFolder& folder);
 
-/// summary: one line for each experiment; markdown: one line for each figure. Both are Markdown tables.
-enum class ReproductionFormat { text, json, csv, markdown, summary };
-inline const std::array<std::string, 5> reproduction_format_names{"text", "json", "csv", "markdown",
-                                                                  "summary"};
+/// markdown: a table of experiments, an empty line, a table of figures.
+enum class ReproductionFormat { text, json, csv, markdown };
+inline const std::array<std::string, 4> reproduction_format_names{"text", "json", "csv", "markdown"};
 std::string render(const std::vector<ReproducedExperiment>& experiments, ReproductionFormat format);
 
 }  // namespace overlap

@@ -83,7 +83,7 @@ std::string text(const std::vector<ReproducedExperiment>& experiments) {
     return out + summary(tally(experiments)) + '\n';
 }
 
-std::string markdown(const std::vector<ReproducedExperiment>& experiments) {
+std::string table_of_cases(const std::vector<ReproducedExperiment>& experiments) {
     std::string out =
         "| system | figure | kind | published | predicted | accepted | status |\n"
         "|---|---|---|---|---|---|---|\n";
@@ -97,7 +97,7 @@ std::string markdown(const std::vector<ReproducedExperiment>& experiments) {
     return out;
 }
 
-std::string brief(const std::vector<ReproducedExperiment>& experiments) {
+std::string table_of_experiments(const std::vector<ReproducedExperiment>& experiments) {
     std::string out = "| experiment | of |", rule = "|---|---|";
     for (std::size_t kind = 0; kind < case_kind_names.size(); ++kind) {
         out += ' ' + kind_text(static_cast<CaseKind>(kind), ' ') + " |";
@@ -176,9 +176,7 @@ std::string render(const std::vector<ReproducedExperiment>& experiments, Reprodu
         case ReproductionFormat::csv:
             return csv(experiments);
         case ReproductionFormat::markdown:
-            return markdown(experiments);
-        case ReproductionFormat::summary:
-            return brief(experiments);
+            return table_of_experiments(experiments) + '\n' + table_of_cases(experiments);
         case ReproductionFormat::text:
             break;
     }

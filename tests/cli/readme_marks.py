@@ -142,19 +142,23 @@ class Shell:
         (self.folder / "scripts" / "sim").symlink_to(os.path.abspath(os.environ["SIM"]))
         self.printed = {}
 
-    def run(self, command):
+    def run(self, command, given=""):
         environment = {key: value for key, value in os.environ.items() if key != "OVERLAP_CONFIGS"}
         return subprocess.run(["bash", "-c", command], cwd=self.folder, capture_output=True, env=environment,
-                              encoding="utf-8", stdin=subprocess.DEVNULL, timeout=600)
+                              encoding="utf-8", input=given, timeout=600)
 
     def output(self, command):
-        """What a command prints; each runs once. `head` may close the pipe on a program."""
-        if command not in self.printed:
-            done = self.run(command)
-            if done.returncode != 0:
-                raise RuntimeError(f"{command}: exit {done.returncode}: {done.stderr}")
-            self.printed[command] = done.stdout
-        return self.printed[command]
+        """What a command prints. What stands before its first pipe runs once, whatever filters follow."""
+        program, _, filters = command.partition(" | ")
+        if program not in self.printed:
+            self.printed[program] = self.checked(program)
+        return self.checked(filters, self.printed[program]) if filters else self.printed[program]
+
+    def checked(self, command, given=""):
+        done = self.run(command, given)
+        if done.returncode != 0:
+            raise RuntimeError(f"{command}: exit {done.returncode}: {done.stderr}")
+        return done.stdout
 
     def value(self, one):
         names = {"r": json.loads(self.output(one.command)), "find": find, "predicted": predicted, "counted": counted}

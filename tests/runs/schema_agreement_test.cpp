@@ -1,5 +1,6 @@
 // Do the schemas accept what the program accepts and prints?
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "sim/report/run/report.hpp"
 #include "sim/run/resolver.hpp"
@@ -69,16 +70,19 @@ TEST_CASE("the result schema accepts results of every schedule on machines of se
     const Json pair = parse_json(R"({"collective": "all_gather", "gemm": {"m": 4096, "n": 1024, "k": 2048,
                                      "dtype": "bf16"}})",
                                  "pair");
-    const auto check = [&](const std::string& topology, const std::string& schedule, const Json& workload) {
+    std::set<std::string> keys;
+    const auto check = [&](const std::string& topology, const std::string& schedule, const Json& workload,
+                           const Json& more = Json::object()) {
+        Json given{{"topology", topology}, {"schedule", schedule}, {"workload", workload}, {"seeds", 1}};
+        given.update(more);
         std::optional<Scenario> scenario;
         try {
-            scenario = resolver.resolve(read_run_config(
-                {{"topology", topology}, {"schedule", schedule}, {"workload", workload}, {"seeds", 1}},
-                "config"));
+            scenario = resolver.resolve(read_run_config(given, "config"));
         } catch (const UserError&) {
             return;
         }
-        const Json printed = to_json(run(*scenario, {.record = false}));
+        const Json printed = to_json(run(*scenario, {.record = false}), Remarks{"cuBLASLt", {"A note."}});
+        for (const auto& item : printed.flatten().items()) keys.insert(item.key());
         INFO(topology << ' ' << schedule);
         CHECK(result.errors(reread(printed), "result") == "");
         CHECK(config.errors(reread(printed["config"]), "config") == "");
@@ -88,10 +92,16 @@ TEST_CASE("the result schema accepts results of every schedule on machines of se
         check("h200_4", schedule.name, pair);
         check("mi300x_8", schedule.name, pair);
     }
+    check("h200_4", "async_tp", pair, {{"host", "pytorch_eager"}, {"repeat", "steady"}});
     check("mi300x_1", "serial", pair);
     check("h200_4", "concurrent", "llama3_70b_mlp_layer");
     check("mi210_128", "concurrent", "bert_large_b32_n128_fp32");
     CHECK(checked >= 2 * 12);
+    for (const char* key :
+         {"/losses_us/host", "/losses_us/power", "/steady/power_W", "/energy_J/total", "/notes/0"}) {
+        INFO(key);
+        CHECK(keys.contains(key));
+    }
 }
 
 TEST_CASE("the run schema knows every key that a run config may have, and no other") {
