@@ -49,14 +49,13 @@ public:
             occupy_engine(task, copy, dma, resources, cost);
         }
         BytesPerSecond rate = std::min(dma.engine, use_links(copy, route, machine, cost));
-        if (copy.command != DmaCommand::copy) {
-            const bool swap = copy.command == DmaCommand::swap;
-            const Route other =
-                machine.topology.route(swap ? copy.dst : copy.src, swap ? copy.src : copy.second);
+        if (const Broadcast* both = copy.broadcast(); both != nullptr || copy.is_swap()) {
+            const Route other = both != nullptr ? machine.topology.route(copy.src, both->second)
+                                                : machine.topology.route(copy.dst, copy.src);
             cost.setup = std::max(cost.setup, other.latency);
             rate = std::min(rate, use_links(copy, other, machine, cost));
         }
-        if (copy.place > 0)
+        if (batch_of(copy).place > 0)
             cost.setup = dma.commands->next_start;
         else if (!route.through_nic)
             cost.setup += (copy.direction == Direction::pull ? dma.pull_start : dma.start) +
@@ -68,6 +67,12 @@ public:
     }
 
 private:
+    /// A copy that is no part of a batch is a batch of one.
+    static BackToBack batch_of(const CopyWork& copy) {
+        const auto* part = std::get_if<BackToBack>(&copy.command);
+        return part != nullptr ? *part : BackToBack{0, 1};
+    }
+
     /// Whether the sender's engine executes a pull that the receiver issues.
     static bool by_sender(const CopyWork& copy, const DeviceSpec::Dma& dma) {
         return copy.direction == Direction::pull && dma.pulls == PullServer::sender;
@@ -96,12 +101,12 @@ private:
         // receiver polls for the end.
         const bool sender = by_sender(copy, dma);
         cost.launch.ahead = !sender;
-        const bool first = copy.place == 0, last = copy.place + 1 == copy.batch;
+        const auto [place, batch] = batch_of(copy);
+        const bool first = place == 0, last = place + 1 == batch;
         if (first && copy.prelaunched) {
             cost.launch.time = dma.commands->release;
         } else if (first) {
-            const Seconds others =
-                copy.batch > 1 ? (copy.batch - 1.0) * dma.commands->next_command : Seconds();
+            const Seconds others = batch > 1 ? (batch - 1.0) * dma.commands->next_command : Seconds();
             cost.launch.time = dma.command + (sender ? dma.pull_schedule : dma.schedule) + others;
             if (dma.queued_launch > Seconds()) cost.launch.queued = dma.queued_launch + others;
         }
@@ -118,10 +123,10 @@ private:
         // A strided copy loses, for each run, the time of a fixed number of bytes.
         const double stretch = copy.run < copy.bytes ? (copy.run + dma.strided_run) / copy.run : 1.0;
         double moved = copy.bytes.si() * stretch;
-        if (copy.command == DmaCommand::swap) moved *= 2;
-        if (copy.command == DmaCommand::broadcast) moved *= 2 * (dma.engine / dma.commands->broadcast);
+        if (copy.is_swap()) moved *= 2;
+        if (copy.broadcast() != nullptr) moved *= 2 * (dma.engine / dma.commands->broadcast);
         const int server = by_sender(copy, dma) || copy.direction == Direction::push ? copy.src : copy.dst;
-        const int other = copy.batch > 1 ? task.gpu + 1 : server == copy.dst ? copy.src : copy.dst;
+        const int other = batch_of(copy).batch > 1 ? task.gpu + 1 : server == copy.dst ? copy.src : copy.dst;
         const ResourceId engine = resources.dma_engine(server, other);
         cost.claim = Claim{engine};
         cost.claim->as_enqueued = by_sender(copy, dma);
@@ -131,11 +136,11 @@ private:
 
     static void use_memory(const CopyWork& copy, const ResourceTable& resources, Cost& cost) {
         const double bytes = copy.bytes.si();
-        const bool swap = copy.command == DmaCommand::swap;  // both ends are read and written
-        cost.demands.push_back({resources.hbm(copy.src), swap ? 2 * bytes : bytes});
-        cost.demands.push_back({resources.hbm(copy.dst), swap ? 2 * bytes : bytes});
-        if (copy.command == DmaCommand::broadcast)
-            cost.demands.push_back({resources.hbm(copy.second), bytes});
+        const double at_an_end = copy.is_swap() ? 2 * bytes : bytes;  // a swap reads and writes both ends
+        cost.demands.push_back({resources.hbm(copy.src), at_an_end});
+        cost.demands.push_back({resources.hbm(copy.dst), at_an_end});
+        if (const Broadcast* both = copy.broadcast())
+            cost.demands.push_back({resources.hbm(both->second), bytes});
     }
 };
 

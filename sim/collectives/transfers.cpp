@@ -9,8 +9,11 @@ Task in_whole(Task task, const Topology& group) {
     const auto to_whole = [&](int& rank) {
         if (rank >= 0) rank = group.whole_rank(rank);
     };
-    if (auto* copy = std::get_if<CopyWork>(&task.work))
-        for (int* rank : {&copy->src, &copy->dst, &copy->second}) to_whole(*rank);
+    if (auto* copy = std::get_if<CopyWork>(&task.work)) {
+        to_whole(copy->src);
+        to_whole(copy->dst);
+        if (auto* both = std::get_if<Broadcast>(&copy->command)) to_whole(both->second);
+    }
     if (auto* kernel = std::get_if<CollectiveKernelWork>(&task.work)) kernel->group = group.group();
     to_whole(task.gpu);
     to_whole(task.shard);
@@ -67,16 +70,14 @@ TaskId Transfers::broadcast(int src, int first, int second, const Payload& paylo
                             std::span<const TaskId> after) {
     assert(options_.agent == Agent::dma && options_.direction == Direction::push);
     Task task = transfer(src, first, payload);
-    auto& work = std::get<CopyWork>(task.work);
-    work.command = DmaCommand::broadcast;
-    work.second = second;
+    std::get<CopyWork>(task.work).command = Broadcast{second};
     return add(std::move(task), after);
 }
 
 TaskId Transfers::swap(int a, int b, const Payload& payload, std::span<const TaskId> after) {
     assert(options_.agent == Agent::dma && options_.direction == Direction::push);
     Task task = transfer(a, b, payload);
-    std::get<CopyWork>(task.work).command = DmaCommand::swap;
+    std::get<CopyWork>(task.work).command = Swap();
     return add(std::move(task), after);
 }
 
@@ -84,9 +85,9 @@ TaskId Transfers::copy_back_to_back(int src, int dst, const Payload& payload, in
                                     std::span<const TaskId> after) {
     assert(options_.agent == Agent::dma && 0 <= place && place < batch);
     Task task = transfer(src, dst, payload);
-    auto& work = std::get<CopyWork>(task.work);
-    work.place = static_cast<std::uint16_t>(place);
-    work.batch = static_cast<std::uint16_t>(batch);
+    if (batch > 1)
+        std::get<CopyWork>(task.work).command =
+            BackToBack{static_cast<std::uint16_t>(place), static_cast<std::uint16_t>(batch)};
     task.stream = transfer_stream(task.gpu);
     return add(std::move(task), after);
 }

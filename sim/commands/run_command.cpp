@@ -27,18 +27,6 @@ struct RunFlags {
     bool dry_run = false, allow_large = false;
 };
 
-/// The graph as JSON with the places of its data, or with the reason why it has none.
-Json plan_of(const Scenario& scenario, const TaskGraph& graph) {
-    Json json = to_json(graph, scenario.config());
-    try {
-        add_placement(json, place(graph, *scenario.schedule, scenario.workload, scenario.machine->topology,
-                                  scenario.params));
-    } catch (const UserError& reason) {
-        json["not_placed"] = reason.what();
-    }
-    return json;
-}
-
 /// The resolved config with the run's estimated size, and the reason if it would be refused.
 Json dry_run(const Scenario& scenario, const RunBudget& budget) {
     Json json = scenario.config();
@@ -70,7 +58,8 @@ void execute(const RunFlags& flags) {
         if (!flags.allow_large) require_affordable(budget, available_memory());
         const TaskGraph graph = scenario.graph();
         const bool dot = flags.graph.ends_with(".dot");
-        write_file_atomically(flags.graph, dot ? to_dot(graph) : json_text(plan_of(scenario, graph)) + "\n");
+        write_file_atomically(flags.graph,
+                              dot ? to_dot(graph) : json_text(to_json(plan_of(scenario, graph))) + "\n");
     }
     if (flags.dry_run) return print(json_text(dry_run(scenario, budget), 2) + "\n");
     spdlog::info("simulating {} on {}", scenario.schedule->name, scenario.machine->topology.name());

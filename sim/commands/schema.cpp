@@ -4,9 +4,12 @@
 #include "models/calibration/recipes/gemm_recipes.hpp"
 #include "models/calibration_schema.hpp"
 #include "sim/commands/commands.hpp"
+#include "sim/commands/graph_export.hpp"
 #include "sim/commands/json_lines.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/report/run/report.hpp"
 #include "sim/run/config_folder.hpp"
+#include "sim/run/run_config.hpp"
 #include "sim/schedules/host.hpp"
 #include "sim/schedules/parameters.hpp"
 #include "sim/sweep/axes.hpp"
@@ -45,6 +48,9 @@ Json schema_of(const std::string& kind) {
     if (kind == "topology") return topology_schema();
     if (kind == "host") return host_schema();
     if (kind == "workload") return workload_schema(false);
+    if (kind == "run") return run_schema();
+    if (kind == "result") return result_schema();
+    if (kind == "plan") return plan_schema();
     const ConfigFolder folder = ConfigFolder::standard();
     const auto file = [&](const std::string& name) {
         return read_json_file(folder.find("schema", name + ".schema"));
@@ -54,8 +60,7 @@ Json schema_of(const std::string& kind) {
     if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
         throw UserError("schema: " + in_quotes(kind) + " is no kind of file" + suggestion(kind, kinds));
     Json schema = file(kind);
-    if (kind == "run" || kind == "schedule") schema["properties"]["params"] = parameters_schema();
-    if (kind == "run") schema["properties"]["workload"]["oneOf"][1] = workload_schema(true);
+    if (kind == "schedule") schema["properties"]["params"] = parameters_schema();
     if (kind == "experiment") {
         const Json sweep = file("sweep");
         for (const auto& item : schema["properties"]["scenarios"]["properties"].items())

@@ -15,9 +15,9 @@ std::string stream_name(int stream) {
 std::string Task::name() const {
     std::string text = task_kind_names[static_cast<std::size_t>(kind())];
     if (const auto* copy = std::get_if<CopyWork>(&work)) {
-        const char* arrow = copy->command == DmaCommand::swap ? "<>" : ">";
+        const char* arrow = copy->is_swap() ? "<>" : ">";
         text += " " + std::to_string(copy->src) + arrow + std::to_string(copy->dst);
-        if (copy->command == DmaCommand::broadcast) text += "+" + std::to_string(copy->second);
+        if (const Broadcast* both = copy->broadcast()) text += "+" + std::to_string(both->second);
     }
     if (shard >= 0) text += " s" + std::to_string(shard);
     if (chunk >= 0) text += " c" + std::to_string(chunk);

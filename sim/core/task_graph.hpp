@@ -19,14 +19,24 @@ enum class Direction { pull, push };
 inline const std::array<std::string, 2> agent_names{"dma", "cu"};
 inline const std::array<std::string, 2> direction_names{"pull", "push"};
 
-/// Command of a DMA engine. copy; broadcast: read once, write to two GPUs;
-/// swap: exchange two buffers in place.
-enum class DmaCommand : std::uint8_t { copy, broadcast, swap };
-inline const std::array<std::string, 3> dma_command_names{"copy", "broadcast", "swap"};
+/// Commands of a DMA engine.
+struct PlainCopy {};
+/// Reads once and writes to two GPUs: `dst` of the copy and `second`.
+struct Broadcast {
+    int second;
+};
+/// Exchanges two buffers in place, so that the bytes of the copy go both ways.
+struct Swap {};
+/// One of `batch` copies that an engine is told of at once, and of which it signals the end of the last. They are
+/// on one stream and one engine of the GPU.
+struct BackToBack {
+    std::uint16_t place;  ///< from 0
+    std::uint16_t batch;
+};
+using DmaCommand = std::variant<PlainCopy, Broadcast, Swap, BackToBack>;
 
 /// Bytes from one GPU's memory to another's. `run`: length of a contiguous piece; equal to `bytes` for a
-/// contiguous copy, a row of the block for a strided (2-D) copy. `command` and the fields after
-/// `prelaunched` apply to DMA only.
+/// contiguous copy, a row of the block for a strided (2-D) copy.
 struct CopyWork {
     int src = 0;
     int dst = 0;
@@ -34,25 +44,24 @@ struct CopyWork {
     Bytes run;
     Agent agent = Agent::dma;
     Direction direction = Direction::pull;
-    int cus = 0;                            ///< compute units held by a copy kernel; 0 with DMA
-    DmaCommand command = DmaCommand::copy;  ///< a swap moves `bytes` in both directions
+    int cus = 0;              ///< compute units held by a copy kernel; 0 with DMA
+    DmaCommand command = {};  ///< a plain copy unless the agent is `dma`
     /// Queued in advance behind a poll, or done by a running kernel that polls (a part of a fused kernel, or
     /// a persistent one): a write to memory starts it.
     bool prelaunched = false;
-    /// Back to back: the engine gets `batch` commands at once and signals the end of the last; this is number
-    /// `place`. All of them are on one stream and one engine of the GPU.
-    std::uint16_t place = 0, batch = 1;
     bool stored = false;  ///< the kernel that makes the bytes stores them at `dst` instead of `src`
     bool added = false;   ///< the memory at `dst` adds the bytes to its contents (DeviceSpec::near_memory)
-    int second = -1;      ///< broadcast: the second destination GPU
+
+    const Broadcast* broadcast() const { return std::get_if<Broadcast>(&command); }
+    bool is_swap() const { return std::holds_alternative<Swap>(command); }
 };
 
 /// Calls `move(src, dst)` for every route that the bytes of a copy take.
 template <class Move>
 void for_each_way(const CopyWork& copy, Move&& move) {
     move(copy.src, copy.dst);
-    if (copy.command == DmaCommand::broadcast) move(copy.src, copy.second);
-    if (copy.command == DmaCommand::swap) move(copy.dst, copy.src);
+    if (const Broadcast* both = copy.broadcast()) move(copy.src, both->second);
+    if (copy.is_swap()) move(copy.dst, copy.src);
 }
 
 /// A pack or a scatter inside one GPU: `bytes` are read and written once; `run` as in CopyWork.
@@ -74,7 +83,7 @@ struct MemoryBoundWork {
     Bytes written;
     Flops flops = {};
     DType dtype = DType::bf16;
-    Seconds time = {};  ///< above 0: how long it ran elsewhere, which it takes here, too
+    Seconds time = {};             ///< above 0: how long it ran elsewhere, which it takes here, too
     AttentionCall attention = {};  ///< of fused attention, where its shape is known
 };
 

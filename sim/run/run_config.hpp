@@ -40,5 +40,10 @@ struct RunConfig {
 
 /// Absent keys get their defaults; topology and schedule stay empty for flags to fill.
 RunConfig read_run_config(const Json& json, const std::string& origin);
+/// What is read back as an equal config.
+Json to_json(const RunConfig& config);
+Json run_schema();
+/// Keys that an axis of a sweep may set as a whole: all but those whose members are axes of their own.
+std::vector<std::string> swept_keys();
 
 }  // namespace overlap

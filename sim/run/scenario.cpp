@@ -5,24 +5,24 @@
 namespace overlap {
 
 Json Scenario::config() const {
-    Json json{{"schema", 1},
-              {"topology", machine->topology.name() + ".json"},
-              {"schedule", schedule->name},
-              {"params", to_json(params, schedule->parameters)},
-              {"workload", to_json(workload)},
-              {"engine", engine},
-              {"seeds", seeds},
-              {"cost_models", cost_models},
-              {"without", without}};
-    if (host != nullptr) json["host"] = host->name;
-    if (repeat != Repeat::once) json["repeat"] = repeat_names[static_cast<std::size_t>(repeat)];
-    if (!what_if.empty()) json["what_if"] = what_if;
-    if (pairs.empty()) return json;
-    const auto& operators = std::get<std::vector<Operator>>(workload.content);
-    for (const PairChoice& pair : pairs)
-        json["schedules"][operators[pair.gemm()].name] = {
+    RunConfig config;
+    config.topology = machine->topology.name() + ".json";
+    config.schedule = schedule->name;
+    config.params = to_json(params, schedule->parameters);
+    config.workload = to_json(workload);
+    config.engine = engine;
+    config.seeds = seeds;
+    config.cost_models = cost_models;
+    config.without = without;
+    if (host != nullptr) config.host = host->name;
+    config.repeat = repeat;
+    config.what_if = what_if;
+    for (const PairChoice& pair : pairs) {
+        const auto& operators = std::get<std::vector<Operator>>(workload.content);
+        config.schedules[operators[pair.gemm()].name] = {
             {"schedule", pair.schedule->name}, {"params", to_json(pair.params, pair.schedule->parameters)}};
-    return json;
+    }
+    return to_json(config);
 }
 
 ScheduleParams Scenario::whole_params() const {

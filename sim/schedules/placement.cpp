@@ -173,7 +173,7 @@ private:
         const auto& work = std::get<CopyWork>(task.work);
         if (task.shard < 0)
             throw UserError("no placement for a copy of several shards (" + task.name() + ")");
-        if (work.command != DmaCommand::copy || work.batch > 1 || work.prelaunched)
+        if (!std::holds_alternative<PlainCopy>(work.command) || work.prelaunched)
             throw UserError("no placement for DMA commands other than plain copies (" + task.name() + ")");
         if (gathers()) {
             const Extent piece = pieces_.extent(task.shard, task.chunk);

@@ -14,8 +14,8 @@ using Places = std::array<int, 2>;
 Places places_of(const Task& task) {
     const auto* copy = std::get_if<CopyWork>(&task.work);
     if (copy == nullptr) return {task.gpu, -1};
-    if (copy->command == DmaCommand::broadcast) return {copy->dst, copy->second};
-    if (copy->command == DmaCommand::swap) return {copy->dst, copy->src};
+    if (const Broadcast* both = copy->broadcast()) return {copy->dst, both->second};
+    if (copy->is_swap()) return {copy->dst, copy->src};
     return {copy->dst, -1};
 }
 

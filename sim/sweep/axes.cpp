@@ -31,8 +31,7 @@ bool of_operator(std::string_view field) {
 
 /// Allowed paths, besides any path below "what_if" or to a field of an operator.
 std::vector<std::string> known_fields() {
-    std::vector<std::string> fields{"topology", "schedule",    "schedules", "workload", "engine",
-                                    "seeds",    "cost_models", "without",   "repeat",   "host"};
+    std::vector<std::string> fields = swept_keys();
     for (const std::string& path : pair_paths()) fields.push_back("workload." + path);
     for (const char* key : {"model", "tokens", "tp", "ep", "dp", "fsdp", "sequence_parallel", "phase", "dtype",
                             "sequence", "imbalance"})  // of a layer of a model

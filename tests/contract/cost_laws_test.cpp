@@ -54,10 +54,10 @@ std::map<std::string, std::vector<Task>> families(const Machine& machine) {
         result["added"].push_back(commanded(bytes, [](CopyWork& copy) { copy.added = true; }));
         if (machine.topology.device().dma.commands) {
             result["swap"].push_back(
-                commanded(bytes, [](CopyWork& copy) { copy.command = DmaCommand::swap; }));
-            result["first of two"].push_back(commanded(bytes, [](CopyWork& copy) { copy.batch = 2; }));
+                commanded(bytes, [](CopyWork& copy) { copy.command = Swap(); }));
+            result["first of two"].push_back(commanded(bytes, [](CopyWork& copy) { copy.command = BackToBack{0, 2}; }));
             result["second of two"].push_back(
-                commanded(bytes, [](CopyWork& copy) { copy.place = 1, copy.batch = 2; }));
+                commanded(bytes, [](CopyWork& copy) { copy.command = BackToBack{1, 2}; }));
             result["prelaunched"].push_back(
                 commanded(bytes, [](CopyWork& copy) { copy.prelaunched = true; }));
         }

@@ -127,8 +127,7 @@ TEST_CASE("a broadcast reads once and a swap moves both ways") {
         return table.link(machine.topology.route(src, dst).links.at(0));
     };
     CopyWork work{0, 1, Bytes(small), Bytes(small), Agent::dma, Direction::push, 0};
-    work.command = DmaCommand::broadcast;
-    work.second = 2;
+    work.command = Broadcast{2};
     const Cost broadcast = CostModels().cost(Task{work, 0, transfer_stream(1)}, machine);
     for (const int gpu : {0, 1, 2}) CHECK(sum_of(broadcast, table.hbm(gpu)) == Approx(small));
     CHECK(sum_of(broadcast, link(0, 1)) == Approx(small));
@@ -136,7 +135,7 @@ TEST_CASE("a broadcast reads once and a swap moves both ways") {
     // 2 · 10 kB at 8 GB/s take as much of the engine as 25 kB at 10 GB/s.
     CHECK(sum_of(broadcast, table.dma_engine(0, 1)) == Approx(2.5 * small));
 
-    work.command = DmaCommand::swap;
+    work.command = Swap();
     const Cost swap = CostModels().cost(Task{work, 0, transfer_stream(1)}, machine);
     for (const int gpu : {0, 1}) CHECK(sum_of(swap, table.hbm(gpu)) == Approx(2 * small));
     CHECK(sum_of(swap, link(0, 1)) == Approx(small));
@@ -150,8 +149,7 @@ TEST_CASE("two ways of a broadcast over one link load it twice") {
         group("links", R"(, "pairs": [[0, 1]])") + "," + group("links", R"(, "pairs": [[1, 2]])");
     const Machine row = machine_of(topology_of(3, links, 1, "", device));
     CopyWork work{0, 1, Bytes(small), Bytes(small), Agent::dma, Direction::push, 0};
-    work.command = DmaCommand::broadcast;
-    work.second = 2;
+    work.command = Broadcast{2};
     const Cost cost = CostModels().cost(Task{work, 0, transfer_stream(1)}, row);
     CHECK(sum_of(cost, row.resources.link(row.topology.route(0, 1).links.at(0))) == Approx(2 * small));
     CHECK(to_microseconds(cost.setup) == Approx(3));  // start 1, the longer way: two links of 1

@@ -1,11 +1,12 @@
 // Does a plan match its schema, and are its blocks in the right places?
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "sim/commands/graph_export.hpp"
 #include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
-#include "tests/test_support.hpp"
 #include "tests/schema.hpp"
+#include "tests/test_support.hpp"
 
 using namespace overlap;
 using namespace overlap::test;
@@ -21,10 +22,7 @@ Json plan_of(const std::string& schedule, const std::string& collective, Json pa
          {{"collective", collective}, {"gemm", {{"m", 80}, {"n", 16}, {"k", 24}, {"dtype", "bf16"}}}}}};
     const Scenario scenario = resolve(read_run_config(config, "test"), shipped);
     const TaskGraph graph = scenario.graph();
-    Json json = to_json(graph, scenario.config());
-    add_placement(json, place(graph, *scenario.schedule, scenario.workload, scenario.machine->topology,
-                              scenario.params));
-    return json;
+    return to_json(plan_of(scenario, graph));
 }
 
 /// Buffers of a GPU: a 0, b 1, c 2, stage a 3, stage c 4, parts 5; of the next GPU from 6 on.
@@ -42,8 +40,50 @@ TEST_CASE("plans are what their schema says") {
         for (const std::string schedule : {"serial", "ring_chunked", "uniform_fused_1d", "hetero_fused_2d"})
             CHECK(schema.errors(plan_of(schedule, collective, Json::object()), schedule) == "");
     Json plan = plan_of("serial", "all_gather", Json::object());
+    REQUIRE_FALSE(plan.contains("not_placed"));
     plan["tasks"][0]["from"][0].push_back(1);
     CHECK(schema.errors(plan, "plan") != "");
+}
+
+TEST_CASE("the plan schema knows every kind of task and every command of a DMA engine") {
+    const Schema schema("plan");
+    Resolver resolver(shipped);
+    std::set<std::string> kinds, keys;
+    const auto check = [&](const Json& config) {
+        const Scenario scenario = resolver.resolve(read_run_config(config, "test"));
+        const TaskGraph graph = scenario.graph();
+        const Json plan = to_json(overlap::plan_of(scenario, graph));
+        INFO(config.dump());
+        CHECK(schema.errors(nlohmann::json::parse(plan.dump()), "plan") == "");
+        for (const Json& task : plan["tasks"]) {
+            kinds.insert(task["kind"].get<std::string>());
+            for (const auto& item : task.items()) keys.insert(item.key());
+        }
+    };
+    const auto pair = [](const std::string& collective) -> Json {
+        return {{"collective", collective}, {"gemm", {{"m", 2048}, {"n", 64}, {"k", 64}, {"dtype", "bf16"}}}};
+    };
+    const auto serial = [&](const std::string& collective, const Json& params) -> Json {
+        return {{"topology", "mi300x_8"},
+                {"schedule", "serial"},
+                {"workload", pair(collective)},
+                {"params", params}};
+    };
+    check(serial("all_gather", {{"dma_commands", "broadcast"}}));
+    check(serial("all_to_all", {{"dma_commands", "swap"}, {"prelaunch", true}}));
+    check(serial("all_gather", {{"dma_commands", "back_to_back"}}));
+    check(serial("all_gather", {{"algorithm", "library"}}));
+    for (const char* schedule : {"flag_gated", "hetero_fused_1d"})
+        check({{"topology", "mi300x_8"}, {"schedule", schedule}, {"workload", pair("all_gather")}});
+    check({{"topology", "h200_2"},
+           {"schedule", "async_tp"},
+           {"workload", pair("reduce_scatter")},
+           {"host", "pytorch_eager"}});
+    CHECK(kinds == std::set<std::string>(task_kind_names.begin(), task_kind_names.end()));
+    for (const char* key : {"second_dst", "back_to_back", "prelaunched", "gates", "host_us", "parts"}) {
+        INFO(key);
+        CHECK(keys.contains(key));
+    }
 }
 
 // Two GPUs, M = 80: shards of 40 rows, two chunks of 20.

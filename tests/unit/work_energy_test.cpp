@@ -96,10 +96,9 @@ TEST_CASE("a broadcast reads once and writes twice, a swap moves both ways") {
         return work_energy({copy, 0, transfer_stream(1)}, cost, machine).value();
     };
     CHECK(energy(work).links.si() == Approx(2));
-    work.command = DmaCommand::swap;
+    work.command = Swap();
     CHECK(energy(work).links.si() == Approx(4));
-    work.command = DmaCommand::broadcast;
-    work.second = 2;
+    work.command = Broadcast{2};
     CHECK(energy(work).links.si() == Approx(4));
     CHECK(energy(work).hbm.si() == Approx(1));  // of what the cost demands
 }

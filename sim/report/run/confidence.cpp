@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/core/output_keys.hpp"
 #include "sim/report/text_format.hpp"
 
 namespace overlap {
@@ -11,10 +12,14 @@ std::string within(double error) {
     return "±" + percent_text(error);
 }
 
+const std::string& name_of(Basis basis) {
+    return basis_names[static_cast<std::size_t>(basis)];
+}
+
 /// "GEMM bf16 fitted ±7.1 % (117 rows)"
 std::string text_of(const PricedPart& part) {
     const Evidence& evidence = part.evidence;
-    std::string text = part.name + " " + basis_names[static_cast<std::size_t>(evidence.basis)];
+    std::string text = part.name + " " + name_of(evidence.basis);
     if (evidence.error) text += " " + within(*evidence.error);
     if (evidence.rows > 0) return text + " (" + std::to_string(evidence.rows) + " rows)";
     if (evidence.basis == Basis::estimate || evidence.estimates == 0) return text;
@@ -33,6 +38,38 @@ std::string makespan_text(const Confidence& confidence) {
            (confidence.error_of_known ? ", " + within(*confidence.error_of_known) + " by those that are"
                                       : "");
 }
+
+Json percent(const std::optional<double>& error) {
+    return error ? Json(100 * *error) : Json(nullptr);
+}
+
+// clang-format off
+std::span<const OutputKey<PricedPart>> part_keys() {
+    static const std::vector<OutputKey<PricedPart>> keys{
+        {"name", text_schema("Kind of price.", 1), [](const PricedPart& part) { return part.name; }},
+        {"basis", choice_of(basis_names, "How the price came about: measured here, fitted to measurements, published, derived from what is published, or estimated."),
+            [](const PricedPart& part) { return name_of(part.evidence.basis); }},
+        {"rows_fitted", whole_from(0, "Measurements in the fit; 0: not fitted."), [](const PricedPart& part) { return part.evidence.rows; }},
+        {"error_pct", or_null(number_from(0, "Mean |predicted / measured - 1| on measurements that no fit saw; null: not known.")),
+            [](const PricedPart& part) { return percent(part.evidence.error); }}};
+    return keys;
+}
+
+std::span<const OutputKey<Confidence>> confidence_keys() {
+    static const std::array<std::string, 2> origins{"measured schedules", "errors of parts"};
+    static const std::vector<OutputKey<Confidence>> keys{
+        {"basis", choice_of(basis_names, "The weakest of the parts'."), [](const Confidence& c) { return name_of(c.basis()); }},
+        {"makespan_error_pct", or_null(number_from(0, "Expected |predicted / measured - 1|; null where the error of a part is not known.")),
+            [](const Confidence& c) { return percent(c.makespan_error()); }},
+        {"known_parts_error_pct", or_null(number_from(0, "The same by the parts whose error is known; null where none is.")),
+            [](const Confidence& c) { return percent(c.error_of_known); }},
+        {"from", choice_of(origins, "Whether schedules of this machine were measured."),
+            [](const Confidence& c) { return origins[c.measured ? 0 : 1]; }},
+        {"parts", list_of("Each kind of price of the run.", part_keys()),
+            [](const Confidence& c) { return all_written(std::span(c.parts), part_keys()); }}};
+    return keys;
+}
+// clang-format on
 
 }  // namespace
 
@@ -62,20 +99,13 @@ std::string to_text(const Confidence& confidence) {
 }
 
 Json to_json(const Confidence& confidence) {
-    const auto percent = [](const std::optional<double>& error) {
-        return error ? Json(100 * *error) : Json(nullptr);
-    };
-    Json json{{"basis", basis_names[static_cast<std::size_t>(confidence.basis())]},
-              {"makespan_error_pct", percent(confidence.makespan_error())},
-              {"known_parts_error_pct", percent(confidence.error_of_known)},
-              {"from", confidence.measured ? "measured schedules" : "errors of parts"},
-              {"parts", Json::array()}};
-    for (const PricedPart& part : confidence.parts)
-        json["parts"].push_back({{"name", part.name},
-                                 {"basis", basis_names[static_cast<std::size_t>(part.evidence.basis)]},
-                                 {"rows_fitted", part.evidence.rows},
-                                 {"error_pct", percent(part.evidence.error)}});
-    return json;
+    return written(confidence, confidence_keys());
+}
+
+Json confidence_schema() {
+    Json schema = object_schema("How sure the makespan is.");
+    add_keys(schema, confidence_keys());
+    return schema;
 }
 
 }  // namespace overlap

@@ -32,5 +32,6 @@ struct Confidence {
 /// The parts and the makespan, in a line; ± is the mean of |predicted / measured − 1|. Empty without parts.
 std::string to_text(const Confidence& confidence);
 Json to_json(const Confidence& confidence);
+Json confidence_schema();
 
 }  // namespace overlap

@@ -1,71 +1,149 @@
+#include "sim/core/output_keys.hpp"
 #include "sim/report/run/report.hpp"
 
 namespace overlap {
 namespace {
 
-Json losses_json(const Losses& losses, bool steady, bool with_host) {
-    Json json{{"decomposition", to_microseconds(losses.decomposition)},
-              {"contention", to_microseconds(losses.contention)},
-              {"fill_drain", to_microseconds(losses.fill_drain)},
-              {"launch", to_microseconds(losses.launch)},
-              {"packing", to_microseconds(losses.packing)},
-              {"pattern", to_microseconds(losses.pattern)}};
-    if (with_host) json["host"] = to_microseconds(losses.host);
-    if (steady) json["power"] = to_microseconds(losses.power);
-    return json;
+using ResultKey = OutputKey<RunResult>;
+using Keys = std::span<const ResultKey>;
+
+ResultKey time_us(const std::string& key, Seconds RunResult::*member, const std::string& doc) {
+    return {key, number_from(0, doc), [=](const RunResult& r) { return to_microseconds(r.*member); }};
+}
+ResultKey loss(const std::string& key, Seconds Losses::*member, const std::string& doc) {
+    return {key, any_number(doc), [=](const RunResult& r) { return to_microseconds(r.losses.*member); }};
+}
+ResultKey use(const std::string& key, double Utilisation::*member, const std::string& doc) {
+    return {key, number_from(0, doc), [=](const RunResult& r) { return r.utilisation.*member; }};
+}
+ResultKey joules(const std::string& key, Joules Energy::*member, const std::string& doc) {
+    return {key, any_number(doc), [=](const RunResult& r) { return (r.energy.value().*member).si(); }};
 }
 
-Json utilisation_json(const Utilisation& used) {
-    return {{"cu", used.cu}, {"hbm", used.hbm}, {"link", used.link}, {"dma", used.dma}};
+/// A key that only some runs have.
+ResultKey only_if(bool (*has)(const RunResult&), ResultKey key) {
+    key.value = [=, inner = key.value](const RunResult& r) { return has(r) ? inner(r) : left_out; };
+    return key.optional();
 }
 
-Json energy_json(const Energy& energy) {
-    return {{"total", energy.total().si()},
-            {"idle", energy.idle.si()},
-            {"active", energy.active.si()},
-            {"compute", energy.compute.si()},
-            {"hbm", energy.hbm.si()},
-            {"links", energy.links.si()},
-            {"copy_kernels", energy.copy_kernels.si()},
-            {"power_limit", energy.power_limit.si()}};
+/// Null where `has` is false.
+ResultKey null_unless(bool (*has)(const RunResult&), ResultKey key) {
+    key.schema = or_null(key.schema);
+    key.value = [=, inner = key.value](const RunResult& r) { return has(r) ? inner(r) : Json(nullptr); };
+    return key;
 }
+
+bool has_host(const RunResult& r) {
+    return r.config.contains("host");
+}
+bool is_steady(const RunResult& r) {
+    return r.steady.has_value();
+}
+bool has_energy(const RunResult& r) {
+    return r.energy.has_value();
+}
+
+// clang-format off
+Keys loss_keys() {
+    static const std::vector<ResultKey> keys{
+        loss("decomposition", &Losses::decomposition, "Parts of a GEMM slower than the whole."),
+        loss("contention", &Losses::contention, "Tasks that slow each other."),
+        loss("fill_drain", &Losses::fill_drain, "Waiting for first or last pieces."),
+        loss("launch", &Losses::launch, "Launches, DMA commands, completions."),
+        loss("packing", &Losses::packing, "Local copies."),
+        loss("pattern", &Losses::pattern, "Links idle between transfers."),
+        only_if(has_host, loss("host", &Losses::host, "Only with a host: GPUs wait for their hosts' calls.")),
+        only_if(is_steady, loss("power", &Losses::power, "Only of a steady state: GEMMs at the clock that the power limit leaves."))};
+    return keys;
+}
+
+Keys use_keys() {
+    static const std::vector<ResultKey> keys{
+        use("cu", &Utilisation::cu, "Compute units."), use("hbm", &Utilisation::hbm, "Memory bandwidth."),
+        use("link", &Utilisation::link, "Links between GPUs."), use("dma", &Utilisation::dma, "DMA engines.")};
+    return keys;
+}
+
+Keys energy_keys() {
+    static const std::vector<ResultKey> keys{
+        {"total", any_number("Sum of the others."), [](const RunResult& r) { return r.energy.value().total().si(); }},
+        joules("idle", &Energy::idle, "Of GPUs that do nothing."),
+        joules("active", &Energy::active, "More, while anything runs."),
+        joules("compute", &Energy::compute, "Of GEMMs' operations."),
+        joules("hbm", &Energy::hbm, "Of bytes read and written."),
+        joules("links", &Energy::links, "Of bytes between GPUs."),
+        joules("copy_kernels", &Energy::copy_kernels, "More of those that kernels move."),
+        joules("power_limit", &Energy::power_limit, "What the lower clock at the board's limit saves.")};
+    return keys;
+}
+
+Keys steady_keys() {
+    static const std::vector<ResultKey> keys{
+        {"gemm_speed", {{"description", "Speed of the arithmetic of GEMMs, of that on a cool GPU."}, {"type", "number"}, {"minimum", 0}, {"maximum", 1}},
+            [](const RunResult& r) { return r.steady.value().gemm_speed; }},
+        {"power_W", number_from(0, "Mean power of a GPU over one iteration."), [](const RunResult& r) { return r.steady.value().power.si(); }}};
+    return keys;
+}
+
+Keys result_keys() {
+    static const std::vector<ResultKey> keys{
+        {"schema", {{"description", "Version of this format."}, {"const", 1}}, [](const RunResult&) { return 1; }},
+        {"config", {{"description", "The run config, every default filled in (run.schema.json)."}, {"type", "object"}}, [](const RunResult& r) { return r.config; }},
+        time_us("makespan_us", &RunResult::makespan, "From the release of all GPUs to the end of the last; median over seeds."),
+        time_us("makespan_p10_us", &RunResult::makespan_p10, "First decile over seeds."),
+        time_us("makespan_p90_us", &RunResult::makespan_p90, "Last decile over seeds."),
+        {"seeds", whole_from(1, "Simulations with orders that the machine leaves unspecified."), [](const RunResult& r) { return r.seeds; }},
+        time_us("serial_us", &RunResult::serial, "Makespan of the serial schedule with the same agent."),
+        time_us("gemm_us", &RunResult::gemm, "The whole GEMM alone."),
+        time_us("comm_us", &RunResult::comm, "This schedule's transfers alone."),
+        time_us("ideal_us", &RunResult::ideal, "No schedule of these parts is faster: the longer of computation and transfers, without latencies and contention."),
+        {"speedup", number_from(0, "serial_us / makespan_us."), [](const RunResult& r) { return r.speedup; }},
+        {"overlap_efficiency", or_null(any_number("Share of the ideal gain over serial; null where there is none to gain.")),
+            [](const RunResult& r) { return r.overlap_efficiency ? Json(*r.overlap_efficiency) : Json(nullptr); }},
+        time_us("exposed_comm_us", &RunResult::exposed_comm, "Time of transfers and reductions while the GPU computes nothing, of the GPU with most of it."),
+        group_of("losses_us", "What makespan - ideal is made of.", loss_keys()),
+        group_of("utilisation", "Mean share of each kind of resource that is in use.", use_keys()),
+        {"comm_cus", number_from(0, "Compute units that communication holds on a GPU."), [](const RunResult& r) { return r.comm_cus; }},
+        {"staging_bytes", number_from(0, "Memory for stages on a GPU."), [](const RunResult& r) { return r.staging.si(); }},
+        null_unless(has_energy, group_of("energy_J", "Energy of all GPUs; null where the device's constants are not measured.", energy_keys())),
+        only_if(is_steady, group_of("steady", "Only of a steady state.", steady_keys())),
+        {"confidence", confidence_schema(), [](const RunResult& r) { return to_json(r.confidence); }},
+        {"tasks", whole_from(1, "Of the graph."), [](const RunResult& r) { return r.tasks; }},
+        {"engine", text_schema("Engine that ran it.", 1), [](const RunResult& r) { return r.engine; }},
+        {"wall_ms", number_from(0, "Time in the engine."), [](const RunResult& r) { return r.wall_ms; }}};
+    return keys;
+}
+
+std::span<const OutputKey<Remarks>> remark_keys() {
+    static const std::vector<OutputKey<Remarks>> keys{
+        {"gemm_library", or_null({{"description", "Whose kernels the prices of GEMMs were fitted to; null where the calibration does not say."}, {"type", "string"}}),
+            [](const Remarks& remarks) { return remarks.gemm_library.empty() ? Json(nullptr) : Json(remarks.gemm_library); }, false},
+        {"notes", {{"description", "What a reader should know about what-ifs of this run, a sentence each."}, {"type", "array"}, {"items", {{"type", "string"}}}},
+            [](const Remarks& remarks) { return remarks.notes; }, false}};
+    return keys;
+}
+// clang-format on
 
 }  // namespace
 
 Json to_json(const RunResult& result) {
-    Json json;
-    json["schema"] = 1;
-    json["config"] = result.config;
-    json["makespan_us"] = to_microseconds(result.makespan);
-    json["makespan_p10_us"] = to_microseconds(result.makespan_p10);
-    json["makespan_p90_us"] = to_microseconds(result.makespan_p90);
-    json["seeds"] = result.seeds;
-    json["serial_us"] = to_microseconds(result.serial);
-    json["gemm_us"] = to_microseconds(result.gemm);
-    json["comm_us"] = to_microseconds(result.comm);
-    json["ideal_us"] = to_microseconds(result.ideal);
-    json["speedup"] = result.speedup;
-    json["overlap_efficiency"] = result.overlap_efficiency ? Json(*result.overlap_efficiency) : Json(nullptr);
-    json["exposed_comm_us"] = to_microseconds(result.exposed_comm);
-    json["losses_us"] = losses_json(result.losses, result.steady.has_value(), result.config.contains("host"));
-    json["utilisation"] = utilisation_json(result.utilisation);
-    json["comm_cus"] = result.comm_cus;
-    json["staging_bytes"] = result.staging.si();
-    json["energy_J"] = result.energy ? energy_json(*result.energy) : Json(nullptr);
-    if (result.steady)
-        json["steady"] = {{"gemm_speed", result.steady->gemm_speed}, {"power_W", result.steady->power.si()}};
-    json["confidence"] = to_json(result.confidence);
-    json["tasks"] = result.tasks;
-    json["engine"] = result.engine;
-    json["wall_ms"] = result.wall_ms;
-    return json;
+    return written(result, result_keys());
 }
 
 Json to_json(const RunResult& result, const Remarks& remarks) {
     Json json = to_json(result);
-    json["gemm_library"] = remarks.gemm_library.empty() ? Json(nullptr) : Json(remarks.gemm_library);
-    json["notes"] = remarks.notes;
+    json.update(written(remarks, remark_keys()));
     return json;
+}
+
+Json result_schema() {
+    Json schema = file_schema("Result",
+                              "What 'sim --format json' prints, and 'sim batch' a line: a run, and the same "
+                              "graph without each effect.");
+    schema["required"] = schema["properties"] = Json();
+    add_keys(schema, result_keys());
+    add_keys(schema, remark_keys());
+    return schema;
 }
 
 }  // namespace overlap

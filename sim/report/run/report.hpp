@@ -16,6 +16,8 @@ std::string to_text(const RunResult& result, const Remarks& remarks = {});
 Json to_json(const RunResult& result);
 /// The same with "gemm_library" (null if unknown) and "notes".
 Json to_json(const RunResult& result, const Remarks& remarks);
+/// JSON schema of both.
+Json result_schema();
 /// Whether rows contain the duration of the simulation (wall_ms), which differs between runs.
 enum class CsvClock { with, without };
 /// A header line and a row, without line breaks, for spreadsheets and pandas. Same values as the JSON, with

@@ -32,7 +32,7 @@ public:
     void add(const CopyWork& copy) {
         json_["source"] = gpu_name(copy.src);
         json_["destination"] = gpu_name(copy.dst);
-        if (copy.command == DmaCommand::broadcast) json_["second destination"] = gpu_name(copy.second);
+        if (const Broadcast* both = copy.broadcast()) json_["second destination"] = gpu_name(both->second);
         json_["agent"] = agent_names[static_cast<std::size_t>(copy.agent)] + " " +
                          direction_names[static_cast<std::size_t>(copy.direction)];
         add_bytes(copy.bytes);
