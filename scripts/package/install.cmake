@@ -9,7 +9,7 @@ add_custom_target(shell_files ALL DEPENDS sim.1)
 
 set(config_folder lib/cmake/overlap)
 install(TARGETS sim RUNTIME DESTINATION bin)
-install(TARGETS overlap_simgrid LIBRARY DESTINATION lib/overlap)
+install(TARGETS overlap_simgrid overlap_ceres LIBRARY DESTINATION lib/overlap)
 install(DIRECTORY configs DESTINATION share/overlap)
 install(FILES LICENSE DESTINATION share/doc/overlap RENAME copyright)
 install(FILES ${CMAKE_BINARY_DIR}/sim.1 DESTINATION share/man/man1)

@@ -4,6 +4,10 @@
 #include <link.h>
 #include <sys/auxv.h>
 
+#include <array>
+
+#include "sim/core/errors.hpp"
+
 namespace overlap {
 
 namespace fs = std::filesystem;
@@ -36,6 +40,20 @@ std::optional<fs::path> find_beside_program(std::span<const std::string_view> pl
         if (folder == folder.root_path()) break;
     }
     return std::nullopt;
+}
+
+void* load_function(const std::string& name, const char* function, const std::string& user) {
+    const std::string installed = "lib/overlap/" + name;
+    const std::array<std::string_view, 2> places{name, installed};
+    const auto module = find_beside_program(places);
+    if (!module)
+        throw UserError(user + ": " + installed + " is not in the installation of " + own_file().string());
+    // The module's names stay its own: SimGrid defines MPI_Init and other functions of MPI. Functions are bound now,
+    // or each child process of engine simgrid would bind them again.
+    void* loaded = dlopen(module->c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* found = loaded != nullptr ? dlsym(loaded, function) : nullptr;
+    if (found == nullptr) throw UserError(user + ": " + module->string() + " cannot be loaded: " + dlerror());
+    return found;
 }
 
 }  // namespace overlap

@@ -1,6 +1,3 @@
-#include <dlfcn.h>
-
-#include <array>
 #include <chrono>
 #include <sstream>
 
@@ -24,32 +21,14 @@ struct TimeLimit {
         std::chrono::duration_cast<ChildProcess::Clock::duration>(std::chrono::duration<double>(seconds));
 };
 
-using Simulate = decltype(simulate_by_simgrid);
-
-/// Loads the module with SimGrid: from beside the program in a build tree, or from an installation's lib/overlap.
-Simulate* load_simgrid() {
-    static constexpr std::array<std::string_view, 2> places{"overlap_simgrid.so",
-                                                            "lib/overlap/overlap_simgrid.so"};
-    const auto module = find_beside_program(places);
-    if (!module)
-        throw UserError("engine simgrid: lib/overlap/overlap_simgrid.so is not in the installation of " +
-                        own_file().string() + " (engine flow needs no module)");
-    // Its names stay its own: SimGrid defines MPI_Init and other functions of MPI. Functions are bound now, or each
-    // child process would bind them again.
-    void* loaded = dlopen(module->c_str(), RTLD_NOW | RTLD_LOCAL);
-    void* found = loaded != nullptr ? dlsym(loaded, "simulate_by_simgrid") : nullptr;
-    if (found == nullptr)
-        throw UserError("engine simgrid: " + module->string() + " cannot be loaded: " + dlerror());
-    return reinterpret_cast<Simulate*>(found);
-}
-
 // SimGrid has one engine and one clock a process, and a second simulation continues the clock of the first,
 // so that its last digits differ. Each simulation therefore runs in a process of its own.
 EngineResult in_child(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
                       std::uint64_t seed, const std::string& solver, const TimeLimit& limit) {
     const auto begin = std::chrono::steady_clock::now();
     std::vector<TaskTimes> tasks(graph.size());
-    static Simulate* const simulate = load_simgrid();
+    static auto* const simulate = reinterpret_cast<decltype(simulate_by_simgrid)*>(
+        load_function("overlap_simgrid.so", "simulate_by_simgrid", "engine simgrid"));
     const SharedMemory shared(sizeof(SimgridReached));
     SimgridReached& reached = *new (shared.get()) SimgridReached;
     ChildProcess child(

@@ -99,11 +99,11 @@ class Package(InstallTestCase):
         package = self.folder / f"overlap_{version}_{self.command('dpkg', '--print-architecture').strip()}.deb"
         fields = dict(line.split(": ", 1) for line in self.command("dpkg-deb", "-f", package).splitlines() if ": " in line)
         self.assertEqual((fields["Package"], fields["Version"]), ("overlap", version))
-        for needed in ("libc6", "libstdc++6", "libsimgrid", "libopenmpi", "libsqlite3-0", "libarchive13", "libmuparserx"):
+        for needed in ("libc6", "libstdc++6", "libsimgrid", "libceres", "libopenmpi", "libsqlite3-0", "libarchive13", "libmuparserx"):
             self.assertIn(needed, fields["Depends"])
         self.assertNotRegex(fields["Depends"], r"-dev\b|python")  # what runs it, not what builds with it
         content = self.command("dpkg-deb", "-c", package)
-        for name in ("bin/sim", "lib/overlap/overlap_simgrid.so", "share/overlap/configs/devices/mi300x.json",
+        for name in ("bin/sim", "lib/overlap/overlap_simgrid.so", "lib/overlap/overlap_ceres.so", "share/overlap/configs/devices/mi300x.json",
                      "share/man/man1/sim.1", "share/bash-completion/completions/sim", "share/doc/overlap/copyright",
                      "include/overlap/sim/run/run.hpp", "lib/cmake/overlap/overlap-config.cmake", "lib/liboverlap.a"):
             self.assertIn(f" ./usr/{name}\n", content)

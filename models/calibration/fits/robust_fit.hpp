@@ -33,4 +33,8 @@ struct RobustFit {
 /// Standard errors assume independent rows; if rows depend on each other, they are lower bounds.
 RobustFit robust_fit(const RobustProblem& problem);
 
+/// Does the work of robust_fit(); `fit` is empty before. It is in a module of its own, overlap_ceres.so, because Ceres
+/// brings many libraries: hence a plain name, and no value returned.
+extern "C" void fit_by_ceres(const RobustProblem& problem, RobustFit& fit);
+
 }  // namespace overlap
