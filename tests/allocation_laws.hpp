@@ -3,15 +3,15 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "models/cost_model.hpp"
+#include "models/costs.hpp"
 
 namespace overlap::test {
 
 /// Requires of the rates of tasks that run together (0: does not run): no resource above its capacity, nobody
 /// without a rate, and every task at its top rate or with a bottleneck: a resource that is used up, on which
 /// nobody has a larger share for the weight. Returns how many tasks have a bottleneck.
-inline int check_allocation(std::span<const Cost> costs, std::span<const double> rates,
-                            std::span<const double> capacities, const ResourceTable& resources) {
+inline int check_allocation(CostView costs, std::span<const double> rates, std::span<const double> capacities,
+                            const ResourceTable& resources) {
     struct Use {
         std::size_t task;
         double share, weight;

@@ -27,8 +27,8 @@ struct Outcome {
 
 Outcome compare(const Scenario& scenario, double tolerance) {
     const TaskGraph graph = scenario.graph();
-    const std::vector<Cost> costs = price(graph, scenario.workload, *scenario.machine,
-                                          CostModels(scenario.cost_models), without(scenario.without));
+    const Costs costs = price(graph, scenario.workload, *scenario.machine, CostModels(scenario.cost_models),
+                              without(scenario.without));
     ProgressReporter progress("engines", 2);
     Outcome outcome;
     outcome.simgrid = make_engine("simgrid")->run(graph, costs, scenario.machine->resources);

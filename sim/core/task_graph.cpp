@@ -74,12 +74,6 @@ void TaskGraph::add_edge(const Edge& edge) {
     last = number;
 }
 
-Edge TaskGraph::edge(std::size_t number) const {
-    const StoredEdge& edge = edges_[number];
-    if (edge.progress == none) return {edge.predecessor, edge.successor};
-    return {edge.predecessor, edge.successor, progress_[edge.progress].from, progress_[edge.progress].to};
-}
-
 std::vector<TaskId> TaskGraph::predecessors(TaskId id) const {
     std::vector<TaskId> result;
     for_each_edge_into(id, [&](const Edge& edge) { result.push_back(edge.predecessor); });

@@ -20,18 +20,24 @@ inline const std::array<std::string, 2> agent_names{"dma", "cu"};
 inline const std::array<std::string, 2> direction_names{"pull", "push"};
 
 /// Commands of a DMA engine.
-struct PlainCopy {};
+struct PlainCopy {
+    friend bool operator==(const PlainCopy&, const PlainCopy&) = default;
+};
 /// Reads once and writes to two GPUs: `dst` of the copy and `second`.
 struct Broadcast {
     int second;
+    friend bool operator==(const Broadcast&, const Broadcast&) = default;
 };
 /// Exchanges two buffers in place, so that the bytes of the copy go both ways.
-struct Swap {};
+struct Swap {
+    friend bool operator==(const Swap&, const Swap&) = default;
+};
 /// One of `batch` copies that an engine is told of at once, and of which it signals the end of the last. They are
 /// on one stream and one engine of the GPU.
 struct BackToBack {
     std::uint16_t place;  ///< from 0
     std::uint16_t batch;
+    friend bool operator==(const BackToBack&, const BackToBack&) = default;
 };
 using DmaCommand = std::variant<PlainCopy, Broadcast, Swap, BackToBack>;
 
@@ -54,6 +60,8 @@ struct CopyWork {
 
     const Broadcast* broadcast() const { return std::get_if<Broadcast>(&command); }
     bool is_swap() const { return std::holds_alternative<Swap>(command); }
+
+    friend bool operator==(const CopyWork&, const CopyWork&) = default;
 };
 
 /// Calls `move(src, dst)` for every route that the bytes of a copy take.
@@ -68,6 +76,8 @@ void for_each_way(const CopyWork& copy, Move&& move) {
 struct LocalCopyWork {
     Bytes bytes;
     Bytes run;
+
+    friend bool operator==(const LocalCopyWork&, const LocalCopyWork&) = default;
 };
 
 /// Sum of `parts` partial results of `bytes` each into one of `bytes`.
@@ -75,6 +85,8 @@ struct ReduceWork {
     Bytes bytes;
     int parts = 2;
     bool by_framework = false;  ///< by an operator of a framework, not by a kernel made for it
+
+    friend bool operator==(const ReduceWork&, const ReduceWork&) = default;
 };
 
 /// An element-wise or similar operator that streams memory; `flops`: of matrix units, as of fused attention.
@@ -85,6 +97,8 @@ struct MemoryBoundWork {
     DType dtype = DType::bf16;
     Seconds time = {};             ///< above 0: how long it ran elsewhere, which it takes here, too
     AttentionCall attention = {};  ///< of fused attention, where its shape is known
+
+    friend bool operator==(const MemoryBoundWork&, const MemoryBoundWork&) = default;
 };
 
 /// One rank's part of a whole collective by a library's kernel (RCCL, NCCL): transfers and reductions in one.
@@ -93,11 +107,15 @@ struct CollectiveKernelWork {
     Bytes operand;  ///< whole operand: gathered by all_gather, sent by each rank in the other collectives
     int cus = 0;    ///< compute units of its kernel; 0: the library's own choice
     RankGroup group = {};
+
+    friend bool operator==(const CollectiveKernelWork&, const CollectiveKernelWork&) = default;
 };
 
 /// Calls of a GPU's host that enqueue one task (sim/schedules/host.hpp).
 struct HostWork {
     Seconds time;
+
+    friend bool operator==(const HostWork&, const HostWork&) = default;
 };
 
 using Work = std::variant<GemmShape, CopyWork, LocalCopyWork, ReduceWork, MemoryBoundWork,
@@ -178,7 +196,12 @@ public:
     std::vector<TaskId> successors(TaskId id) const;
     /// Edges are numbered in the order in which they were added.
     std::size_t edge_count() const { return edges_.size(); }
-    Edge edge(std::size_t number) const;
+    Edge edge(std::size_t number) const {
+        const StoredEdge& edge = edges_[number];
+        if (edge.progress == none) return {edge.predecessor, edge.successor};
+        return {edge.predecessor, edge.successor, progress_[edge.progress].from, progress_[edge.progress].to};
+    }
+    bool has_progress_edges() const { return !progress_.empty(); }
     /// Calls `visit(edge)` for each edge into a task, in the order in which they were added.
     template <class Visit>
     void for_each_edge_into(TaskId id, Visit&& visit) const {

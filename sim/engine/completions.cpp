@@ -4,8 +4,8 @@
 
 namespace overlap {
 
-Completions::Completions(const TaskGraph& graph, std::span<const Cost> costs) : graph_(graph), costs_(costs) {
-    const bool any = std::any_of(costs.begin(), costs.end(), [](const Cost& cost) {
+Completions::Completions(const TaskGraph& graph, CostView costs) : graph_(graph), costs_(costs) {
+    const bool any = std::any_of(costs.classes().begin(), costs.classes().end(), [](const Cost& cost) {
         const auto* completion = std::get_if<Completion>(&cost.end);
         return completion != nullptr && completion->apart > Seconds();
     });

@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "models/cost_model.hpp"
+#include "models/costs.hpp"
 #include "sim/core/task_graph.hpp"
 
 namespace overlap {
@@ -12,7 +12,7 @@ namespace overlap {
 /// which only the next task of its stream waits.
 class Completions {
 public:
-    Completions(const TaskGraph& graph, std::span<const Cost> costs);
+    Completions(const TaskGraph& graph, CostView costs);
 
     /// Time from the end of the body of `task`, which is now, until the end is seen. Called once a task with a
     /// Completion, in the order of ends.
@@ -22,7 +22,7 @@ private:
     void find_unseen();
 
     const TaskGraph& graph_;
-    std::span<const Cost> costs_;
+    CostView costs_;
     std::vector<Seconds> last_;  ///< by GPU: when it last saw an end; empty where Completion::apart is 0
     std::vector<bool> unseen_;   ///< by task: nobody looks for its end; empty likewise
 };

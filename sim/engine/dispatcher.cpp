@@ -17,7 +17,7 @@ Handoff handoff(const TaskGraph& graph, const Edge& edge) {
 
 }  // namespace
 
-Dispatcher::Dispatcher(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
+Dispatcher::Dispatcher(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
                        std::uint64_t seed, UnitPools::Progress progress, UnitPools::Clock now)
     : costs_(costs),
       states_(graph.size()),
@@ -27,7 +27,8 @@ Dispatcher::Dispatcher(const TaskGraph& graph, std::span<const Cost> costs, cons
       next_in_stream_(graph.size()),
       pools_(graph, costs, resources, seed, std::move(progress), std::move(now)) {
     add_stops(graph);
-    if (std::any_of(costs.begin(), costs.end(), [](const Cost& c) { return c.launch.queued > Seconds(); })) {
+    if (std::any_of(costs.classes().begin(), costs.classes().end(),
+                    [](const Cost& c) { return c.launch.queued > Seconds(); })) {
         launchers_.resize(static_cast<std::size_t>(graph.gpus()));
         for (TaskId id = 0; id < graph.size(); ++id)
             gpus_.push_back(static_cast<std::uint32_t>(graph[id].gpu));
@@ -73,7 +74,7 @@ void Dispatcher::add_stops(const TaskGraph& graph) {
         if (edge.from < 1) all.push_back({static_cast<std::uint32_t>(edge.predecessor), edge.from});
         if (edge.to > 0) all.push_back({static_cast<std::uint32_t>(edge.successor), edge.to});
     }
-    for (TaskId id = 0; id < costs_.size(); ++id)
+    for (TaskId id = 0; id < graph.size(); ++id)
         if (const auto* tail = claimed<Tail>(costs_[id]))
             all.push_back({static_cast<std::uint32_t>(id), tail->from});
     std::sort(all.begin(), all.end());

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "models/cost_model.hpp"
+#include "models/costs.hpp"
 #include "sim/core/task_graph.hpp"
 #include "sim/engine/unit_pool.hpp"
 
@@ -43,8 +43,8 @@ public:
 
     /// `seed` decides the orders that the machine leaves unspecified. `progress` returns the fraction of a body
     /// that is done, `now` the time; both are called only for costs with tiles or thread blocks.
-    Dispatcher(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
-               std::uint64_t seed, UnitPools::Progress progress = {}, UnitPools::Clock now = {});
+    Dispatcher(const TaskGraph& graph, CostView costs, const ResourceTable& resources, std::uint64_t seed,
+               UnitPools::Progress progress = {}, UnitPools::Clock now = {});
 
     /// Time is zero: what begins first.
     const Next& begin();
@@ -155,7 +155,7 @@ private:
             .subspan(first_successor_[task], first_successor_[task + 1] - first_successor_[task]);
     }
 
-    std::span<const Cost> costs_;
+    CostView costs_;
     std::vector<State> states_;
     std::vector<Stop> stops_;                    ///< sorted by task
     std::vector<Successor> successors_;          ///< sorted by predecessor

@@ -4,13 +4,14 @@
 
 namespace overlap {
 
-Ends::Ends(const TaskGraph& graph, std::span<const Cost> costs)
+Ends::Ends(const TaskGraph& graph, CostView costs)
     : graph_(graph), costs_(costs), completions_(graph, costs) {
     bool polls = false, events = false;
-    for (TaskId id = 0; id < graph.size(); ++id) {
-        const auto* completion = std::get_if<Completion>(&costs[id].end);
+    for (const Cost& cost : costs.classes()) {
+        const auto* completion = std::get_if<Completion>(&cost.end);
         polls = polls || completion == nullptr;
-        events = events || (completion != nullptr ? completion->event > Seconds() : polling(id)->queues > 0);
+        events = events || (completion != nullptr ? completion->event > Seconds()
+                                                  : std::get<Polling>(cost.end).queues > 0);
     }
     if (events) find_awaited();
     if (!polls) return;
@@ -74,8 +75,7 @@ Ends::Ending Ends::body_over(TaskId task, Seconds now) {
         return {keeps_stream(task), Seconds(), seen_};
     }
     seen_.push_back({task, completions_.delay(task, now)});
-    const bool is_event = !awaited_.empty() && awaited_[task];
-    const Seconds event = is_event ? std::get<Completion>(costs_[task].end).event : Seconds();
+    const Seconds event = is_event(task) ? std::get<Completion>(costs_[task].end).event : Seconds();
     return {event > Seconds(), event, seen_};
 }
 

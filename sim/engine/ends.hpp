@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "models/cost_model.hpp"
+#include "models/costs.hpp"
 #include "sim/core/task_graph.hpp"
 #include "sim/engine/completions.hpp"
 
@@ -16,7 +16,7 @@ namespace overlap {
 /// fields of one out switches it off.
 class Ends {
 public:
-    Ends(const TaskGraph& graph, std::span<const Cost> costs);
+    Ends(const TaskGraph& graph, CostView costs);
 
     /// How long the launch of `task` takes, which begins now and takes `launch` by itself. `stream_free`: when
     /// the previous task left the stream.
@@ -36,9 +36,10 @@ public:
 
     /// True for an end that is polled for and that other streams wait for: the stream goes on when the end has
     /// been seen.
-    bool keeps_stream(TaskId task) const {
-        return !awaited_.empty() && awaited_[task] && polling(task) != nullptr;
-    }
+    bool keeps_stream(TaskId task) const { return is_event(task) && polling(task) != nullptr; }
+
+    /// True for an end that another stream waits for, where such ends take time (Completion::event) or are polled for.
+    bool is_event(TaskId task) const { return !awaited_.empty() && awaited_[task]; }
 
 private:
     const Polling* polling(TaskId task) const { return std::get_if<Polling>(&costs_[task].end); }
@@ -48,11 +49,11 @@ private:
     Seconds next_poll(TaskId task, Seconds now) const;
 
     const TaskGraph& graph_;
-    std::span<const Cost> costs_;
+    CostView costs_;
     Completions completions_;
     std::vector<Seconds> waiting_since_;  ///< by stream: start of the wait; empty where nothing is polled for
-    std::vector<int> kernels_;   ///< by GPU: kernels that are launched or run
-    std::vector<bool> awaited_;  ///< by task: its end is an event; empty where events take no time
+    std::vector<int> kernels_;            ///< by GPU: kernels that are launched or run
+    std::vector<bool> awaited_;           ///< by task: its end is an event; empty where events take no time
     /// By task: the previous and the next event of its event queue; its own number where there is none.
     std::vector<TaskId> before_, after_;
     std::vector<std::optional<Seconds>> next_poll_;  ///< by task, once its body is over

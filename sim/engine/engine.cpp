@@ -31,10 +31,13 @@ void fail_at_end_of_time(const Task& task) {
         "faster links and devices");
 }
 
-void require_simulable(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources) {
-    for (TaskId id = 0; id < graph.size(); ++id)
-        if (to_femtoseconds(isolated_time(costs[id], resources)) == end_of_time)
+void require_simulable(const TaskGraph& graph, CostView costs, const ResourceTable& resources) {
+    std::uint32_t next = 0;  // classes are numbered in the order of their first tasks
+    for (TaskId id = 0; next < costs.classes().size(); ++id) {
+        if (costs.class_of(id) != next) continue;
+        if (to_femtoseconds(isolated_time(costs.classes()[next++], resources)) == end_of_time)
             fail_at_end_of_time(graph[id]);
+    }
 }
 
 }  // namespace overlap

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "models/cost_model.hpp"
+#include "models/costs.hpp"
 #include "sim/core/task_graph.hpp"
 
 namespace overlap {
@@ -40,7 +40,7 @@ EngineResult finished(const TaskGraph& graph, std::vector<TaskTimes> tasks,
 /// Throws UserError: `task` lasts beyond the end of simulated time.
 [[noreturn]] void fail_at_end_of_time(const Task& task);
 /// Throws the same UserError if a task alone takes longer than simulated time lasts.
-void require_simulable(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources);
+void require_simulable(const TaskGraph& graph, CostView costs, const ResourceTable& resources);
 
 /// Runs a task graph on shared resources.
 /// Contract: `costs[t]` belongs to task t. Rates are constant between events and follow the rule in
@@ -51,8 +51,8 @@ void require_simulable(const TaskGraph& graph, std::span<const Cost> costs, cons
 class Engine {
 public:
     virtual ~Engine() = default;
-    virtual EngineResult run(const TaskGraph& graph, std::span<const Cost> costs,
-                             const ResourceTable& resources, std::uint64_t seed = 0) const = 0;
+    virtual EngineResult run(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
+                             std::uint64_t seed = 0) const = 0;
 };
 
 struct EngineEntry {

@@ -17,15 +17,16 @@ constexpr int fills_before_damping = 50;
 
 }  // namespace
 
-FairShare::FairShare(std::span<const Cost> costs, const ResourceTable& resources,
-                     std::span<const std::uint32_t> streams)
-    : tasks_(costs.size()), pools_(resources.size()) {
+FairShare::FairShare(CostView costs, const ResourceTable& resources, std::span<const std::uint32_t> streams)
+    : tasks_(costs.classes().size()), pools_(resources.size()) {
     for (std::size_t r = 0; r < resources.size(); ++r) {
         pools_[r].capacity = pools_[r].nominal = resources[r].capacity;
         pools_[r].limits_each = resources[r].limits_each;
     }
-    read_demands(costs);
-    leave_out(ample(costs, streams));
+    read_demands(costs.classes());
+    std::vector<std::uint32_t> by_class(streams.empty() ? 0 : tasks_.size());
+    for (TaskId id = 0; id < streams.size(); ++id) by_class[costs.class_of(id)] = streams[id];
+    leave_out(ample(costs.classes(), by_class));
 }
 
 void FairShare::read_demands(std::span<const Cost> costs) {
@@ -151,15 +152,15 @@ void FairShare::mark_changed(Index task) {
 void FairShare::start(Index id) {
     Task& task = tasks_[id];
     task.running = true;
-    const double limit = limit_of(task);
     for (Index number = task.first_use; number < task.last_use; ++number) {
         Use& use = uses_[number];
         std::vector<User>& users = pools_[use.resource].users;
         const double alone = use.amount * task.top;
         use.place = static_cast<Index>(users.size());
-        users.push_back({id, number, use.weight, alone, wanted(task, limit, use)});
+        users.push_back({id, number, use.weight, alone, 0});
         touch(use.resource, alone);
     }
+    update_wanted(id);
     mark_changed(id);
 }
 
@@ -219,21 +220,19 @@ double FairShare::limit_of(const Task& task) const {
     return limit;
 }
 
-double FairShare::wanted(const Task& task, double limit, const Use& use) const {
-    if (pools_[use.resource].level * use.speed > limit) return use.amount * limit;
-    double without = task.top;
-    for (const Use& other : uses(task))
-        if (&other != &use) without = std::min(without, pools_[other.resource].level * other.speed);
-    return use.amount * without;
-}
-
-// The level of `moved` is new.
-void FairShare::update_wanted(Index id, Index moved) {
+void FairShare::update_wanted(Index id, Index except) {
     const Task& task = tasks_[id];
-    const double limit = limit_of(task);
+    const auto allowed = [&](const Use& use) { return pools_[use.resource].level * use.speed; };
+    double lowest = unlimited, second = unlimited;
     for (const Use& use : uses(task)) {
-        if (use.resource != moved) pools_[use.resource].users[use.place].wanted = wanted(task, limit, use);
+        second = std::min(second, std::max(lowest, allowed(use)));
+        lowest = std::min(lowest, allowed(use));
     }
+    const double limit = std::min(task.top, lowest), without_lowest = std::min(task.top, second);
+    for (const Use& use : uses(task))
+        if (use.resource != except)
+            pools_[use.resource].users[use.place].wanted =
+                use.amount * (allowed(use) > limit ? limit : without_lowest);
 }
 
 // Water-filling: the level at which shares min(wanted, level * weight) use the resource up. Where it is not

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "models/cost_model.hpp"
+#include "models/costs.hpp"
 
 namespace overlap {
 
@@ -22,14 +22,20 @@ namespace overlap {
 /// computed again from the limits that other resources set on its users. If the level moves by more than a
 /// fraction of 1e-13, the other resources of its users follow, until no level moves. Resources that cannot
 /// saturate, by the most that their users may draw, are left out. Allocates nothing after the first instants.
+///
+/// A class of tasks (models/costs.hpp) has one task that runs at most, so a task is named by its class here.
 class FairShare {
 public:
     using Index = std::uint32_t;
 
     /// `streams`: by task, the number of its stream. Tasks of one stream run one at a time; empty: all tasks
     /// may run together.
-    FairShare(std::span<const Cost> costs, const ResourceTable& resources,
-              std::span<const std::uint32_t> streams = {});
+    FairShare(CostView costs, const ResourceTable& resources, std::span<const std::uint32_t> streams = {});
+
+    /// Whether some resource may saturate. If none can, each task always runs at its top rate.
+    bool can_saturate() const { return !uses_.empty(); }
+    /// Rate of a running task that shares nothing; infinity for a task that takes no time.
+    double top_rate(Index task) const { return tasks_[task].top; }
 
     /// Caps the top rate of a task that does not run.
     void limit(Index task, double rate) { tasks_[task].top = std::min(tasks_[task].alone, rate); }
@@ -48,6 +54,7 @@ public:
 
 private:
     static constexpr double unlimited = std::numeric_limits<double>::infinity();
+    static constexpr Index none = std::numeric_limits<Index>::max();
     struct Use {
         Index resource;
         Index place;  ///< index into Pool::users while the task runs
@@ -99,9 +106,8 @@ private:
     void update_contended(Pool& pool);
     void mark_changed(Index task);
     double limit_of(const Task& task) const;
-    /// What the task could draw without the limit of `use`. `limit`: its limit with all uses.
-    double wanted(const Task& task, double limit, const Use& use) const;
-    void update_wanted(Index id, Index moved);
+    /// On all its resources but one: what the task could draw with the limits of its other resources.
+    void update_wanted(Index id, Index except = none);
     double water_level(const Pool& pool, double& open) const;
     bool fill(Index resource);
 

@@ -5,6 +5,7 @@
 #include "sim/engine/fair_share.hpp"
 #include "sim/engine/flow_engine.hpp"
 #include "sim/engine/task_lifecycle.hpp"
+#include "sim/engine/unshared_run.hpp"
 
 namespace overlap {
 namespace {
@@ -16,15 +17,15 @@ struct FlowPace {
 
 class FlowSimulation : public TaskLifecycle<FlowSimulation, FlowPace> {
 public:
-    FlowSimulation(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
+    FlowSimulation(const TaskGraph& graph, CostView costs, const ResourceTable& resources, FairShare shares,
                    std::uint64_t seed, RateObserver* observer)
         : TaskLifecycle(graph, costs, resources, seed),
           observer_(observer),
-          shares_(costs, resources, graph.stream_numbers()),
+          shares_(std::move(shares)),
+          running_(costs.classes().size()),
           later_(graph.size()) {}
 
-    EngineResult run() {
-        const auto begin = std::chrono::steady_clock::now();
+    std::vector<TaskTimes> run() {
         TaskLifecycle::begin();
         while (!later_.empty() || !at_once_.empty()) {
             if (at_once_.empty()) now_ = later_.next_date();
@@ -32,7 +33,7 @@ public:
             instant();
             update_rates();
         }
-        return finished(graph_, std::move(times_), begin);
+        return std::move(times_);
     }
 
 private:
@@ -55,17 +56,19 @@ private:
     }
 
     bool run_body(TaskId task) {
-        if (!shares_.takes_time(index(task))) return false;
+        const FairShare::Index of = costs_.class_of(task);
+        if (!shares_.takes_time(of)) return false;
         if (claimed<Blocks>(costs_[task]) != nullptr)
-            shares_.limit(index(task), 1 / (costs_[task].body.si() * dispatcher_.stretch(task)));
+            shares_.limit(of, 1 / (costs_[task].body.si() * dispatcher_.stretch(task)));
         body(task).since = now_;
-        shares_.start(index(task));
+        running_[of] = task;
+        shares_.start(of);
         return true;
     }
 
     void halt_body(TaskId task) {
         body(task).rate = 0;
-        shares_.stop(index(task));
+        shares_.stop(costs_.class_of(task));
         if (observer_ != nullptr) observer_->rate(now(), task, 0);
     }
 
@@ -78,11 +81,12 @@ private:
     void give_back(const Hold& hold) { shares_.give_back(hold); }
 
     void update_rates() {
-        for (const FairShare::Index task : shares_.resolve()) {
+        for (const FairShare::Index of : shares_.resolve()) {
+            const TaskId task = running_[of];
             Body& body = this->body(task);
             body.done = progress(task);
             body.since = now_;
-            body.rate = shares_.rate(task);
+            body.rate = shares_.rate(of);
             if (observer_ != nullptr) observer_->rate(now(), task, body.rate);
             ++body.version;
             const double seconds = std::max(body.goal - body.done, 0.0) / body.rate;
@@ -91,17 +95,16 @@ private:
         }
     }
 
-    static FairShare::Index index(TaskId task) { return static_cast<FairShare::Index>(task); }
-
     RateObserver* observer_;
     FairShare shares_;
+    std::vector<TaskId> running_;  ///< by class: the task of it that runs
     EventQueue later_;
     Femtoseconds now_ = 0;
 };
 
 class FlowEngine final : public Engine {
 public:
-    EngineResult run(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
+    EngineResult run(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
                      std::uint64_t seed) const override {
         return run_flow(graph, costs, resources, seed);
     }
@@ -109,9 +112,15 @@ public:
 
 }  // namespace
 
-EngineResult run_flow(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
+EngineResult run_flow(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
                       std::uint64_t seed, RateObserver* observer) {
-    return FlowSimulation(graph, costs, resources, seed, observer).run();
+    const auto begin = std::chrono::steady_clock::now();
+    FairShare shares(costs, resources, graph.stream_numbers());
+    std::vector<TaskTimes> times;
+    if (observer == nullptr) times = times_without_sharing(graph, costs, shares);
+    if (times.empty())
+        times = FlowSimulation(graph, costs, resources, std::move(shares), seed, observer).run();
+    return finished(graph, std::move(times), begin);
 }
 
 std::unique_ptr<Engine> make_flow_engine() {

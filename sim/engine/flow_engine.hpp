@@ -12,7 +12,7 @@ public:
 };
 
 /// The engine "flow"; `observer` may be null.
-EngineResult run_flow(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
+EngineResult run_flow(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
                       std::uint64_t seed = 0, RateObserver* observer = nullptr);
 
 }  // namespace overlap

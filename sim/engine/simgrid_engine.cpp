@@ -23,7 +23,7 @@ struct TimeLimit {
 
 // SimGrid has one engine and one clock a process, and a second simulation continues the clock of the first,
 // so that its last digits differ. Each simulation therefore runs in a process of its own.
-EngineResult in_child(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
+EngineResult in_child(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
                       std::uint64_t seed, const std::string& solver, const TimeLimit& limit) {
     const auto begin = std::chrono::steady_clock::now();
     std::vector<TaskTimes> tasks(graph.size());
@@ -60,7 +60,7 @@ EngineResult in_child(const TaskGraph& graph, std::span<const Cost> costs, const
 // ends of tasks off by up to a tenth of a makespan, makespans by 3e-4).
 class SimgridEngine final : public Engine {
 public:
-    EngineResult run(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
+    EngineResult run(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
                      std::uint64_t seed) const override {
         const TimeLimit limit;
         try {

@@ -33,7 +33,7 @@ struct SimgridPace {
 // - a limit for each user apart: a host for each stream that meets it.
 class SimgridSimulation : public TaskLifecycle<SimgridSimulation, SimgridPace> {
 public:
-    SimgridSimulation(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
+    SimgridSimulation(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
                       std::uint64_t seed, const std::string& solver, SimgridReached& reached)
         : TaskLifecycle(graph, costs, resources, seed),
           reached_(reached),
@@ -66,7 +66,7 @@ private:
         s4u::Engine::set_config("maxmin/precision:1e-13");
         zone_ = s4u::create_empty_zone("machine");
         hosts_.resize(resources_.size());
-        for (const Cost& cost : costs_) {
+        for (const Cost& cost : costs_.classes()) {
             for (const Hold& hold : cost.holds) holds_[hold.resource].may_take(hold);
             for (const Demand& demand : cost.demands) {
                 double& least = least_weight_.try_emplace(demand.resource, demand.weight).first->second;
@@ -234,7 +234,7 @@ private:
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) void simulate_by_simgrid(
-    const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources, std::uint64_t seed,
+    const TaskGraph& graph, CostView costs, const ResourceTable& resources, std::uint64_t seed,
     const std::string& solver, SimgridReached& reached, std::vector<TaskTimes>& times) {
     times = SimgridSimulation(graph, costs, resources, seed, solver, reached).run();
 }

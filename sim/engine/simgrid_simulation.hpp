@@ -19,9 +19,8 @@ struct SimgridReached {
 /// One simulation by SimGrid; `times` gets the tasks' times. Contract: called once a process, because SimGrid's clock
 /// never goes back. Throws SimGrid's exception if its solver gives up. It is in a module of its own,
 /// overlap_simgrid.so, which is loaded when it is asked for: hence a plain name, and no value returned.
-extern "C" void simulate_by_simgrid(const TaskGraph& graph, std::span<const Cost> costs,
-                                    const ResourceTable& resources, std::uint64_t seed,
-                                    const std::string& solver, SimgridReached& reached,
+extern "C" void simulate_by_simgrid(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
+                                    std::uint64_t seed, const std::string& solver, SimgridReached& reached,
                                     std::vector<TaskTimes>& times);
 
 }  // namespace overlap

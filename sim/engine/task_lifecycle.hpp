@@ -30,8 +30,7 @@ namespace overlap {
 template <class Engine, class Pace>
 class TaskLifecycle {
 protected:
-    TaskLifecycle(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
-                  std::uint64_t seed)
+    TaskLifecycle(const TaskGraph& graph, CostView costs, const ResourceTable& resources, std::uint64_t seed)
         : graph_(graph),
           costs_(costs),
           dispatcher_(
@@ -70,7 +69,7 @@ protected:
     std::size_t ended() const { return ended_; }
 
     const TaskGraph& graph_;
-    std::span<const Cost> costs_;
+    CostView costs_;
     Dispatcher dispatcher_;
     std::vector<TaskTimes> times_;
     std::vector<Event> at_once_;  ///< of this instant

@@ -23,7 +23,7 @@ int crowded_units(const Blocks& blocks, int waiting) {
 
 }  // namespace
 
-UnitPools::UnitPools(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
+UnitPools::UnitPools(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
                      std::uint64_t seed, Progress progress, Clock now)
     : costs_(costs), seed_(mixed(seed)), progress_(std::move(progress)), now_(std::move(now)) {
     for (TaskId id = 0; id < graph.size(); ++id) {

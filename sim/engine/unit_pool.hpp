@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "models/cost_model.hpp"
+#include "models/costs.hpp"
 #include "sim/core/task_graph.hpp"
 #include "sim/engine/thread_blocks.hpp"
 #include "sim/engine/tile_waves.hpp"
@@ -28,8 +28,8 @@ public:
     using Progress = std::function<double(TaskId)>;
     using Clock = std::function<Seconds()>;
 
-    UnitPools(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
-              std::uint64_t seed, Progress progress, Clock now);
+    UnitPools(const TaskGraph& graph, CostView costs, const ResourceTable& resources, std::uint64_t seed,
+              Progress progress, Clock now);
 
     /// The task waits from now on. Requests of one instant are served in the order of task numbers.
     void request(TaskId task);
@@ -109,7 +109,7 @@ private:
     int reclaimable(const Pool& pool, int priority) const;
     void reclaim(Pool& pool, int priority, int units);
 
-    std::span<const Cost> costs_;
+    CostView costs_;
     std::uint64_t seed_;
     Progress progress_;
     Clock now_;

@@ -33,8 +33,10 @@ Baseline baseline_of(const Scenario& scenario) {
     const Experiment experiment(scenario, graph);
     const Effects effects = effects_of(scenario);
     const Scenario steady = settled(scenario, graph);
-    return {period_of(steady, graph, Experiment(steady, graph).makespan(effects)),
-            experiment.computation(effects), experiment.least_times().communication};
+    const Seconds makespan =
+        steady.steady ? Experiment(steady, graph).makespan(effects) : experiment.makespan(effects);
+    return {period_of(steady, graph, makespan), experiment.computation(effects),
+            experiment.least_times().communication};
 }
 
 Baseline Baselines::get(const Scenario& scenario) {

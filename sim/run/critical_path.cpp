@@ -16,7 +16,7 @@ Seconds handoff(const Task& from, const Task& to, const Handoffs& handoffs) {
 /// Looks for the task that another one waited for.
 class Waits {
 public:
-    Waits(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
+    Waits(const TaskGraph& graph, CostView costs, const EngineResult& simulated,
           const ResourceTable& resources)
         : graph_(graph),
           costs_(costs),
@@ -93,7 +93,7 @@ private:
     }
 
     const TaskGraph& graph_;
-    std::span<const Cost> costs_;
+    CostView costs_;
     const std::vector<TaskTimes>& times_;
     const ResourceTable& resources_;
     std::vector<std::vector<TaskId>>
@@ -102,8 +102,8 @@ private:
 
 }  // namespace
 
-std::vector<TaskId> critical_path(const TaskGraph& graph, std::span<const Cost> costs,
-                                  const EngineResult& simulated, const ResourceTable& resources) {
+std::vector<TaskId> critical_path(const TaskGraph& graph, CostView costs, const EngineResult& simulated,
+                                  const ResourceTable& resources) {
     std::vector<TaskId> path;
     if (graph.size() == 0) return path;
     const auto ends_before = [](const TaskTimes& a, const TaskTimes& b) { return a.end < b.end; };

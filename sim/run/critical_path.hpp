@@ -13,7 +13,7 @@ namespace overlap {
 /// of the task's body at its speed alone. A task that then waited for a DMA engine or for compute units waited
 /// for the last body that ended on them before its own began.
 /// A time at which a flag is set is approximate: it assumes that the predecessor's body progresses evenly.
-std::vector<TaskId> critical_path(const TaskGraph& graph, std::span<const Cost> costs,
-                                  const EngineResult& simulated, const ResourceTable& resources);
+std::vector<TaskId> critical_path(const TaskGraph& graph, CostView costs, const EngineResult& simulated,
+                                  const ResourceTable& resources);
 
 }  // namespace overlap

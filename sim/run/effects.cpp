@@ -10,11 +10,6 @@
 namespace overlap {
 namespace {
 
-void scale(Cost& cost, double share) {
-    cost.body = cost.body * share;
-    for (Demand& demand : cost.demands) demand.amount *= share;
-}
-
 void remove_latencies(Cost& cost) {
     cost.launch = {.ahead = cost.launch.ahead};
     cost.setup = cost.switch_over = Seconds();
@@ -57,39 +52,44 @@ Cost without_loss(const Cost& alone, Cost whole, const GemmShape& shape, const T
     return isolated_body(alone, resources) < isolated_body(whole, resources) ? alone : whole;
 }
 
-bool has_library_kernel(const TaskGraph& graph) {
-    for (TaskId id = 0; id < graph.size(); ++id)
-        if (graph[id].kind() == TaskKind::collective) return true;
-    return false;
+bool has_library_kernel(const TaskGraph& graph, const TaskClasses& classes) {
+    return std::any_of(classes.first.begin(), classes.first.end(),
+                       [&](TaskId id) { return graph[id].kind() == TaskKind::collective; });
 }
 
-/// `alone` gives the cost of a task without interference.
+/// `alone` gives the cost of a class of tasks without interference, from its number and its first task.
 template <class CostAlone>
-std::vector<Cost> price_all(const TaskGraph& graph, const Machine& machine, const Effects& effects,
-                            const CostAlone& alone) {
-    const bool library_runs = has_library_kernel(graph);
-    std::vector<Cost> costs;
-    costs.reserve(graph.size());
-    for (TaskId id = 0; id < graph.size(); ++id) {
-        const TaskKind kind = graph[id].kind();
+Costs price_all(const TaskGraph& graph, const TaskClasses& classes, const Machine& machine,
+                const Effects& effects, const CostAlone& alone) {
+    const bool library_runs = has_library_kernel(graph, classes);
+    Costs costs{{}, classes.of};
+    costs.classes.reserve(classes.first.size());
+    for (const TaskId first : classes.first) {
+        const Task& task = graph[first];
+        const TaskKind kind = task.kind();
         const bool free = (!effects.computation && is_computation(kind)) ||
                           (!effects.packing && kind == TaskKind::local_copy) ||
                           (!effects.host && kind == TaskKind::host);
         if (free) {
-            costs.emplace_back();
+            costs.classes.emplace_back();
             continue;
         }
-        Cost& cost = costs.emplace_back(alone(id));
+        Cost& cost = costs.classes.emplace_back(alone(costs.classes.size(), task));
         if (effects.contention)
-            add_interference(graph[id], machine, cost, library_runs);
+            add_interference(task, machine, cost, library_runs);
         else
-            remove_contention(graph[id], machine, cost);
+            remove_contention(task, machine, cost);
         if (!effects.launch) remove_latencies(cost);
     }
     return costs;
 }
 
 }  // namespace
+
+void scale(Cost& cost, double share) {
+    cost.body = cost.body * share;
+    for (Demand& demand : cost.demands) demand.amount *= share;
+}
 
 bool is_computation(TaskKind kind) {
     return kind == TaskKind::gemm || kind == TaskKind::memory_bound || kind == TaskKind::local_copy;
@@ -112,17 +112,31 @@ Effects without(std::span<const std::string> names) {
     return effects;
 }
 
+// Looks at the last few tasks of the stream only: a pipeline repeats what it does.
+TaskClasses::TaskClasses(const TaskGraph& graph) {
+    constexpr int few = 4;
+    // No cost model reads shard, chunk or priority.
+    const auto alike = [](const Task& a, const Task& b) {
+        return a.op == b.op && a.gemm_cus == b.gemm_cus && a.persistent == b.persistent &&
+               a.continues == b.continues && a.work == b.work;
+    };
+    of.reserve(graph.size());
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        TaskId before = id;
+        for (int i = 0; i < few; ++i) {
+            before = graph.stream_predecessor(before);
+            if (before == id || alike(graph[before], graph[id])) break;
+        }
+        const bool found = before != id && alike(graph[before], graph[id]);
+        of.push_back(found ? of[before] : static_cast<std::uint32_t>(first.size()));
+        if (!found) first.push_back(id);
+    }
+}
+
 Pricer::Pricer(const TaskGraph& graph, const Workload& workload, const Machine& machine,
                const CostModels& models)
-    : graph_(graph), workload_(workload), machine_(machine) {
+    : graph_(graph), workload_(workload), machine_(machine), classes_(graph), alone_{{}, classes_.of} {
     const double slowest = slowest_gpu(machine);
-    alone_.reserve(graph.size());
-    for (TaskId id = 0; id < graph.size(); ++id) {
-        alone_.push_back(cost_alone(graph[id], machine, models, slowest));
-        has_host_ = has_host_ || graph[id].kind() == TaskKind::host;
-        has_packing_ = has_packing_ || graph[id].kind() == TaskKind::local_copy;
-    }
-    require_simulable(graph, alone_, machine.resources);
     const auto price_whole = [&](int op, const GemmShape& shape) {
         std::vector<Cost>& costs = wholes_[op];
         if (!costs.empty()) return;
@@ -130,25 +144,31 @@ Pricer::Pricer(const TaskGraph& graph, const Workload& workload, const Machine& 
             costs.push_back(cost_alone(whole_gemm(shape, gpu), machine, models, slowest));
     };
     if (const Pair* pair = workload.pair()) price_whole(-1, pair->gemm);
-    for (TaskId id = 0; id < graph.size(); ++id)
-        if (const GemmShape* whole = whole_of(workload, graph[id])) price_whole(graph[id].op, *whole);
+    alone_.classes.reserve(classes_.first.size());
+    for (const TaskId first : classes_.first) {
+        const Task& task = graph[first];
+        alone_.classes.push_back(cost_alone(task, machine, models, slowest));
+        has_host_ = has_host_ || task.kind() == TaskKind::host;
+        has_packing_ = has_packing_ || task.kind() == TaskKind::local_copy;
+        if (const GemmShape* whole = whole_of(workload, task)) price_whole(task.op, *whole);
+    }
+    require_simulable(graph, alone_, machine.resources);
 }
 
-std::vector<Cost> Pricer::price(const Effects& effects) const {
-    return price_all(graph_, machine_, effects, [&](TaskId id) {
-        const Task& task = graph_[id];
+Costs Pricer::price(const Effects& effects) const {
+    return price_all(graph_, classes_, machine_, effects, [&](std::size_t number, const Task& task) {
+        const Cost& alone = alone_.classes[number];
         const GemmShape* whole = effects.decomposition ? nullptr : whole_of(workload_, task);
-        if (whole == nullptr) return alone_[id];
-        return without_loss(alone_[id], wholes_.at(task.op)[static_cast<std::size_t>(task.gpu)], *whole, task,
+        if (whole == nullptr) return alone;
+        return without_loss(alone, wholes_.at(task.op)[static_cast<std::size_t>(task.gpu)], *whole, task,
                             machine_.resources);
     });
 }
 
-std::vector<Cost> price(const TaskGraph& graph, const Workload& workload, const Machine& machine,
-                        const CostModels& models, const Effects& effects) {
+Costs price(const TaskGraph& graph, const Workload& workload, const Machine& machine,
+            const CostModels& models, const Effects& effects) {
     const double slowest = slowest_gpu(machine);
-    return price_all(graph, machine, effects, [&](TaskId id) {
-        const Task& task = graph[id];
+    return price_all(graph, TaskClasses(graph), machine, effects, [&](std::size_t, const Task& task) {
         Cost alone = cost_alone(task, machine, models, slowest);
         const GemmShape* whole = effects.decomposition ? nullptr : whole_of(workload, task);
         if (whole == nullptr) return alone;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/cost_model_registry.hpp"
+#include "models/costs.hpp"
 #include "sim/workload/workload.hpp"
 
 namespace overlap {
@@ -21,6 +22,8 @@ struct Effects {
     bool computation = true;
 };
 
+/// Multiplies the time of the body by `share`.
+void scale(Cost& cost, double share);
 /// Whether Effects::computation switches off this kind; all other kinds are transfers and reductions.
 bool is_computation(TaskKind kind);
 /// A transfer, a reduction or a library's collective.
@@ -31,6 +34,14 @@ inline const std::array<std::string, 5> effect_names{"host", "contention", "laun
                                                      "decomposition"};
 /// Throws UserError for a name that is none of effect_names.
 Effects without(std::span<const std::string> names);
+
+/// Tasks that cost the same under any effects: on one stream, and alike in all that cost models read.
+struct TaskClasses {
+    explicit TaskClasses(const TaskGraph& graph);
+
+    std::vector<std::uint32_t> of;  ///< by task
+    std::vector<TaskId> first;      ///< by class: its first task
+};
 
 /// Costs of a graph's tasks under any effects; caches what does not depend on them. Thread-safe. Its
 /// arguments must outlive it. Throws UserError if a task is longer than the simulated time range.
@@ -43,7 +54,8 @@ public:
     /// GPUs of its kind differ (models/gpu_spread.hpp). Without `decomposition`, a part of a pair's GEMM, also
     /// of a pair in a list, costs at most its share of the whole: cost of the whole GEMM on all compute units × the
     /// part's share of the FLOPs.
-    std::vector<Cost> price(const Effects& effects) const;
+    Costs price(const Effects& effects) const;
+    const TaskClasses& classes() const { return classes_; }
     /// Whether a run without packing, host or decomposition can differ from the full run.
     bool has_packing() const { return has_packing_; }
     bool has_host() const { return has_host_; }
@@ -53,14 +65,15 @@ private:
     const TaskGraph& graph_;
     const Workload& workload_;
     const Machine& machine_;
-    std::vector<Cost> alone_;  ///< by task, without interference
+    TaskClasses classes_;
+    Costs alone_;  ///< without interference
     /// By Task::op and GPU: whole GEMMs of which the graph has parts
     std::map<int, std::vector<Cost>> wholes_;
     bool has_packing_ = false, has_host_ = false;
 };
 
 /// price() for one set of effects, without caching for others.
-std::vector<Cost> price(const TaskGraph& graph, const Workload& workload, const Machine& machine,
-                        const CostModels& models, const Effects& effects);
+Costs price(const TaskGraph& graph, const Workload& workload, const Machine& machine,
+            const CostModels& models, const Effects& effects);
 
 }  // namespace overlap

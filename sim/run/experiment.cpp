@@ -4,6 +4,16 @@
 #include <cmath>
 
 namespace overlap {
+namespace {
+
+std::vector<Seconds> by_class(const Costs& costs, Seconds (*time)(const Cost&, const ResourceTable&),
+                              const ResourceTable& resources) {
+    std::vector<Seconds> times;
+    for (const Cost& cost : costs.classes) times.push_back(time(cost, resources));
+    return times;
+}
+
+}  // namespace
 
 const Makespans::value_type& quantile(const Makespans& sorted, double share) {
     const auto rank = std::ceil(share * static_cast<double>(sorted.size()));
@@ -16,28 +26,28 @@ Experiment::Experiment(const Scenario& scenario, const TaskGraph& graph)
       engine_(make_engine(scenario.engine)),
       pricer_(graph, scenario.workload, *scenario.machine, CostModels(scenario.cost_models)) {}
 
-bool Experiment::several_orders(std::span<const Cost> costs) const {
+bool Experiment::several_orders(CostView costs) const {
     const ResourceTable& resources = scenario_.machine->resources;
-    return std::any_of(costs.begin(), costs.end(), [&](const Cost& cost) {
+    return std::any_of(costs.classes().begin(), costs.classes().end(), [&](const Cost& cost) {
         return cost.claim && !cost.claim->as_enqueued &&
                resources[cost.claim->resource].order == QueueOrder::unspecified;
     });
 }
 
-EngineResult Experiment::run(std::span<const Cost> costs, std::uint64_t seed) const {
+EngineResult Experiment::run(CostView costs, std::uint64_t seed) const {
     EngineResult result = engine_->run(graph_, costs, scenario_.machine->resources, seed);
     if (scenario_.simulated) scenario_.simulated();
     return result;
 }
 
 template <class Visit>
-void Experiment::for_each_seed(std::span<const Cost> costs, Visit&& visit) const {
+void Experiment::for_each_seed(CostView costs, Visit&& visit) const {
     const int seeds = several_orders(costs) ? scenario_.seeds : 1;
     for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(seeds); ++seed)
         visit(run(costs, seed), seed);
 }
 
-std::pair<Makespans, EngineResult> Experiment::median_run(std::span<const Cost> costs) const {
+std::pair<Makespans, EngineResult> Experiment::median_run(CostView costs) const {
     Makespans all;
     EngineResult last;
     for_each_seed(costs, [&](EngineResult result, std::uint64_t seed) {
@@ -62,12 +72,9 @@ Ends Experiment::ends(const Effects& effects) const {
 }
 
 Seconds Experiment::makespan(const Effects& effects, const std::function<double(const Task&)>& factor) const {
-    std::vector<Cost> costs = price(effects);
-    for (TaskId id = 0; id < graph_.size(); ++id) {
-        const double longer = factor(graph_[id]);
-        costs[id].body = costs[id].body * longer;
-        for (Demand& demand : costs[id].demands) demand.amount *= longer;
-    }
+    Costs costs = price(effects);
+    for (std::size_t i = 0; i < costs.classes.size(); ++i)
+        scale(costs.classes[i], factor(graph_[pricer_.classes().first[i]]));
     Makespans all;
     for_each_seed(costs, [&](const EngineResult& result, std::uint64_t seed) {
         all.emplace_back(result.makespan, seed);
@@ -101,25 +108,26 @@ Seconds Experiment::communication(Effects effects) const {
 
 Seconds Experiment::computation(const Effects& effects) const {
     std::vector<Seconds> sums(static_cast<std::size_t>(scenario_.machine->topology.gpus()));
-    const std::vector<Cost> costs = price(effects);
+    const Costs costs = price(effects);
+    const std::vector<Seconds> alone = by_class(costs, isolated_time, scenario_.machine->resources);
     for (TaskId id = 0; id < graph_.size(); ++id) {
         const TaskKind kind = graph_[id].kind();
         if (kind == TaskKind::gemm || kind == TaskKind::memory_bound)
-            sums[static_cast<std::size_t>(graph_[id].gpu)] +=
-                isolated_time(costs[id], scenario_.machine->resources);
+            sums[static_cast<std::size_t>(graph_[id].gpu)] += alone[costs.class_of[id]];
     }
     return *std::max_element(sums.begin(), sums.end());
 }
 
 LeastTimes Experiment::least_times() const {
     const ResourceTable& resources = scenario_.machine->resources;
-    const std::vector<Cost> costs = price(without(effect_names));
+    const Costs costs = price(without(effect_names));
+    const std::vector<Seconds> alone = by_class(costs, isolated_body, resources);
     const auto least = [&](bool of_computation) {
         std::vector<Seconds> bodies(graph_.size());
         std::vector<double> used(resources.size());
         for (TaskId id = 0; id < graph_.size(); ++id) {
             if (is_computation(graph_[id].kind()) != of_computation) continue;
-            bodies[id] = isolated_body(costs[id], resources);
+            bodies[id] = alone[costs.class_of[id]];
             for (const Demand& demand : costs[id].demands) used[demand.resource] += demand.amount;
         }
         Seconds longest = graph_.critical_path(bodies);

@@ -36,9 +36,9 @@ class Experiment {
 public:
     Experiment(const Scenario& scenario, const TaskGraph& graph);
 
-    std::vector<Cost> price(const Effects& effects) const { return pricer_.price(effects); }
+    Costs price(const Effects& effects) const { return pricer_.price(effects); }
     /// Makespans of all seeds (one seed if no order is unspecified), and a run with the median makespan.
-    std::pair<Makespans, EngineResult> median_run(std::span<const Cost> costs) const;
+    std::pair<Makespans, EngineResult> median_run(CostView costs) const;
     Ends ends(const Effects& effects) const;
     Seconds makespan(const Effects& effects) const { return ends(effects).all; }
     /// The same with the time of each task multiplied by `factor` of it.
@@ -54,11 +54,11 @@ public:
     const Pricer& pricer() const { return pricer_; }
 
 private:
-    bool several_orders(std::span<const Cost> costs) const;
-    EngineResult run(std::span<const Cost> costs, std::uint64_t seed) const;
+    bool several_orders(CostView costs) const;
+    EngineResult run(CostView costs, std::uint64_t seed) const;
     /// Calls `visit(result, seed)` for each seed; for one seed if no order is unspecified.
     template <class Visit>
-    void for_each_seed(std::span<const Cost> costs, Visit&& visit) const;
+    void for_each_seed(CostView costs, Visit&& visit) const;
     Seconds end_of_communication(const EngineResult& result) const;
 
     const Scenario& scenario_;

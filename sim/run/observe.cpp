@@ -24,8 +24,7 @@ bool holds_without_demand(const Cost& cost) {
                         [&](const Demand& demand) { return demand.resource == cost.claim->resource; });
 }
 
-Utilisation utilisation_of(std::span<const Cost> costs, const EngineResult& simulated,
-                           const ResourceTable& resources) {
+Utilisation utilisation_of(CostView costs, const EngineResult& simulated, const ResourceTable& resources) {
     std::vector<double> used(resources.size());
     for (TaskId id = 0; id < costs.size(); ++id) {
         for (const Demand& demand : costs[id].demands) used[demand.resource] += demand.amount;
@@ -51,7 +50,7 @@ Utilisation utilisation_of(std::span<const Cost> costs, const EngineResult& simu
             mean_share(ResourceKind::link), mean_share(ResourceKind::dma)};
 }
 
-std::vector<Counter> counters_of(std::span<const Cost> costs, const EngineResult& simulated,
+std::vector<Counter> counters_of(CostView costs, const EngineResult& simulated,
                                  const ResourceTable& resources) {
     std::map<ResourceId, std::map<Seconds, double>> changes;
     for (TaskId id = 0; id < costs.size(); ++id) {
@@ -98,7 +97,7 @@ double units_of(const Task& task, const Cost& cost, Seconds length, ResourceId c
 
 }  // namespace
 
-Timeline timeline_of(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated) {
+Timeline timeline_of(const TaskGraph& graph, CostView costs, const EngineResult& simulated) {
     std::vector<Span> spans;
     spans.reserve(graph.size());
     for (TaskId id = 0; id < graph.size(); ++id) {
@@ -112,7 +111,7 @@ Timeline timeline_of(const TaskGraph& graph, std::span<const Cost> costs, const 
     return Timeline(std::move(spans));
 }
 
-double communication_units(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
+double communication_units(const TaskGraph& graph, CostView costs, const EngineResult& simulated,
                            const ResourceTable& resources) {
     struct Change {
         int gpu;
@@ -145,8 +144,8 @@ double communication_units(const TaskGraph& graph, std::span<const Cost> costs, 
     return most;
 }
 
-std::optional<Energy> energy_of(const TaskGraph& graph, std::span<const Cost> costs,
-                                const EngineResult& simulated, const Machine& machine) {
+std::optional<Energy> energy_of(const TaskGraph& graph, CostView costs, const EngineResult& simulated,
+                                const Machine& machine) {
     const DeviceSpec& device = machine.topology.device();
     if (!device.energy) return std::nullopt;
     Energy energy;
@@ -171,8 +170,8 @@ std::optional<Energy> energy_of(const TaskGraph& graph, std::span<const Cost> co
     return energy;
 }
 
-void observe(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
-             const Machine& machine, RunResult& result) {
+void observe(const TaskGraph& graph, CostView costs, const EngineResult& simulated, const Machine& machine,
+             RunResult& result) {
     std::vector<Activity> activities;
     activities.reserve(graph.size());
     for (TaskId id = 0; id < graph.size(); ++id)
@@ -184,8 +183,8 @@ void observe(const TaskGraph& graph, std::span<const Cost> costs, const EngineRe
     result.energy = energy_of(graph, costs, simulated, machine);
 }
 
-void record(TaskGraph graph, std::span<const Cost> costs, const EngineResult& simulated,
-            const ResourceTable& resources, RunResult& result) {
+void record(TaskGraph graph, CostView costs, const EngineResult& simulated, const ResourceTable& resources,
+            RunResult& result) {
     result.timeline = timeline_of(graph, costs, simulated);
     result.counters = counters_of(costs, simulated, resources);
     std::vector<Interval> bodies;

@@ -10,26 +10,26 @@
 namespace overlap {
 
 /// When each task ran.
-Timeline timeline_of(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated);
+Timeline timeline_of(const TaskGraph& graph, CostView costs, const EngineResult& simulated);
 
 /// Largest number of compute units that communication uses on one GPU at one time: held by copy kernels and
 /// library collectives, or used by sums of partial results (averaged over their bodies). Packing around a
 /// GEMM is no communication; DMA engines use no units.
-double communication_units(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
+double communication_units(const TaskGraph& graph, CostView costs, const EngineResult& simulated,
                            const ResourceTable& resources);
 
 /// Energy of a simulated run over all GPUs: `idle` for the makespan, `active` while a task's body runs on the
 /// GPU (a copy: on both GPUs), the work of all tasks (models/work_energy.hpp), minus what the lower clock at
 /// the power limit saves in a long run. None if a constant is unknown.
-std::optional<Energy> energy_of(const TaskGraph& graph, std::span<const Cost> costs,
-                                const EngineResult& simulated, const Machine& machine);
+std::optional<Energy> energy_of(const TaskGraph& graph, CostView costs, const EngineResult& simulated,
+                                const Machine& machine);
 
 /// Fills in the numbers derived from a simulated run: exposed communication, utilisation, compute units
 /// of communication, energy.
-void observe(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& simulated,
-             const Machine& machine, RunResult& result);
+void observe(const TaskGraph& graph, CostView costs, const EngineResult& simulated, const Machine& machine,
+             RunResult& result);
 /// Fills in timeline, counters and recording.
-void record(TaskGraph graph, std::span<const Cost> costs, const EngineResult& simulated,
-            const ResourceTable& resources, RunResult& result);
+void record(TaskGraph graph, CostView costs, const EngineResult& simulated, const ResourceTable& resources,
+            RunResult& result);
 
 }  // namespace overlap

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <future>
+#include <optional>
 #include <semaphore>
 #include <thread>
 
@@ -112,7 +113,7 @@ Prediction predict(const Scenario& given) {
     const TaskGraph graph = given.graph();
     const Scenario scenario = settled(given, graph);
     const Experiment own(scenario, graph);
-    const std::vector<Cost> costs = own.price(effects_of(scenario));
+    const Costs costs = own.price(effects_of(scenario));
     const auto [makespans, simulated] = own.median_run(costs);
     const auto period = [&](Seconds makespan) { return period_of(scenario, graph, makespan); };
     return {period(simulated.makespan), period(quantile(makespans, 0.1).first),
@@ -132,8 +133,10 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
     Attribution attribution(jobs, own, effects);
 
     const Scenario steady = settled(scenario, graph);
-    const Experiment repeated(steady, graph);
-    const std::vector<Cost> costs = repeated.price(effects);
+    std::optional<Experiment> slowed;
+    if (steady.steady) slowed.emplace(steady, graph);
+    const Experiment& repeated = slowed ? *slowed : own;
+    const Costs costs = repeated.price(effects);
     auto [makespans, simulated] = repeated.median_run(costs);
     const Baseline baseline = baseline_job.get();
     RunResult result;

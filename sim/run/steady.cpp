@@ -34,7 +34,7 @@ std::string types_without_energy(const TaskGraph& graph, const Machine& machine)
 
 Watts power_of(const Scenario& scenario, const TaskGraph& graph) {
     const Experiment experiment(scenario, graph);
-    const std::vector<Cost> costs = experiment.price(effects_of(scenario));
+    const Costs costs = experiment.price(effects_of(scenario));
     const EngineResult simulated = experiment.median_run(costs).second;
     if (simulated.makespan == Seconds()) return Watts();
     const auto energy = energy_of(graph, costs, simulated, *scenario.machine);

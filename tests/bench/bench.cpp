@@ -40,7 +40,7 @@ void simulate(benchmark::State& state, const Scenario& scenario, const std::stri
     std::size_t tasks = 0;
     for (auto _ : state) {
         const TaskGraph graph = scenario.graph();
-        const std::vector<Cost> costs = price(graph, scenario.workload, *scenario.machine, models, Effects());
+        const Costs costs = price(graph, scenario.workload, *scenario.machine, models, Effects());
         benchmark::DoNotOptimize(make_engine(engine)->run(graph, costs, scenario.machine->resources));
         tasks = graph.size();
     }
@@ -91,8 +91,7 @@ void price_8x8(benchmark::State& state) {
 void engine_8x8(benchmark::State& state) {
     const Scenario& scenario = eight_by_eight();
     const TaskGraph graph = scenario.graph();
-    const std::vector<Cost> costs =
-        price(graph, scenario.workload, *scenario.machine, CostModels(), Effects());
+    const Costs costs = price(graph, scenario.workload, *scenario.machine, CostModels(), Effects());
     const auto engine = make_engine("flow");
     for (auto _ : state) benchmark::DoNotOptimize(engine->run(graph, costs, scenario.machine->resources));
 }

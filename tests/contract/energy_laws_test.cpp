@@ -16,7 +16,7 @@ TEST_CASE(
     const int cases = for_every_schedule([&](const ScheduleEntry& entry, const Workload& workload) {
         INFO(entry.name << " | " << workload.form());
         const TaskGraph graph = build(entry, workload, machine.topology);
-        const std::vector<Cost> costs = costs_of(graph, workload, machine);
+        const Costs costs = costs_of(graph, workload, machine);
         const EngineResult simulated = simulate(graph, costs, machine);
         const Energy energy = energy_of(graph, costs, simulated, machine).value();
         const auto [same, is_first] = compute.emplace(workload.form(), energy.compute.si());

@@ -143,9 +143,9 @@ class Laws final : public RateObserver {
 public:
     void rate(Seconds since, TaskId task, double rate) override { changes_.push_back({since, task, rate}); }
 
-    int check(std::span<const Cost> costs, const EngineResult& result, const ResourceTable& resources) {
+    int check(CostView costs, const EngineResult& result, const ResourceTable& resources) {
         std::vector<double> rates(costs.size()), done(costs.size());
-        std::vector<Cost> as_run(costs.begin(), costs.end());
+        std::vector<Cost> as_run = costs.each();
         int bound = 0;
         for (std::size_t i = 0; i < changes_.size();) {
             const Seconds now = changes_[i].since;
@@ -175,7 +175,7 @@ public:
     }
 
 private:
-    static std::vector<double> capacities(std::span<const Cost> costs, const EngineResult& result,
+    static std::vector<double> capacities(CostView costs, const EngineResult& result,
                                           const ResourceTable& resources, Seconds now) {
         std::vector<double> held(resources.size()), largest(resources.size()), left;
         for (TaskId id = 0; id < costs.size(); ++id) {
@@ -208,8 +208,7 @@ struct Agreement {
 
 /// The end of each task. Bodies that are over at the same instant on one GPU which sees ends one after another
 /// (Completion::apart) are seen in an order that rounding decides: their ends are exchanged into the order of tasks.
-std::vector<Seconds> ends_of(const TaskGraph& graph, std::span<const Cost> costs,
-                             const EngineResult& result) {
+std::vector<Seconds> ends_of(const TaskGraph& graph, CostView costs, const EngineResult& result) {
     const Seconds instant = 1e-12 * result.makespan;
     std::map<int, std::vector<TaskId>> by_gpu;
     for (TaskId id = 0; id < graph.size(); ++id) {
@@ -236,7 +235,7 @@ std::vector<Seconds> ends_of(const TaskGraph& graph, std::span<const Cost> costs
     return ends;
 }
 
-Agreement compare(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources,
+Agreement compare(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
                   std::uint64_t seed = 0, RateObserver* observer = nullptr) {
     const EngineResult reference = make_engine("simgrid")->run(graph, costs, resources, seed);
     Agreement result{reference.approximation.empty(), 0, run_flow(graph, costs, resources, seed, observer)};
@@ -303,8 +302,7 @@ std::optional<Agreement> compare_shipped(const std::string& topology, const Sche
     if (std::find(accepted.begin(), accepted.end(), "chunks") != accepted.end()) config.params["chunks"] = 2;
     const Scenario scenario = resolve(config, shipped);
     const TaskGraph graph = scenario.graph();
-    const std::vector<Cost> costs =
-        price(graph, scenario.workload, *scenario.machine, CostModels(), Effects());
+    const Costs costs = price(graph, scenario.workload, *scenario.machine, CostModels(), Effects());
     Laws laws;
     const Agreement both = compare(graph, costs, scenario.machine->resources, 0, &laws);
     // Where the reference gives up, the laws decide.
@@ -382,7 +380,7 @@ TEST_CASE("the engines agree on collectives by every set of DMA commands") {
                     config.workload = {{"operators", Json::array({collective})}};
                     const Scenario scenario = resolve(config, shipped);
                     const TaskGraph graph = scenario.graph();
-                    const std::vector<Cost> costs =
+                    const Costs costs =
                         price(graph, scenario.workload, *scenario.machine, CostModels(), Effects());
                     const Agreement both = compare(graph, costs, scenario.machine->resources);
                     REQUIRE(both.decided);

@@ -74,12 +74,12 @@ int for_every_schedule(Law&& law) {
 }
 
 /// Simulates on the default engine.
-inline EngineResult simulate(const TaskGraph& graph, std::span<const Cost> costs, const Machine& machine) {
+inline EngineResult simulate(const TaskGraph& graph, CostView costs, const Machine& machine) {
     return make_engine(default_engine)->run(graph, costs, machine.resources);
 }
 
-inline std::vector<Cost> costs_of(const TaskGraph& graph, const Workload& workload, const Machine& machine,
-                                  const Effects& effects = {}) {
+inline Costs costs_of(const TaskGraph& graph, const Workload& workload, const Machine& machine,
+                      const Effects& effects = {}) {
     return price(graph, workload, machine, CostModels(), effects);
 }
 

@@ -17,7 +17,7 @@ const std::vector<std::string> simulated{"mi300x_8", "h200_4", "mi250x_8"};
 
 /// When each body could end at the earliest if tasks never got in each other's way: launch, setup, body,
 /// completion and handoff as in Cost, stream order and edges; queues, polls and sharing left out.
-Seconds lower_bound(const TaskGraph& graph, std::span<const Cost> costs, const ResourceTable& resources) {
+Seconds lower_bound(const TaskGraph& graph, CostView costs, const ResourceTable& resources) {
     std::vector<Seconds> body_end(graph.size()), end(graph.size());
     Seconds latest;
     for (TaskId id = 0; id < graph.size(); ++id) {
@@ -63,7 +63,7 @@ std::string label(const ScheduleEntry& entry, const Workload& workload, const st
 }
 
 /// Everything is executed, in an order that edges and streams allow.
-void check_order(const TaskGraph& graph, std::span<const Cost> costs, const EngineResult& result,
+void check_order(const TaskGraph& graph, CostView costs, const EngineResult& result,
                  const ResourceTable& resources) {
     const auto slack = microseconds(1e-6);
     bool all_ran = true, edges_kept = true, streams_kept = true, none_faster = true;
@@ -89,9 +89,9 @@ void check_order(const TaskGraph& graph, std::span<const Cost> costs, const Engi
 }
 
 /// No resource gives more than its capacity over the whole run.
-void check_capacity(std::span<const Cost> costs, const EngineResult& result, const ResourceTable& resources) {
+void check_capacity(CostView costs, const EngineResult& result, const ResourceTable& resources) {
     std::vector<double> used(resources.size());
-    for (const Cost& cost : costs)
+    for (const Cost& cost : costs.each())
         for (const Demand& demand : cost.demands) used[demand.resource] += demand.amount;
     bool within = true;
     for (ResourceId id = 0; id < resources.size(); ++id)
@@ -110,7 +110,7 @@ TEST_CASE("every run executes every task in order, no faster than each alone, an
         cases += for_every_schedule([&](const ScheduleEntry& entry, const Workload& workload) {
             INFO(label(entry, workload, name));
             const TaskGraph graph = build(entry, workload, machine.topology);
-            const std::vector<Cost> costs = costs_of(graph, workload, machine);
+            const Costs costs = costs_of(graph, workload, machine);
             const EngineResult result = simulate(graph, costs, machine);
             REQUIRE(result.tasks.size() == graph.size());
             check_order(graph, costs, result, machine.resources);
@@ -118,7 +118,8 @@ TEST_CASE("every run executes every task in order, no faster than each alone, an
             const Seconds bound = lower_bound(graph, costs, machine.resources);
             CHECK(result.makespan >= bound * (1 - 1e-9));
             std::vector<Seconds> bodies;
-            for (const Cost& cost : costs) bodies.push_back(isolated_body(cost, machine.resources));
+            for (const Cost& cost : CostView(costs).each())
+                bodies.push_back(isolated_body(cost, machine.resources));
             CHECK(bound >= graph.critical_path(bodies) * (1 - 1e-12));
         });
     }
@@ -132,7 +133,7 @@ TEST_CASE("the same run twice is the same, bit for bit") {
         cases += for_every_schedule([&](const ScheduleEntry& entry, const Workload& workload) {
             INFO(label(entry, workload, name));
             const TaskGraph graph = build(entry, workload, machine.topology);
-            const std::vector<Cost> costs = costs_of(graph, workload, machine);
+            const Costs costs = costs_of(graph, workload, machine);
             const EngineResult once = simulate(graph, costs, machine),
                                again = simulate(graph, costs, machine);
             REQUIRE(once.tasks.size() == again.tasks.size());
@@ -171,7 +172,7 @@ TEST_CASE("without contention no run is slower, by either agent") {
                 INFO(label(entry, workload, name + " " + agent));
                 const Json given = entry.takes("agent") ? Json{{"agent", agent}} : Json::object();
                 const TaskGraph graph = build(entry, workload, machine.topology, given);
-                const std::vector<Cost> with = costs_of(graph, workload, machine);
+                const Costs with = costs_of(graph, workload, machine);
                 // Pieces that are sent on the way may come to an engine in another order, and orders are not
                 // ranked. Without flags, of all-reduces of mi250x_8 alone: three are 1.8e-4 slower.
                 const bool reordered = agent == "dma" && name == "mi250x_8" && workload.pair() != nullptr &&
@@ -217,7 +218,7 @@ TEST_CASE("on one GPU every run takes what the GEMM takes alone") {
         if (workload.pair() == nullptr) return;
         INFO(label(entry, workload, "mi300x_1"));
         const TaskGraph graph = build(entry, workload, machine.topology);
-        const std::vector<Cost> costs = costs_of(graph, workload, machine);
+        const Costs costs = costs_of(graph, workload, machine);
         const Cost alone = CostModels().cost(Task{workload.pair()->gemm}, machine);
         CHECK(simulate(graph, costs, machine).makespan.si() ==
               Approx(isolated_time(alone, machine.resources).si()).epsilon(1e-9));
@@ -240,9 +241,9 @@ TEST_CASE("serial takes the sum of its two halves when nothing is launched and n
     const Machine machine = in_order("h200_4");
     const Workload workload = workload_forms()[0];
     const TaskGraph graph = build(find_schedule("serial"), workload, machine.topology);
-    const std::vector<Cost> costs = costs_of(graph, workload, machine, bare);
+    const Costs costs = costs_of(graph, workload, machine, bare);
     const double transfers = 0.75 * 1001 * 1003 * 2 / port_rate(machine, 397.5e9);
-    const double gemm = isolated_time(costs.back(), machine.resources).si();
+    const double gemm = isolated_time(costs[graph.size() - 1], machine.resources).si();
     REQUIRE(machine.topology.device().dma.engine > gigabytes_per_second(397.5 / 3));
     CHECK(simulate(graph, costs, machine).makespan.si() == Approx(transfers + gemm).epsilon(1e-9));
 }

@@ -16,7 +16,7 @@ struct Simulation {
     std::string label;
     const Machine* machine = nullptr;
     TaskGraph graph;
-    std::vector<Cost> costs;
+    Costs costs;
     std::uint64_t seed = 0;
 
     EngineResult run(const Engine& engine) const {

@@ -33,7 +33,7 @@ Cost price_of(std::size_t task, const Effects& effects) {
     graph.add(Task{ReduceWork{Bytes(1e6), 3}});
     graph.add(Task{MemoryBoundWork{Bytes(2e6), Bytes(1e6)}});
     const Workload workload{"", "", pair_of(CollectiveKind::all_gather, Order::collective_first, whole)};
-    return price(graph, workload, machine(), CostModels(), effects).at(task);
+    return price(graph, workload, machine(), CostModels(), effects)[task];
 }
 
 double alone_us(const Cost& cost) {
@@ -75,7 +75,7 @@ TEST_CASE("without decomposition a part of a GEMM that is faster than its share 
     graph.add(Task{one_wave});
     const Workload workload{"", "", pair_of(CollectiveKind::all_gather, Order::collective_first, two_waves)};
     const auto us = [&](const Effects& effects) {
-        return alone_us(price(graph, workload, machine(), CostModels(), effects).front());
+        return alone_us(price(graph, workload, machine(), CostModels(), effects)[0]);
     };
     Effects effects;
     effects.decomposition = false;
@@ -83,7 +83,7 @@ TEST_CASE("without decomposition a part of a GEMM that is faster than its share 
     CHECK(us(effects) == Approx(21));
     TaskGraph whole_graph;
     whole_graph.add(Task{two_waves});
-    const Cost both_waves = price(whole_graph, workload, machine(), CostModels(), effects).front();
+    const Cost both_waves = price(whole_graph, workload, machine(), CostModels(), effects)[0];
     CHECK(alone_us(both_waves) * 100 / 101 > 22);  // what its share would be
 }
 
@@ -136,7 +136,7 @@ TEST_CASE("without contention two GEMMs on two streams of a GPU take as long as 
     effects.contention = effects.launch = false;
     TaskGraph graph;
     for (const int stream : {compute_stream, local_stream}) graph.add({.work = whole, .stream = stream});
-    const std::vector<Cost> costs = price(graph, Workload(), machine(), CostModels(), effects);
+    const Costs costs = price(graph, Workload(), machine(), CostModels(), effects);
     const Seconds one = isolated_body(costs[0], machine().resources);
     const double share = costs[0].demands[0].amount / (one.si() * 100);  // of 100 units
     CHECK(make_engine("flow")->run(graph, costs, machine().resources).makespan.si() ==

@@ -43,7 +43,7 @@ TaskGraph graph_of(CollectiveKind kind, std::int64_t k, const Topology& topology
 double makespan_us(CollectiveKind kind, std::int64_t k, const Machine& machine, int chunks = 1,
                    const std::string& engine = "flow") {
     const TaskGraph graph = graph_of(kind, k, machine.topology, chunks);
-    const std::vector<Cost> costs = price(graph, workload(kind, k), machine, CostModels(), {});
+    const Costs costs = price(graph, workload(kind, k), machine, CostModels(), {});
     return to_microseconds(make_engine(engine)->run(graph, costs, machine.resources).makespan);
 }
 
@@ -147,7 +147,7 @@ TEST_CASE("a GEMM whose traffic goes first is not slowed by copies") {
         TaskGraph graph;
         const TaskId multiplies = graph.add(Task{GemmShape{100, 100, 1000}, 0, compute_stream}, {});
         graph.add(copy_task(0, 1, 1e6, Agent::dma, Direction::push), {});
-        const std::vector<Cost> costs = price(graph, gemm, machine, CostModels(), {});
+        const Costs costs = price(graph, gemm, machine, CostModels(), {});
         const EngineResult result = make_engine(engine)->run(graph, costs, machine.resources);
         const double expected = weight == 1 ? 1 + 19 * 21 / 11.0 : 20;
         CHECK(to_microseconds(result.tasks[multiplies].end) == Approx(expected).epsilon(0.01));

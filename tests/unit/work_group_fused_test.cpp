@@ -102,7 +102,7 @@ TEST_CASE("all but the last results are hidden behind the kernel that makes them
     const Machine machine = machine_of(topology_of(4, group("full_mesh")));
     const Workload workload = pair_workload(CollectiveKind::all_to_all);
     const auto makespan = [&](const TaskGraph& graph) {
-        const std::vector<Cost> costs = price(graph, workload, machine, CostModels(), {});
+        const Costs costs = price(graph, workload, machine, CostModels(), {});
         return to_microseconds(make_engine(engine)->run(graph, costs, machine.resources).makespan);
     };
     CHECK(makespan(graph_of(workload, machine.topology, 1)) == Approx(1 + 40));

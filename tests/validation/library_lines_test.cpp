@@ -27,7 +27,7 @@ double simulated_us(const Machine& machine, CollectiveKind kind, double bytes) {
         graph.add(
             {.work = CollectiveKernelWork{kind, Bytes(bytes), 0}, .gpu = gpu, .stream = transfer_stream(0)},
             {});
-    const std::vector<Cost> costs = price(graph, Workload(), machine, models, Effects());
+    const Costs costs = price(graph, Workload(), machine, models, Effects());
     return 1e6 * make_engine("flow")->run(graph, costs, machine.resources, 0).tasks[0].end.si();
 }
 

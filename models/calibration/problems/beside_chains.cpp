@@ -74,7 +74,7 @@ public:
         // Cost models cache GEMMs, and rows are predicted in several threads.
         thread_local const CostModels models;
         if (costs_.empty()) {
-            costs_ = price(graph_, Workload(), machine_, models, Effects());
+            costs_ = CostView(price(graph_, Workload(), machine_, models, Effects())).each();
             for (TaskId task = 0; task < graph_.size(); ++task) adapt(task);
         }
         std::vector<Cost> costs = costs_;
@@ -142,12 +142,11 @@ private:
             cost.body = streamed(is.work, device, beside_.blocks, Operands::in_cache).body;
             const DeviceSpec::CopyKernel& kernel = device.copy_kernel;
             drop(cost, ResourceKind::compute_units);
-            cost.claim = {
-                .resource = units,
-                .most = beside_.blocks,
-                .parts = Blocks{beside_.blocks, kernel.blocks_per_unit,
-                                streamed(is.work, device, 1, Operands::in_cache).body, kernel.rate_beside_gemms,
-                                kernel.local_loads}};
+            cost.claim = {.resource = units,
+                          .most = beside_.blocks,
+                          .parts = Blocks{beside_.blocks, kernel.blocks_per_unit,
+                                          streamed(is.work, device, 1, Operands::in_cache).body,
+                                          kernel.rate_beside_gemms, kernel.local_loads}};
         }
         if (std::holds_alternative<LocalCopyWork>(beside_.work) && beside_.own_kernels()) run_together(task);
     }

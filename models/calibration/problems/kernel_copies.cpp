@@ -46,7 +46,7 @@ std::vector<std::string> classes_of(const PeerCopies& copies) {
 /// These copies have one order, so one seed is enough.
 double makespan_us(const TaskGraph& graph, const Machine& machine) {
     static const CostModels models;
-    const std::vector<Cost> costs = price(graph, Workload(), machine, models, Effects());
+    const Costs costs = price(graph, Workload(), machine, models, Effects());
     return to_microseconds(make_engine("flow")->run(graph, costs, machine.resources).makespan);
 }
 

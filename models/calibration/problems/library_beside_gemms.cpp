@@ -54,7 +54,7 @@ Times simulate(const GemmAndCollective& pair, const Machine& machine) {
             if (!collective) continue;
             graph.add({.work = pair.collective, .gpu = gpu, .stream = transfer_stream(0), .priority = 1}, {});
         }
-        const std::vector<Cost> costs = price(graph, Workload(), machine, models, Effects());
+        const Costs costs = price(graph, Workload(), machine, models, Effects());
         return make_engine("flow")->run(graph, costs, machine.resources, 0).tasks;
     };
     const auto ms = [](const TaskTimes& times) { return 1e3 * times.end.si(); };

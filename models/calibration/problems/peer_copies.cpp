@@ -149,8 +149,8 @@ TaskGraph copy_graph(const PeerCopies& copies) {
 
 double predicted_us(const PeerCopies& copies, const TaskGraph& graph, const Machine& machine) {
     static const CostModels models;
-    std::vector<Cost> costs = price(graph, Workload(), machine, models, Effects());
-    for (Cost& cost : costs) cost.awaited = copies.marked;
+    Costs costs = price(graph, Workload(), machine, models, Effects());
+    for (Cost& cost : costs.classes) cost.awaited = copies.marked;
     const std::unique_ptr<Engine> engine = make_engine("flow");
     std::vector<double> makespans;
     for (std::uint64_t seed = 0; seed < seeds; ++seed) {
