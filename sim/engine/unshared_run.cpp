@@ -1,7 +1,9 @@
 #include "sim/engine/unshared_run.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <optional>
 
 #include "sim/engine/ends.hpp"
 #include "sim/engine/event_queue.hpp"

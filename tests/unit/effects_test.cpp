@@ -164,3 +164,21 @@ TEST_CASE("effects are switched off by name") {
     CHECK_THAT(error_of([] { without(std::vector<std::string>{"contension"}); }),
                Catch::Contains("did you mean 'contention'"));
 }
+
+TEST_CASE("alike tasks of one stream are one class, whatever their shard, chunk and priority") {
+    TaskGraph graph;
+    const GemmShape half{4096, 8192, 8192}, other{2048, 8192, 8192};
+    graph.add({.work = half, .shard = 0, .chunk = 0});
+    graph.add({.work = half, .shard = 1, .chunk = 2, .priority = 1});
+    graph.add({.work = other});
+    graph.add({.work = half});
+    graph.add({.work = half, .gemm_cus = 50});
+    graph.add({.work = half, .stream = local_stream});
+    graph.add({.work = half, .gpu = 1});
+    const TaskClasses classes(graph);
+    CHECK(classes.of == std::vector<std::uint32_t>{0, 0, 1, 0, 2, 3, 4});
+    CHECK(classes.first == std::vector<TaskId>{0, 2, 4, 5, 6});
+    const Costs costs = price(graph, Workload(), machine(), CostModels(), {});
+    CHECK(costs[3].body == costs[0].body);
+    CHECK(costs[2].body < costs[0].body);
+}

@@ -106,7 +106,6 @@ TEST_CASE("what waits for others is left to the simulation") {
                     .empty();
     };
     CHECK(passes());
-    const std::vector<Cost> free = costs;
     SECTION("units") {
         for (Cost& cost : costs) cost.claim = Claim{machine().dma_engine(0, 1)};
     }
