@@ -82,7 +82,8 @@ TEST_CASE("the result schema accepts results of every schedule on machines of se
             return;
         }
         const Json printed = to_json(run(*scenario, {.record = false}), Remarks{"cuBLASLt", {"A note."}});
-        for (const auto& item : printed.flatten().items()) keys.insert(item.key());
+        const Json flat = printed.flatten();
+        for (const auto& item : flat.items()) keys.insert(item.key());
         INFO(topology << ' ' << schedule);
         CHECK(result.errors(reread(printed), "result") == "");
         CHECK(config.errors(reread(printed["config"]), "config") == "");
