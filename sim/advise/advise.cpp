@@ -15,7 +15,7 @@
 namespace overlap {
 namespace {
 
-/// Throws UserError where those of the candidates that run at one time take more memory than there is.
+/// Throws UserError if the candidates that are simulated at the same time need more memory than there is.
 void require_memory_of(const Scenario& scenario, const std::vector<Candidate>& candidates) {
     Bytes most;
     for (const Candidate& one : candidates) {

@@ -18,7 +18,7 @@ struct RankedCandidate {
 std::vector<RankedCandidate> ranked(const Scenario& scenario, const std::vector<Candidate>& candidates,
                                     const std::function<void()>& simulated = nullptr,
                                     std::string* refusal = nullptr);
-/// The loss that is larger in `theirs` by most, and by how much.
+/// The kind of loss by which `theirs` exceeds `mine` most, and that difference.
 std::pair<std::string, Seconds> largest_difference(const Losses& theirs, const Losses& mine);
 
 /// The static heuristic's advice. `regret` is relative to the best allowed candidate; none if the
@@ -50,7 +50,7 @@ struct SimulatedAdvice {
     /// Full runs of the first of `ranked`; serial time and speed-up refer to the baseline
     std::vector<RunResult> best;
     std::optional<RankedCandidate> shard_level;         ///< the fastest schedule of whole shards, if allowed
-    std::optional<RankedCandidate> by_library_kernels;  ///< the fastest without a kernel of one's own
+    std::optional<RankedCandidate> by_library_kernels;  ///< the fastest that needs no kernel of the user's own
     std::optional<HeuristicAdvice> heuristic;           ///< with any kernels
     std::optional<HeuristicAdvice> heuristic_library;   ///< with library kernels, so without flag_gated
     /// The loss in which the best candidate and the next choice differ most, and that difference.

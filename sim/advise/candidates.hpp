@@ -42,7 +42,7 @@ Candidate parse_candidate(const std::string& label, const std::string& where);
 /// Which candidates advice may choose.
 struct AllowedCandidates {
     std::vector<std::string> agents;  ///< empty: all agents
-    bool own_kernels = true;          ///< with those that need a kernel of one's own
+    bool own_kernels = true;          ///< also those that need a kernel of the user's own
 
     bool has(const Candidate& candidate) const { return left_out_by(candidate).empty(); }
     /// The flag of `sim advise` that leaves the candidate out; empty: none does.

@@ -18,10 +18,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t longest_message = 16 << 20;  // bytes: what a hostile one becomes in memory stays below 1 GB
+constexpr std::uint64_t longest_message = 16 << 20;  // bytes, so that reading any message takes less than 1 GB of memory
 constexpr std::size_t bytes_a_node = 1500;           // in memory, with its operator
 constexpr std::size_t checked_every = 65536;         // nodes
-/// Times and places of the recording, and where the converter has a node from: nothing that a simulation depends on.
+/// Attributes on which no simulation depends: times and places of the recording, and what the converter made a node
+/// from.
 const std::set<std::string> harmless{"rf_id",     "fw_parent",   "seq_id",        "scope",    "tid",      "fw_tid",
                                      "op_schema", "is_cpu_op",   "comm_priority", "cid",      "pid",      "stream",
                                      "kernel_file", "kernel_backend", "ts", "dur", "inputs", "outputs"};
@@ -215,7 +216,7 @@ private:
         numbers_ = {0, 0, 0, static_cast<std::int64_t>(type), size};
     }
 
-    /// What our writer says of the operator, as long as the node's own numbers are still those that it wrote.
+    /// The operator as our writer described it, if the node's own numbers are still those that it wrote.
     void restore(ChakraNode& result) {
         const auto* attr = find("overlap_operator");
         const auto place = number("overlap_place");

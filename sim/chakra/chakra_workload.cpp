@@ -61,10 +61,10 @@ std::vector<std::vector<At>> senders(const ChakraTrace& trace) {
     return result;
 }
 
-/// The operators that nodes become: of one number for each.
+/// Which operator each node is part of. Operators have numbers from 0.
 struct Groups {
     std::vector<std::vector<std::size_t>> of;  ///< by rank and node; none for receives and what takes no time
-    std::vector<std::vector<At>> members;      ///< by operator: one of each of its ranks
+    std::vector<std::vector<At>> members;      ///< by operator: its node on each of its ranks
 };
 
 /// Whether the nodes at one place do the same on every rank, so that they are one operator.

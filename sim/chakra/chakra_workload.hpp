@@ -25,8 +25,8 @@ bool is_chakra_trace(const std::string& name);
 /// Throws UserError, one line with file and node, for what is damaged or can't be expressed.
 ChakraWorkload read_chakra(const std::string& name);
 
-/// Content of the files of all ranks. An attribute `overlap_operator` holds what Chakra has no field for, so that
-/// read_chakra returns an equal list; a pair comes back as a list of two operators.
+/// The contents of the files of all ranks for a workload. An attribute `overlap_operator` holds what Chakra has no
+/// field for, so that read_chakra returns an equal list; a pair comes back as a list of two operators.
 std::vector<std::string> to_chakra(const Workload& workload, int ranks);
 
 }  // namespace overlap

@@ -86,7 +86,7 @@ void add_latent_projections(const Model& model, const StepShape& step, const Hea
     list.add("latent_norm", list.streams(rows * (a.q_rank + a.kv_rank), rows * (a.q_rank + a.kv_rank)));
     if (a.q_rank > 0) list.add("queries", list.gemm(rows, queries, a.q_rank));
     if (step.phase ==
-        Phase::decode)  // the queries go into the latents' space, instead of the context out of it
+        Phase::decode)  // queries are projected into the latent space, instead of the context out of it
         list.add("absorb_keys", list.gemm(rows, a.kv_rank, nope, heads.queries));
     else
         list.add("keys_values", list.gemm(rows, heads.queries * (nope + a.value_dim), a.kv_rank));

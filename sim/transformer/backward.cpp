@@ -27,7 +27,7 @@ public:
     }
 
 private:
-    /// The gradient of A at once, that of B after the collective that hands on the gradient of A.
+    /// The gradient of A comes first, and that of B after the collective that sends the gradient of A.
     void of_gemm(std::size_t index, const GemmShape& gemm) {
         finish_weights();
         const std::string& name = forward_[index].name;
@@ -59,7 +59,8 @@ private:
         CollectiveWork back = work;
         if (work.kind == CollectiveKind::all_gather) back.kind = CollectiveKind::reduce_scatter;
         if (work.kind == CollectiveKind::reduce_scatter) back.kind = CollectiveKind::all_gather;
-        // What GEMMs read forward has a gradient that GEMMs make, and the other way round.
+        // The gradient of an operand that a GEMM reads is made by a GEMM, and the gradient of a result is read by
+        // one.
         const bool made = work.dtype == step_.dtype && work.kind != CollectiveKind::reduce_scatter;
         back.dtype = made ? output_type(step_.dtype) : step_.dtype;
         back.operand = work.operand * (element_size(back.dtype) / element_size(work.dtype));
@@ -67,7 +68,8 @@ private:
         finish_weights();
     }
 
-    /// Reads what it read, and the gradient of what it wrote; attention also its result.
+    /// The backward kernel reads what the forward kernel read and the gradient of what it wrote. That of attention
+    /// also reads the result.
     void of_stream(const std::string& name, const StreamingWork& work) {
         finish_weights();
         StreamingWork back = work;
@@ -103,7 +105,7 @@ private:
     const StepShape& step_;
     std::vector<Operator> forward_;
     OperatorList list_;
-    std::size_t chain_;  ///< makes the newest gradient
+    std::size_t chain_;  ///< the operator that makes the newest gradient
     std::optional<Weights> weights_;
 };
 

@@ -8,7 +8,7 @@
 
 namespace overlap {
 
-/// Builds a list of operators, each of which needs the one before unless it is said otherwise.
+/// Builds a list of operators. Each needs the one before, unless its caller names others.
 class OperatorList {
 public:
     OperatorList(DType dtype, std::vector<Operator> operators = {})
@@ -33,12 +33,12 @@ public:
     GemmShape gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch = 1) const {
         return {m, n, k, dtype_, false, batch};
     }
-    /// A kernel that reads and writes so many numbers of the type that GEMMs write.
+    /// A memory-bound kernel that reads `read` and writes `written` numbers of the type that GEMMs write.
     StreamingWork streams(std::int64_t read, std::int64_t written) const {
         const Bytes each = element_size(output_type(dtype_));
         return {static_cast<double>(read) * each, static_cast<double>(written) * each};
     }
-    /// A collective of rows × columns numbers: what a GEMM reads, or `made` by one.
+    /// A collective of rows × columns numbers, which a GEMM reads or, if `made`, has written.
     CollectiveWork collective(CollectiveKind kind, std::int64_t rows, std::int64_t columns, bool made,
                               const RankGroup& group) const {
         const DType dtype = made ? output_type(dtype_) : dtype_;
@@ -62,10 +62,11 @@ void add_mlp(const Model& model, const StepShape& step, std::size_t input, Opera
 /// the experts' GPUs.
 void add_experts(const Model& model, const StepShape& step, std::size_t norm, OperatorList& list);
 
-/// Gathers the rows of all GPUs before a GEMM, where norms have a share of them. Returns who makes them.
+/// Where each GPU normalises a share of the rows, gathers all rows before a GEMM. Returns the operator that makes
+/// the rows.
 std::size_t add_gather(const StepShape& step, const std::string& name, std::int64_t columns,
                        OperatorList& list);
-/// Sums what GEMMs of several GPUs made of their shares of K.
+/// Sums the partial results of a GEMM whose K is divided among GPUs.
 void add_reduce(const StepShape& step, const std::string& name, std::int64_t columns, OperatorList& list);
 
 /// Appends the gradients of operators `first` to `end` − 1 in reverse order, after operator `end` − 1.

@@ -5,7 +5,7 @@
 namespace overlap {
 namespace {
 
-/// Some that stand for all: two numbers of chunks, pieces of rows.
+/// Whether the candidate is one of the few that represent all: cut by rows, into one of two numbers of chunks.
 bool stands_for_others(const Candidate& candidate) {
     return candidate.by_library ||
            (!candidate.schedule.ends_with("_2d") &&

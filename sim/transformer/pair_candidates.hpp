@@ -25,11 +25,13 @@ public:
     /// Candidates worth trying in the list: the fastest of the first few choices (Candidate::same_choice), the fastest
     /// `serial`, and that with the label `serial`.
     std::vector<std::size_t> alternatives(const std::string& serial) const;
-    /// The chosen candidate in the list; none if it has the label `serial`, as which the list runs anyhow.
+    /// The chosen candidate in the list; none if its label is `serial`, because operators without a choice run that
+    /// way.
     std::optional<PairChoice> in_list(const std::string& serial) const;
     /// Time alone of the fastest `serial` over that of the chosen candidate, minus 1.
     double gain() const;
-    /// The loss in which the next choice is behind the chosen one by most; none if there is no other.
+    /// The kind of loss by which the next choice exceeds the chosen one most, and that difference; none if there is
+    /// no other choice.
     std::optional<std::pair<std::string, Seconds>> decided_by(Baselines& baselines) const;
 
 private:

@@ -37,7 +37,7 @@ struct Parallelism {
 
 private:
     bool all_or_one(int degree) const { return degree == 1 || degree == gpus; }
-    /// All GPUs without a group if there are no others, so that the list runs on a topology of any size.
+    /// A group of all GPUs is written as no group, so that the list runs on a topology of any size.
     RankGroup group(int size, int stride) const {
         if (all_or_one(tensor) && all_or_one(experts) && all_or_one(data)) return {};
         return {size, stride};
@@ -59,7 +59,7 @@ void require_possible(const Model& model, const StepShape& step, const std::stri
 /// Tokens of the GEMMs of a GPU, and of its norms.
 std::int64_t rows_of(const StepShape& step);
 std::int64_t norm_rows_of(const StepShape& step);
-/// Whether all-gathers and reduce-scatters stand for all-reduces.
+/// Whether each all-reduce is replaced by a reduce-scatter and an all-gather.
 inline bool shards_sequence(const StepShape& step) {
     return step.spread.sequence && step.spread.tensor > 1;
 }

@@ -31,9 +31,9 @@ StepShape step_of(const StepRequest& request, const Model& model, const Parallel
 /// Whether the workload of a run config stands for a layer of a model: {"model": "llama3_70b", "tokens": 8192}.
 bool is_layer_request(const Json& workload);
 
-/// The operator list of the layer that the model has most of, as the workload of a run config on `gpus` GPUs. Keys of
-/// `workload`: model, tokens; tp, ep, dp, sequence_parallel, fsdp, phase, dtype, sequence, imbalance as `sim model` has
-/// them. Throws UserError that begins with `place`.
+/// The operator list of the most frequent kind of layer of the model, as the workload of a run config on `gpus`
+/// GPUs. Keys of `workload`: model, tokens; tp, ep, dp, sequence_parallel, fsdp, phase, dtype, sequence, imbalance as
+/// `sim model` has them. Throws UserError that begins with `place`.
 Json layer_workload(const Json& workload, const std::string& place, int gpus, const ConfigFolder& folder);
 
 }  // namespace overlap

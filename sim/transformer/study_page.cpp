@@ -155,7 +155,8 @@ std::string operators_table(const ModelReport& report) {
     return html + "</tbody></table>\n";
 }
 
-/// Of pairs whose best schedule changes with the tokens. Another number of chunks or direction is no other schedule.
+/// Pairs whose best schedule changes with the number of tokens. Candidates that differ only in the number of chunks
+/// or in the direction of transfers count as one schedule.
 std::string crossovers(const ModelReport& report) {
     std::map<std::int64_t, const StepStudy*> steps;
     for (const StepStudy& step : report.steps) steps[step.shape.tokens] = &step;

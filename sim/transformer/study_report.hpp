@@ -13,7 +13,7 @@ struct ModelReport {
     std::vector<std::string> notes;  ///< what the numbers leave out, one line each
     bool is_list() const { return steps.front().shape.tokens == 0; }
     Confidence confidence =
-        {};  ///< of the prices of the layer of which the model has most; only the page has it
+        {};  ///< of the prices of the most frequent kind of layer; only the page shows it
 };
 
 /// "4096 tokens"; of an operator list "step".
@@ -34,7 +34,7 @@ std::string to_markdown(const ModelReport& report);
 /// A self-contained page: bars of the steps, operators by tokens, crossovers, confidence.
 std::string to_html(const ModelReport& report);
 
-/// What is known about the prices of the list of which the model has most, run with nothing cut. Throws UserError.
+/// What is known about the prices of the most frequent kind of list, run with nothing cut. Throws UserError.
 Confidence confidence_of(const StepStudy& step, const StudyOptions& options, Resolver& resolver);
 
 }  // namespace overlap

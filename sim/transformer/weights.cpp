@@ -6,7 +6,7 @@ namespace {
 // Adam in mixed precision (arXiv 1910.02054, section 3.1): weight, momentum and variance in fp32 are read and written,
 // a gradient of 2 bytes read, a weight of 2 bytes written.
 constexpr Bytes adam_reads(3 * 4 + 2), adam_writes(3 * 4 + 2), gradient_size(2);
-// The same of a shard: gradients are fp32, and the copy for computation is made by the next gather.
+// Adam on a shard of the weights: gradients are fp32, and the next gather makes the 2-byte copy that computes.
 constexpr Bytes shard_adam_reads(4 * 4), shard_adam_writes(3 * 4), master_size(4);
 
 // Sharded weights, as PyTorch's fully_shard runs them (pytorch/pytorch 010ae4a torch/distributed/fsdp/_fully_shard/
@@ -86,7 +86,7 @@ public:
     }
 
 private:
-    /// Those that several GPUs hold.
+    /// The weights that several GPUs hold.
     std::vector<HeldWeights> shared() const {
         std::vector<HeldWeights> result;
         for (const HeldWeights& weights : held_)

@@ -15,13 +15,13 @@ struct HeldWeights {
 
 /// Whose weights are gathered and gradients summed while a list computes.
 enum class WeightsOf {
-    neighbour,  ///< a layer: those of the next and the last one of its kind, which are alike
-    itself      ///< what is around the layers: its own, before and after it computes
+    neighbour,  ///< of the next layer and of the one before, which are like the list, a layer
+    itself      ///< of the list itself, before and after it computes; for what is around the layers
 };
 
-/// The operators of a forward pass with what its weights need. Training: gradients, their sums over the GPUs of a group, and Adam.
-/// Sharded weights are gathered before they are used, in training once more before the backward pass, with the copies that
-/// PyTorch's fully_shard makes around these collectives.
+/// The operators of a forward pass with those that its weights need. In training these are gradients, their sums over
+/// the GPUs of a group, and Adam. Sharded weights are gathered before they are used, in training once more before the
+/// backward pass, with the copies that PyTorch's fully_shard makes around these collectives.
 std::vector<Operator> with_weights(const StepShape& step, std::vector<Operator> forward,
                                    const std::vector<HeldWeights>& weights, WeightsOf whose);
 
