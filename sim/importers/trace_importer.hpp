@@ -117,10 +117,4 @@ std::vector<RecordedSpan> merged(std::span<const RecordedTrace> traces);
 Timeline timeline_of(std::span<const RecordedSpan> spans);
 Timeline timeline_of(std::span<const RecordedTrace> traces);
 
-std::unique_ptr<TraceImporter> make_kineto_importer();
-std::unique_ptr<TraceImporter> make_nsight_importer();
-std::unique_ptr<TraceImporter> make_rocprof_csv_importer();
-std::unique_ptr<TraceImporter> make_rocprof_json_importer();
-std::unique_ptr<TraceImporter> make_own_importer();
-
 }  // namespace overlap

@@ -8,6 +8,13 @@
 #include "sim/importers/trace_importer.hpp"
 
 namespace overlap {
+
+std::unique_ptr<TraceImporter> make_kineto_importer();
+std::unique_ptr<TraceImporter> make_nsight_importer();
+std::unique_ptr<TraceImporter> make_rocprof_csv_importer();
+std::unique_ptr<TraceImporter> make_rocprof_json_importer();
+std::unique_ptr<TraceImporter> make_own_importer();
+
 namespace {
 
 using Path = std::filesystem::path;
