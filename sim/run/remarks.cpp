@@ -101,6 +101,19 @@ std::vector<std::string> moved_along(const ChangedValue& change, const std::vect
     return keys;
 }
 
+/// Whether a list has kernels that the group of a calibration (`kernel_groups`) is for.
+bool has_kernels(const Workload& workload, const std::string& group) {
+    if (workload.pair() != nullptr) return false;
+    const auto& operators = std::get<std::vector<Operator>>(workload.content);
+    return std::any_of(operators.begin(), operators.end(), [&](const Operator& op) {
+        if (const auto* gemm = std::get_if<GemmShape>(&op.work))
+            return gemm->groups > 1 && group == kernel_groups[2];
+        const auto* streaming = std::get_if<StreamingWork>(&op.work);
+        return streaming != nullptr && streaming->attention.sequences > 0 &&
+               group == kernel_groups[streaming->attention.kind == AttentionKind::decode ? 1 : 0];
+    });
+}
+
 /// 364.8 of 304 times "1.2x", which became 365; empty if the value is the product itself.
 std::string before_rounding(const ChangedValue& change) {
     if (!change.given.is_string() || !change.before.is_number() || !is_count(change.key)) return "";
@@ -199,8 +212,14 @@ Remarker::ChangesPtr Remarker::changes_of(const RunConfig& config) {
 std::vector<std::string> Remarker::notes_of_values(const RunConfig& config, const Scenario& scenario) {
     if (config.what_if.empty()) return {};
     const ChangesPtr changes = changes_of(config);
+    std::vector<ChangedValue> moved = changes->moved;
+    std::erase_if(moved, [&](const ChangedValue& value) {
+        return std::any_of(kernel_groups.begin(), kernel_groups.end(), [&](const std::string& group) {
+            return value.key.starts_with("device." + group + ".") && !has_kernels(scenario.workload, group);
+        });
+    });
     return notes_of_changes(changes->given, changes->before.device.json, changes->before.calibration->json,
-                            types_of_gemms(scenario.workload), changes->moved);
+                            types_of_gemms(scenario.workload), moved);
 }
 
 std::vector<std::string> Remarker::notes(const RunConfig& config, const Scenario& scenario,

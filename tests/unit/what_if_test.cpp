@@ -149,6 +149,17 @@ TEST_CASE("values that follow a changed one move along by its factor") {
     CHECK(memory(sheet) / memory(before) == Approx(2));
     CHECK(memory(machine({{"device.hbm_peak_GBps", "2x"}, {"device.hbm_GBps", "3x"}})) / memory(before) ==
           Approx(3));
+
+    // At twice the rate a unit's products of attention take half the time; more units are no faster ones.
+    const Machine faster = machine({{"device.peak_TFLOPS.bf16", "2x"}});
+    const auto prefill = [](const Machine& one) { return one.calibration.kernels.prefill.at("bf16"); };
+    const auto experts = [](const Machine& one) { return one.calibration.kernels.moe.at("bf16"); };
+    CHECK(prefill(faster).block_dim / prefill(before).block_dim == Approx(0.5));
+    CHECK(prefill(faster).block == prefill(before).block);
+    CHECK(prefill(units).block_dim / prefill(before).block_dim == Approx(1));
+    CHECK(prefill(units).compute_units == 365);
+    CHECK(experts(faster).peak_rate / experts(before).peak_rate == Approx(2));
+    CHECK(experts(sheet).hbm / experts(before).hbm == Approx(2));
 }
 
 TEST_CASE("a measured GEMM changes with the parameters as a modelled one does") {
