@@ -112,8 +112,14 @@ void claim_compute_units(const Task& task, const Machine& machine, bool library_
         const int all = machine.resources[units].units;
         const int allowed = task.gemm_cus > 0 ? std::min(task.gemm_cus, all) : all;
         cost.claim = {units, 1, of_tiles ? of_tiles->most : allowed, !persistent};
-        if (of_tiles && std::get<Tiles>(of_tiles->parts).tail)
-            cost.claim->parts = *std::get<Tiles>(of_tiles->parts).tail;
+        if (of_tiles) {
+            const Tiles& tiles = std::get<Tiles>(of_tiles->parts);
+            if (tiles.tail) cost.claim->parts = *tiles.tail;
+            const double waves = machine.topology.device().interference.library_waits_waves;
+            // A mask leaves units on which no rank has tiles.
+            if (!persistent && allowed == all)
+                cost.claim->yields_after = std::min(waves / tiles.waves, 1.0) * cost.body;
+        }
         const double needed = cost.body > Seconds() ? std::ceil(demand.amount / cost.body.si()) : 1;
         if (persistent) cost.claim->least = std::clamp(static_cast<int>(needed), 1, allowed);
     }

@@ -20,11 +20,13 @@ namespace overlap {
 /// - weights of task classes on a resource: the ratio of their shares when the resource is saturated.
 /// - residency: beside a GEMM that keeps its compute units, a new kernel waits for free units before it
 ///   starts. A tiled GEMM takes as many units as it has tiles to begin, so its last wave frees some; it also
-///   gives units to a kernel of higher priority as tiles end (assumed to happen at once). Ignored: a GEMM is
-///   not slowed when its last wave's free units are held. A persistent GEMM starts with all its tiles and
-///   works through them on the units it gets (sim/engine/tile_waves.hpp). Thread blocks of a copy are placed
-///   on units as these come free (sim/engine/thread_blocks.hpp); beside a GEMM they run at a lower rate,
-///   limited by the cache that the GEMM leaves (Blocks). A kernel that streams memory waits for as many
+///   gives units to a kernel of higher priority as tiles end, at once on the GPUs that are simulated. A library's
+///   collective that starts so waits with its units for the slowest rank, library_waits_waves waves of tiles,
+///   unless a mask keeps the GEMM from some units.
+///   Ignored: a GEMM is not slowed when its last wave's free units are held. A persistent GEMM starts with all
+///   its tiles and works through them on the units it gets (sim/engine/tile_waves.hpp). Thread blocks of a copy
+///   are placed on units as these come free (sim/engine/thread_blocks.hpp); beside a GEMM they run at a lower
+///   rate, limited by the cache that the GEMM leaves (Blocks). A kernel that streams memory waits for as many
 ///   units as it needs to saturate memory.
 ///
 /// `library_runs`: whether the graph has a library collective. Without one, GEMMs claim no

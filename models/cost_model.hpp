@@ -67,6 +67,8 @@ struct Claim {
     int least = 1;        ///< starts as soon as it gets this many
     int most = 1;         ///< takes more as they come free, up to this many
     bool yields = false;  ///< gives units to tasks of higher priority
+    /// A task of higher priority that starts beside it has its units but waits so long for ranks that get theirs later
+    Seconds yields_after = {};
     /// Served after all such claims of lower task number, even if those tasks are not ready yet
     bool as_enqueued = false;
     /// Parts of the body that end at different times and free units; monostate: all units stay to the end

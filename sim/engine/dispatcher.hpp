@@ -105,6 +105,8 @@ public:
         const bool more = cost.switch_over > Seconds() && cost.claim && pools_.switched(task);
         return more ? cost.setup + cost.switch_over : cost.setup;
     }
+    /// How long `task`, whose setup is over and which has its units, waits for other ranks to get theirs.
+    Seconds late_ranks(TaskId task) const { return costs_[task].claim ? pools_.late_ranks(task) : Seconds(); }
     /// Everything at this instant has been reported. Gives free units to the tasks that wait for them.
     const Next& settle();
 

@@ -111,6 +111,8 @@ private:
                 return carry_out(dispatcher_.launched(task));
             case Phase::setup:
                 return start_body(task);
+            case Phase::late_ranks:
+                return begin_body(task);
             case Phase::body:
                 return dispatcher_.ends_next(task) ? end_body(task) : stop_body(task);
             case Phase::completion:
@@ -127,6 +129,12 @@ private:
     void start_body(TaskId task) {
         times_[task].body = engine().now();
         for (const Hold& hold : costs_[task].holds) engine().hold(hold);
+        const Seconds late_ranks = dispatcher_.late_ranks(task);
+        if (late_ranks == Seconds()) return begin_body(task);
+        engine().after(late_ranks, task, Phase::late_ranks);
+    }
+
+    void begin_body(TaskId task) {
         bodies_[task].begun = true;
         resume_body(task);
     }

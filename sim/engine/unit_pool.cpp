@@ -242,6 +242,14 @@ void UnitPools::grow_holders(Pool& pool, int at_least, std::vector<TaskId>& resu
     }
 }
 
+Seconds UnitPools::late_ranks(TaskId task) const {
+    Seconds longest;
+    for (const Holder& holder : pools_[pool_by_resource_[costs_[task].claim->resource]].holders)
+        if (holder.priority < places_[task].priority)
+            longest = std::max(longest, costs_[holder.task].claim->yields_after);
+    return longest;
+}
+
 // Each holder keeps one unit.
 int UnitPools::reclaimable(const Pool& pool, int priority) const {
     int units = 0;

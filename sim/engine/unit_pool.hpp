@@ -49,6 +49,8 @@ public:
     double stretch(TaskId task) const;
     /// Whether the task waited for its units and got them after a task of another stream.
     bool switched(TaskId task) const { return places_[task].switched; }
+    /// How long a task that has its units waits for ranks that get theirs later (Claim::yields_after).
+    Seconds late_ranks(TaskId task) const;
     /// Appends to `served` the tasks that have been given their units, to `resumed` the running tasks that
     /// continue, or continue at another rate, because units came.
     void settle(std::vector<TaskId>& served, std::vector<TaskId>& resumed);

@@ -21,11 +21,14 @@ GemmParameters round_engines() {
     return p;
 }
 
-Machine machine_with_engines(double gemm_lost, double library_lost) {
+/// `waits`: waves of a GEMM's tiles; above 0 the collective, of 1 us without bytes, needs units that tiles leave.
+Machine machine_with_engines(double gemm_lost, double library_lost, double waits = 0) {
     DeviceSpec device = round_device();
+    device.interference.library_waits_waves = waits;
+    if (waits > 0) device.collective_library.residency = Residency::tiled;
     device.collective_library.channels = 8;
     device.collective_library.collectives[CollectiveKind::all_gather] = {
-        {Seconds(), gigabytes_per_second(12), {{1, gigabytes_per_second(3)}}}, {}};
+        {microseconds(waits > 0 ? 1 : 0), gigabytes_per_second(12), {{1, gigabytes_per_second(3)}}}, {}};
     device.interference.channels_per_engine_unit = 4;  // 8 channels: 8 / 4 − 1 = 1 unit
     device.interference.gemm_slowed_beside_library = gemm_lost;
     device.interference.collectives_slowed_beside_gemms = library_lost;
@@ -141,5 +144,26 @@ TEST_CASE("GEMM and library collective slow each other while both run") {
     for (const char* engine : {"flow", "simgrid"}) {
         const auto times = make_engine(engine)->run(graph, costs, resources, 0).tasks;
         CHECK(to_microseconds(times[0].end - times[0].start) == Approx(1 + 75));  // after a launch of 1 µs
+    }
+}
+
+TEST_CASE("a collective waits with its units for the rank whose GEMM leaves them last") {
+    // Half a wave of 20 µs, then 2 µs; meanwhile the GEMM has a unit less of each engine: 8 of its 40 µs take 12.
+    const Machine machine = machine_with_engines(0, 0, 0.5);
+    Task gather{CollectiveKernelWork{CollectiveKind::all_gather, Bytes(36'000), 8}, 0, transfer_stream(0)};
+    const auto run = [&](const char* engine, int priority) {
+        TaskGraph graph;
+        graph.add(Task{two_waves}, {});
+        gather.priority = priority;
+        graph.add(gather, {});
+        const std::vector<Cost> costs{priced(graph[0], machine), priced(graph[1], machine)};
+        return make_engine(engine)->run(graph, costs, machine.resources, 0).tasks;
+    };
+    for (const char* engine : {"flow", "simgrid"}) {
+        const auto first = run(engine, 1), behind = run(engine, 0);
+        CHECK(to_microseconds(first[1].end) == Approx(1 + 10 + 2));
+        CHECK(to_microseconds(first[0].end) == Approx(1 + 44));
+        // Of equal priority it gets its units when the GEMM has ended, and no rank is late.
+        CHECK(to_microseconds(behind[1].end) == Approx(1 + 40 + 2));
     }
 }

@@ -151,11 +151,11 @@ TEST_CASE("MI300X GEMMs and RCCL slow each other as predicted, within target") {
     const DeviceProblem problem = library_beside_gemms(public_data(), "mi300x");
     const test::Errors of_gemm{0.06, 0.12}, of_library{0.10, 0.20};
     const std::vector<test::Asked> claims{
-        {of_gemm, {0.071, 0.133}, known_gap},     // GEMM
-        {of_library, {0.153, 0.49}, known_gap},   // library
-        {of_library, {0.048, 0.2}},               // of these longer than the GEMM
-        {of_library, {0.491, 0.647}, known_gap},  // and shorter: ranks drift apart
-        {of_gemm, {0.068, 0.209}, known_gap}};
+        {of_gemm, {0.07, 0.118}, known_gap},      // GEMM
+        {of_library, {0.132, 0.418}, known_gap},  // library
+        {of_library, {0.035, 0.036}},             // of these longer than the GEMM
+        {of_library, {0.445, 0.641}, known_gap},  // and shorter: how late ranks are varies
+        {of_gemm, {0.047, 0.139}, known_gap}};    // wall time: its p90
     REQUIRE(problem.classes.size() == claims.size());
     for (std::size_t i = 0; i < claims.size(); ++i) {
         std::vector<double> errors;

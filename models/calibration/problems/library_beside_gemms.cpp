@@ -132,7 +132,13 @@ std::vector<DeviceParameter> parameters() {
         {"interference", "gemm_slowed_beside_library", 0.1, 2, share,
          "estimate: 8192^3 by a kernel whose tiles go to any unit takes 1.10 times as long beside 2 channels"},
         {"interference", "collectives_slowed_beside_gemms", 0.5, 1.5, share,
-         "estimate: 4 to 32 channels lose half of their rate"}};
+         "estimate: 4 to 32 channels lose half of their rate"},
+        {"interference",
+         "library_waits_waves",
+         1,
+         2,
+         {0.01, 16},
+         "estimate: a GEMM of one wave, beside which an all-reduce takes 1.3 to 1.8 times as long"}};
 }
 
 }  // namespace
