@@ -66,7 +66,8 @@ int taken_of_engines(const DeviceSpec& device, double channels) {
 void add_engine_units(const Task& task, const Machine& machine, Cost& cost) {
     if (!machine.resources.counts_engines() || cost.body == Seconds()) return;
     if (task.kind() == TaskKind::gemm) slow_gemm(task, machine, cost);
-    if (task.kind() == TaskKind::collective) slow_collective(task, machine, cost);
+    const auto* collective = std::get_if<CollectiveKernelWork>(&task.work);
+    if (collective != nullptr && collective->kernel == CollectiveKernel::library) slow_collective(task, machine, cost);
 }
 
 }  // namespace overlap

@@ -2,6 +2,7 @@
 
 #include "models/attention_model.hpp"
 #include "models/cost_model.hpp"
+#include "models/settled_clock.hpp"
 
 namespace overlap {
 
@@ -31,6 +32,7 @@ public:
         if (time == Seconds()) return roofline_->cost(task, machine);
         const DeviceSpec& device = machine.topology.device();
         Cost cost = kernel_cost(device.launch);
+        time = time / clock_of(machine);
         cost.body = time;
         // Enough tiles, or parts of the context, for all units.
         cost.demands.push_back({machine.resources.compute_units(task.gpu), device.compute_units * time.si()});

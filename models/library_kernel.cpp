@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "models/cost_model.hpp"
+#include "models/settled_clock.hpp"
 
 namespace overlap {
 namespace {
@@ -23,6 +24,7 @@ public:
     Cost cost(const Task& task, const Machine& machine) const override {
         const auto& work = std::get<CollectiveKernelWork>(task.work);
         const DeviceSpec& device = machine.topology.device();
+        if (work.kernel != CollectiveKernel::library) return all_reduce_cost(work, task.gpu, machine);
         const auto fit = device.collective_library.collectives.find(work.kind);
         if (fit == device.collective_library.collectives.end()) {
             std::vector<std::string> known;
@@ -52,6 +54,7 @@ public:
         }
 
         if (!two) bus = machine.topology.share_of_links(task.gpu, work.group) * bus;
+        bus = clock_of(machine) * bus;  // channels copy at the clock of their units
 
         Cost cost = kernel_cost(device.launch);
         cost.launch.time = latency;
@@ -67,6 +70,37 @@ public:
     }
 
 private:
+    /// By one kernel that was measured at several sizes (DeviceLibrary::AllReduce): the time of the smallest one is latency.
+    static Cost all_reduce_cost(const CollectiveKernelWork& work, int gpu, const Machine& machine) {
+        const DeviceSpec& device = machine.topology.device();
+        const int ranks = work.group.members(machine.topology.gpus());
+        const auto& kernels = device.collective_library.all_reduces;
+        const auto kernel = kernels.find(work.kernel);
+        if (kernel == kernels.end() || !kernel->second.times.contains(ranks))
+            throw UserError("device " + device.name + " has no measurement of all_reduce by " +
+                            name_of(work.kernel) + " on " + std::to_string(ranks) +
+                            " GPUs (see collective_library/all_reduce_kernels in sim explain " + device.name +
+                            ")");
+        const auto& times = kernel->second.times.at(ranks);
+        Cost cost = kernel_cost(device.launch);
+        cost.launch.time = times.front().second;
+        cost.body = std::max(time_between(times, work.operand) - cost.launch.time, Seconds());
+        const bool reads_all = work.kernel == CollectiveKernel::one_shot;
+        go_straight(gpu, work.group, machine, (reads_all ? 1.0 : 2.0 / ranks) * work.operand, cost);
+        cost.holds.push_back({machine.resources.compute_units(gpu), kernel->second.channels});
+        return cost;
+    }
+
+    static Seconds time_between(const std::vector<std::pair<Bytes, Seconds>>& times, Bytes bytes) {
+        auto above = std::lower_bound(times.begin(), times.end(), bytes,
+                                      [](const auto& one, Bytes size) { return one.first < size; });
+        if (above == times.begin() || times.size() == 1) return times.front().second;
+        if (above == times.end()) --above;
+        const auto& [low, shorter] = *std::prev(above);
+        const auto& [high, longer] = *above;
+        return shorter + (bytes - low) / (high - low) * (longer - shorter);
+    }
+
     using Protocol = std::optional<DeviceSpec::Library::Line>;
 
     static std::vector<int> peers_of(int gpu, const RankGroup& group, const Machine& machine) {

@@ -1,5 +1,7 @@
 #include "models/settled_clock.hpp"
 
+#include <cmath>
+
 namespace overlap {
 
 Machine at_speed(const Machine& machine, double speed) {
@@ -15,6 +17,11 @@ Machine at_speed(const Machine& machine, double speed) {
         gemm.tile_epilogue = gemm.tile_epilogue / speed;
     }
     return slowed;
+}
+
+double clock_of(const Machine& machine) {
+    const auto& energy = machine.topology.device().energy;
+    return energy ? std::pow(machine.gemm_speed, energy->clock_exponent) : machine.gemm_speed;
 }
 
 }  // namespace overlap

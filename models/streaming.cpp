@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "models/cost_model.hpp"
+#include "models/settled_clock.hpp"
 
 namespace overlap {
 namespace {
@@ -99,16 +100,17 @@ public:
     }
 
 private:
-    /// A kernel of a recorded duration is taken to have all compute units, which no recording says, and to move
-    /// the bytes that are known.
+    /// A kernel of a recorded duration is taken to have all compute units, which no recording says, so that it takes longer
+    /// at a lower clock, and to move the bytes that are known.
     static Cost recorded(const MemoryBoundWork& op, int gpu, const Machine& machine) {
         const DeviceSpec& device = machine.topology.device();
         Cost cost = kernel_cost(device.launch);
-        cost.body = op.time;
-        cost.demands.push_back({machine.resources.compute_units(gpu), device.compute_units * op.time.si()});
+        cost.body = op.time / clock_of(machine);
+        cost.demands.push_back(
+            {machine.resources.compute_units(gpu), device.compute_units * cost.body.si()});
         if (const Bytes moved = op.read + op.written; moved > Bytes())
             cost.demands.push_back(
-                {machine.resources.hbm(gpu), std::min(moved, device.hbm * op.time).si()});
+                {machine.resources.hbm(gpu), std::min(moved, device.hbm * cost.body).si()});
         return cost;
     }
 };

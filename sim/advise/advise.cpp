@@ -62,6 +62,28 @@ void compare_with_next_choice(const Scenario& scenario, const RunOptions& option
     std::tie(advice.deciding_loss, advice.decided_by) = largest_difference(theirs, mine);
 }
 
+/// Finds the choice that is best in a steady state, if it is another one; of the first few choices of a cool GPU.
+void compare_with_steady_state(const Scenario& scenario, SimulatedAdvice& advice) {
+    constexpr std::size_t most_choices = 4;
+    const Machine& machine = *scenario.machine;
+    const auto& energy = machine.topology.device().energy;
+    if (scenario.repeat == Repeat::steady || !energy || energy->power_exponent == 0 || machine.topology.nodes() > 1)
+        return;
+    std::vector<Candidate> choices;
+    for (const RankedCandidate& one : advice.ranked)
+        if (choices.size() < most_choices && std::none_of(choices.begin(), choices.end(), [&](const auto& other) {
+                return other.same_choice(one.candidate);
+            }))
+            choices.push_back(one.candidate);
+    Scenario repeated = scenario;
+    repeated.repeat = Repeat::steady;
+    const std::vector<RankedCandidate> settled = ranked(repeated, choices);
+    const RankedCandidate* of_cool = find(settled, choices.front());
+    if (of_cool == nullptr || settled.front().candidate == of_cool->candidate) return;
+    advice.in_steady_state = settled.front();
+    advice.gain_in_steady_state = of_cool->makespan / settled.front().makespan - 1;
+}
+
 /// The static heuristic's advice with library kernels and with any kernels; none if it has no advice.
 std::array<std::optional<Candidate>, 2> ask_heuristic(const Scenario& scenario, const ConfigFolder& folder) {
     const Pair* pair = scenario.workload.pair();
@@ -111,7 +133,7 @@ AdviceBaseline baseline_among(const std::vector<RankedCandidate>& candidates,
     if (mine == nullptr && other == nullptr) throw UserError("serial does not serve this scenario");
     const bool allowed = other == nullptr || (mine != nullptr && mine->makespan <= other->makespan);
     const auto by_library = [](const RankedCandidate& one) {
-        return one.candidate.schedule == "serial" && one.candidate.by_library;
+        return one.candidate.schedule == "serial" && one.candidate.by_library();
     };
     const bool with_library = std::any_of(candidates.begin(), candidates.end(), by_library) ||
                               std::any_of(beside.begin(), beside.end(), by_library);
@@ -222,6 +244,7 @@ SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std
     if (const RankedCandidate* one = fastest_by_library_kernels(advice.ranked))
         advice.by_library_kernels = *one;
     compare_with_next_choice(scenario, options, advice);
+    compare_with_steady_state(scenario, advice);
     advice.what_if = scenario.what_if;
     advice.remarks = remarks_on(scenario, advice.ranked.front(), folder);
     advice.heuristic = judged(of_any, allowed, advice.ranked, beside, advice.ranked.front());

@@ -57,6 +57,10 @@ struct SimulatedAdvice {
     std::string deciding_loss;
     Seconds decided_by;
     std::optional<RankedCandidate> next_choice;  ///< the fastest that is another choice than the best
+    /// Where the workload repeats until clocks have settled and another choice is the fastest then: that one, with its time then,
+    /// and by how much it is faster than the best of a cool GPU. None as well where the power of its work is not known.
+    std::optional<RankedCandidate> in_steady_state;
+    double gain_in_steady_state = 0;
     std::optional<double> margin;  ///< by which the next choice takes longer than the best, ≥ 0
     /// Whether `margin` is less than the expected error of the best candidate's makespan. Errors of two schedules
     /// of one operator go together in part, so this is cautious. None if the error of a price is not known and

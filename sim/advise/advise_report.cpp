@@ -57,6 +57,11 @@ Json to_json(const SimulatedAdvice& advice) {
             {"margin", *advice.margin},
             {"decided_by", advice.deciding_loss},
             {"difference_us", to_microseconds(advice.decided_by)}};
+    if (const auto& one = advice.in_steady_state)
+        json["steady"] = {{"schedule", one->candidate.schedule},
+                          {"params", one->candidate.params()},
+                          {"makespan_us", to_microseconds(one->makespan)},
+                          {"gain", advice.gain_in_steady_state}};
     return json;
 }
 
@@ -67,7 +72,7 @@ std::string to_csv(const SimulatedAdvice& advice) {
         const auto& [candidate, makespan] = advice.ranked[i];
         text += std::to_string(i + 1) + "," + candidate.schedule + "," +
                 (candidate.chunks > 0 ? std::to_string(candidate.chunks) : "") + "," + candidate.agent + "," +
-                candidate.transfer + "," + candidate.gemm + "," + (candidate.by_library ? "library" : "") +
+                candidate.transfer + "," + candidate.gemm + "," + candidate.algorithm +
                 "," + Json(to_microseconds(makespan)).dump() + "," +
                 Json(makespan / advice.ranked.front().makespan - 1).dump() + "," +
                 Json(advice.baseline.speedup(makespan)).dump() + "," +

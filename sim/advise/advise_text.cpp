@@ -61,6 +61,14 @@ public:
                scale_.format(advice_.decided_by) + " " + scale_.unit() + " less of it\n";
     }
 
+    std::string steady_state() const {
+        const auto& one = advice_.in_steady_state;
+        return one ? "\nin a loop, once clocks have settled (--steady), another choice is the best\n  " +
+                         left(name(*one), name_columns - 2) + time(*one, 9) + "   " +
+                         percent_text(advice_.gain_in_steady_state) + " faster than the best above\n"
+                   : "";
+    }
+
     std::string heuristic() const {
         if (!advice_.heuristic && !advice_.heuristic_library) return "";
         return "\nthe static heuristic says\n" + said("  any kernels", advice_.heuristic) +
@@ -121,7 +129,8 @@ std::optional<bool> SimulatedAdvice::too_close_to_call() const {
 
 std::string to_text(const SimulatedAdvice& advice) {
     const AdviceText text(advice);
-    return text.head() + "\n" + text.ranking() + "\n" + text.gains() + text.next_choice() + text.heuristic();
+    return text.head() + "\n" + text.ranking() + "\n" + text.gains() + text.next_choice() +
+           text.steady_state() + text.heuristic();
 }
 
 }  // namespace overlap

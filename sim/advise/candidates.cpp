@@ -30,18 +30,18 @@ Json Candidate::params() const {
     Json json{{"agent", agent}, {"transfer", transfer}};
     if (chunks > 0) json["chunks"] = chunks;
     if (!gemm.empty()) json["gemm"] = gemm;
-    if (by_library) json["algorithm"] = "library";
+    if (!algorithm.empty()) json["algorithm"] = algorithm;
     return json;
 }
 
 std::string Candidate::label() const {
-    if (by_library) return schedule + "/-/library";
+    if (!algorithm.empty()) return schedule + "/-/" + algorithm;
     return schedule + "/" + (chunks > 0 ? std::to_string(chunks) : "-") + "/" + agent + "/" + transfer +
            (gemm.empty() ? "" : "/" + gemm);
 }
 
 std::string Candidate::name(const std::string& library) const {
-    return by_library && !library.empty() ? schedule + " by " + library : label();
+    return by_library() && !library.empty() ? schedule + " by " + library : label();
 }
 
 bool Candidate::own_kernel() const {
@@ -50,7 +50,7 @@ bool Candidate::own_kernel() const {
 
 bool Candidate::same_choice(const Candidate& other) const {
     return schedule == other.schedule && agent == other.agent && gemm == other.gemm &&
-           by_library == other.by_library;
+           algorithm == other.algorithm;
 }
 
 std::string AllowedCandidates::left_out_by(const Candidate& candidate) const {
@@ -66,8 +66,10 @@ bool own_kernel(const std::string& label) {
 Candidate parse_candidate(const std::string& label, const std::string& where) {
     const std::vector<std::string> parts = split(label, '/');
     Candidate candidate;
-    if (parts.size() == 3 && parts[1] == "-" && parts[2] == "library")
-        return {parts[0], 0, by_kernels, "push", "", true};
+    if (parts.size() == 3 && parts[1] == "-" &&
+        std::find(collective_kernel_names.begin(), collective_kernel_names.end(), parts[2]) !=
+            collective_kernel_names.end())
+        return {parts[0], 0, by_kernels, "push", "", parts[2]};
     bool fits = parts.size() == 4 || parts.size() == 5;
     if (fits && parts[1] != "-") {
         const char* end = parts[1].data() + parts[1].size();
@@ -127,15 +129,37 @@ bool any_within_node(const Workload& workload, const Topology& topology) {
            });
 }
 
+/// Whether there are collectives, and all are all-reduces of as many GPUs as the kernel was measured on.
+bool all_were_measured(const Workload& workload, const Topology& topology,
+                       const DeviceSpec::Library::AllReduce& measured) {
+    if (const Pair* pair = workload.pair())
+        return pair->collective == CollectiveKind::all_reduce && measured.times.contains(topology.gpus());
+    const auto* operators = std::get_if<std::vector<Operator>>(&workload.content);
+    if (operators == nullptr) return false;
+    bool any = false;
+    for (const Operator& op : *operators)
+        if (const auto* collective = std::get_if<CollectiveWork>(&op.work)) {
+            any = true;
+            if (collective->kind != CollectiveKind::all_reduce ||
+                !measured.times.contains(collective->group.members(topology.gpus())))
+                return false;
+        }
+    return any;
+}
+
 }  // namespace
 
 std::vector<Candidate> library_candidates(const Workload& workload, const Topology& topology) {
     std::vector<Candidate> result;
-    if (topology.device().collective_library.collectives.empty() || !any_within_node(workload, topology))
-        return result;
+    const DeviceSpec::Library& library = topology.device().collective_library;
+    if (library.collectives.empty() || !any_within_node(workload, topology)) return result;
+    std::vector<CollectiveKernel> kernels{CollectiveKernel::library};
+    for (const auto& [kernel, measured] : library.all_reduces)
+        if (all_were_measured(workload, topology, measured)) kernels.push_back(kernel);
     for (const ScheduleEntry& schedule : schedules())
         if (schedule.handles(workload) && schedule.advised && schedule.takes("algorithm"))
-            result.push_back({schedule.name, 0, by_kernels, "push", "", true});
+            for (const CollectiveKernel kernel : kernels)
+                result.push_back({schedule.name, 0, by_kernels, "push", "", name_of(kernel)});
     return result;
 }
 

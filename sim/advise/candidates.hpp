@@ -16,14 +16,15 @@ struct Candidate {
     std::string agent;     ///< dma or cu
     std::string transfer;  ///< pull or push
     std::string gemm;      ///< ring_chunked: one GEMM a shard or a chunk; else empty
-    /// Whole collectives by the vendor's library (algorithm=library), on compute units
-    bool by_library = false;
+    /// Of whole collectives by one kernel: "library", or one of `all_reduce_kernels`; else empty
+    std::string algorithm = {};
 
     /// The "params" of a run config.
     Json params() const;
     /// "hetero_fused_1d/4/dma/pull", "ring_chunked/8/cu/push/chunk", "shard_p2p/-/dma/pull",
     /// "serial/-/library"; unique.
     std::string label() const;
+    bool by_library() const { return algorithm == name_of(CollectiveKernel::library); }
     /// For readers: the label, or "serial by RCCL" for one by this library.
     std::string name(const std::string& library) const;
     /// Whether it needs a kernel of one's own (ScheduleEntry::own_kernel).
@@ -61,7 +62,7 @@ std::vector<Candidate> candidates_for(const Workload& workload, const Topology& 
                                       std::span<const std::string> agents = {});
 
 /// Every schedule of whole collectives with those of the vendor's library (NCCL, RCCL), if the device has
-/// measurements of a library. Empty if no collective is within a node: the library was measured in one. Kept apart from
+/// measurements of a library, and with each kernel that was measured for all-reduces of as many GPUs, if all are such. Empty if no collective is within a node: the library was measured in one. Kept apart from
 /// candidates_for, which defines the tables of the static heuristic.
 std::vector<Candidate> library_candidates(const Workload& workload, const Topology& topology);
 

@@ -3,6 +3,7 @@
 #include "sim/report/text_format.hpp"
 #include "sim/run/resolver.hpp"
 
+#include <algorithm>
 #include <map>
 
 namespace overlap {
@@ -19,7 +20,10 @@ Candidate measured_candidate(const Scenario& scenario) {
     const Json params = to_json(scenario.params, scenario.schedule->parameters);
     Candidate candidate{scenario.schedule->name, 0, params.value("agent", "dma"),
                         params.value("transfer", "pull"), ""};
-    candidate.by_library = params.value("algorithm", "") == "library";
+    if (const std::string algorithm = params.value("algorithm", "");
+        std::find(collective_kernel_names.begin(), collective_kernel_names.end(), algorithm) !=
+        collective_kernel_names.end())
+        candidate.algorithm = algorithm;
     if (params.contains("chunks")) candidate.chunks = params["chunks"];
     if (params.contains("gemm") && params["gemm"] != "shard" && candidate.chunks > 1)
         candidate.gemm = params["gemm"];

@@ -9,9 +9,12 @@ std::unique_ptr<CollectiveAlgorithm> make_direct_collective();
 std::unique_ptr<CollectiveAlgorithm> make_ring_collective();
 std::unique_ptr<CollectiveAlgorithm> make_hierarchical_collective();
 std::unique_ptr<CollectiveAlgorithm> make_library_collective();
+std::unique_ptr<CollectiveAlgorithm> make_one_shot();
+std::unique_ptr<CollectiveAlgorithm> make_two_shot();
+std::unique_ptr<CollectiveAlgorithm> make_tensorrt_llm();
 
 std::span<const CollectiveEntry> collective_algorithms() {
-    static const std::array<CollectiveEntry, 4> entries{{
+    static const std::array<CollectiveEntry, 7> entries{{
         {"direct",
          "Each rank exchanges its piece with every peer at once; reductions once all parts are there.",
          make_direct_collective},
@@ -24,6 +27,14 @@ std::span<const CollectiveEntry> collective_algorithms() {
         {"library",
          "The vendor library's kernel (RCCL, NCCL) on compute units, at its measured latency and rate.",
          make_library_collective},
+        {"one_shot",
+         "All-reduce of PyTorch's symmetric memory, one_shot_all_reduce: each rank reads all operands; as measured.",
+         make_one_shot},
+        {"two_shot",
+         "The same, two_shot_all_reduce_: each rank adds its part of all operands, then all read the sums; as measured.",
+         make_two_shot},
+        {"tensorrt_llm", "TensorRT-LLM's own all-reduce, one-shot or two-shot as it chooses; as measured.",
+         make_tensorrt_llm},
     }};
     return entries;
 }

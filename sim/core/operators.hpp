@@ -73,6 +73,20 @@ enum class CollectiveKind { all_gather, reduce_scatter, all_reduce, all_to_all }
 inline const std::array<std::string, 4> collective_names{"all_gather", "reduce_scatter", "all_reduce",
                                                          "all_to_all"};
 
+/// Whose kernel does a whole collective: the vendor's library, or one that was made for all-reduces of inference. Names as in
+/// `collective_algorithms` and in device files.
+enum class CollectiveKernel { library, one_shot, two_shot, tensorrt_llm };
+
+inline const std::array<std::string, 4> collective_kernel_names{"library", "one_shot", "two_shot", "tensorrt_llm"};
+
+/// Those that are no vendor's library and only do all-reduces.
+inline constexpr std::array all_reduce_kernels{CollectiveKernel::one_shot, CollectiveKernel::two_shot,
+                                               CollectiveKernel::tensorrt_llm};
+
+inline const std::string& name_of(CollectiveKernel kernel) {
+    return collective_kernel_names[static_cast<std::size_t>(kernel)];
+}
+
 inline const std::string& name_of(CollectiveKind kind) {
     return collective_names[static_cast<std::size_t>(kind)];
 }

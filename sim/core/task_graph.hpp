@@ -107,6 +107,7 @@ struct CollectiveKernelWork {
     Bytes operand;  ///< whole operand: gathered by all_gather, sent by each rank in the other collectives
     int cus = 0;    ///< compute units of its kernel; 0: the library's own choice
     RankGroup group = {};
+    CollectiveKernel kernel = CollectiveKernel::library;
 
     friend bool operator==(const CollectiveKernelWork&, const CollectiveKernelWork&) = default;
 };

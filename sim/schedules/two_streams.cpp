@@ -15,7 +15,8 @@ constexpr Bytes of_flags{2048};
 //                   copy of the own shard into the gathered operand (`scatter`), join, barrier
 //   reduce-scatter  barrier; for the shards r+1, r+2, … in turn on the second stream and on compute: GEMM, barrier, copy
 //                   of the own shard's part from the peer r−1, r−2, …, barrier; GEMM of the own shard on compute, join,
-//                   barrier, sum of all parts
+//                   barrier, sum of all parts. A kernel that sleeps for 100 cycles goes before the first GEMM on compute, so that
+//                   the second stream's GEMM, whose result a peer waits for, gets the units first
 class TwoStreams final : public Schedule {
 public:
     TaskGraph build(const Workload& workload, const Topology& topology,
@@ -38,6 +39,7 @@ public:
         size.add(ranks * barriers);             // arrivals
         size.add(ranks * barriers, ranks - 1);  // waits, each for all other ranks
         size.add(ranks * ranks + ranks * (ranks - 1) + ranks + (gathers && params.scatter ? ranks : 0));
+        if (!gathers) size.add(ranks);  // sleeps
         size.edges += 2 * ranks;  // fork and join
         return size;
     }
@@ -109,6 +111,11 @@ private:
             });
         }
 
+        /// torch.cuda._sleep(100): as long as it takes to launch a kernel.
+        void sleep() {
+            each([&](int rank) { return add(rank, compute_stream, MemoryBoundWork{of_flags, of_flags}, -1); });
+        }
+
         void gather() {
             barrier(compute_stream);
             each([&](int rank) { return local_copy(rank, compute_stream); });
@@ -137,6 +144,7 @@ private:
             std::vector<TaskId> last;
             for (int step = 1; step < ranks_; ++step) {
                 const int stream = stream_of(step);
+                if (step == 2) sleep();
                 each([&](int rank) {
                     const auto after = step == 1 ? std::span(&ready[static_cast<std::size_t>(rank)], 1)
                                                  : std::span<const TaskId>();
@@ -147,6 +155,7 @@ private:
                 auto read = barrier(stream);
                 if (stream == second_stream) last = std::move(read);
             }
+            if (ranks_ == 2) sleep();
             each([&](int rank) { return gemm(rank, compute_stream, rank); });
             barrier(compute_stream, last);
             each([&](int rank) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
 
 #include "sim/core/file_version.hpp"
 
@@ -126,9 +127,43 @@ private:
         });
     }
 
+    /// "2": {"source", "bytes": [rising], "us": [as many]}, by number of GPUs.
+    void read_all_reduce(ConfigObject& config, DeviceLibrary::AllReduce& kernel) {
+        errors_.keep([&] { kernel.name = config.text("name"); });
+        read_fields(config, kernel, errors_);
+        group(config, "by_ranks", [&](ConfigObject& by_ranks) {
+            for (const std::string& key : by_ranks.keys()) {
+                int ranks = 0;
+                const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), ranks);
+                if (error != std::errc() || end != key.data() + key.size() || ranks < 2) {
+                    refuse(by_ranks, key, "is no number of GPUs (allowed: whole numbers from 2)");
+                    continue;
+                }
+                group(by_ranks, key, [&](ConfigObject& table) {
+                    table.text("source");
+                    const std::vector<double> bytes = table.numbers("bytes", {1, 1e15}),
+                                              us = table.numbers("us", {1e-3, 1e9});
+                    if (bytes.empty() || bytes.size() != us.size() ||
+                        std::adjacent_find(bytes.begin(), bytes.end(), std::greater_equal()) != bytes.end())
+                        table.fail("bytes", "are not rising, or not as many as us");
+                    for (std::size_t i = 0; i < bytes.size(); ++i)
+                        kernel.times[ranks].emplace_back(Bytes(bytes[i]), microseconds(us[i]));
+                });
+            }
+        });
+    }
+
     void read_library(ConfigObject& config, DeviceLibrary& library) {
         errors_.keep([&] { library.name = config.text("name"); });
         read_fields(config, library, errors_);
+        if (config.has("all_reduce_kernels"))
+            group(config, "all_reduce_kernels", [&](ConfigObject& kernels) {
+                for (const CollectiveKernel kernel : all_reduce_kernels)
+                    if (kernels.has(name_of(kernel)))
+                        group(kernels, name_of(kernel), [&](ConfigObject& from) {
+                            read_all_reduce(from, library.all_reduces[kernel]);
+                        });
+            });
         const auto line = [&](ConfigObject& from, DeviceLibrary::Line& to) {
             read_fields(from, to, errors_);
             read_by_channels(from, library.channels, to);

@@ -2,6 +2,8 @@
 
 #include <map>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "sim/core/operators.hpp"
 #include "sim/topology/device_launch.hpp"
@@ -44,6 +46,23 @@ struct DeviceLibrary {
             return rows;
         }
     };
+    /// All-reduces by a kernel of inference, measured: group "all_reduce_kernels" of the library's, by the kernel's name.
+    struct AllReduce {
+        std::string name;      ///< whose, with version
+        double channels = 0;   ///< compute units that it holds
+        /// By number of GPUs: bytes of the operand, rising, and time. Between them and beyond the last time is a line; below
+        /// the first it is the first one's.
+        std::map<int, std::vector<std::pair<Bytes, Seconds>>> times;
+
+        static std::span<const Field<AllReduce>> fields() {
+            static const std::array rows{field<&AllReduce::channels>(
+                                             "channels", "Compute units that the kernel holds.")
+                                             .whole()
+                                             .in({1, 1024})};
+            return rows;
+        }
+    };
+    std::map<CollectiveKernel, AllReduce> all_reduces;
     double channels = 0;
     Residency residency = Residency::shared;
     CollectivePattern pattern = CollectivePattern::direct;

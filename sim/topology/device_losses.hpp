@@ -80,6 +80,7 @@ struct DeviceEnergy {
     std::map<DType, JoulesPerFlop> gemm;  ///< "bf16_pJ_per_flop", by type of the operands
     JoulesPerByte hbm, link, copy_kernel;
     double power_exponent = 0;  ///< 0: not known
+    double clock_exponent = 1;
 
     static std::span<const Field<DeviceEnergy>> fields() {
         using D = DeviceEnergy;
@@ -97,6 +98,12 @@ struct DeviceEnergy {
                 "power_exponent",
                 "Power that the FLOPs of a GEMM draw changes with its speed to this power when "
                 "the clock falls at the board's limit; steady states need it.")
+                .in({1, 10})
+                .optional(),
+            field<&D::clock_exponent>(
+                "clock_exponent",
+                "The clock falls as this power of the speed of GEMMs then; attention, kernels of a recorded "
+                "time and the channels of a library's collective slow as the clock.")
                 .in({1, 10})
                 .optional()};
         return rows;

@@ -7,7 +7,7 @@ namespace {
 
 /// Whether the candidate is one of the few that represent all: cut by rows, into one of two numbers of chunks.
 bool stands_for_others(const Candidate& candidate) {
-    return candidate.by_library ||
+    return !candidate.algorithm.empty() ||
            (!candidate.schedule.ends_with("_2d") &&
             (candidate.chunks == 0 || candidate.chunks == 2 || candidate.chunks == 8));
 }

@@ -96,7 +96,7 @@ private:
         std::vector<Candidate> candidates;
         for (const auto& [agent, transfer] :
              {std::pair("dma", "pull"), std::pair("dma", "push"), std::pair("cu", "push")})
-            candidates.push_back({"serial", 0, agent, transfer, "", false});
+            candidates.push_back({"serial", 0, agent, transfer, ""});
         for (const Candidate& one : library_candidates(list.workload, copies.machine->topology))
             if (one.schedule == "serial") candidates.push_back(one);
         std::string refusal;

@@ -126,7 +126,7 @@ TEST_CASE("the vendor's library is in the baseline where it was measured, and is
         const SimulatedAdvice advice = advice_for(reduced, allowed);
         CHECK(advice.baseline.with_library);
         CHECK(advice.baseline.allowed == allowed.agents.empty());
-        CHECK(advice.baseline.serial.candidate.by_library);
+        CHECK(advice.baseline.serial.candidate.by_library());
         CHECK(to_json(advice).at("baseline").at("name") == "serial by NCCL 2.29.2");
         CHECK_THAT(to_text(advice), Catch::Contains("speed-up over serial by NCCL 2.29.2,"));
     }

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "models/cost_model_registry.hpp"
+#include "models/settled_clock.hpp"
 #include "models/streaming.hpp"
 #include "tests/test_support.hpp"
 
@@ -261,6 +262,44 @@ TEST_CASE("a library has protocols for small operands, and takes the fastest") {
     CHECK(time(16'000) == Approx(2 + 8));
     CHECK(time(20'000) == Approx(10 + 1));
     CHECK(time(200'000) == Approx(10 + 10));
+}
+
+TEST_CASE("an all-reduce's own kernel takes its measured times, and a line between and beyond them") {
+    DeviceSpec device = round_device();
+    DeviceSpec::Library::AllReduce& kernel =
+        device.collective_library.all_reduces[CollectiveKernel::one_shot];
+    kernel.channels = 4;
+    kernel.times[2] = {{Bytes(1'000), microseconds(3)}, {Bytes(11'000), microseconds(5)}, {Bytes(21'000), microseconds(15)}};
+    const Machine machine = machine_of(topology_of(2, group("full_mesh"), 1, "", device));
+    const auto time = [&](double operand, CollectiveKernel by = CollectiveKernel::one_shot) {
+        return alone_us(cost_of(Task{CollectiveKernelWork{
+                                    .kind = CollectiveKind::all_reduce, .operand = Bytes(operand), .kernel = by}},
+                                machine),
+                        machine);
+    };
+    CHECK(time(100) == Approx(3));
+    CHECK(time(6'000) == Approx(4));
+    CHECK(time(16'000) == Approx(10));
+    CHECK(time(26'000) == Approx(20));
+    CHECK_THAT(error_of([&] { time(100, CollectiveKernel::two_shot); }), Catch::Contains("two_shot on 2 GPUs"));
+}
+
+TEST_CASE("at the power limit a library's channels and recorded kernels slow as the clock") {
+    DeviceSpec device = round_device();
+    device.collective_library.channels = 1;
+    DeviceSpec::Library::Fit& fit = device.collective_library.collectives[CollectiveKind::all_gather];
+    fit.latency = microseconds(1);
+    fit.bus = gigabytes_per_second(1);
+    device.energy.emplace().clock_exponent = 2;
+    const Machine slowed = at_speed(machine_of(topology_of(2, group("full_mesh"), 1, "", device)), 0.5);
+    CHECK(clock_of(slowed) == Approx(0.25));
+    // A half of 8 kB is on the bus: 4 us at the peak clock.
+    CHECK(alone_us(cost_of(Task{CollectiveKernelWork{CollectiveKind::all_gather, Bytes(8'000)}}, slowed), slowed) ==
+          Approx(1 + 4 * 4));
+    MemoryBoundWork ran;
+    ran.time = microseconds(10);
+    const Cost recorded = cost_of(Task{ran}, slowed);
+    CHECK(to_microseconds(recorded.body) == Approx(40));
 }
 
 TEST_CASE("switches that add take the operand once through each port") {

@@ -1,12 +1,16 @@
 """Rows of operators as measured cases (configs/schema/measured_case.schema.json), which `sim compare` reads."""
 import json
 
+from . import blocks, iterations
+
 HOSTS = {"eager": "pytorch_eager", "graph": "cuda_graph"}
 COLLECTIVES = {"all_gather_gemm": ("all_gather", "collective_first"),
                "gemm_reduce_scatter": ("reduce_scatter", "gemm_first"),
                "gemm_all_reduce": ("all_reduce", "gemm_first")}
 SCHEDULES = {"nccl": {"schedule": "serial", "params": {"algorithm": "library", "agent": "cu"}},
-             "async_tp": {"schedule": "async_tp"}}
+             "async_tp": {"schedule": "async_tp"},
+             "one_shot": {"schedule": "serial", "params": {"algorithm": "one_shot", "agent": "cu"}},
+             "two_shot": {"schedule": "serial", "params": {"algorithm": "two_shot", "agent": "cu"}}}
 
 
 def system_of(device, ranks):
@@ -28,13 +32,35 @@ def scenario_of(row, system):
     return None
 
 
+def scenario_of_block(row, system):
+    """The run config of a row of layers.py in a graph."""
+    links = "async_tp" if row["links"] == "async_tp" else "nccl"
+    return {"topology": system, "host": "cuda_graph", "repeat": "steady" if row["state"] == "steady" else "once",
+            "workload": blocks.workload_of(row)} | SCHEDULES[links] | ({"params": {"scatter": False}} if links == "async_tp" else {})
+
+
+def scenario_of_iteration(row, system):
+    """The run config of a row of fsdp.py."""
+    whole = {"params": SCHEDULES["nccl"]["params"], "schedule": "serial" if row["prefetch"] == "none" else "concurrent"}
+    return {"topology": system, "host": "pytorch_fsdp2", "repeat": "steady" if row["state"] == "steady" else "once",
+            "workload": iterations.workload_of(row)} | whole
+
+
 def cases(machine, rows):
     """Measured cases of the rows that have a run config."""
     for row in rows:
-        if row.get("kind") != "operator" or "median_us" not in row or row.get("in_graph", 1) > 1:
+        if "median_us" not in row or row.get("in_graph", 1) > 1:
             continue
         system = system_of(machine["device"], row["ranks"])
-        scenario = scenario_of(row, system)
+        scenario = None
+        if row["kind"] == "operator":
+            scenario = scenario_of(row, system)
+        elif row["state"] != "steady":
+            continue  # blocks and iterations from cool: single runs, spread too far
+        elif row["kind"] == "block" and row["mode"].endswith("graph"):
+            scenario = scenario_of_block(row, system)
+        elif row["kind"] == "fsdp":
+            scenario = scenario_of_iteration(row, system)
         if scenario is not None:
             yield {"schema": 1, "kind": "overlap", "system": system, "scenario": scenario, "unit": "us",
                    "makespan_us": row["median_us"],

@@ -9,8 +9,9 @@ from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.nn.functional import silu
 
 from .counters import Counters
-from .layers import Sizes, attention, rotated
+from .layers import attention, rotated
 from .operators import longest, normal, once_us, refusal, steady
+from .sizes import Sizes
 
 # Model, layers, sequences and their tokens on each GPU, dtype of summed gradients, prefetch; see `prefetched`.
 CASES = (("llama3_8b", 4, 2, 4096, "bfloat16", "implicit"), ("llama3_8b", 4, 2, 4096, "bfloat16", "none"),

@@ -1,6 +1,4 @@
 """MLP blocks and transformer layers (forward), tensor parallel over all GPUs: in graphs, compiled, by NCCL and async TP."""
-import json
-import pathlib
 import time
 
 import torch
@@ -12,24 +10,13 @@ from torch.nn.functional import rms_norm, scaled_dot_product_attention, silu
 from .calls import graph_of
 from .counters import Counters
 from .operators import longest, normal, refusal, single, steady
+from .sizes import Sizes
 
-MODELS = pathlib.Path(__file__).resolve().parents[3] / "configs" / "models"
 # Model, tokens.
 SIZES = (("llama3_8b", 8192), ("llama3_70b", 4096), ("qwen3_8b", 4096), ("llama3_8b", 2048), ("llama2_7b", 4096),
          ("qwen3_32b", 8192), ("llama3_70b", 1024), ("mistral_7b", 16384), ("llama3_8b", 512), ("llama3_70b", 16384))
 COMPILED_AFTER = {1: (0,), len(SIZES) - 1: (1, 2, 3)}  # compiling takes longer than measuring, so most sizes come first
 STEADY_S = 0.4
-
-
-class Sizes:
-    """Sizes of a layer with gated SiLU and RMS norms of a GPU of `ranks`, from a model's config.json."""
-
-    def __init__(self, name, ranks):
-        config = json.loads((MODELS / (name + ".json")).read_text())
-        self.hidden, self.inner = config["hidden_size"], config["intermediate_size"] // ranks
-        heads = config["num_attention_heads"]
-        self.head = config.get("head_dim") or self.hidden // heads
-        self.heads, self.kv_heads = heads // ranks, config.get("num_key_value_heads", heads) // ranks
 
 
 class Nccl:
