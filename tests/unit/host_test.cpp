@@ -90,9 +90,9 @@ TEST_CASE("eager operators that are shorter than their calls take as long as the
     CHECK(eager.makespan > 2 * enqueued.makespan);
     CHECK(eager.losses.host > Seconds());
     CHECK(enqueued.losses.host == Seconds());
-    // Two GEMMs, three copies, three barriers, five events with their waits or turns, and the operator: 260.7 us measured.
+    // Two GEMMs, three copies, three barriers, five events with their waits or turns, and the operator: 333.9 us measured.
     const RunResult steady = run_of({{"host", "pytorch_eager"}, {"repeat", "steady"}});
-    CHECK(to_microseconds(steady.makespan) == Approx(260.7).epsilon(0.05));
+    CHECK(to_microseconds(steady.makespan) == Approx(333.9).epsilon(0.05));
     CHECK(run_of({{"host", "cuda_graph"}, {"repeat", "steady"}}).makespan < steady.makespan);
 }
 
