@@ -34,6 +34,7 @@ struct Hold {
 struct Tail {
     double from = 1;
     int units = 0;
+    friend bool operator==(const Tail&, const Tail&) = default;
 };
 
 /// The body is `count` tiles, in `waves` waves if the task has Claim::most units from its start. Missing units
@@ -45,6 +46,7 @@ struct Tiles {
     /// First-level cache per unit that the thread blocks leave to others. It also limits a kernel that waited
     /// for the unit and starts when the unit comes free, because the cache is not divided anew. 0: no limit.
     Bytes cache_left = {};
+    friend bool operator==(const Tiles&, const Tiles&) = default;
 };
 
 /// The body is `count` thread blocks of equal work. They start on the units that are free and share these; the
@@ -58,6 +60,7 @@ struct Blocks {
     /// First-level cache per unit that the blocks' loads need at full rate. A unit that blocks waited for
     /// runs at most at the fraction that is left (Tiles::cache_left). 0: no limit.
     Bytes in_flight = {};
+    friend bool operator==(const Blocks&, const Blocks&) = default;
 };
 
 /// Units of a resource that a task must get before its setup and keeps until its body ends: a DMA engine, or
@@ -86,6 +89,7 @@ struct Claim {
 struct Polling {
     Seconds first, period;
     int queues = 0;
+    friend bool operator==(const Polling&, const Polling&) = default;
 };
 /// When the driver sees a body that ends `elapsed` after its stream started waiting. Polls are not exact: a
 /// poll within 1 µs of the end may or may not see it, so the result is the mean of both cases.
@@ -97,6 +101,7 @@ struct Completion {
     Seconds apart = {};    ///< above 0: a GPU sees such ends one after another, at least this far apart
     /// If the end is an event, the stream and a claimed DMA engine stay busy this much longer
     Seconds event = {};
+    friend bool operator==(const Completion&, const Completion&) = default;
 };
 
 /// From the start of a launch until the device has the task.
@@ -106,6 +111,7 @@ struct Launch {
     /// long instead of `time`.
     Seconds queued = {};
     bool ahead = false;  ///< launched while the stream still runs the task before
+    friend bool operator==(const Launch&, const Launch&) = default;
 };
 
 /// How much longer successors wait; those on the same stream wait for the end only.
@@ -113,6 +119,7 @@ struct Handoffs {
     Seconds other_stream;
     Seconds other_gpu;
     Seconds flag;  ///< over a progress edge, counted from when the flag is set
+    friend bool operator==(const Handoffs&, const Handoffs&) = default;
 };
 
 /// What one task costs alone. The phases: launch, its turn on its stream, `claim`, setup, body, end.

@@ -1,6 +1,7 @@
 #include "models/resources.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace overlap {
 
@@ -14,11 +15,12 @@ ResourceTable::ResourceTable(const Topology& topology) : gpus_per_node_(topology
     if (engine_units) before_dma_ = 4 + most_taken + 1;
     stride_ = before_dma_ + static_cast<std::size_t>(engines_);
     first_link_ = stride_ * static_cast<std::size_t>(topology.gpus());
-    resources_.reserve(first_link_ + topology.links().size());
+    std::vector<Resource> resources;
+    resources.reserve(first_link_ + topology.links().size());
     for (int gpu = 0; gpu < topology.gpus(); ++gpu) {
         const auto own = [&](ResourceKind kind, const std::string& suffix, double capacity) -> Resource& {
             const std::string& word = resource_kind_names[static_cast<std::size_t>(kind)];
-            return resources_.emplace_back(
+            return resources.emplace_back(
                 Resource{kind, gpu, word + "[" + std::to_string(gpu) + "]" + suffix, capacity});
         };
         own(ResourceKind::compute_units, "", device.compute_units).units =
@@ -37,7 +39,15 @@ ResourceTable::ResourceTable(const Topology& topology) : gpus_per_node_(topology
         }
     }
     for (const Link& link : topology.links())
-        resources_.push_back({ResourceKind::link, -1, "link[" + link.name + "]", link.bandwidth.si()});
+        resources.push_back({ResourceKind::link, -1, "link[" + link.name + "]", link.bandwidth.si()});
+    resources_ = std::make_shared<const std::vector<Resource>>(std::move(resources));
+}
+
+ResourceTable ResourceTable::pooled(std::vector<std::uint32_t> pool_of, std::size_t pools) const {
+    ResourceTable table(*this);
+    table.pool_of_ = std::move(pool_of);
+    table.pools_ = pools;
+    return table;
 }
 
 ResourceId ResourceTable::dma_engine(int gpu, int peer) const {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -40,8 +42,8 @@ class ResourceTable {
 public:
     explicit ResourceTable(const Topology& topology);
 
-    const Resource& operator[](ResourceId id) const { return resources_[id]; }
-    std::size_t size() const { return resources_.size(); }
+    const Resource& operator[](ResourceId id) const { return (*resources_)[id]; }
+    std::size_t size() const { return resources_->size(); }
     ResourceId compute_units(int gpu) const { return per_gpu(gpu); }
     ResourceId hbm(int gpu) const { return per_gpu(gpu) + 1; }
     ResourceId remote_read(int gpu) const { return per_gpu(gpu) + 2; }
@@ -62,10 +64,19 @@ public:
     ResourceId link(std::size_t link) const { return first_link_ + link; }
     int dma_engines_in_use() const { return engines_; }
 
+    /// What is shared: resources of one pool are one, of which a task may use several (sim/quotient). Usually every
+    /// resource is a pool of its own, of its number.
+    std::size_t pool(ResourceId id) const { return pool_of_.empty() ? id : pool_of_[id]; }
+    std::size_t pools() const { return pool_of_.empty() ? size() : pools_; }
+    /// This table with other pools, numbered 0 … pools − 1; all resources of a pool are alike.
+    ResourceTable pooled(std::vector<std::uint32_t> pool_of, std::size_t pools) const;
+
 private:
     ResourceId per_gpu(int gpu) const { return static_cast<std::size_t>(gpu) * stride_; }
 
-    std::vector<Resource> resources_;
+    std::shared_ptr<const std::vector<Resource>> resources_;
+    std::vector<std::uint32_t> pool_of_;  ///< by resource; empty: each is its own
+    std::size_t pools_ = 0;
     int gpus_per_node_ = 1;
     int engines_ = 0;
     std::size_t stride_ = 0, before_dma_ = 4;

@@ -62,13 +62,14 @@ void TaskGraph::add_edge(const Edge& edge) {
     assert(edge.predecessor < edge.successor && edge.successor < size());
     assert(edge.from > 0 && edge.from <= 1 && edge.to >= 0 && edge.to < 1);
     const auto number = static_cast<std::uint32_t>(edges_.size());
-    std::uint32_t progress = none;
-    if (edge.of_progress()) {
-        progress = static_cast<std::uint32_t>(progress_.size());
-        progress_.push_back({edge.from, edge.to});
+    std::uint32_t more = none;
+    has_progress_edges_ = has_progress_edges_ || edge.of_progress();
+    if (edge.of_progress() || edge.from_other_gpu) {
+        more = static_cast<std::uint32_t>(more_.size());
+        more_.push_back({edge.from, edge.to, edge.from_other_gpu});
     }
     edges_.push_back({static_cast<std::uint32_t>(edge.predecessor),
-                      static_cast<std::uint32_t>(edge.successor), progress, none});
+                      static_cast<std::uint32_t>(edge.successor), more, none});
     std::uint32_t& last = last_in_[edge.successor];
     (last == none ? first_in_[edge.successor] : edges_[last].next_in) = number;
     last = number;

@@ -170,6 +170,8 @@ struct Edge {
     TaskId successor = 0;
     double from = 1;  ///< in (0, 1]
     double to = 0;    ///< in [0, 1)
+    /// The predecessor stands for a task like it on another GPU (sim/quotient), whatever its own GPU
+    bool from_other_gpu = false;
 
     bool of_progress() const { return from < 1 || to > 0; }
 };
@@ -199,10 +201,11 @@ public:
     std::size_t edge_count() const { return edges_.size(); }
     Edge edge(std::size_t number) const {
         const StoredEdge& edge = edges_[number];
-        if (edge.progress == none) return {edge.predecessor, edge.successor};
-        return {edge.predecessor, edge.successor, progress_[edge.progress].from, progress_[edge.progress].to};
+        if (edge.more == none) return {edge.predecessor, edge.successor};
+        const More& more = more_[edge.more];
+        return {edge.predecessor, edge.successor, more.from, more.to, more.from_other_gpu};
     }
-    bool has_progress_edges() const { return !progress_.empty(); }
+    bool has_progress_edges() const { return has_progress_edges_; }
     /// Calls `visit(edge)` for each edge into a task, in the order in which they were added.
     template <class Visit>
     void for_each_edge_into(TaskId id, Visit&& visit) const {
@@ -225,17 +228,19 @@ private:
     /// Linked lists of the edges into each task, compact for graphs of millions of edges.
     struct StoredEdge {
         std::uint32_t predecessor, successor;
-        std::uint32_t progress;  ///< none: an ordinary edge
-        std::uint32_t next_in;   ///< into the same task
+        std::uint32_t more;     ///< none: an ordinary edge
+        std::uint32_t next_in;  ///< into the same task
     };
-    struct Progress {
+    struct More {
         double from, to;
+        bool from_other_gpu;
     };
     void put_on_stream(TaskId id);
 
     std::vector<Task> tasks_;
     std::vector<StoredEdge> edges_;
-    std::vector<Progress> progress_;
+    std::vector<More> more_;
+    bool has_progress_edges_ = false;
     std::vector<std::uint32_t> first_in_, last_in_;  ///< by task
     std::vector<std::uint32_t> stream_numbers_;
     std::vector<std::uint32_t> stream_predecessors_;

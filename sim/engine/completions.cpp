@@ -24,7 +24,8 @@ void Completions::find_unseen() {
     }
     for (std::size_t i = 0; i < graph_.edge_count(); ++i) {
         const Edge edge = graph_.edge(i);
-        if (graph_.stream_number(edge.predecessor) != graph_.stream_number(edge.successor))
+        if (edge.from_other_gpu ||
+            graph_.stream_number(edge.predecessor) != graph_.stream_number(edge.successor))
             unseen_[edge.predecessor] = false;
     }
 }

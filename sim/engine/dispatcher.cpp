@@ -11,7 +11,7 @@ namespace {
 Handoff handoff(const TaskGraph& graph, const Edge& edge) {
     const Task &a = graph[edge.predecessor], &b = graph[edge.successor];
     if (edge.of_progress()) return Handoff::flag;
-    if (a.gpu != b.gpu) return Handoff::other_gpu;
+    if (a.gpu != b.gpu || edge.from_other_gpu) return Handoff::other_gpu;
     return a.stream == b.stream ? Handoff::same_stream : Handoff::other_stream;
 }
 

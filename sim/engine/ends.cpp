@@ -27,8 +27,10 @@ void Ends::find_awaited() {
         if (costs_[id].awaited) awaited_[id] = true;
     for (std::size_t i = 0; i < graph_.edge_count(); ++i) {
         const Edge edge = graph_.edge(i);
-        if (!edge.of_progress() &&
-            graph_.stream_number(edge.predecessor) != graph_.stream_number(edge.successor))
+        const bool other_stream =
+            edge.from_other_gpu ||
+            graph_.stream_number(edge.predecessor) != graph_.stream_number(edge.successor);
+        if (!edge.of_progress() && other_stream)
             awaited_[edge.predecessor] = true;
     }
     for (TaskId id = 0; id < graph_.size(); ++id)

@@ -18,10 +18,14 @@ constexpr int fills_before_damping = 50;
 }  // namespace
 
 FairShare::FairShare(CostView costs, const ResourceTable& resources, std::span<const std::uint32_t> streams)
-    : tasks_(costs.classes().size()), pools_(resources.size()) {
-    for (std::size_t r = 0; r < resources.size(); ++r) {
-        pools_[r].capacity = pools_[r].nominal = resources[r].capacity;
-        pools_[r].limits_each = resources[r].limits_each;
+    : resources_(resources),
+      tasks_(costs.classes().size()),
+      pools_(resources.pools()),
+      several_uses_(resources.pools() < resources.size()) {
+    for (ResourceId r = 0; r < resources.size(); ++r) {
+        Pool& pool = pools_[resources.pool(r)];
+        pool.capacity = pool.nominal = resources[r].capacity;
+        pool.limits_each = resources[r].limits_each;
     }
     read_demands(costs.classes());
     std::vector<std::uint32_t> by_class(streams.empty() ? 0 : tasks_.size());
@@ -37,18 +41,20 @@ void FairShare::read_demands(std::span<const Cost> costs) {
         task.first_use = static_cast<Index>(uses_.size());
         for (const Demand& demand : costs[t].demands) {
             if (demand.amount <= 0) continue;
-            const double weight = pools_[demand.resource].limits_each ? 1 : demand.weight;
-            add_use(task.first_use, static_cast<Index>(demand.resource), demand.amount, weight);
+            const double weight = pools_[resources_.pool(demand.resource)].limits_each ? 1 : demand.weight;
+            add_use(task.first_use, demand.resource, demand.amount, weight);
         }
         task.last_use = static_cast<Index>(uses_.size());
         double body = costs[t].body.si();
-        for (const Use& use : uses(task)) body = std::max(body, use.amount / pools_[use.resource].nominal);
+        for (const Use& use : uses(task))
+            body = std::max(body, use.amount / pools_[resources_.pool(use.resource)].nominal);
         task.alone = task.top = body > 0 ? 1.0 / body : unlimited;
     }
 }
 
 // The uses of one task begin at `first`. Two demands for the same resource become one use.
-void FairShare::add_use(Index first, Index resource, double amount, double weight) {
+void FairShare::add_use(Index first, ResourceId id, double amount, double weight) {
+    const auto resource = static_cast<Index>(id);
     for (Use& same : std::span(uses_).subspan(first)) {
         if (same.resource != resource) continue;
         same.speed = 1 / (1 / same.speed + amount / weight);
@@ -72,28 +78,31 @@ std::vector<FairShare::Index> by_stream(std::size_t tasks, std::span<const std::
     return order;
 }
 
-/// By resource: the sum over streams of the largest value that one of its tasks has.
+/// By pool: the sum over streams, and over the resources of the pool, of the largest value that one task has.
 class LargestOfStreams {
 public:
-    explicit LargestOfStreams(std::size_t resources) : sums(resources), of_stream_(resources) {}
+    explicit LargestOfStreams(const ResourceTable& resources)
+        : sums(resources.pools()), resources_(resources), of_stream_(resources.size()) {}
     void add(std::size_t resource, double value) {
         if (of_stream_[resource] == 0) seen_.push_back(resource);
         of_stream_[resource] = std::max(of_stream_[resource], value);
     }
     void next_stream() {
-        for (const std::size_t resource : seen_) sums[resource] += std::exchange(of_stream_[resource], 0);
+        for (const std::size_t resource : seen_)
+            sums[resources_.pool(resource)] += std::exchange(of_stream_[resource], 0);
         seen_.clear();
     }
     std::vector<double> sums;
 
 private:
+    const ResourceTable& resources_;
     std::vector<double> of_stream_;
     std::vector<std::size_t> seen_;
 };
 
 std::vector<char> FairShare::ample(std::span<const Cost> costs,
                                    std::span<const std::uint32_t> streams) const {
-    LargestOfStreams drawn(pools_.size()), held(pools_.size());
+    LargestOfStreams drawn(resources_), held(resources_);
     std::vector<double> by_one(pools_.size());
     const std::vector<Index> order = by_stream(tasks_.size(), streams);
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -101,7 +110,8 @@ std::vector<char> FairShare::ample(std::span<const Cost> costs,
         for (const Use& use : uses(tasks_[task])) {
             const double rate = use.amount * tasks_[task].top;
             drawn.add(use.resource, rate);
-            by_one[use.resource] = std::max(by_one[use.resource], rate);
+            double& most = by_one[resources_.pool(use.resource)];
+            most = std::max(most, rate);
         }
         for (const Hold& hold : costs[task].holds) held.add(hold.resource, hold.units);
         if (!streams.empty() && i + 1 < order.size() && streams[task] == streams[order[i + 1]]) continue;
@@ -120,8 +130,11 @@ void FairShare::leave_out(const std::vector<char>& ample) {
     Index kept = 0;
     for (Task& task : tasks_) {
         const Index first = kept;
-        for (Index use = task.first_use; use < task.last_use; ++use)
-            if (!ample[uses_[use].resource]) uses_[kept++] = uses_[use];
+        for (Index number = task.first_use; number < task.last_use; ++number) {
+            Use use = uses_[number];
+            use.resource = static_cast<Index>(resources_.pool(use.resource));
+            if (!ample[use.resource]) uses_[kept++] = use;
+        }
         task.first_use = first;
         task.last_use = kept;
     }
@@ -178,21 +191,23 @@ void FairShare::stop(Index id) {
 }
 
 void FairShare::hold(const Hold& hold) {
-    Pool& pool = pools_[hold.resource];
+    const auto number = static_cast<Index>(resources_.pool(hold.resource));
+    Pool& pool = pools_[number];
     if (hold.adds_up)
         pool.held += hold.units;
     else
         pool.largest_holds.push_back(hold.units);
-    update_capacity(static_cast<Index>(hold.resource));
+    update_capacity(number);
 }
 
 void FairShare::give_back(const Hold& hold) {
-    Pool& pool = pools_[hold.resource];
+    const auto number = static_cast<Index>(resources_.pool(hold.resource));
+    Pool& pool = pools_[number];
     if (hold.adds_up)
         pool.held -= hold.units;
     else
         pool.largest_holds.erase(std::find(pool.largest_holds.begin(), pool.largest_holds.end(), hold.units));
-    update_capacity(static_cast<Index>(hold.resource));
+    update_capacity(number);
 }
 
 void FairShare::update_capacity(Index resource) {
@@ -230,7 +245,7 @@ void FairShare::update_wanted(Index id, Index except) {
     }
     const double limit = std::min(task.top, lowest), without_lowest = std::min(task.top, second);
     for (const Use& use : uses(task))
-        if (use.resource != except)
+        if (use.resource != except || several_uses_)
             pools_[use.resource].users[use.place].wanted =
                 use.amount * (allowed(use) > limit ? limit : without_lowest);
 }
@@ -293,15 +308,19 @@ std::span<const FairShare::Index> FairShare::resolve() {
         if (!fill(resource)) continue;
         if (pool.fills > fills_before_damping) refill_later(resource);  // the level has moved half of its way
         const double lowest = std::min(before, pool.level);
+        // Another use of this pool limits the user just as much, but for rounding.
+        const double elsewhere = several_uses_ ? lowest * (1 - settled) : lowest;
         for (const User& user : pool.users) {
             if (lowest * user.weight > user.alone)
                 continue;  // the user runs at its top rate, before and after
             update_wanted(user.task, resource);
-            if (lowest * user.weight > user.wanted)
+            if (elsewhere * user.weight > user.wanted)
                 continue;  // other resources limit the user, before and after
             mark_changed(user.task);
-            for (const Use& use : uses(tasks_[user.task]))
-                if (use.resource != resource && pools_[use.resource].contended) refill_later(use.resource);
+            for (const Use& use : uses(tasks_[user.task])) {
+                const bool other = use.resource != resource || (several_uses_ && &use != &uses_[user.use]);
+                if (other && pools_[use.resource].contended) refill_later(use.resource);
+            }
         }
     }
     for (const Index resource : waiting_) {

@@ -56,8 +56,8 @@ private:
     static constexpr double unlimited = std::numeric_limits<double>::infinity();
     static constexpr Index none = std::numeric_limits<Index>::max();
     struct Use {
-        Index resource;
-        Index place;  ///< index into Pool::users while the task runs
+        Index resource;  ///< while demands are read; then its pool
+        Index place;     ///< index into Pool::users while the task runs
         double amount, weight;
         double speed;  ///< weight / amount: rate of the task at level 1
     };
@@ -95,7 +95,7 @@ private:
         return std::span(uses_).subspan(task.first_use, task.last_use - task.first_use);
     }
     void read_demands(std::span<const Cost> costs);
-    void add_use(Index first, Index resource, double amount, double weight);
+    void add_use(Index first, ResourceId resource, double amount, double weight);
     /// Resources that one task of each stream together, at its top rate, cannot saturate.
     std::vector<char> ample(std::span<const Cost> costs, std::span<const std::uint32_t> streams) const;
     void leave_out(const std::vector<char>& ample);
@@ -111,9 +111,11 @@ private:
     double water_level(const Pool& pool, double& open) const;
     bool fill(Index resource);
 
+    const ResourceTable& resources_;
     std::vector<Task> tasks_;
     std::vector<Use> uses_;
     std::vector<Pool> pools_;
+    bool several_uses_;  ///< a task may use several resources of one pool
     std::vector<Index> waiting_;  ///< resources to fill again, in order of arrival
     std::vector<Index> changed_;  ///< tasks whose rate may have changed
     std::vector<Index> result_;   ///< result of the last resolve()

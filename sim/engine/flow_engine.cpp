@@ -117,7 +117,7 @@ EngineResult run_flow(const TaskGraph& graph, CostView costs, const ResourceTabl
     const auto begin = std::chrono::steady_clock::now();
     FairShare shares(costs, resources, graph.stream_numbers());
     std::vector<TaskTimes> times;
-    if (observer == nullptr) times = times_without_sharing(graph, costs, shares);
+    if (observer == nullptr) times = times_without_sharing(graph, costs, resources, shares);
     if (times.empty())
         times = FlowSimulation(graph, costs, resources, std::move(shares), seed, observer).run();
     return finished(graph, std::move(times), begin);

@@ -25,12 +25,12 @@ int crowded_units(const Blocks& blocks, int waiting) {
 
 UnitPools::UnitPools(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
                      std::uint64_t seed, Progress progress, Clock now)
-    : costs_(costs), seed_(mixed(seed)), progress_(std::move(progress)), now_(std::move(now)) {
+    : costs_(costs), resources_(resources), seed_(mixed(seed)), progress_(std::move(progress)), now_(std::move(now)) {
     for (TaskId id = 0; id < graph.size(); ++id) {
         if (!costs[id].claim) continue;
         if (places_.empty()) {
             places_.resize(graph.size());
-            pool_by_resource_.assign(resources.size(), UINT32_MAX);
+            pool_by_resource_.assign(resources.pools(), UINT32_MAX);
         }
         places_[id] = {graph[id].priority, static_cast<std::uint32_t>(graph.stream_number(id))};
         const Claim& claim = *costs[id].claim;
@@ -38,7 +38,7 @@ UnitPools::UnitPools(const TaskGraph& graph, CostView costs, const ResourceTable
         [[maybe_unused]] const auto* tail = claimed<Tail>(costs[id]);
         assert(tail == nullptr || (tail->from > 0 && tail->from < 1 && tail->units >= 1));
         assert(claim.least <= resources[claim.resource].units);
-        std::uint32_t& pool = pool_by_resource_[claim.resource];
+        std::uint32_t& pool = pool_by_resource_[resources.pool(claim.resource)];
         if (pool == UINT32_MAX) {
             pool = static_cast<std::uint32_t>(pools_.size());
             pools_.emplace_back().free = resources[claim.resource].units;
@@ -49,7 +49,7 @@ UnitPools::UnitPools(const TaskGraph& graph, CostView costs, const ResourceTable
 }
 
 UnitPools::Pool& UnitPools::pool_of(TaskId task) {
-    const std::uint32_t number = pool_by_resource_[costs_[task].claim->resource];
+    const std::uint32_t number = pool_by_resource_[resources_.pool(costs_[task].claim->resource)];
     if (!std::exchange(pools_[number].touched, true)) touched_.push_back(number);
     return pools_[number];
 }
@@ -94,7 +94,7 @@ void UnitPools::keep(TaskId task, int units) {
 }
 
 const UnitPools::Holder& UnitPools::holder_of(TaskId task) const {
-    return *holder_of(pools_[pool_by_resource_[costs_[task].claim->resource]], task);
+    return *holder_of(pools_[pool_by_resource_[resources_.pool(costs_[task].claim->resource)]], task);
 }
 
 double UnitPools::next_step(TaskId task) const {
@@ -119,7 +119,7 @@ bool UnitPools::go_on(TaskId task) {
 double UnitPools::stretch(TaskId task) const {
     const Cost& cost = costs_[task];
     const Blocks& blocks = std::get<Blocks>(cost.claim->parts);
-    const bool tiles = pools_[pool_by_resource_[cost.claim->resource]].tiles;
+    const bool tiles = pools_[pool_by_resource_[resources_.pool(cost.claim->resource)]].tiles;
     const double pace = holder_of(task).blocks.pace() * (tiles ? blocks.beside_tiles : 1.0);
     return std::max(1.0, blocks.unit / pace / cost.body);
 }

@@ -112,6 +112,7 @@ private:
     void reclaim(Pool& pool, int priority, int units);
 
     CostView costs_;
+    const ResourceTable& resources_;
     std::uint64_t seed_;
     Progress progress_;
     Clock now_;

@@ -12,8 +12,9 @@ namespace overlap {
 namespace {
 
 /// No task waits for units: each claimed resource has the tasks of one stream, which run one at a time.
-bool claims_nothing_together(CostView costs, std::span<const std::uint32_t> streams) {
-    std::map<ResourceId, std::uint32_t> claimed_by;
+bool claims_nothing_together(CostView costs, const ResourceTable& resources,
+                             std::span<const std::uint32_t> streams) {
+    std::map<std::size_t, std::uint32_t> claimed_by;  // by pool
     std::vector<bool> seen(costs.classes().size());
     for (TaskId id = 0; id < costs.size(); ++id) {
         if (seen[costs.class_of(id)]) continue;
@@ -21,7 +22,8 @@ bool claims_nothing_together(CostView costs, std::span<const std::uint32_t> stre
         const std::optional<Claim>& claim = costs[id].claim;
         if (!claim) continue;
         if (claim->parts.index() != 0) return false;
-        if (claimed_by.try_emplace(claim->resource, streams[id]).first->second != streams[id]) return false;
+        const std::size_t pool = resources.pool(claim->resource);
+        if (claimed_by.try_emplace(pool, streams[id]).first->second != streams[id]) return false;
     }
     return true;
 }
@@ -54,12 +56,12 @@ struct Phases {
 }  // namespace
 
 std::vector<TaskTimes> times_without_sharing(const TaskGraph& graph, CostView costs,
-                                             const FairShare& shares) {
+                                             const ResourceTable& resources, const FairShare& shares) {
     const std::span<const std::uint32_t> streams = graph.stream_numbers();
     const std::span<const Cost> classes = costs.classes();
     if (shares.can_saturate() || graph.has_progress_edges() ||
         !std::all_of(classes.begin(), classes.end(), is_by_itself) ||
-        !claims_nothing_together(costs, streams))
+        !claims_nothing_together(costs, resources, streams))
         return {};
     std::vector<Phases> phases;
     phases.reserve(classes.size());
@@ -77,9 +79,10 @@ std::vector<TaskTimes> times_without_sharing(const TaskGraph& graph, CostView co
         graph.for_each_edge_into(id, [&](const Edge& edge) {
             const std::uint32_t other = streams[edge.predecessor];
             const Phases& before = phases[costs.class_of(edge.predecessor)];
-            const Femtoseconds handoff = gpus[other] != gpus[stream] ? before.other_gpu
-                                         : other != stream           ? before.other_stream
-                                                                     : 0;
+            const bool other_gpu = edge.from_other_gpu || gpus[other] != gpus[stream];
+            const Femtoseconds handoff = other_gpu         ? before.other_gpu
+                                         : other != stream ? before.other_stream
+                                                           : 0;
             begin = std::max(begin, date_after(ends[edge.predecessor], handoff));
         });
         const Phases& own = phases[costs.class_of(id)];

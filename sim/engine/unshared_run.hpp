@@ -11,6 +11,7 @@ namespace overlap {
 /// task of another stream has, and the end of no task depends on others. Each task then begins when the latest
 /// of its predecessors lets it, so one pass in the order of task numbers finds all times, equal to the bit to
 /// those of the simulation. Empty if the tasks share something, or if a date reaches the end of time.
-std::vector<TaskTimes> times_without_sharing(const TaskGraph& graph, CostView costs, const FairShare& shares);
+std::vector<TaskTimes> times_without_sharing(const TaskGraph& graph, CostView costs,
+                                             const ResourceTable& resources, const FairShare& shares);
 
 }  // namespace overlap

@@ -13,7 +13,19 @@ std::vector<Seconds> by_class(const Costs& costs, Seconds (*time)(const Cost&, c
     return times;
 }
 
+/// The reference engine simulates every GPU.
+std::optional<Quotient> quotient_for(const Scenario& scenario, const TaskGraph& graph, CostView costs) {
+    if (scenario.engine != default_engine) return std::nullopt;
+    return quotient_of(graph, costs, scenario.machine->topology, scenario.machine->resources);
+}
+
 }  // namespace
+
+Effects effects_of(const Scenario& scenario) {
+    Effects effects = without(scenario.without);
+    effects.host = effects.host && scenario.repeat == Repeat::once;
+    return effects;
+}
 
 const Makespans::value_type& quantile(const Makespans& sorted, double share) {
     const auto rank = std::ceil(share * static_cast<double>(sorted.size()));
@@ -22,9 +34,17 @@ const Makespans::value_type& quantile(const Makespans& sorted, double share) {
 
 Experiment::Experiment(const Scenario& scenario, const TaskGraph& graph)
     : scenario_(scenario),
-      graph_(graph),
+      models_(scenario.cost_models),
+      costs_(overlap::price(graph, scenario.workload, *scenario.machine, models_, effects_of(scenario))),
+      quotient_(quotient_for(scenario, graph, costs_)),
+      graph_(quotient_ ? quotient_->graph : graph),
+      resources_(quotient_ ? quotient_->resources : scenario.machine->resources),
       engine_(make_engine(scenario.engine)),
-      pricer_(graph, scenario.workload, *scenario.machine, CostModels(scenario.cost_models)) {}
+      pricer_(graph_, scenario.workload, *scenario.machine, models_) {}
+
+int Experiment::simulated_gpus() const {
+    return quotient_ ? quotient_->simulated_gpus : scenario_.machine->topology.gpus();
+}
 
 bool Experiment::several_orders(CostView costs) const {
     const ResourceTable& resources = scenario_.machine->resources;
@@ -35,7 +55,7 @@ bool Experiment::several_orders(CostView costs) const {
 }
 
 EngineResult Experiment::run(CostView costs, std::uint64_t seed) const {
-    EngineResult result = engine_->run(graph_, costs, scenario_.machine->resources, seed);
+    EngineResult result = engine_->run(graph_, costs, resources_, seed);
     if (scenario_.simulated) scenario_.simulated();
     return result;
 }
@@ -47,17 +67,21 @@ void Experiment::for_each_seed(CostView costs, Visit&& visit) const {
         visit(run(costs, seed), seed);
 }
 
-std::pair<Makespans, EngineResult> Experiment::median_run(CostView costs) const {
+std::pair<Makespans, EngineResult> Experiment::median_run() const {
+    const Costs few = quotient_ ? price(effects_of(scenario_)) : Costs();
+    const CostView costs = quotient_ ? few : costs_;
     Makespans all;
     EngineResult last;
     for_each_seed(costs, [&](EngineResult result, std::uint64_t seed) {
         all.emplace_back(result.makespan, seed);
         last = std::move(result);
     });
-    if (all.size() == 1) return {std::move(all), std::move(last)};
-    std::sort(all.begin(), all.end());
-    const std::uint64_t median = quantile(all, 0.5).second;
-    return {std::move(all), run(costs, median)};
+    if (all.size() > 1) {
+        std::sort(all.begin(), all.end());
+        last = run(costs, quantile(all, 0.5).second);
+    }
+    if (quotient_) last.tasks = quotient_->expanded(last.tasks);
+    return {std::move(all), std::move(last)};
 }
 
 Ends Experiment::ends(const Effects& effects) const {
@@ -124,16 +148,17 @@ LeastTimes Experiment::least_times() const {
     const std::vector<Seconds> alone = by_class(costs, isolated_body, resources);
     const auto least = [&](bool of_computation) {
         std::vector<Seconds> bodies(graph_.size());
-        std::vector<double> used(resources.size());
+        std::vector<double> used(resources_.pools());
         for (TaskId id = 0; id < graph_.size(); ++id) {
             if (is_computation(graph_[id].kind()) != of_computation) continue;
             bodies[id] = alone[costs.class_of[id]];
-            for (const Demand& demand : costs[id].demands) used[demand.resource] += demand.amount;
+            for (const Demand& demand : costs[id].demands)
+                used[resources_.pool(demand.resource)] += demand.amount;
         }
         Seconds longest = graph_.critical_path(bodies);
         for (ResourceId id = 0; id < resources.size(); ++id)
             if (!resources[id].limits_each)
-                longest = std::max(longest, Seconds(used[id] / resources[id].capacity));
+                longest = std::max(longest, Seconds(used[resources_.pool(id)] / resources[id].capacity));
         return longest;
     };
     return {least(true), least(false)};

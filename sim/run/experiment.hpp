@@ -2,15 +2,20 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "sim/engine/engine.hpp"
+#include "sim/quotient/quotient.hpp"
 #include "sim/run/effects.hpp"
 #include "sim/run/scenario.hpp"
 
 namespace overlap {
+
+/// Effects that are on. In a steady state tasks do not wait for their calls, because hosts run ahead (period_of counts them).
+Effects effects_of(const Scenario& scenario);
 
 /// Makespans of one graph with their seeds, shortest first.
 using Makespans = std::vector<std::pair<Seconds, std::uint64_t>>;
@@ -31,14 +36,19 @@ struct LeastTimes {
     Seconds communication;  ///< transfers and reductions
 };
 
-/// One graph of a scenario, simulated under any effects. Thread-safe. Its arguments must outlive it.
+/// One graph of a scenario, simulated under any effects. Of GPUs that are alike one is priced and simulated
+/// (sim/quotient). Thread-safe. Its arguments must outlive it.
 class Experiment {
 public:
     Experiment(const Scenario& scenario, const TaskGraph& graph);
 
-    Costs price(const Effects& effects) const { return pricer_.price(effects); }
-    /// Makespans of all seeds (one seed if no order is unspecified), and a run with the median makespan.
-    std::pair<Makespans, EngineResult> median_run(CostView costs) const;
+    /// Costs of all tasks of the graph, with the scenario's own effects.
+    const Costs& costs() const { return costs_; }
+    /// Makespans of all seeds (one seed if no order is unspecified), and a run of the whole graph with the median
+    /// makespan; with the scenario's own effects.
+    std::pair<Makespans, EngineResult> median_run() const;
+    /// How many GPUs are simulated; the others are each like one of them.
+    int simulated_gpus() const;
     Ends ends(const Effects& effects) const;
     Seconds makespan(const Effects& effects) const { return ends(effects).all; }
     /// The same with the time of each task multiplied by `factor` of it.
@@ -54,6 +64,7 @@ public:
     const Pricer& pricer() const { return pricer_; }
 
 private:
+    Costs price(const Effects& effects) const { return pricer_.price(effects); }
     bool several_orders(CostView costs) const;
     EngineResult run(CostView costs, std::uint64_t seed) const;
     /// Calls `visit(result, seed)` for each seed; for one seed if no order is unspecified.
@@ -62,7 +73,11 @@ private:
     Seconds end_of_communication(const EngineResult& result) const;
 
     const Scenario& scenario_;
-    const TaskGraph& graph_;
+    CostModels models_;
+    Costs costs_;
+    std::optional<Quotient> quotient_;
+    const TaskGraph& graph_;          ///< what is simulated: the quotient's, or the whole
+    const ResourceTable& resources_;  ///< likewise
     std::unique_ptr<Engine> engine_;
     Pricer pricer_;
 };

@@ -113,11 +113,10 @@ Prediction predict(const Scenario& given) {
     const TaskGraph graph = given.graph();
     const Scenario scenario = settled(given, graph);
     const Experiment own(scenario, graph);
-    const Costs costs = own.price(effects_of(scenario));
-    const auto [makespans, simulated] = own.median_run(costs);
+    const auto [makespans, simulated] = own.median_run();
     const auto period = [&](Seconds makespan) { return period_of(scenario, graph, makespan); };
     return {period(simulated.makespan), period(quantile(makespans, 0.1).first),
-            period(quantile(makespans, 0.9).first), makespans.size(), timeline_of(graph, costs, simulated)};
+            period(quantile(makespans, 0.9).first), makespans.size(), timeline_of(graph, own.costs(), simulated)};
 }
 
 RunResult run(const Scenario& scenario, const RunOptions& options) {
@@ -136,8 +135,8 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
     std::optional<Experiment> slowed;
     if (steady.steady) slowed.emplace(steady, graph);
     const Experiment& repeated = slowed ? *slowed : own;
-    const Costs costs = repeated.price(effects);
-    auto [makespans, simulated] = repeated.median_run(costs);
+    const Costs& costs = repeated.costs();
+    auto [makespans, simulated] = repeated.median_run();
     const Baseline baseline = baseline_job.get();
     RunResult result;
     result.config = scenario.config();
@@ -167,6 +166,8 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
     result.steady = steady.steady;
     result.tasks = graph.size();
     result.engine = scenario.engine;
+    result.simulated_gpus = own.simulated_gpus();
+    result.gpus = scenario.machine->topology.gpus();
     result.wall_ms = simulated.wall_ms;
     result.staging = staging_bytes(graph, *scenario.schedule, scenario.workload, scenario.machine->topology,
                                    scenario.params, scenario.pairs);

@@ -34,8 +34,8 @@ std::string types_without_energy(const TaskGraph& graph, const Machine& machine)
 
 Watts power_of(const Scenario& scenario, const TaskGraph& graph) {
     const Experiment experiment(scenario, graph);
-    const Costs costs = experiment.price(effects_of(scenario));
-    const EngineResult simulated = experiment.median_run(costs).second;
+    const Costs& costs = experiment.costs();
+    const EngineResult simulated = experiment.median_run().second;
     if (simulated.makespan == Seconds()) return Watts();
     const auto energy = energy_of(graph, costs, simulated, *scenario.machine);
     if (!energy)
@@ -75,12 +75,6 @@ SteadyState steady_state(const Scenario& scenario, const TaskGraph& graph) {
                     .first;
     }
     return {speed, power_of(at(scenario, speed), graph)};
-}
-
-Effects effects_of(const Scenario& scenario) {
-    Effects effects = without(scenario.without);
-    effects.host = effects.host && scenario.repeat == Repeat::once;
-    return effects;
 }
 
 Seconds period_of(const Scenario& scenario, const TaskGraph& graph, Seconds makespan) {

@@ -16,8 +16,6 @@ void require_power_constants(const Machine& machine, const std::string& origin);
 /// (on H200 pauses of 0.2 to 3 ms after 2 to 5 ms of GEMMs count in full: traces/h200_1/pytorch).
 SteadyState steady_state(const Scenario& scenario, const TaskGraph& graph);
 
-/// Effects that are on. In a steady state tasks do not wait for their calls, because hosts run ahead (period_of counts them).
-Effects effects_of(const Scenario& scenario);
 /// Time from the start of an iteration to the start of the next, if one iteration takes `makespan`. In a steady state it is
 /// at least the time that the busiest host takes for its calls.
 Seconds period_of(const Scenario& scenario, const TaskGraph& graph, Seconds makespan);

@@ -22,8 +22,9 @@ MAY_INCLUDE = {
     "models/calibration/problems": ["sim/core/", "sim/topology/", "models/", "sim/engine/", "sim/run/effects.hpp",
                                     "sim/run/config_folder.hpp"],
     "sim/engine": ["sim/core/", "sim/topology/", "models/", "sim/engine/"],
+    "sim/quotient": ["sim/core/", "sim/topology/", "models/", "sim/quotient/"],
     "sim/run": ["sim/core/", "sim/topology/", "sim/workload/", "sim/chakra/", "sim/collectives/", "sim/schedules/", "models/", "sim/engine/",
-                "sim/report/run/", "sim/run/"],
+                "sim/quotient/", "sim/report/run/", "sim/run/"],
     "sim/compare": ["sim/core/", "sim/run/", "sim/report/comparison/", "sim/compare/"],
     "sim/advise": ["sim/core/", "sim/topology/", "sim/workload/", "sim/schedules/", "models/", "sim/run/", "sim/compare/",
                    "sim/report/", "sim/advise/"],
@@ -37,7 +38,7 @@ MAY_INCLUDE = {
     "sim/report": ["sim/core/", "models/resources.hpp", "models/evidence.hpp", "sim/report/"],
 }
 
-HAVE_README = ["sim", "sim/schedules", "sim/topology", "sim/transformer", "sim/engine", "sim/python", "scripts/package", "models", "models/calibration", "models/calibration/hip",
+HAVE_README = ["sim", "sim/schedules", "sim/topology", "sim/transformer", "sim/engine", "sim/quotient", "sim/python", "scripts/package", "models", "models/calibration", "models/calibration/hip",
                "models/heuristic", "configs/experiments", "configs/sweeps", "tests", "traces"]
 
 

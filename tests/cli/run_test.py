@@ -9,7 +9,7 @@ from sim_case import PAIR, SMALL, SimTestCase, without_clock
 RESULT_KEYS = {"schema", "config", "makespan_us", "makespan_p10_us", "makespan_p90_us", "seeds", "serial_us",
                "gemm_us", "comm_us", "ideal_us", "speedup", "overlap_efficiency",
                "exposed_comm_us", "losses_us", "utilisation", "comm_cus", "staging_bytes", "energy_J", "confidence", "tasks", "engine",
-               "wall_ms", "gemm_library", "notes"}
+               "simulated_gpus", "wall_ms", "gemm_library", "notes"}
 LOSSES = {"decomposition", "contention", "fill_drain", "launch", "packing", "pattern"}
 
 

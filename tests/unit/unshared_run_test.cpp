@@ -79,7 +79,7 @@ TEST_CASE("a graph that shares nothing has the times of its simulation, to the b
     for (unsigned seed = 0; seed < 600; ++seed) {
         const RandomCase random(seed, seed % 3 == 0);
         const FairShare shares(random.costs, machine(), random.graph.stream_numbers());
-        const std::vector<TaskTimes> pass = times_without_sharing(random.graph, random.costs, shares);
+        const std::vector<TaskTimes> pass = times_without_sharing(random.graph, random.costs, machine(), shares);
         ++(pass.empty() ? simulated : passes);
         Observer observer;
         const auto found = run_flow(random.graph, random.costs, machine()).tasks,
@@ -102,7 +102,7 @@ TEST_CASE("what waits for others is left to the simulation") {
     std::vector<Cost> costs(2);
     for (Cost& cost : costs) cost.body = microseconds(10);
     const auto passes = [&] {
-        return !times_without_sharing(graph, costs, FairShare(costs, machine(), graph.stream_numbers()))
+        return !times_without_sharing(graph, costs, machine(), FairShare(costs, machine(), graph.stream_numbers()))
                     .empty();
     };
     CHECK(passes());

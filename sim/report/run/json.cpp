@@ -110,6 +110,7 @@ Keys result_keys() {
         {"confidence", confidence_schema(), [](const RunResult& r) { return to_json(r.confidence); }},
         {"tasks", whole_from(1, "Of the graph."), [](const RunResult& r) { return r.tasks; }},
         {"engine", text_schema("Engine that ran it.", 1), [](const RunResult& r) { return r.engine; }},
+        {"simulated_gpus", whole_from(1, "GPUs that were simulated; each other one is like one of them (sim/quotient)."), [](const RunResult& r) { return r.simulated_gpus; }},
         {"wall_ms", number_from(0, "Time in the engine."), [](const RunResult& r) { return r.wall_ms; }}};
     return keys;
 }

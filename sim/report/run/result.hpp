@@ -85,6 +85,7 @@ struct RunResult {
     std::optional<Energy> energy;            ///< none if the device's constants are unknown
     std::size_t tasks = 0;
     std::string engine;
+    int gpus = 0, simulated_gpus = 0;  ///< GPUs that are not simulated are each like one that is
     double wall_ms = 0;
     Timeline timeline;
     std::vector<Counter> counters;  ///< HBM of every GPU and every link in use

@@ -95,6 +95,9 @@ Lines header(const RunResult& result, const Remarks& remarks) {
     append(lines, pair_lines(result));
     std::string engine = result.engine + ", " + std::to_string(result.tasks) + " tasks simulated in " +
                          significant(result.wall_ms) + " ms";
+    if (result.simulated_gpus < result.gpus)
+        engine += ", " + std::to_string(result.simulated_gpus) + " of " + std::to_string(result.gpus) +
+                  " GPUs, the others are alike";
     if (result.config.contains("host"))
         append(lines, field(left("host", label_columns), config_text(result, "host")));
     if (const auto off = result.config.find("without"); off != result.config.end() && !off->empty())

@@ -1,0 +1,61 @@
+#include "sim/quotient/likeness.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace overlap {
+namespace {
+
+Task seen_by_representative(Task task, const Turns& turns) {
+    const auto turn = [&, gpu = task.gpu](int& other) {
+        if (other >= 0 && other < turns.gpus()) other = turns.seen_from(gpu, other);
+    };
+    if (auto* copy = std::get_if<CopyWork>(&task.work)) {
+        turn(copy->src);
+        turn(copy->dst);
+        if (auto* broadcast = std::get_if<Broadcast>(&copy->command)) turn(broadcast->second);
+    }
+    task.stream = seen_stream(task.gpu, task.stream, turns);
+    turn(task.gpu);
+    return task;
+}
+
+bool is_like(const Claim& claim, const Claim& other) {
+    return claim.least == other.least && claim.most == other.most && claim.yields == other.yields &&
+           claim.as_enqueued == other.as_enqueued && claim.parts == other.parts;
+}
+bool is_like(const Demand& demand, const Demand& other) {
+    return demand.amount == other.amount && demand.weight == other.weight;
+}
+bool is_like(const Hold& hold, const Hold& other) {
+    return hold.units == other.units && hold.adds_up == other.adds_up;
+}
+
+}  // namespace
+
+int seen_stream(int gpu, int stream, const Turns& turns) {
+    const int peer = stream - transfer_stream(0);
+    return peer < 0 || peer >= turns.gpus() ? stream : transfer_stream(turns.seen_from(gpu, peer));
+}
+
+bool is_like(const Task& task, const Task& other, const Turns& turns) {
+    const auto facts = [](const Task& t) {
+        return std::tie(t.work, t.gpu, t.stream, t.chunk, t.priority, t.gemm_cus, t.persistent, t.continues, t.op);
+    };
+    const Task seen = seen_by_representative(task, turns);
+    return facts(seen) == facts(other);
+}
+
+bool is_like(const Cost& cost, const Cost& other) {
+    const auto alike = [](const auto& a, const auto& b) { return is_like(a, b); };
+    return cost.launch == other.launch && cost.setup == other.setup &&
+           cost.switch_over == other.switch_over && cost.body == other.body && cost.end == other.end &&
+           cost.awaited == other.awaited && cost.handoffs == other.handoffs &&
+           cost.claim.has_value() == other.claim.has_value() &&
+           (!cost.claim || is_like(*cost.claim, *other.claim)) &&
+           std::equal(cost.demands.begin(), cost.demands.end(), other.demands.begin(), other.demands.end(),
+                      alike) &&
+           std::equal(cost.holds.begin(), cost.holds.end(), other.holds.begin(), other.holds.end(), alike);
+}
+
+}  // namespace overlap

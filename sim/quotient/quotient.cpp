@@ -1,0 +1,268 @@
+#include "sim/quotient/quotient.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <tuple>
+#include <unordered_map>
+
+#include "sim/quotient/likeness.hpp"
+#include "sim/quotient/mixed.hpp"
+#include "sim/quotient/tie_order.hpp"
+
+namespace overlap {
+namespace {
+
+/// Tasks of each stream in the order of their numbers.
+class TasksOfStreams {
+public:
+    explicit TasksOfStreams(const TaskGraph& graph)
+        : first_(graph.streams() + 1), tasks_(graph.size()), place_(graph.size()) {
+        for (TaskId id = 0; id < graph.size(); ++id) place_[id] = first_[graph.stream_number(id) + 1]++;
+        std::partial_sum(first_.begin(), first_.end(), first_.begin());
+        for (TaskId id = 0; id < graph.size(); ++id)
+            tasks_[first_[graph.stream_number(id)] + place_[id]] = static_cast<std::uint32_t>(id);
+        for (std::size_t stream = 0; stream < graph.streams(); ++stream) {
+            const Task& task = graph[tasks_[first_[stream]]];
+            numbers_.emplace(key(task.gpu, task.stream), static_cast<std::uint32_t>(stream));
+        }
+    }
+    /// By stream: the stream of a representative that it is seen as; empty if it is none, or has another length.
+    std::vector<std::uint32_t> seen_as(const TaskGraph& graph, const Turns& turns) const {
+        std::vector<std::uint32_t> result;
+        for (std::size_t stream = 0; stream < graph.streams(); ++stream) {
+            const Task& task = graph[tasks_[first_[stream]]];
+            const auto found = numbers_.find(
+                key(turns.representative(task.gpu), seen_stream(task.gpu, task.stream, turns)));
+            if (found == numbers_.end() || length(found->second) != length(stream)) return {};
+            result.push_back(found->second);
+        }
+        return result;
+    }
+    std::uint32_t at_place_of(TaskId id, std::size_t stream) const { return tasks_[first_[stream] + place_[id]]; }
+
+private:
+    static std::uint64_t key(int gpu, int stream) {
+        return std::uint64_t(static_cast<std::uint32_t>(gpu)) << 32 | static_cast<std::uint32_t>(stream);
+    }
+    std::uint32_t length(std::size_t stream) const { return first_[stream + 1] - first_[stream]; }
+
+    std::vector<std::uint32_t> first_;  ///< by stream, and one element more: index into `tasks_`
+    std::vector<std::uint32_t> tasks_;
+    std::vector<std::uint32_t> place_;  ///< by task, on its stream
+    std::unordered_map<std::uint64_t, std::uint32_t> numbers_;
+};
+
+/// Sets of resources that are alike.
+class Alike {
+public:
+    explicit Alike(std::size_t size) : parent_(size) { std::iota(parent_.begin(), parent_.end(), 0U); }
+    std::uint32_t first(ResourceId id) {
+        auto at = static_cast<std::uint32_t>(id);
+        while (parent_[at] != at) at = parent_[at] = parent_[parent_[at]];
+        return at;
+    }
+    void join(ResourceId a, ResourceId b) {
+        const std::uint32_t one = first(a), other = first(b);
+        parent_[std::max(one, other)] = std::min(one, other);
+    }
+
+private:
+    std::vector<std::uint32_t> parent_;
+};
+
+class Finder {
+public:
+    Finder(const TaskGraph& graph, CostView costs, const Turns& turns,
+           const ResourceTable& resources, const TasksOfStreams& places)
+        : graph_(graph),
+          costs_(costs),
+          turns_(turns),
+          resources_(resources),
+          places_(places),
+          like_(graph.size()),
+          alike_(resources.size()) {}
+
+    std::optional<Quotient> find() {
+        if (!tasks_are_alike() || !edges_are_alike() || !uses_are_alike()) return std::nullopt;
+        if (!ties_are_alike(graph_, costs_, resources_, turns_, like_)) return std::nullopt;
+        return quotient();
+    }
+
+private:
+    /// The task in the same place of the same stream of the GPU's representative.
+    bool tasks_are_alike() {
+        const std::vector<std::uint32_t> streams = places_.seen_as(graph_, turns_);
+        if (streams.empty()) return false;
+        for (TaskId id = 0; id < graph_.size(); ++id) {
+            const TaskId other = like_[id] = places_.at_place_of(id, streams[graph_.stream_number(id)]);
+            if (other == id) continue;
+            if (!is_like(graph_[id], graph_[other], turns_) || !is_like(costs_[id], costs_[other]))
+                return false;
+            for_each_use(costs_[id], costs_[other], [&](ResourceId a, ResourceId b) { alike_.join(a, b); });
+        }
+        return true;
+    }
+
+    struct Wait {
+        std::uint32_t predecessor;  ///< its class
+        bool on_other_gpu;
+        double from, to;
+        auto operator<=>(const Wait&) const = default;
+    };
+    void read_waits(TaskId id, std::vector<Wait>& waits) const {
+        waits.clear();
+        graph_.for_each_edge_into(id, [&](const Edge& edge) {
+            waits.push_back({like_[edge.predecessor], graph_[edge.predecessor].gpu != graph_[id].gpu, edge.from,
+                             edge.to});
+        });
+    }
+    bool edges_are_alike() const {
+        std::vector<Wait> waits, others;
+        for (TaskId id = 0; id < graph_.size(); ++id) {
+            if (like_[id] == id) continue;
+            read_waits(id, waits);
+            read_waits(like_[id], others);
+            if (waits == others) continue;
+            std::sort(waits.begin(), waits.end());
+            std::sort(others.begin(), others.end());
+            if (waits != others) return false;
+        }
+        return true;
+    }
+
+    /// Whether the resources of a class have the same users, and as many as there are turns. Users of a resource are
+    /// compared by a sum of 64 bits, claims with their order.
+    bool uses_are_alike() {
+        std::vector<std::uint64_t> users(resources_.size()), claims(resources_.size());
+        bool elsewhere = false;
+        for (TaskId id = 0; id < graph_.size(); ++id) {
+            const std::uint64_t user = mixed(like_[id]);
+            std::uint64_t number = 0;
+            for_each_use(costs_[id], costs_[like_[id]],
+                         [&](ResourceId resource, ResourceId) { users[resource] += mixed(user + number++); });
+            if (!costs_[id].claim) continue;
+            const ResourceId claimed = costs_[id].claim->resource;
+            claims[claimed] = mixed(claims[claimed] ^ user);
+            elsewhere = elsewhere || resources_[claimed].gpu != graph_[id].gpu;
+        }
+        std::vector<int> members(resources_.size());
+        for (ResourceId id = 0; id < resources_.size(); ++id) {
+            const ResourceId other = alike_.first(id);
+            const Resource &one = resources_[id], &like = resources_[other];
+            if (users[id] == 0) continue;
+            ++members[other];
+            if (users[id] != users[other] || claims[id] != claims[other] || one.kind != like.kind ||
+                one.capacity != like.capacity || one.units != like.units || one.order != like.order ||
+                one.limits_each != like.limits_each)
+                return false;
+        }
+        for (const int count : members)
+            if (count != 0 && count != turns_.of_orbit()) return false;
+        return !elsewhere || streams_stay_apart();
+    }
+
+    /// Where tasks of several GPUs claim a resource: whether no two streams that it serves are alike.
+    bool streams_stay_apart() {
+        std::map<std::pair<ResourceId, std::size_t>, std::size_t> stream_of;
+        for (TaskId id = 0; id < graph_.size(); ++id) {
+            if (!costs_[id].claim) continue;
+            const ResourceId resource = costs_[id].claim->resource;
+            if (resources_[resource].order == QueueOrder::round_robin) return false;
+            if (alike_.first(resource) != resource) continue;
+            const auto [known, is_new] = stream_of.try_emplace(
+                {resource, graph_.stream_number(like_[id])}, graph_.stream_number(id));
+            if (known->second != graph_.stream_number(id)) return false;
+        }
+        return true;
+    }
+
+    Quotient quotient() {
+        constexpr std::uint32_t none = UINT32_MAX;
+        Quotient result{{}, pooled(), std::vector<std::uint32_t>(graph_.size(), none), 0, turns_.gpus()};
+        result.simulated_gpus = turns_.gpus() / turns_.of_orbit();
+        std::vector<std::uint32_t> number(graph_.size(), none);  // by representative
+        std::vector<Wait> waits;
+        for (TaskId id = 0; id < graph_.size(); ++id) {
+            std::uint32_t& own = number[like_[id]];
+            if (own == none) {
+                own = static_cast<std::uint32_t>(result.graph.add(graph_[like_[id]]));
+                read_waits(like_[id], waits);
+                // Predecessors that are alike end at one time.
+                std::sort(waits.begin(), waits.end());
+                waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
+                for (const Wait& wait : waits)
+                    result.graph.add_edge(
+                        {number[wait.predecessor], own, wait.from, wait.to, wait.on_other_gpu});
+            }
+            result.class_of[id] = own;
+        }
+        return result;
+    }
+
+    ResourceTable pooled() {
+        constexpr std::uint32_t none = UINT32_MAX;
+        std::vector<std::uint32_t> pool_of(resources_.size(), none);
+        std::uint32_t pools = 0;
+        for (ResourceId id = 0; id < resources_.size(); ++id) {
+            std::uint32_t& pool = pool_of[alike_.first(id)];
+            if (pool == none) pool = pools++;
+            pool_of[id] = pool;
+        }
+        return resources_.pooled(std::move(pool_of), pools);
+    }
+
+    const TaskGraph& graph_;
+    CostView costs_;
+    const Turns& turns_;
+    const ResourceTable& resources_;
+    const TasksOfStreams& places_;
+    std::vector<std::uint32_t> like_;  ///< by task: the task of a representative that it is like
+    Alike alike_;
+};
+
+/// Machines that leave orders open draw them by the numbers of tasks. Where weights differ, several allocations are fair,
+/// and the one that is found depends on these numbers.
+bool depends_on_numbers(CostView costs, const ResourceTable& resources) {
+    return std::any_of(costs.classes().begin(), costs.classes().end(), [&](const Cost& cost) {
+        const bool drawn = cost.claim && !cost.claim->as_enqueued &&
+                           resources[cost.claim->resource].order == QueueOrder::unspecified;
+        return drawn || std::any_of(cost.demands.begin(), cost.demands.end(),
+                                    [](const Demand& demand) { return demand.weight != 1; });
+    });
+}
+
+/// Groups of turns, those of most turns first.
+std::vector<Turns> groups_of_turns(const Topology& topology) {
+    constexpr std::size_t most_tries = 6;
+    std::vector<std::tuple<int, int, int>> steps;  // representatives, nodes, locals
+    const int nodes = topology.nodes(), locals = topology.gpus_per_node();
+    for (int node = 1; node <= nodes; ++node)
+        for (int local = 1; local <= locals; ++local)
+            if (nodes % node == 0 && locals % local == 0 && 2 * node * local <= nodes * locals)
+                steps.emplace_back(node * local, node, local);
+    std::sort(steps.begin(), steps.end());
+    std::vector<Turns> groups;
+    for (const auto& [count, node, local] : steps)
+        if (groups.size() < most_tries) groups.emplace_back(topology, node, local);
+    return groups;
+}
+
+}  // namespace
+
+std::optional<Quotient> quotient_of(const TaskGraph& graph, CostView costs, const Turns& turns,
+                                    const ResourceTable& resources) {
+    if (depends_on_numbers(costs, resources)) return std::nullopt;
+    return Finder(graph, costs, turns, resources, TasksOfStreams(graph)).find();
+}
+
+std::optional<Quotient> quotient_of(const TaskGraph& graph, CostView costs, const Topology& topology,
+                                    const ResourceTable& resources) {
+    if (topology.gpus() < 2 || graph.size() == 0 || depends_on_numbers(costs, resources)) return std::nullopt;
+    const TasksOfStreams places(graph);
+    for (const Turns& turns : groups_of_turns(topology))
+        if (auto found = Finder(graph, costs, turns, resources, places).find()) return found;
+    return std::nullopt;
+}
+
+}  // namespace overlap

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "models/costs.hpp"
+#include "sim/core/task_graph.hpp"
+#include "sim/quotient/turns.hpp"
+
+namespace overlap {
+
+/// One task of each class of tasks that are alike, and one resource of each class of resources.
+struct Quotient {
+    TaskGraph graph;                        ///< classes in the order of their first tasks
+    ResourceTable resources;                ///< resources of one class are one pool
+    std::vector<std::uint32_t> class_of;    ///< by task of the whole graph: its class, a task of `graph`
+    int simulated_gpus = 0, gpus = 0;
+
+    /// By task of the whole graph, of values by class.
+    template <class Value>
+    std::vector<Value> expanded(const std::vector<Value>& by_class) const {
+        std::vector<Value> all;
+        all.reserve(class_of.size());
+        for (const std::uint32_t number : class_of) all.push_back(by_class[number]);
+        return all;
+    }
+};
+
+/// The quotient of a graph by the largest group of turns under which everything that a simulation may depend on is
+/// alike. None if there is no such group.
+std::optional<Quotient> quotient_of(const TaskGraph& graph, CostView costs, const Topology& topology,
+                                    const ResourceTable& resources);
+/// The same for one group.
+std::optional<Quotient> quotient_of(const TaskGraph& graph, CostView costs, const Turns& turns,
+                                    const ResourceTable& resources);
+
+}  // namespace overlap

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "sim/topology/topology.hpp"
+
+namespace overlap {
+
+/// A group of renamings of GPUs: turns of the nodes by multiples of `nodes`, and in every node turns of its GPUs by
+/// multiples of `locals`. GPUs that a turn maps onto each other are an orbit; the first GPUs of the first nodes
+/// represent the orbits. No turn but the one by nothing keeps a GPU in its place.
+class Turns {
+public:
+    /// `nodes` divides the number of nodes, `locals` that of a node's GPUs.
+    Turns(const Topology& topology, int nodes, int locals)
+        : per_node_(topology.gpus_per_node()), all_nodes_(topology.nodes()), nodes_(nodes), locals_(locals) {}
+
+    /// GPUs in all, and in an orbit.
+    int gpus() const { return per_node_ * all_nodes_; }
+    int of_orbit() const { return gpus() / (nodes_ * locals_); }
+    /// The GPU that stands for `gpu`.
+    int representative(int gpu) const {
+        return gpu / per_node_ % nodes_ * per_node_ + gpu % per_node_ % locals_;
+    }
+    /// What the turn that maps `gpu` to its representative maps `other` to.
+    int seen_from(int gpu, int other) const {
+        const int node = gpu / per_node_, local = gpu % per_node_;
+        const int seen_node = turned(other / per_node_, node - node % nodes_, all_nodes_);
+        return seen_node * per_node_ + turned(other % per_node_, local - local % locals_, per_node_);
+    }
+
+private:
+    static int turned(int place, int by, int all) { return place >= by ? place - by : place - by + all; }
+
+    int per_node_, all_nodes_, nodes_, locals_;
+};
+
+}  // namespace overlap

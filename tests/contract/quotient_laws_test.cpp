@@ -1,0 +1,336 @@
+// A quotient has the times of the whole graph, to the bit, and there is none where one GPU differs.
+#include <catch2/catch.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <random>
+
+#include "sim/engine/engine.hpp"
+#include "sim/quotient/quotient.hpp"
+#include "sim/run/effects.hpp"
+#include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
+#include "tests/test_support.hpp"
+
+using namespace overlap;
+using namespace overlap::test;
+
+namespace {
+
+bool same_times(const std::vector<TaskTimes>& a, const std::vector<TaskTimes>& b) {
+    const auto same = [](const TaskTimes& x, const TaskTimes& y) {
+        return x.start == y.start && x.body == y.body && x.done == y.done && x.end == y.end &&
+               x.unit_seconds == y.unit_seconds;
+    };
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
+}
+
+std::vector<TaskTimes> times_of(const TaskGraph& graph, CostView costs, const ResourceTable& resources) {
+    return make_engine(default_engine)->run(graph, costs, resources).tasks;
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(source_folder / "configs" / folder))
+        names.push_back(entry.path().stem().string());
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+/// All, and those that losses switch off one after another; at last transfers alone.
+std::vector<Effects> sets_of_effects() {
+    std::vector<Effects> sets(5);
+    sets[1].contention = false;
+    sets[2].contention = sets[2].launch = false;
+    sets[3].contention = sets[3].launch = sets[3].packing = sets[3].decomposition = false;
+    sets[4].computation = false;
+    return sets;
+}
+
+struct Count {
+    int quotients = 0, whole = 0;
+};
+
+/// One shipped case, unless its schedule does not serve the workload or its operands don't fit.
+void compare_shipped(const std::string& topology, const ScheduleEntry& entry, const std::string& workload,
+                     const std::string& agent, Count& count) {
+    RunConfig config;
+    config.origin = "test";
+    config.topology = topology;
+    config.schedule = entry.name;
+    config.workload = workload;
+    if (entry.takes("chunks")) config.params["chunks"] = 2;
+    if (entry.takes("agent")) config.params["agent"] = agent;
+    Scenario scenario;
+    if (error_of([&] { scenario = resolve(config, shipped); }) != "") return;
+    const Machine& machine = *scenario.machine;
+    const TaskGraph graph = scenario.graph();
+    const CostModels models;
+    Costs costs;
+    if (error_of([&] { costs = price(graph, scenario.workload, machine, models, Effects()); }) != "") return;
+    const std::optional<Quotient> quotient = quotient_of(graph, costs, machine.topology, machine.resources);
+    ++(quotient ? count.quotients : count.whole);
+    if (!quotient) return;
+    for (const Effects& effects : sets_of_effects()) {
+        costs = price(graph, scenario.workload, machine, models, effects);
+        const Costs few = price(quotient->graph, scenario.workload, machine, models, effects);
+        std::vector<TaskTimes> whole, by_class;
+        const std::string error = error_of([&] { whole = times_of(graph, costs, machine.resources); });
+        CHECK(error_of([&] { by_class = times_of(quotient->graph, few, quotient->resources); }).empty() ==
+              error.empty());
+        if (error.empty()) CHECK(same_times(whole, quotient->expanded(by_class)));
+    }
+}
+
+constexpr int gpus = 4;
+
+/// Four GPUs on a full mesh that do the same: tasks at random, and in each three turned ones.
+class PlantedCase {
+public:
+    explicit PlantedCase(unsigned seed) : random_(seed), machine_(machine_of(topology_of(gpus, group("full_mesh")))) {
+        const unsigned kinds = 4 + below(12);
+        for (unsigned kind = 0; kind < kinds; ++kind) add(kind);
+    }
+
+    const Machine& machine() const { return machine_; }
+    Turns turns() const { return {machine_.topology, 1, 1}; }
+    std::optional<Quotient> quotient() const { return quotient_of(graph(), costs, turns(), machine_.resources); }
+    /// Launches wait for each other: those of one instant in the order of what lets them begin, which may be that of
+    /// the numbers of GPUs.
+    bool queues() const {
+        return std::any_of(costs.begin(), costs.end(), [](const Cost& c) { return c.launch.queued > Seconds(); });
+    }
+    /// With unequal weights several allocations are fair.
+    bool weighs() const { return weighs_; }
+    TaskGraph graph() const {
+        TaskGraph result;
+        for (const Task& task : tasks) result.add(task);
+        for (const Edge& edge : edges) result.add_edge(edge);
+        return result;
+    }
+
+    std::vector<Task> tasks;  ///< those of one kind follow one another
+    std::vector<Edge> edges;
+    std::vector<Cost> costs;
+
+    unsigned below(unsigned n) { return static_cast<unsigned>(random_() % n); }
+    TaskId any() { return below(static_cast<unsigned>(tasks.size())); }
+
+private:
+    Seconds microseconds_below(unsigned n) { return microseconds(below(3) == 0 ? 0.0 : 1e-6 * n * below(1'000'000)); }
+
+    /// What a task does, as its GPU sees it.
+    struct Seen {
+        Task task;
+        Cost cost;
+        std::vector<int> memories, links;  ///< distances of GPUs
+        std::vector<std::pair<int, Edge>> edges;  ///< distance of the predecessor; its kind
+    };
+
+    void add(unsigned kind) {
+        Seen seen;
+        seen.task.work = GemmShape{1, 1, 1};
+        const unsigned stream = below(2 + gpus);
+        seen.task.stream = static_cast<int>(stream);
+        seen.task.priority = static_cast<int>(below(2));
+        Cost& cost = seen.cost;
+        cost.launch.time = microseconds_below(5);
+        cost.launch.ahead = below(2) == 0;
+        if (below(4) == 0) cost.launch.queued = microseconds_below(5);
+        cost.setup = microseconds_below(3);
+        Completion& completion = cost.end.emplace<Completion>();
+        completion.latency = microseconds_below(3);
+        if (below(6) == 0) completion.apart = microseconds_below(3);
+        cost.handoffs = {microseconds_below(3), microseconds_below(5), microseconds_below(2)};
+        cost.body = microseconds_below(200);
+        for (unsigned d = below(3); d > 0; --d) seen.memories.push_back(static_cast<int>(below(gpus)));
+        if (below(2) == 0) seen.links.push_back(1 + static_cast<int>(below(gpus - 1)));
+        amount_ = 1e6 + below(100'000'000);
+        weight_ = below(40) == 0 ? 0.5 + 0.01 * below(50) : 1.0;
+        weighs_ = weighs_ || (weight_ != 1 && !seen.memories.empty());
+        holds_ = below(4) == 0 ? 1.0 + below(200) : 0;
+        claims_ = below(4) == 0;
+        for (unsigned e = kind == 0 ? 0 : below(3); e > 0; --e) {
+            Edge edge{below(kind), 0};
+            if (below(4) == 0) edge.from = 0.001 * (1 + below(1000));
+            seen.edges.emplace_back(static_cast<int>(below(gpus)), edge);
+        }
+        const int first = static_cast<int>(below(gpus));  // orders of GPUs don't matter
+        for (int i = 0; i < gpus; ++i) add(seen, (first + i) % gpus);
+        place_.push_back(first);
+    }
+
+    void add(const Seen& seen, int gpu) {
+        const auto at = [&](int distance) { return (gpu + distance) % gpus; };
+        const TaskId id = tasks.size();
+        Task task = seen.task;
+        task.gpu = gpu;
+        if (task.stream >= transfer_stream(0))
+            task.stream = transfer_stream(at(task.stream - transfer_stream(0)));
+        Cost cost = seen.cost;
+        const ResourceTable& resources = machine_.resources;
+        for (const int distance : seen.memories) 
+            cost.demands.push_back({resources.hbm(at(distance)), 100 * amount_, weight_});
+        for (const int distance : seen.links)
+            cost.demands.push_back({resources.link(machine_.topology.route(at(distance), gpu).links[0]), amount_});
+        if (holds_ > 0 && !seen.memories.empty())
+            cost.holds.push_back({resources.hbm(at(seen.memories[0])), 1e9 * holds_});
+        if (claims_) cost.claim = Claim{resources.dma_engine(gpu, at(1))};
+        tasks.push_back(task);
+        costs.push_back(std::move(cost));
+        for (auto [distance, edge] : seen.edges) {
+            const auto before = static_cast<unsigned>(edge.predecessor);
+            const int place = (at(distance) - place_[before] + gpus) % gpus;
+            edges.push_back({before * gpus + static_cast<unsigned>(place), id, edge.from});
+        }
+    }
+
+    std::mt19937 random_;
+    Machine machine_;
+    double amount_ = 0, weight_ = 1, holds_ = 0;
+    bool claims_ = false, weighs_ = false;
+    std::vector<int> place_;  ///< by kind: the GPU of its first task
+};
+
+/// Changes of one task that its likes don't share.
+const std::map<std::string, std::function<bool(PlantedCase&)>>& spoilers() {
+    static const std::map<std::string, std::function<bool(PlantedCase&)>> all{
+        {"a byte more",
+         [](PlantedCase& one) {
+             Cost& cost = one.costs[one.any()];
+             if (cost.demands.empty()) return false;
+             cost.demands.front().amount += 1;
+             return true;
+         }},
+        {"a femtosecond more",
+         [](PlantedCase& one) {
+             one.costs[one.any()].setup += Seconds(1e-15);
+             return true;
+         }},
+        {"another priority",
+         [](PlantedCase& one) {
+             one.tasks[one.any()].priority += 1;
+             return true;
+         }},
+        {"an edge less",
+         [](PlantedCase& one) {
+             if (one.edges.empty()) return false;
+             one.edges.erase(one.edges.begin() + one.below(static_cast<unsigned>(one.edges.size())));
+             return true;
+         }},
+        {"an edge more",
+         [](PlantedCase& one) {
+             if (one.tasks.size() <= gpus) return false;
+             one.edges.push_back({one.below(gpus), gpus + one.below(static_cast<unsigned>(one.tasks.size()) - gpus), 0.5});
+             return true;
+         }},
+        {"another memory",
+         [](PlantedCase& one) {
+             Cost& cost = one.costs[one.any()];
+             const ResourceTable& resources = one.machine().resources;
+             if (cost.demands.empty() || resources[cost.demands.front().resource].kind != ResourceKind::hbm)
+                 return false;
+             const int gpu = resources[cost.demands.front().resource].gpu;
+             cost.demands.front().resource = resources.hbm((gpu + 1) % gpus);
+             return true;
+         }}};
+    return all;
+}
+
+void compare_planted(unsigned cases) {
+    std::size_t shared = 0;
+    unsigned refused = 0;
+    std::map<std::string, unsigned> spoiled;
+    for (unsigned seed = 0; seed < cases; ++seed) {
+        INFO("seed " << seed);
+        PlantedCase planted(seed);
+        const std::optional<Quotient> quotient = planted.quotient();
+        if (!quotient) {
+            REQUIRE((planted.queues() || planted.weighs()));
+            ++refused;
+            continue;
+        }
+        CHECK(quotient->graph.size() * gpus == planted.tasks.size());
+        std::vector<Cost> few(quotient->graph.size());
+        for (TaskId id = planted.tasks.size(); id-- > 0;)
+            if (planted.tasks[id].gpu == 0) few[quotient->class_of[id]] = planted.costs[id];
+        for (const Cost& cost : few) shared += cost.demands.size() > 1;
+        CHECK(same_times(times_of(planted.graph(), planted.costs, planted.machine().resources),
+                         quotient->expanded(times_of(quotient->graph, few, quotient->resources))));
+        for (const auto& [name, spoil] : spoilers()) {
+            PlantedCase near(seed);
+            if (!spoil(near)) continue;
+            INFO(name);
+            CHECK_FALSE(near.quotient());
+            ++spoiled[name];
+        }
+    }
+    CHECK(shared > cases);
+    CHECK(refused < cases / 2);
+    for (const auto& [name, spoil] : spoilers()) CHECK(spoiled[name] > cases / 10);
+}
+
+}  // namespace
+
+// With OVERLAP_ALL_SHIPPED=1 on every topology of at most 64 GPUs and every workload, which takes minutes.
+TEST_CASE("a quotient has the times of the whole graph, on shipped machines, schedules and workloads") {
+    std::vector<std::string> machines{"mi300x_8", "mi250x_8", "h200_2", "h100_8", "mi300x_16", "torus_4x4"};
+    std::vector<std::string> workloads{"llama3_70b_down_forward", "mixtral_8x7b_combine"};
+    if (std::getenv("OVERLAP_ALL_SHIPPED") != nullptr) {
+        machines = names_in("topologies");
+        std::erase_if(machines, [](const std::string& name) { return shipped.topology(name).gpus() > 64; });
+        workloads = names_in("workloads");
+    }
+    Count all;
+    for (const std::string& topology : machines) {
+        Count count;
+        for (const ScheduleEntry& entry : schedules())
+            for (const std::string& workload : workloads)
+                for (const std::string& agent : agent_names) {
+                    if (!entry.takes("agent") && agent != "dma") continue;
+                    INFO(topology << " " << entry.name << " " << workload << " " << agent);
+                    compare_shipped(topology, entry, workload, agent, count);
+                }
+        std::cout << topology << ": " << count.quotients << " quotients, " << count.whole << " whole graphs\n";
+        all.quotients += count.quotients;
+        all.whole += count.whole;
+    }
+    CHECK(all.quotients > 150);
+    CHECK(all.whole > 50);
+}
+
+TEST_CASE("a planted symmetry is found, and is gone when one task is changed") {
+    compare_planted(1000);
+}
+
+TEST_CASE("ten times as many planted symmetries", "[.all]") {
+    compare_planted(10'000);
+}
+
+TEST_CASE("a turn maps a GPU to its representative, and keeps distances") {
+    const Topology topology = topology_of(6, group("full_mesh"), 4);
+    for (const auto [nodes, locals] : {std::pair(1, 1), {2, 3}, {4, 1}, {1, 6}}) {
+        const Turns turns(topology, nodes, locals);
+        CHECK(turns.of_orbit() == 24 / (nodes * locals));
+        for (int gpu = 0; gpu < turns.gpus(); ++gpu) {
+            const int first = turns.representative(gpu);
+            CHECK(first <= gpu);
+            CHECK(turns.representative(first) == first);
+            CHECK(turns.seen_from(gpu, gpu) == first);
+            std::vector<bool> seen(24);
+            for (int other = 0; other < turns.gpus(); ++other) {
+                const int as = turns.seen_from(gpu, other);
+                seen[static_cast<std::size_t>(as)] = true;
+                CHECK(turns.representative(as) == turns.representative(other));
+                CHECK(turns.seen_from(first, other) == other);
+                // In the same node, and as far behind.
+                CHECK((as / 6 == first / 6) == (other / 6 == gpu / 6));
+                CHECK((as % 6 - first % 6 + 6) % 6 == (other % 6 - gpu % 6 + 6) % 6);
+            }
+            CHECK(std::count(seen.begin(), seen.end(), true) == 24);
+        }
+    }
+}
