@@ -54,6 +54,10 @@ UnitPools::Pool& UnitPools::pool_of(TaskId task) {
     return pools_[number];
 }
 
+const UnitPools::Pool& UnitPools::pool_of(TaskId task) const {
+    return pools_[pool_by_resource_[resources_.pool(costs_[task].claim->resource)]];
+}
+
 void UnitPools::request(TaskId task) {
     requests_.push_back(task);
 }
@@ -94,7 +98,7 @@ void UnitPools::keep(TaskId task, int units) {
 }
 
 const UnitPools::Holder& UnitPools::holder_of(TaskId task) const {
-    return *holder_of(pools_[pool_by_resource_[resources_.pool(costs_[task].claim->resource)]], task);
+    return *holder_of(pool_of(task), task);
 }
 
 double UnitPools::next_step(TaskId task) const {
@@ -119,7 +123,7 @@ bool UnitPools::go_on(TaskId task) {
 double UnitPools::stretch(TaskId task) const {
     const Cost& cost = costs_[task];
     const Blocks& blocks = std::get<Blocks>(cost.claim->parts);
-    const bool tiles = pools_[pool_by_resource_[resources_.pool(cost.claim->resource)]].tiles;
+    const bool tiles = pool_of(task).tiles;
     const double pace = holder_of(task).blocks.pace() * (tiles ? blocks.beside_tiles : 1.0);
     return std::max(1.0, blocks.unit / pace / cost.body);
 }
@@ -244,7 +248,7 @@ void UnitPools::grow_holders(Pool& pool, int at_least, std::vector<TaskId>& resu
 
 Seconds UnitPools::late_ranks(TaskId task) const {
     Seconds longest;
-    for (const Holder& holder : pools_[pool_by_resource_[costs_[task].claim->resource]].holders)
+    for (const Holder& holder : pool_of(task).holders)
         if (holder.priority < places_[task].priority)
             longest = std::max(longest, costs_[holder.task].claim->yields_after);
     return longest;

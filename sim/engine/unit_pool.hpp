@@ -93,6 +93,7 @@ private:
     };
 
     Pool& pool_of(TaskId task);
+    const Pool& pool_of(TaskId task) const;
     const Holder& holder_of(TaskId task) const;
     template <class AnyPool>
     static auto holder_of(AnyPool& pool, TaskId task);

@@ -22,7 +22,8 @@ Task seen_by_representative(Task task, const Turns& turns) {
 
 bool is_like(const Claim& claim, const Claim& other) {
     return claim.least == other.least && claim.most == other.most && claim.yields == other.yields &&
-           claim.as_enqueued == other.as_enqueued && claim.parts == other.parts;
+           claim.yields_after == other.yields_after && claim.as_enqueued == other.as_enqueued &&
+           claim.parts == other.parts;
 }
 bool is_like(const Demand& demand, const Demand& other) {
     return demand.amount == other.amount && demand.weight == other.weight;

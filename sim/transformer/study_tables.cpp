@@ -80,7 +80,7 @@ std::string label_of(const StepStudy& step) {
 }
 
 std::string serial_of(const ListStudy& list) {
-    return list.serial + (list.own_serial ? ", pairs by their own fastest serial" : "");
+    return list.serial + (list.own_serial ? ", or by pair" : "");
 }
 
 std::string description_of(const ModelReport& report) {
