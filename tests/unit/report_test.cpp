@@ -133,8 +133,8 @@ TEST_CASE("text, JSON and CSV give the same numbers") {
         CHECK(std::stod(cells.at(name)) == value.get<double>());
         ++numbers;
     }
-    // times and ratios, losses, utilisation, cost, energy, tasks and wall time
-    CHECK(numbers == 11 + 6 + 4 + 2 + 8 + 2);
+    // times and ratios, losses, utilisation, cost, energy; tasks, simulated GPUs and wall time
+    CHECK(numbers == 11 + 6 + 4 + 2 + 8 + 3);
     const std::map<std::string, std::string> rows{{"makespan", "/makespan_us"},
                                                   {"serial", "/serial_us"},
                                                   {"GEMM alone", "/gemm_us"},

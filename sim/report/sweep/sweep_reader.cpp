@@ -15,8 +15,8 @@ constexpr double no_figure = std::numeric_limits<double>::quiet_NaN();
 /// Columns that are no figure of the report and, unless an axis names them, do not identify points. Results
 /// differ between the schedules of a scenario.
 bool is_other(const std::string& column) {
-    static const std::vector<std::string> names{"makespan_p10_us", "makespan_p90_us", "seeds", "tasks",
-                                                "engine",          "wall_ms",         "params"};
+    static const std::vector<std::string> names{"makespan_p10_us", "makespan_p90_us", "seeds",         "tasks",
+                                                "engine",          "wall_ms",         "simulated_gpus", "params"};
     static const std::vector<std::string> results{"losses_us.", "utilisation.", "energy_J.", "steady.",
                                                   "confidence."};
     return std::find(names.begin(), names.end(), column) != names.end() ||
