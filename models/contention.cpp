@@ -115,7 +115,7 @@ void claim_compute_units(const Task& task, const Machine& machine, bool library_
         if (of_tiles) {
             const Tiles& tiles = std::get<Tiles>(of_tiles->parts);
             if (tiles.tail) cost.claim->parts = *tiles.tail;
-            const double waves = machine.topology.device().interference.library_waits_waves;
+            const double waves = machine.topology.device().interference.late_ranks_waves;
             // A mask leaves units on which no rank has tiles.
             if (!persistent && allowed == all)
                 cost.claim->yields_after = std::min(waves / tiles.waves, 1.0) * cost.body;

@@ -21,8 +21,8 @@ namespace overlap {
 /// - residency: beside a GEMM that keeps its compute units, a new kernel waits for free units before it
 ///   starts. A tiled GEMM takes as many units as it has tiles to begin, so its last wave frees some; it also
 ///   gives units to a kernel of higher priority as tiles end, at once on the GPUs that are simulated. A library's
-///   collective that starts so waits with its units for the slowest rank, library_waits_waves waves of tiles,
-///   unless a mask keeps the GEMM from some units.
+///   collective that gets units in this way holds them and waits for the slowest rank, late_ranks_waves waves of
+///   tiles, unless a mask keeps the GEMM from some units.
 ///   Ignored: a GEMM is not slowed when its last wave's free units are held. A persistent GEMM starts with all
 ///   its tiles and works through them on the units it gets (sim/engine/tile_waves.hpp). Thread blocks of a copy
 ///   are placed on units as these come free (sim/engine/thread_blocks.hpp); beside a GEMM they run at a lower

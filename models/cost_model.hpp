@@ -70,7 +70,7 @@ struct Claim {
     int least = 1;        ///< starts as soon as it gets this many
     int most = 1;         ///< takes more as they come free, up to this many
     bool yields = false;  ///< gives units to tasks of higher priority
-    /// A task of higher priority that starts beside it has its units but waits so long for ranks that get theirs later
+    /// How long a task of higher priority that starts beside this one waits with its units for ranks that get theirs later
     Seconds yields_after = {};
     /// Served after all such claims of lower task number, even if those tasks are not ready yet
     bool as_enqueued = false;

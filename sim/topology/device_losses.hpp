@@ -21,7 +21,7 @@ struct DeviceInterference {
     double gemm_slowed_beside_dma = 0, gemm_slowed_beside_copy_kernels = 0;
     double channels_per_engine_unit = 0;  ///< 0: library collectives take units of no engine
     double gemm_slowed_beside_library = 0, collectives_slowed_beside_gemms = 0;
-    double library_waits_waves = 0;
+    double late_ranks_waves = 0;
     /// Where a resource is short ("hbm", "link", … as in ResourceTable), the share of a class of tasks goes
     /// with its weight; 1 where not given. By resource, then by task class.
     std::map<std::string, std::array<double, 5>> weights;
@@ -52,7 +52,7 @@ struct DeviceInterference {
             field<&D::collectives_slowed_beside_gemms>("collectives_slowed_beside_gemms", "Share of the rate of a channel, one of "
                 "few alone, lost while a GEMM runs. With many channels the links limit, and the loss is smaller.")
                 .in(loss).optional().only_with("channels_per_engine_unit"),
-            field<&D::library_waits_waves>("library_waits_waves", "Waves of tiles of a GEMM that a library's collective of higher "
+            field<&D::late_ranks_waves>("late_ranks_waves", "Waves of tiles of a GEMM that a library's collective of higher "
                 "priority waits, with its units, for the rank whose GEMM leaves them last.")
                 .in({0, 16}).optional().only_with("channels_per_engine_unit")};
         // clang-format on

@@ -24,7 +24,7 @@ GemmParameters round_engines() {
 /// `waits`: waves of a GEMM's tiles; above 0 the collective, of 1 us without bytes, needs units that tiles leave.
 Machine machine_with_engines(double gemm_lost, double library_lost, double waits = 0) {
     DeviceSpec device = round_device();
-    device.interference.library_waits_waves = waits;
+    device.interference.late_ranks_waves = waits;
     if (waits > 0) device.collective_library.residency = Residency::tiled;
     device.collective_library.channels = 8;
     device.collective_library.collectives[CollectiveKind::all_gather] = {

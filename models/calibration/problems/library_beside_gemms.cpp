@@ -134,7 +134,7 @@ std::vector<DeviceParameter> parameters() {
         {"interference", "collectives_slowed_beside_gemms", 0.5, 1.5, share,
          "estimate: 4 to 32 channels lose half of their rate"},
         {"interference",
-         "library_waits_waves",
+         "late_ranks_waves",
          1,
          2,
          {0.01, 16},

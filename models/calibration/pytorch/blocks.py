@@ -9,7 +9,8 @@ from .sizes import Sizes
 # 128 queries and 64 keys on a unit of 132, and how many blocks' time the longest tile adds at the end.
 STRIDED_PER_S, CONCATENATED_PER_S = 360e9, 235e9
 BLOCK_US, TAIL, UNITS = 1.56, 0.87, 132
-# Energy of its FLOP, of a GEMM's: that with which Llama 3 8B's compiled layer settles at its clock (1710 MHz); about 700 W.
+# Energy of its FLOP over that of a GEMM's. An estimate, no measured power: chosen by hand so that Llama 3 8B's compiled layer
+# settles near its measured clock (1710 MHz).
 FLASH_ENERGY = 2
 
 
