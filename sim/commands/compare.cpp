@@ -12,16 +12,33 @@ namespace overlap {
 namespace {
 
 struct CompareFlags {
-    std::vector<std::string> traces, cost_models;
+    std::vector<std::string> traces, cost_models, hosts;
     std::string tolerances, html;
     std::string format = "text";
 };
+
+/// Puts the host files `hosts` in the place of the hosts of the same names. Throws UserError if no case has such a host.
+void replace_hosts(std::vector<MeasuredCase>& cases, const std::vector<std::string>& hosts,
+                   const ConfigFolder& folder) {
+    for (const std::string& file : hosts) {
+        const std::string name = folder.host(file).name;
+        bool found = false;
+        for (MeasuredCase& one : cases) {
+            if (one.config.host != name) continue;
+            one.config.host = file;
+            found = true;
+        }
+        if (!found)
+            throw UserError(file + ": /name: is '" + name + "', which is the host of no measured case");
+    }
+}
 
 int execute(const CompareFlags& flags) {
     const ConfigFolder folder = ConfigFolder::standard();
     std::vector<MeasuredCase> cases = read_measured_cases(flags.traces);
     if (!flags.cost_models.empty())
         for (MeasuredCase& one : cases) one.config.cost_models = flags.cost_models;
+    replace_hosts(cases, flags.hosts, folder);
     if (!flags.html.empty()) require_writable(flags.html);
     Comparison comparison = [&] {
         ProgressReporter progress("cases", cases.size());
@@ -56,6 +73,9 @@ void add_compare_command(CLI::App& app, int& status) {
     command->add_option(
         "--cost-model", flags->cost_models,
         "Cost model instead of the default; repeatable (gemm_tiled: no GEMM time is looked up)");
+    command->add_option(
+        "--host", flags->hosts,
+        "Host file in the place of the host of its name, as scripts/measure_pytorch wrote it; repeatable");
     command->add_option("--html", flags->html, "Write a self-contained page with plots");
     command->add_option("--format", flags->format, "Output: text, json or csv")
         ->check(CLI::IsMember({"text", "json", "csv"}));

@@ -44,6 +44,21 @@ class Compare(SimTestCase):
             numbers = [f"<= {claim['asked']}", *([str(claim["reached"])] if "reached" in claim else []), "20.00"]
             self.assertRegex(done.stdout, rf"(?m)^  {word} +{' +'.join(numbers)}  mean_abs_pct")
 
+    def test_a_measured_host_takes_the_place_of_its_name(self):
+        shipped = json.loads((ROOT / "configs/hosts/pytorch_eager.json").read_text(encoding="utf-8"))
+        scenario = {**SMALL, "topology": "h200_2", "schedule": "async_tp", "host": "pytorch_eager"}
+        scenario.pop("params", None)
+        self.file("one.json", {"schema": 1, "system": "made_up", "scenario": scenario, "samples_us": [1000]})
+        shipped["operators_us"]["async_tp_all_gather"]["value"] += 1000  # µs
+        self.file("mine.json", shipped)
+        spans = [json.loads(self.output("compare", "one.json", "--format", "json", *more))["cases"][0]["predicted_us"]
+                 for more in ((), ("--host", "mine.json"))]
+        self.assertAlmostEqual(spans[1] - spans[0], 1000, places=6)
+        self.file("other.json", {**shipped, "name": "elsewhere"})
+        done = self.sim("compare", "one.json", "--host", "other.json")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("/name: is 'elsewhere', which is the host of no measured case", done.stderr)
+
     def test_claims_of_the_format_before(self):
         self.file("one.json", self.measured(1.25))
         self.file("old.json", {"schema": 1, "claims": [{"metric": "mean_abs_pct", "limit": 10, "status": "enforced"}]})

@@ -90,3 +90,31 @@ def rows(rank, budget_s):
                     yield row_of(row, call, together, counters, STEADY_S)
         if m == ROWS[0]:
             yield from of_sizes(ALONE_KIB[1::2])
+
+
+def generation_rows(rank, budget_s, shapes):
+    """GEMMs of few rows and their all-reduces as a model has them: MANY in a graph, each with weights of its own."""
+    begin, counters, group = time.perf_counter(), Counters(rank), dist.group.WORLD.group_name
+    for m, n, k in shapes:
+        a, weights = normal(m, k), [normal(k, n) for _ in range(MANY)]
+        shared, result, plain = symmetric_zeros(m, n), zeros(m, n), zeros(m, n)
+
+        def by_nccl():
+            for one in weights:
+                torch.mm(a, one, out=plain)
+                dist.all_reduce(plain)
+
+        def one_shot():
+            for one in weights:
+                torch.mm(a, one, out=shared)
+                torch.ops.symm_mem.one_shot_all_reduce_out(shared, "sum", group, result)
+
+        for links, call in (("nccl", by_nccl), ("one_shot", one_shot)):
+            if longest(time.perf_counter() - begin) > budget_s:
+                return
+            row = {"kind": "generation", "links": links, "m": m, "n": n, "k": k, "layers": MANY, "ranks": dist.get_world_size(),
+                   "mode": "graph"}
+            try:
+                yield row | {"state": "steady", **steady(graph_of(call).replay, 0, counters, STEADY_S)}
+            except Exception as error:  # the other cases go on
+                yield row | {"refused": refusal(error)}

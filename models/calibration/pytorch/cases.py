@@ -46,23 +46,38 @@ def scenario_of_iteration(row, system):
             "workload": iterations.workload_of(row)} | whole
 
 
+def scenario_of_generation(row, system):
+    """The run config of a row of allreduce.generation_rows."""
+    steps = blocks.Steps()
+    for layer in range(row["layers"]):
+        steps.gemm(f"gemm_{layer}", row["m"], row["n"], row["k"])
+        steps.collective(f"sum_{layer}", "all_reduce", row["m"] * row["n"])
+    workload = {"schema": 1, "name": f"generation_{row['m']}x{row['n']}x{row['k']}",
+                "description": "GEMMs and all-reduces of allreduce.py", "operators": steps.operators}
+    return {"topology": system, "host": "cuda_graph", "repeat": "steady", "workload": workload} | SCHEDULES[row["links"]]
+
+
+def scenario(row, system):
+    """The run config of any row; none for those that are no case."""
+    if row["kind"] == "operator":
+        return scenario_of(row, system)
+    if row["state"] != "steady":
+        return None  # blocks and iterations from cool: single runs, spread too far
+    if row["kind"] == "block" and row["mode"].endswith("graph"):
+        return scenario_of_block(row, system)
+    of_kind = {"fsdp": scenario_of_iteration, "generation": scenario_of_generation}.get(row["kind"])
+    return of_kind(row, system) if of_kind else None
+
+
 def cases(machine, rows):
     """Measured cases of the rows that have a run config."""
     for row in rows:
         if "median_us" not in row or row.get("in_graph", 1) > 1:
             continue
         system = system_of(machine["device"], row["ranks"])
-        scenario = None
-        if row["kind"] == "operator":
-            scenario = scenario_of(row, system)
-        elif row["state"] != "steady":
-            continue  # blocks and iterations from cool: single runs, spread too far
-        elif row["kind"] == "block" and row["mode"].endswith("graph"):
-            scenario = scenario_of_block(row, system)
-        elif row["kind"] == "fsdp":
-            scenario = scenario_of_iteration(row, system)
-        if scenario is not None:
-            yield {"schema": 1, "kind": "overlap", "system": system, "scenario": scenario, "unit": "us",
+        config = scenario(row, system)
+        if config is not None:
+            yield {"schema": 1, "kind": "overlap", "system": system, "scenario": config, "unit": "us",
                    "makespan_us": row["median_us"],
                    "runs": [{"date": machine["date"], "samples_us": row.get("samples_us", [row["median_us"]])}]}
 

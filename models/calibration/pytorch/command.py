@@ -9,10 +9,13 @@ import socket
 import sys
 import time
 
-from .cases import write_cases
+from . import drawn
+from .cases import scenario, write_cases
+from .host import write_host
 
 PARTS = ("calls", "memory", "enqueued", "loops", "operators", "others", "allreduce", "layers", "fsdp")
 OF_SEVERAL_GPUS = ("operators", "others", "allreduce", "layers", "fsdp")
+OF_DRAWN_SHAPES = ("others", "allreduce", "layers", "fsdp")
 GRACE_S = 60  # for starting and ending the processes of a part
 
 
@@ -26,11 +29,18 @@ def arguments(words):
                "clock and power; operators: collective and GEMM by NCCL and async TP, eager and in graphs; others: the same of "
                "other shapes, steady only; allreduce: all-reduces by symmetric memory and NCCL, alone and behind GEMMs of few "
                "rows; layers: MLP blocks and transformer layers, tensor parallel, in graphs and compiled; fsdp: iterations "
-               "by fully_shard, and traces OUT.fsdp_*.json.gz. OUT.cases.jsonl has operators for sim compare.")
+               "by fully_shard, and traces OUT.fsdp_*.json.gz. OUT.cases.jsonl has what sim compare reads, OUT.host.json the host's calls "
+               "(of calls, enqueued) for its --host.")
     parser.add_argument("out", help="file of JSON lines to write; an existing file is replaced")
     parser.add_argument("--parts", default=",".join(PARTS), help="comma-separated (default: all)")
     parser.add_argument("--minutes", type=float, default=8, help="limit of each of the long parts (default 8)")
+    parser.add_argument("--drawn", metavar="SEED", type=int,
+                        help="others, allreduce, layers and fsdp of shapes drawn by this seed, so that no model was decided on them")
+    parser.add_argument("--list", metavar="TOPOLOGY",
+                        help="needs no GPU: writes the run configs of --drawn, of h200_2, say, to OUT; sim batch OUT predicts them")
     chosen = parser.parse_args(words)
+    if chosen.list and chosen.drawn is None:
+        parser.error("--list: needs --drawn")
     chosen.parts = chosen.parts.split(",")
     for part in chosen.parts:
         if part not in PARTS:
@@ -58,8 +68,25 @@ def join_group(rank, ranks, port, shared_gpu):
     enable_symm_mem_for_group(dist.group.WORLD.group_name)
 
 
-def rows_of(part, rank, out, seconds):
+def drawn_rows(part, rank, out, seconds, seed):
+    """Rows of a part that has drawn shapes."""
+    if part == "others":
+        from . import operators
+        return operators.other_rows(rank, seconds, drawn.operators(seed))
+    if part == "allreduce":
+        from . import allreduce
+        return allreduce.generation_rows(rank, seconds, drawn.generation(seed))
+    if part == "layers":
+        from . import layers
+        return layers.rows(rank, seconds, drawn.layers(seed))
+    from . import fsdp
+    return fsdp.rows(rank, seconds, pathlib.Path(out), drawn.iterations(seed))
+
+
+def rows_of(part, rank, out, seconds, seed):
     """Rows of a part in a process of several; imports no more than it needs, because older versions of PyTorch have less."""
+    if seed is not None and part in OF_DRAWN_SHAPES:
+        return drawn_rows(part, rank, out, seconds, seed)
     module = importlib.import_module("." + {"collectives": "calls", "others": "operators"}.get(part, part), __package__)
     if part == "collectives":
         return module.collective_rows()
@@ -72,10 +99,10 @@ def rows_of(part, rank, out, seconds):
     return module.rows(rank, seconds)
 
 
-def one_rank(rank, ranks, port, part, out, seconds, shared_gpu):
+def one_rank(rank, ranks, port, part, out, seconds, seed, shared_gpu):
     import torch.distributed as dist
     join_group(rank, ranks, port, shared_gpu)
-    for row in rows_of(part, rank, out, seconds):
+    for row in rows_of(part, rank, out, seconds, seed):
         if rank == 0:
             write(out, row | ({"shared_gpu": True} if shared_gpu else {}))
     dist.destroy_process_group()
@@ -93,10 +120,10 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def in_processes(part, ranks, out, seconds, shared_gpu=False):
+def in_processes(part, ranks, out, seconds, seed=None, shared_gpu=False):
     """Runs a part in a process a GPU. Where a rank fails or the ranks wait for each other for ever, the other parts go on."""
     import torch.multiprocessing as mp
-    started = mp.spawn(one_rank, args=(ranks, free_port(), part, out, seconds, shared_gpu), nprocs=ranks, join=False)
+    started = mp.spawn(one_rank, args=(ranks, free_port(), part, out, seconds, seed, shared_gpu), nprocs=ranks, join=False)
     try:
         until = time.monotonic() + seconds + GRACE_S
         while not started.join(timeout=max(until - time.monotonic(), 0.1)):
@@ -110,7 +137,7 @@ def in_processes(part, ranks, out, seconds, shared_gpu=False):
             process.join()
 
 
-def measure(part, out, seconds):
+def measure(part, out, seconds, seed):
     import torch
     from . import calls, loops
     from .counters import Counters
@@ -129,14 +156,23 @@ def measure(part, out, seconds):
         for ranks in (gpus,) if gpus > 1 else (2, 4):
             in_processes(part, ranks, out, seconds, shared_gpu=gpus == 1)
     elif gpus > 1:
-        in_processes(part, gpus, out, seconds)
+        in_processes(part, gpus, out, seconds, seed)
         write_cases(out, pathlib.Path(out).with_suffix(".cases.jsonl"))
     else:
         print(f"{part}: skipped, because this machine has one GPU", file=sys.stderr)
 
 
+def write_list(out, seed, topology):
+    with open(out, "w", encoding="utf-8") as file:
+        for row in drawn.rows(seed, int(topology.rpartition("_")[2])):
+            file.write(json.dumps(scenario(row, topology), separators=(",", ":")) + "\n")
+    return 0
+
+
 def main(words):
     chosen = arguments(words)
+    if chosen.list:
+        return write_list(chosen.out, chosen.drawn, chosen.list)
     try:
         import torch
     except ImportError:
@@ -149,5 +185,6 @@ def main(words):
     pathlib.Path(chosen.out).unlink(missing_ok=True)
     write(chosen.out, machine(words))
     for part in chosen.parts:
-        measure(part, chosen.out, chosen.minutes * 60)
+        measure(part, chosen.out, chosen.minutes * 60, chosen.drawn)
+    write_host(chosen.out, pathlib.Path(chosen.out).with_suffix(".host.json"))
     return 0

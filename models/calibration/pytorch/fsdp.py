@@ -108,11 +108,11 @@ def trace(iteration, file):
             profiler.step()
 
 
-def rows(rank, budget_s, out):
-    """All rows, on every rank alike. Rank 0 writes a trace of the first case and the first without prefetch beside `out`."""
+def rows(rank, budget_s, out, cases=CASES):
+    """All rows, on every rank alike. Of `CASES`, rank 0 writes a trace of the first and the first without prefetch beside `out`."""
     begin, ranks, counters = time.perf_counter(), dist.get_world_size(), Counters(rank)
-    traced = set()
-    for name, layers, sequences, tokens, reduced, how in CASES:
+    traced = set() if cases is CASES else {"implicit", "none"}
+    for name, layers, sequences, tokens, reduced, how in cases:
         if longest(time.perf_counter() - begin) > budget_s:
             return
         row = {"kind": "fsdp", "model": name, "layers": layers, "sequences": sequences, "tokens": tokens,

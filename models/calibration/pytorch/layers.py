@@ -132,26 +132,25 @@ def rows_of(row, body, x, modes, counters):
         yield row | {"mode": mode, "state": "steady", **steady(run, first["median_us"], counters, STEADY_S)}
 
 
-def variants():
-    """(block, index of its size, links, modes): all in graphs; some compiled as well."""
-    def both(index, name, modes):
+def variants(sizes):
+    """(block, its size, links, modes): all in graphs; some of `SIZES` compiled as well."""
+    def both(size, name, modes):
         for block in ("mlp", "layer"):
-            yield block, index, name, modes
-    for index in range(len(SIZES)):
+            yield block, size, name, modes
+    for index, size in enumerate(sizes):
         for name in LINKS:
-            yield from both(index, name, ("graph",))
-        for other in COMPILED_AFTER.get(index, ()):
+            yield from both(size, name, ("graph",))
+        for other in COMPILED_AFTER.get(index, ()) if sizes is SIZES else ():
             for name in ("nccl", "async_tp"):
-                yield from both(other, name, ("compiled", "compiled_graph"))
+                yield from both(SIZES[other], name, ("compiled", "compiled_graph"))
 
 
-def rows(rank, budget_s):
+def rows(rank, budget_s, sizes=SIZES):
     """All rows, on every rank alike; stops when `budget_s` is spent."""
     begin, ranks, counters = time.perf_counter(), dist.get_world_size(), Counters(rank)
-    for block, index, name, modes in variants():
+    for block, (model, tokens), name, modes in variants(sizes):
         if longest(time.perf_counter() - begin) > budget_s:
             return
-        model, tokens = SIZES[index]
         row = {"kind": "block", "block": block, "model": model, "tokens": tokens, "links": name, "ranks": ranks}
         by_compiler = modes[0] == "compiled"
         try:

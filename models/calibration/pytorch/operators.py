@@ -157,10 +157,10 @@ def rows(rank, budget_s):
             yield from rows_of(operator, {"bytes": kib * 1024}, call, counters)
 
 
-def other_rows(rank, budget_s):
-    """Both collectives with their GEMM by NCCL and by async TP on `OTHER_SHAPES`: steady, eager and in graphs."""
+def other_rows(rank, budget_s, shapes=OTHER_SHAPES):
+    """Both collectives with their GEMM by NCCL and by async TP: steady, eager and in graphs."""
     begin, ranks, counters = time.perf_counter(), dist.get_world_size(), Counters(rank)
-    for m, n, k in OTHER_SHAPES:
+    for m, n, k in shapes:
         for make, of_k in ((all_gather_gemm, k), (gemm_reduce_scatter, k // ranks)):
             for operator, call in make(m, n, of_k, ranks).items():
                 if longest(time.perf_counter() - begin) > budget_s:

@@ -1,0 +1,43 @@
+"""The host file (configs/schema/host.schema.json) of the machine that calls.py and enqueued.py measured."""
+import json
+
+# Field of a host file: the call of calls.py that it is the time of. A collective of one rank copies instead of launching NCCL's
+# kernel, so its time is a lower bound.
+CALLS = {"gemm_us": "gemm", "kernel_us": "kernel", "copy_us": "copy", "collective_us": "all_gather", "event_us": "event_record",
+         "wait_us": "event_wait", "stream_us": "enter_stream"}
+# Schedule and collective: its operator, and its calls on r ranks as the schedule async_tp enqueues them.
+OPERATORS = {
+    "async_tp_all_gather": ("all_gather_gemm_async_tp", lambda r: {
+        "gemm_us": r, "kernel_us": 3, "copy_us": r + 1, "event_us": 2, "wait_us": 2, "stream_us": r}),
+    "async_tp_reduce_scatter": ("gemm_reduce_scatter_async_tp", lambda r: {
+        "gemm_us": r, "kernel_us": 2 * r + 2, "copy_us": r - 1, "event_us": 2, "wait_us": 2, "stream_us": r}),
+}
+
+
+def host_of(machine, rows):
+    """The host file of `rows`; none where calls were not measured. A measured operator takes what its calls take and a rest."""
+    calls = {row["call"]: row["host_us"] for row in rows if row["kind"] == "host_call"}
+    if not set(CALLS.values()) <= set(calls):
+        return None
+    host = {"schema": 1, "name": "pytorch_eager",
+            "description": f"PyTorch {machine['pytorch']}, eager, as measured on {machine['date']} on the host of {machine['device']}."}
+    for field, call in CALLS.items():
+        host[field] = {"value": calls[call], "source": f"measured: {machine['command']}, {call}"}
+    operators = {}
+    for row in rows:
+        for name, (operator, counts) in OPERATORS.items():
+            if row["kind"] == "host_operator" and row["operator"] == operator:
+                of_calls = sum(count * host[field]["value"] for field, count in counts(row["ranks"]).items())
+                operators[name] = {"value": round(max(row["host_us"] - of_calls, 0), 1),
+                                   "source": f"measured: {machine['command']}, {row['host_us']} us less its calls, {of_calls:.0f}"}
+    return host | ({"operators_us": operators} if operators else {})
+
+
+def write_host(measured, out):
+    """Writes the host file of `measured`, a file of scripts/measure_pytorch, to `out`, if its host was measured."""
+    with open(measured, encoding="utf-8") as lines:
+        machine, *rows = map(json.loads, lines)
+    host = host_of(machine, rows)
+    if host is not None:
+        with open(out, "w", encoding="utf-8") as file:
+            file.write(json.dumps(host, indent=2) + "\n")
