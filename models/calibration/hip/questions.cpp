@@ -15,14 +15,15 @@ Question matrix_rate();
 Question latency();
 Question interference();
 Question late_copy();
+Question first_served();
 Question residency();
 Question sustained();
 Question energy();
 
 const std::vector<Question>& questions() {
-    static const std::vector<Question> all = {gemm_alone(),  peer_copy(), local_copy(),   memory_rate(),
-                                              matrix_rate(), latency(),   interference(), late_copy(),
-                                              residency(),   sustained(), energy()};
+    static const std::vector<Question> all = {gemm_alone(),   peer_copy(), local_copy(),   memory_rate(),
+                                              matrix_rate(),  latency(),   interference(), late_copy(),
+                                              first_served(), residency(), sustained(),    energy()};
     return all;
 }
 
