@@ -1,6 +1,7 @@
 #include "sim/run/effects.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "models/contention.hpp"
 #include "models/gpu_spread.hpp"
@@ -57,11 +58,28 @@ bool has_library_kernel(const TaskGraph& graph, const TaskClasses& classes) {
                        [&](TaskId id) { return graph[id].kind() == TaskKind::collective; });
 }
 
+/// By task: whether it could start at once, but its stream waits for the event that the first stream of its GPU, that
+/// of its first task, records. Empty if no stream waits.
+std::vector<bool> waits_for_release(const TaskGraph& graph, Seconds release, const Effects& effects) {
+    if (release == Seconds() || !effects.launch || !effects.host) return {};
+    std::vector<bool> waits(graph.size());
+    std::vector<std::optional<std::size_t>> first(static_cast<std::size_t>(graph.gpus()));  // stream by GPU
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        auto& stream = first[static_cast<std::size_t>(graph[id].gpu)];
+        if (!stream) stream = graph.stream_number(id);
+        waits[id] = graph.stream_predecessor(id) == id && *stream != graph.stream_number(id);
+    }
+    for (std::size_t i = 0; i < graph.edge_count(); ++i)
+        if (graph.edge(i).to == 0) waits[graph.edge(i).successor] = false;
+    return waits;
+}
+
 /// `alone` gives the cost of a class of tasks without interference, from its number and its first task.
 template <class CostAlone>
-Costs price_all(const TaskGraph& graph, const TaskClasses& classes, const Machine& machine,
+Costs price_all(const TaskGraph& graph, const TaskClasses& classes, const Machine& machine, Seconds release,
                 const Effects& effects, const CostAlone& alone) {
     const bool library_runs = has_library_kernel(graph, classes);
+    const std::vector<bool> released = waits_for_release(graph, release, effects);
     Costs costs{{}, classes.of};
     costs.classes.reserve(classes.first.size());
     for (const TaskId first : classes.first) {
@@ -80,6 +98,7 @@ Costs price_all(const TaskGraph& graph, const TaskClasses& classes, const Machin
         else
             remove_contention(task, machine, cost);
         if (!effects.launch) remove_latencies(cost);
+        if (!released.empty() && released[first]) cost.launch.time += release;
     }
     return costs;
 }
@@ -113,7 +132,7 @@ Effects without(std::span<const std::string> names) {
 }
 
 // Looks at the last few tasks of the stream only: a pipeline repeats what it does.
-TaskClasses::TaskClasses(const TaskGraph& graph) {
+TaskClasses::TaskClasses(const TaskGraph& graph, bool first_apart) {
     constexpr int few = 4;
     // No cost model reads shard, chunk or priority.
     const auto alike = [](const Task& a, const Task& b) {
@@ -127,6 +146,7 @@ TaskClasses::TaskClasses(const TaskGraph& graph) {
             before = graph.stream_predecessor(before);
             if (before == id || alike(graph[before], graph[id])) break;
         }
+        if (first_apart && graph.stream_predecessor(before) == before) before = id;
         const bool found = before != id && alike(graph[before], graph[id]);
         of.push_back(found ? of[before] : static_cast<std::uint32_t>(first.size()));
         if (!found) first.push_back(id);
@@ -134,8 +154,13 @@ TaskClasses::TaskClasses(const TaskGraph& graph) {
 }
 
 Pricer::Pricer(const TaskGraph& graph, const Workload& workload, const Machine& machine,
-               const CostModels& models)
-    : graph_(graph), workload_(workload), machine_(machine), classes_(graph), alone_{{}, classes_.of} {
+               const CostModels& models, Seconds release)
+    : graph_(graph),
+      workload_(workload),
+      machine_(machine),
+      release_(release),
+      classes_(graph, release > Seconds()),
+      alone_{{}, classes_.of} {
     const double slowest = slowest_gpu(machine);
     const auto price_whole = [&](int op, const GemmShape& shape) {
         std::vector<Cost>& costs = wholes_[op];
@@ -156,25 +181,28 @@ Pricer::Pricer(const TaskGraph& graph, const Workload& workload, const Machine& 
 }
 
 Costs Pricer::price(const Effects& effects) const {
-    return price_all(graph_, classes_, machine_, effects, [&](std::size_t number, const Task& task) {
-        const Cost& alone = alone_.classes[number];
-        const GemmShape* whole = effects.decomposition ? nullptr : whole_of(workload_, task);
-        if (whole == nullptr) return alone;
-        return without_loss(alone, wholes_.at(task.op)[static_cast<std::size_t>(task.gpu)], *whole, task,
-                            machine_.resources);
-    });
+    return price_all(graph_, classes_, machine_, release_, effects,
+                     [&](std::size_t number, const Task& task) {
+                         const Cost& alone = alone_.classes[number];
+                         const GemmShape* whole = effects.decomposition ? nullptr : whole_of(workload_, task);
+                         if (whole == nullptr) return alone;
+                         return without_loss(alone, wholes_.at(task.op)[static_cast<std::size_t>(task.gpu)],
+                                             *whole, task, machine_.resources);
+                     });
 }
 
 Costs price(const TaskGraph& graph, const Workload& workload, const Machine& machine,
-            const CostModels& models, const Effects& effects) {
+            const CostModels& models, const Effects& effects, Seconds release) {
     const double slowest = slowest_gpu(machine);
-    return price_all(graph, TaskClasses(graph), machine, effects, [&](std::size_t, const Task& task) {
-        Cost alone = cost_alone(task, machine, models, slowest);
-        const GemmShape* whole = effects.decomposition ? nullptr : whole_of(workload, task);
-        if (whole == nullptr) return alone;
-        return without_loss(alone, cost_alone(whole_gemm(*whole, task.gpu), machine, models, slowest), *whole,
-                            task, machine.resources);
-    });
+    return price_all(graph, TaskClasses(graph, release > Seconds()), machine, release, effects,
+                     [&](std::size_t, const Task& task) {
+                         Cost alone = cost_alone(task, machine, models, slowest);
+                         const GemmShape* whole = effects.decomposition ? nullptr : whole_of(workload, task);
+                         if (whole == nullptr) return alone;
+                         return without_loss(
+                             alone, cost_alone(whole_gemm(*whole, task.gpu), machine, models, slowest),
+                             *whole, task, machine.resources);
+                     });
 }
 
 }  // namespace overlap

@@ -37,7 +37,8 @@ Effects without(std::span<const std::string> names);
 
 /// Tasks that cost the same under any effects: on one stream, and alike in all that cost models read.
 struct TaskClasses {
-    explicit TaskClasses(const TaskGraph& graph);
+    /// `first_apart`: the first task of each stream has a class of its own.
+    explicit TaskClasses(const TaskGraph& graph, bool first_apart = false);
 
     std::vector<std::uint32_t> of;  ///< by task
     std::vector<TaskId> first;      ///< by class: its first task
@@ -47,8 +48,9 @@ struct TaskClasses {
 /// arguments must outlive it. Throws UserError if a task is longer than the simulated time range.
 class Pricer {
 public:
-    Pricer(const TaskGraph& graph, const Workload& workload, const Machine& machine,
-           const CostModels& models);
+    /// `release`: how much later than a GPU's first stream its other streams begin (Host::release).
+    Pricer(const TaskGraph& graph, const Workload& workload, const Machine& machine, const CostModels& models,
+           Seconds release = {});
 
     /// The cost of every task with these effects. GEMMs run at the speed of the machine's slowest GPU, if
     /// GPUs of its kind differ (models/gpu_spread.hpp). Without `decomposition`, a part of a pair's GEMM, also
@@ -65,6 +67,7 @@ private:
     const TaskGraph& graph_;
     const Workload& workload_;
     const Machine& machine_;
+    Seconds release_;
     TaskClasses classes_;
     Costs alone_;  ///< without interference
     /// By Task::op and GPU: whole GEMMs of which the graph has parts
@@ -74,6 +77,6 @@ private:
 
 /// price() for one set of effects, without caching for others.
 Costs price(const TaskGraph& graph, const Workload& workload, const Machine& machine,
-            const CostModels& models, const Effects& effects);
+            const CostModels& models, const Effects& effects, Seconds release = {});
 
 }  // namespace overlap

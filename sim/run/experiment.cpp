@@ -35,12 +35,13 @@ const Makespans::value_type& quantile(const Makespans& sorted, double share) {
 Experiment::Experiment(const Scenario& scenario, const TaskGraph& graph)
     : scenario_(scenario),
       models_(scenario.cost_models),
-      costs_(overlap::price(graph, scenario.workload, *scenario.machine, models_, effects_of(scenario))),
+      costs_(overlap::price(graph, scenario.workload, *scenario.machine, models_, effects_of(scenario),
+                            scenario.release())),
       quotient_(quotient_for(scenario, graph, costs_)),
       graph_(quotient_ ? quotient_->graph : graph),
       resources_(quotient_ ? quotient_->resources : scenario.machine->resources),
       engine_(make_engine(scenario.engine)),
-      pricer_(graph_, scenario.workload, *scenario.machine, models_) {}
+      pricer_(graph_, scenario.workload, *scenario.machine, models_, scenario.release()) {}
 
 int Experiment::simulated_gpus() const {
     return quotient_ ? quotient_->simulated_gpus : scenario_.machine->topology.gpus();

@@ -39,7 +39,7 @@ GraphSize Scenario::size() const {
     const Topology& topology = machine->topology;
     const auto made = schedule->make();
     const auto with_calls = [&](GraphSize size) {
-        if (host == nullptr) return size;
+        if (!host_calls()) return size;
         return GraphSize{2 * size.tasks, size.edges + 2 * size.tasks};
     };
     if (pairs.empty()) return with_calls(made->size(workload, topology, params));
@@ -60,7 +60,7 @@ TaskGraph Scenario::graph() const {
 }
 
 TaskGraph Scenario::as_enqueued(TaskGraph device, const std::string& by) const {
-    if (host == nullptr) return device;
+    if (!host_calls()) return device;
     const Pair* pair = workload.pair();
     return enqueued(device, *host, pair == nullptr ? Seconds() : host->of_operator(by, pair->collective));
 }

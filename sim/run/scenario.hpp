@@ -39,7 +39,11 @@ struct Scenario {
     TaskGraph graph() const;
     /// `device`, a graph of this workload by `schedule`, as the host enqueues it; `device` itself without one.
     TaskGraph as_enqueued(TaskGraph device, const std::string& schedule) const;
-    /// Exact, but of a list with `pairs` the number of edges, and with a host both numbers, are at most this.
+    /// Whether hosts enqueue side by side; else one thread has enqueued all beforehand.
+    bool host_calls() const { return host != nullptr && host->threads == HostThreads::one_a_gpu; }
+    /// How much later than a GPU's first stream its other streams begin.
+    Seconds release() const { return host == nullptr ? Seconds() : host->release; }
+    /// Exact, but of a list with `pairs` the number of edges, and with host calls both numbers, are at most this.
     GraphSize size() const;
     /// The parameters of collectives and GEMMs that are not cut: of the baseline, and beside `pairs`.
     ScheduleParams whole_params() const;

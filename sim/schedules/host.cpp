@@ -121,6 +121,11 @@ private:
 
 std::span<const Field<Host>> Host::fields() {
     static const std::array rows{
+        plain_field<&Host::threads>(
+            "threads", host_threads_names,
+            "one_a_gpu: a thread or process a GPU. one: one thread for all GPUs, which has enqueued "
+            "everything before the GPUs begin; calls take no time.")
+            .optional(),
         field<&Host::gemm>("gemm_us", "Host time of a call that enqueues a GEMM.").optional(),
         field<&Host::kernel>("kernel_us", "Host time of a call that enqueues any other kernel.").optional(),
         field<&Host::copy>("copy_us", "Host time of a call that enqueues a copy by DMA, or inside the GPU.")
@@ -130,6 +135,11 @@ std::span<const Field<Host>> Host::fields() {
         field<&Host::wait>("wait_us", "Host time of letting a stream wait for an event.").optional(),
         field<&Host::stream>("stream_us", "Host time of turning to another stream.").optional(),
         field<&Host::graph>("graph_us", "Host time of launching a captured graph, which enqueues all.")
+            .optional(),
+        field<&Host::release>(
+            "release_us",
+            "How much later than a GPU's first stream its other streams begin, because they wait for "
+            "an event that the first records.")
             .optional(),
         field<&Host::queue_depth>("queue_depth",
                                   "Tasks that a GPU's queues hold; a host with more waits. 0: no limit.")

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <map>
 #include <span>
 #include <string>
@@ -10,11 +11,16 @@
 
 namespace overlap {
 
-/// Who enqueues, and how long a call takes: a file of configs/hosts. Each GPU has a host thread or process of its own.
+enum class HostThreads { one_a_gpu, one };
+inline const std::array<std::string, 2> host_threads_names{"one_a_gpu", "one"};
+
+/// Who enqueues, and how long a call takes: a file of configs/hosts.
 struct Host {
     std::string name, description;
+    HostThreads threads = HostThreads::one_a_gpu;
     Seconds gemm, kernel, copy, collective, event, wait, stream;
     Seconds graph;        ///< above 0: one launch enqueues the whole graph
+    Seconds release;      ///< how much later than a GPU's first stream its other streams begin
     int queue_depth = 0;  ///< 0: no limit
     /// What a framework's operator takes in addition, by schedule and collective: "async_tp_all_gather"
     std::map<std::string, Seconds> operators = {};

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cmath>
+
 #include "sim/core/fields.hpp"
 
 namespace overlap {
@@ -11,7 +13,12 @@ inline const std::array<std::string, 3> residency_names{"shared", "tiled", "pers
 /// Costs of starting work on a stream: group "launch" of a device.
 struct DeviceLaunch {
     Seconds kernel, dependency, remote_dependency, event, flag;
+    double gemm_first = 0.5;
     Residency residency = Residency::shared;
+
+    /// Whether copies, in more than half of the runs, get units before GEMMs that become ready with them on all GPUs:
+    /// the last of the GPUs decides how long a run takes.
+    bool copies_first(int gpus) const { return std::pow(1 - gemm_first, gpus) > 0.5; }
 
     static std::span<const Field<DeviceLaunch>> fields() {
         using D = DeviceLaunch;
@@ -25,6 +32,9 @@ struct DeviceLaunch {
                 "them, for which another stream waits.").optional(),
             field<&D::flag>("flag_us",
                 "From the write of a flag in memory until a polling kernel has seen the flag.").or_as("dependency_us"),
+            field<&D::gemm_first>("gemm_first",
+                "Fraction of cases in which a GEMM gets compute units before a copy kernel of another stream that waited for "
+                "the GEMM before it on its stream.").in({0, 1}).optional(),
             field<&D::residency>("residency", residency_names, "What becomes of a kernel that is launched beside a "
                 "GEMM. shared: the kernel finds compute units at once. tiled: the kernel gets the units that tiles of "
                 "the GEMM leave, if its priority is higher, else waits for the GEMM's end. persistent: the kernel "

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <optional>
 
 #include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
@@ -94,6 +95,33 @@ TEST_CASE("eager operators that are shorter than their calls take as long as the
     const RunResult steady = run_of({{"host", "pytorch_eager"}, {"repeat", "steady"}});
     CHECK(to_microseconds(steady.makespan) == Approx(333.9).epsilon(0.05));
     CHECK(run_of({{"host", "cuda_graph"}, {"repeat", "steady"}}).makespan < steady.makespan);
+}
+
+TEST_CASE("one thread lets the other streams of a GPU begin after the first, which decides who is first") {
+    // Rank 0's GEMM of its own shard is first on its GPU; its copies are on other streams and wait for nothing.
+    const auto spans = [](const Json& more) {
+        Json json{
+            {"topology", "h200_2"},
+            {"schedule", "ring_chunked"},
+            {"params", {{"agent", "cu"}, {"transfer", "push"}, {"chunks", 2}}},
+            {"workload",
+             parse_json(
+                 R"({"collective": "all_gather", "gemm": {"m": 4096, "n": 4096, "k": 4096, "dtype": "bf16"}})",
+                 "")}};
+        json.update(more);
+        const RunResult result = run(resolve(read_run_config(json, "x.json"), shipped));
+        std::optional<Seconds> gemm, copy;  // when the bodies of GPU 0's first tasks begin
+        for (TaskId id = 0; id < result.recording->graph.size(); ++id) {
+            const Task& task = result.recording->graph[id];
+            if (task.gpu != 0) continue;
+            auto& first = task.kind() == TaskKind::gemm ? gemm : copy;
+            if (!first) first = result.recording->bodies[id].first;
+        }
+        return std::pair(to_microseconds(*gemm), to_microseconds(*copy));
+    };
+    const auto together = spans(Json::object()), released = spans({{"host", "one_thread"}});
+    CHECK(together.second < together.first + 3);
+    CHECK(released.second > released.first + 3);
 }
 
 TEST_CASE("hosts side by side let four GPUs that pull from each other come close to the ideal") {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <sstream>
 
 #include "models/calibration/measurements/measurement_file.hpp"
@@ -91,6 +92,7 @@ bool MeasuredMachine::holds_out(const Json& row) const {
 std::map<std::string, ValueOfCases> values_of_cases(const std::filesystem::path& folder) {
     std::map<std::string, double> us;  // by latency: the least median of the passes
     double best_copy = 0;
+    std::vector<double> gemm_first;
     for (const std::string name : {"local.jsonl", "two_gpus.jsonl"}) {
         if (!std::filesystem::exists(folder / name)) continue;
         const MeasurementFile file = read_measurements(folder / name);
@@ -100,6 +102,8 @@ std::map<std::string, ValueOfCases> values_of_cases(const std::filesystem::path&
                 const double median = line.number("median", non_negative);
                 const auto [place, is_new] = us.emplace(line.text("what"), median);
                 if (!is_new) place->second = std::min(place->second, median);
+            } else if (measurement.kind == "first_served") {
+                if (line.text("at") == "middle") gemm_first.push_back(line.number("gemm_first", {0, 1}));
             } else if (measurement.kind == "local_copy" && line.text("agent") == "cu" &&
                        line.text("operation") == "copy" && line.number("size", positive) >= large_copy) {
                 best_copy = std::max(best_copy,
@@ -120,6 +124,11 @@ std::map<std::string, ValueOfCases> values_of_cases(const std::filesystem::path&
     derive("launch.dependency_us", "local.jsonl", "stream_hop", true);
     derive("launch.remote_dependency_us", "two_gpus.jsonl", "gpu_hop", true);
     derive("launch.flag_us", "two_gpus.jsonl", "flag_hop", false);
+    if (!gemm_first.empty())
+        values["launch.gemm_first"] = {std::accumulate(gemm_first.begin(), gemm_first.end(), 0.0) /
+                                           static_cast<double>(gemm_first.size()),
+                                       "local.jsonl, first_served in the middle, mean of " +
+                                           std::to_string(gemm_first.size()) + " cases"};
     if (best_copy > 0)
         values["hbm_GBps"] = {best_copy, "local.jsonl, the fastest copy of 1 GiB, read and written"};
     return values;

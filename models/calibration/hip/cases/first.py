@@ -17,6 +17,7 @@ def gemm(machine):
 def local(machine):
     yield "latency what=events,kernels,kernels_marked,stream_hop,host_launch"
     yield "latency what=streams_apart,mark_apart n_samples=99"
+    yield "first_served m=4096 n=4096 k=4096 beside=local_cu blocks=8,32 at=start,middle"
     yield f"local_copy agent=dma size={SOME}"
     yield f"local_copy agent=cu blocks={machine.blocks(8, 32)} size={SOME}"
     yield "local_copy agent=dma row=4KiB pitch=16KiB operation=pack,scatter size=1MiB,64MiB"

@@ -105,6 +105,7 @@ def local(machine):
     yield f"matrix blocks={commas([1, max(1, machine.units // 4), machine.half(), machine.units])}"
     yield "latency what=events,kernels,kernels_marked,stream_hop,host_launch"
     yield "latency what=streams_apart,mark_apart n_samples=99"
+    yield "first_served m=4096 n=4096 k=4096 beside=local_cu blocks=8,32 at=start,middle"
     for shape in ["8192 n=8192 k=8192", "8192 n=2560 k=8192", "2048 n=7168 k=8192", "16384 n=2304 k=16384"]:
         yield f"sustained m={shape} duration_ms=1000"
         yield f"sustained m={shape} duration_ms=600 idle_ms=5,20,100"

@@ -55,7 +55,7 @@ def gpus(kind, keys):
         return number(keys, "gpus", 1)
     if kind == "interference":
         return 1 if beside.startswith("local") and "everywhere" not in keys else number(keys, "peers", 1) + 1
-    if kind in ("late_copy", "residency"):
+    if kind in ("late_copy", "first_served", "residency"):
         return 1 if beside.startswith("local") or beside == "hold" else 2
     if kind == "latency":
         return 2 if keys["what"] in ("gpu_hop", "flag_hop") or "dma" in keys["what"] else 1

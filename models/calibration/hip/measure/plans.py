@@ -42,7 +42,7 @@ def configs(gpus, count, topology, seed=SEED):
         chunks = at_random.choice([2, gpus // 2, gpus]) if gpus < 8 else at_random.choice([2, 4])
         variants = list(overlap.variants(max(2, chunks), collective == "all_gather", max(2, chunks)))
         for schedule, params in [("serial", {})] + at_random.sample(variants[1:], EACH - 1):
-            config = {"topology": topology, "schedule": schedule, "params": params,
+            config = {"topology": topology, "host": "one_thread", "schedule": schedule, "params": params,
                       "workload": {"name": name, "collective": collective, "gemm": gemm}}
             drawn.setdefault(json.dumps(config), config)
     return list(drawn.values())[:count]

@@ -10,7 +10,7 @@ from . import pieces
 from .folder import NUMBERS, PLAN, compact, whole_lines
 
 # Seconds of a case before any is measured, on the host (traces/h200_4); long ones say how long they are.
-GUESS_S = {"gemm": 0.03, "interference": 0.15, "late_copy": 0.05, "residency": 0.1, "overlap": 0.8}
+GUESS_S = {"gemm": 0.03, "interference": 0.15, "late_copy": 0.05, "first_served": 0.05, "residency": 0.1, "overlap": 0.8}
 START_S = 4  # of a program: context, memory, kernels
 HANGS_S = float(os.environ.get("MEASURE_HANGS_S", 100))  # microbench ends itself after 60 s in a case
 ENVIRONMENT = {"CUDA_MODULE_LOADING": "EAGER"}  # a kernel that is loaded behind a closed gate would wait for ever
