@@ -67,13 +67,14 @@ void compare_with_steady_state(const Scenario& scenario, SimulatedAdvice& advice
     constexpr std::size_t most_choices = 4;
     const Machine& machine = *scenario.machine;
     const auto& energy = machine.topology.device().energy;
-    if (scenario.repeat == Repeat::steady || !energy || energy->power_exponent == 0 || machine.topology.nodes() > 1)
+    if (scenario.repeat == Repeat::steady || !energy || energy->power_exponent == 0 ||
+        machine.topology.nodes() > 1)
         return;
     std::vector<Candidate> choices;
     for (const RankedCandidate& one : advice.ranked)
-        if (choices.size() < most_choices && std::none_of(choices.begin(), choices.end(), [&](const auto& other) {
-                return other.same_choice(one.candidate);
-            }))
+        if (choices.size() < most_choices &&
+            std::none_of(choices.begin(), choices.end(),
+                         [&](const auto& other) { return other.same_choice(one.candidate); }))
             choices.push_back(one.candidate);
     Scenario repeated = scenario;
     repeated.repeat = Repeat::steady;
@@ -93,16 +94,6 @@ std::array<std::optional<Candidate>, 2> ask_heuristic(const Scenario& scenario, 
     const auto machine = MachineConstants(scenario.topology, folder, scenario.what_if).of(pair->gemm.dtype);
     const overlap_advice::Operator op = heuristic_operator(*pair);
     return {shipped_advice(machine, op, false), shipped_advice(machine, op, true)};
-}
-
-/// Replaces a run's baseline, its own `serial`, by the advice's baseline.
-RunResult against(RunResult run, const AdviceBaseline& baseline) {
-    run.serial = baseline.serial.makespan;
-    run.speedup = baseline.speedup(run.makespan);
-    const double ideal = run.ideal.si() > 0 ? run.serial / run.ideal : 1.0;
-    run.overlap_efficiency.reset();
-    if (ideal > 1.0 + 1e-9) run.overlap_efficiency = (run.speedup - 1.0) / (ideal - 1.0);
-    return run;
 }
 
 /// The heuristic's advice with its regret against `best`, whether it is among the candidates or not.
@@ -173,6 +164,15 @@ std::vector<RankedCandidate> ranked(const Scenario& scenario, const std::vector<
     std::stable_sort(result.begin(), result.end(),
                      [](const auto& a, const auto& b) { return a.makespan < b.makespan; });
     return result;
+}
+
+RunResult against(RunResult run, const AdviceBaseline& baseline) {
+    run.serial = baseline.serial.makespan;
+    run.speedup = baseline.speedup(run.makespan);
+    const double ideal = run.ideal.si() > 0 ? run.serial / run.ideal : 1.0;
+    run.overlap_efficiency.reset();
+    if (ideal > 1.0 + 1e-9) run.overlap_efficiency = (run.speedup - 1.0) / (ideal - 1.0);
+    return run;
 }
 
 std::pair<std::string, Seconds> largest_difference(const Losses& theirs, const Losses& mine) {

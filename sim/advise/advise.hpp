@@ -39,6 +39,16 @@ struct AdviceBaseline {
     double speedup(Seconds makespan) const { return serial.makespan / makespan; }
 };
 
+/// Replaces a run's baseline, its own `serial`, by the advice's.
+RunResult against(RunResult run, const AdviceBaseline& baseline);
+
+/// Whether a choice's `margin` over another, ≥ 0, is less than the expected error of its makespan. Errors of two schedules
+/// of one operator go together in part, so this is cautious. None if the error of a price is not known and
+/// the others' do not exceed the margin.
+std::optional<bool> too_close_to_call(double margin, const Confidence& confidence);
+/// The same behind the margin in a text; empty if it is not too close.
+std::string sureness(double margin, const Confidence& confidence);
+
 /// Advice for one scenario: all candidates simulated, the best ones as full runs, and the
 /// static heuristic's advice.
 struct SimulatedAdvice {
@@ -49,10 +59,11 @@ struct SimulatedAdvice {
     AdviceBaseline baseline;
     /// Full runs of the first of `ranked`; serial time and speed-up refer to the baseline
     std::vector<RunResult> best;
-    std::optional<RankedCandidate> shard_level;         ///< the fastest schedule of whole shards, if allowed
-    std::optional<RankedCandidate> by_library_kernels;  ///< the fastest that needs no kernel of the user's own
-    std::optional<HeuristicAdvice> heuristic;           ///< with any kernels
-    std::optional<HeuristicAdvice> heuristic_library;   ///< with library kernels, so without flag_gated
+    std::optional<RankedCandidate> shard_level;  ///< the fastest schedule of whole shards, if allowed
+    std::optional<RankedCandidate>
+        by_library_kernels;                            ///< the fastest that needs no kernel of the user's own
+    std::optional<HeuristicAdvice> heuristic;          ///< with any kernels
+    std::optional<HeuristicAdvice> heuristic_library;  ///< with library kernels, so without flag_gated
     /// The loss in which the best candidate and the next choice differ most, and that difference.
     std::string deciding_loss;
     Seconds decided_by;
@@ -62,10 +73,6 @@ struct SimulatedAdvice {
     std::optional<RankedCandidate> in_steady_state;
     double gain_in_steady_state = 0;
     std::optional<double> margin;  ///< by which the next choice takes longer than the best, ≥ 0
-    /// Whether `margin` is less than the expected error of the best candidate's makespan. Errors of two schedules
-    /// of one operator go together in part, so this is cautious. None if the error of a price is not known and
-    /// the others' do not exceed the margin.
-    std::optional<bool> too_close_to_call() const;
     std::string
         vendors_library;  ///< the vendor's collective library: "RCCL", "NCCL 2.29.2"; empty: none known
 };
@@ -82,6 +89,9 @@ std::string to_text(const SimulatedAdvice& advice);
 Json to_json(const SimulatedAdvice& advice);
 /// A header, and one row for each candidate.
 std::string to_csv(const SimulatedAdvice& advice);
+/// One row. `best`: the makespan that its regret refers to; `pair`: the pair of a list that it is for; empty: all.
+std::string csv_row(std::size_t rank, const RankedCandidate& one, Seconds best,
+                    const AdviceBaseline& baseline, const std::string& pair);
 
 /// Advice judged by measured makespans, restricted to the measured variants of each scenario.
 struct MeasuredJudgement {

@@ -50,13 +50,14 @@ Json to_json(const SimulatedAdvice& advice) {
     };
     put("heuristic", advice.heuristic);
     put("heuristic_library", advice.heuristic_library);
-    if (advice.next_choice)
-        json["next_choice"] = {
-            {"candidate", candidate(*advice.next_choice)},
-            {"too_close_to_call", advice.too_close_to_call() ? Json(*advice.too_close_to_call()) : Json()},
-            {"margin", *advice.margin},
-            {"decided_by", advice.deciding_loss},
-            {"difference_us", to_microseconds(advice.decided_by)}};
+    if (advice.next_choice) {
+        const auto too_close = too_close_to_call(*advice.margin, advice.best.front().confidence);
+        json["next_choice"] = {{"candidate", candidate(*advice.next_choice)},
+                               {"too_close_to_call", too_close ? Json(*too_close) : Json()},
+                               {"margin", *advice.margin},
+                               {"decided_by", advice.deciding_loss},
+                               {"difference_us", to_microseconds(advice.decided_by)}};
+    }
     if (const auto& one = advice.in_steady_state)
         json["steady"] = {{"schedule", one->candidate.schedule},
                           {"params", one->candidate.params()},
@@ -65,19 +66,22 @@ Json to_json(const SimulatedAdvice& advice) {
     return json;
 }
 
+std::string csv_row(std::size_t rank, const RankedCandidate& one, Seconds best,
+                    const AdviceBaseline& baseline, const std::string& pair) {
+    const auto& [candidate, makespan] = one;
+    return std::to_string(rank) + "," + candidate.schedule + "," +
+           (candidate.chunks > 0 ? std::to_string(candidate.chunks) : "") + "," + candidate.agent + "," +
+           candidate.transfer + "," + candidate.gemm + "," + candidate.algorithm + "," +
+           Json(to_microseconds(makespan)).dump() + "," + Json(makespan / best - 1).dump() + "," +
+           Json(baseline.speedup(makespan)).dump() + "," + (candidate.own_kernel() ? "true" : "false") + "," +
+           pair + "\n";
+}
+
 std::string to_csv(const SimulatedAdvice& advice) {
     std::string text =
-        "rank,schedule,chunks,agent,transfer,gemm,algorithm,makespan_us,regret,speedup,own_kernel\n";
-    for (std::size_t i = 0; i < advice.ranked.size(); ++i) {
-        const auto& [candidate, makespan] = advice.ranked[i];
-        text += std::to_string(i + 1) + "," + candidate.schedule + "," +
-                (candidate.chunks > 0 ? std::to_string(candidate.chunks) : "") + "," + candidate.agent + "," +
-                candidate.transfer + "," + candidate.gemm + "," + candidate.algorithm +
-                "," + Json(to_microseconds(makespan)).dump() + "," +
-                Json(makespan / advice.ranked.front().makespan - 1).dump() + "," +
-                Json(advice.baseline.speedup(makespan)).dump() + "," +
-                (candidate.own_kernel() ? "true" : "false") + "\n";
-    }
+        "rank,schedule,chunks,agent,transfer,gemm,algorithm,makespan_us,regret,speedup,own_kernel,pair\n";
+    for (std::size_t i = 0; i < advice.ranked.size(); ++i)
+        text += csv_row(i + 1, advice.ranked[i], advice.ranked.front().makespan, advice.baseline, "");
     return text;
 }
 

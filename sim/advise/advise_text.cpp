@@ -57,8 +57,9 @@ public:
     std::string next_choice() const {
         if (!advice_.next_choice) return "";
         return "\nnext choice  " + name(*advice_.next_choice) + "  +" + percent_text(*advice_.margin) +
-               mark(*advice_.next_choice) + sureness() + "\n  decided by " + advice_.deciding_loss + ": " +
-               scale_.format(advice_.decided_by) + " " + scale_.unit() + " less of it\n";
+               mark(*advice_.next_choice) + sureness(*advice_.margin, advice_.best.front().confidence) +
+               "\n  decided by " + advice_.deciding_loss + ": " + scale_.format(advice_.decided_by) + " " +
+               scale_.unit() + " less of it\n";
     }
 
     std::string steady_state() const {
@@ -94,12 +95,6 @@ private:
                     : "  by copies only: no measurement of the vendor's library serves this workload\n");
     }
 
-    std::string sureness() const {
-        const std::optional<bool> too_close = advice_.too_close_to_call();
-        if (!too_close) return "   (whether errors exceed this is not known)";
-        return *too_close ? "   too close to call" : "";
-    }
-
     std::string gain(const std::string& of, const std::optional<RankedCandidate>& other) const {
         if (!other) return "";
         return left(of, name_columns) + time(*other, 9) + "   " + fixed(other->makespan / best_, 3) +
@@ -120,11 +115,15 @@ private:
 
 }  // namespace
 
-std::optional<bool> SimulatedAdvice::too_close_to_call() const {
-    if (!margin) return std::nullopt;
-    const Confidence& confidence = best.front().confidence;
-    if (confidence.error_of_known && *margin < *confidence.error_of_known) return true;
+std::optional<bool> too_close_to_call(double margin, const Confidence& confidence) {
+    if (confidence.error_of_known && margin < *confidence.error_of_known) return true;
     return confidence.makespan_error() ? std::optional(false) : std::nullopt;
+}
+
+std::string sureness(double margin, const Confidence& confidence) {
+    const std::optional<bool> too_close = too_close_to_call(margin, confidence);
+    if (!too_close) return "   (whether errors exceed this is not known)";
+    return *too_close ? "   too close to call" : "";
 }
 
 std::string to_text(const SimulatedAdvice& advice) {

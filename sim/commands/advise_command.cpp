@@ -9,6 +9,7 @@
 #include "sim/core/output_file.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/run/resolver.hpp"
+#include "sim/transformer/list_advice.hpp"
 
 namespace overlap {
 namespace {
@@ -23,11 +24,14 @@ struct AdviseFlags {
     std::optional<int> seeds;
 };
 
+AllowedCandidates allowed_by(const AdviseFlags& flags) {
+    return {flags.agents, flags.kernels == "any"};
+}
+
 SimulatedAdvice advise_with_progress(const Scenario& scenario, const ConfigFolder& folder,
                                      const AdviseFlags& flags) {
     ProgressReporter progress("candidates", most_simulated(scenario, flags.top));
-    return advise(scenario, folder, flags.top, {flags.agents, flags.kernels == "any"},
-                  [&progress] { progress.add(); });
+    return advise(scenario, folder, flags.top, allowed_by(flags), [&progress] { progress.add(); });
 }
 
 void print_advice(const AdviseFlags& flags, const ConfigFolder& folder) {
@@ -38,14 +42,23 @@ void print_advice(const AdviseFlags& flags, const ConfigFolder& folder) {
     config.seeds = flags.seeds;
     flags.workload.apply(config, folder);
     assign_what_ifs(config.what_if, flags.what_if);
-    const Scenario scenario = resolve(config, folder);
+    Resolver resolver(folder);
+    const Scenario scenario = resolver.resolve(config);
     if (scenario.machine->topology.gpus() < 2)
         throw UserError("command line: --topology " + flags.topology + " has one GPU, nothing to overlap");
     const SimulatedAdvice advice = advise_with_progress(scenario, folder, flags);
     for (const std::string& note : advice.remarks.notes) spdlog::warn("best candidate: {}", note);
-    print(flags.format == "json"  ? json_text(to_json(advice)) + "\n"
-          : flags.format == "csv" ? to_csv(advice)
-                                  : to_text(advice));
+    const StudyOptions options{flags.topology, config.what_if, flags.seeds, allowed_by(flags)};
+    const std::optional<ListAdvice> pairs = advise_pairs(scenario.workload, options, advice, resolver);
+    if (flags.format == "json") {
+        Json json = to_json(advice);
+        if (pairs) json["pairs"] = to_json(*pairs);
+        print(json_text(json) + "\n");
+    } else if (flags.format == "csv") {
+        print(to_csv(advice) + (pairs ? to_csv_rows(*pairs) : ""));
+    } else {
+        print(to_text(advice) + (pairs ? to_text(*pairs) : ""));
+    }
 }
 
 void simulate_set(const AdviseFlags& flags, const ConfigFolder& folder) {

@@ -145,8 +145,8 @@ void study_list(const ModelFlags& flags, const ConfigFolder& folder, StudyOption
 
 void execute(const ModelFlags& flags) {
     const ConfigFolder folder = ConfigFolder::standard();
-    StudyOptions options{flags.topology,         Json::object(), flags.seeds,
-                         flags.kernels == "any", flags.all,      nullptr};
+    StudyOptions options{
+        flags.topology, Json::object(), flags.seeds, {{}, flags.kernels == "any"}, flags.all};
     assign_what_ifs(options.what_if, flags.what_if);
     if (names_list(flags.config, folder)) return study_list(flags, folder, options);
     const Model model = model_of(flags, folder);

@@ -14,17 +14,16 @@ bool stands_for_others(const Candidate& candidate) {
 
 }  // namespace
 
-PairCandidates::PairCandidates(std::size_t first, const RankGroup& group, Scenario alone, bool own_kernels,
-                               bool all)
+PairCandidates::PairCandidates(std::size_t first, const RankGroup& group, Scenario alone,
+                               const AllowedCandidates& allowed, bool all)
     : first_(first), group_(group), alone_(std::move(alone)) {
     const Topology& topology = alone_.machine->topology;
-    const AllowedCandidates allowed{{}, own_kernels};
     std::vector<Candidate> candidates;
     for (const auto& some :
          {candidates_for(alone_.workload, topology), library_candidates(alone_.workload, topology)})
         for (const Candidate& one : some)
             if (allowed.has(one) && (all || stands_for_others(one))) candidates.push_back(one);
-    ranked_ = ranked(alone_, candidates);
+    ranked_ = overlap::ranked(alone_, candidates);
 }
 
 std::vector<std::size_t> PairCandidates::alternatives(const std::string& serial) const {
@@ -44,11 +43,12 @@ std::vector<std::size_t> PairCandidates::alternatives(const std::string& serial)
     return found;
 }
 
-void PairCandidates::choose(const std::string& label) {
+std::optional<std::size_t> PairCandidates::find(const std::string& label) const {
     const auto found = std::find_if(ranked_.begin(), ranked_.end(), [&](const RankedCandidate& one) {
         return one.candidate.label() == label;
     });
-    if (found != ranked_.end()) chosen_ = static_cast<std::size_t>(found - ranked_.begin());
+    if (found == ranked_.end()) return std::nullopt;
+    return static_cast<std::size_t>(found - ranked_.begin());
 }
 
 std::optional<PairChoice> PairCandidates::in_list(const std::string& serial) const {

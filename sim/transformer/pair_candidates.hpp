@@ -9,16 +9,18 @@ namespace overlap {
 class PairCandidates {
 public:
     /// `alone`: a run of `serial` with the pair as its workload, on the list's machine, or on that of one `group` of the
-    /// pair's collective. `all`: all candidates of advice
-    /// instead of a few that stand for them.
-    PairCandidates(std::size_t first, const RankGroup& group, Scenario alone, bool own_kernels, bool all);
+    /// pair's collective. `all`: all candidates that are allowed instead of a few that stand for them.
+    PairCandidates(std::size_t first, const RankGroup& group, Scenario alone,
+                   const AllowedCandidates& allowed, bool all);
 
     bool empty() const { return ranked_.empty(); }
     const RankedCandidate& chosen() const { return ranked_[chosen_]; }
     const Candidate& candidate(std::size_t place) const { return ranked_[place].candidate; }
     void choose(std::size_t candidate) { chosen_ = candidate; }
+    std::optional<std::size_t> find(const std::string& label) const;
     /// The candidate with that label, if there is one.
-    void choose(const std::string& label);
+    void choose(const std::string& label) { chosen_ = find(label).value_or(chosen_); }
+    const std::vector<RankedCandidate>& ranked() const { return ranked_; }
     std::size_t choice() const { return chosen_; }
     /// The fastest `serial` alone, if there is one.
     std::optional<std::size_t> fastest_serial() const;

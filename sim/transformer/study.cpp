@@ -3,41 +3,10 @@
 #include <algorithm>
 
 #include "sim/core/shown.hpp"
-#include "sim/transformer/pair_candidates.hpp"
+#include "sim/transformer/list_search.hpp"
 
 namespace overlap {
 namespace {
-
-/// From the start of an operator's first task on GPU 0 to the end of its last one there.
-struct Lasted {
-    Seconds start{1e300}, end;
-
-    void add(const Lasted& other) {
-        start = std::min(start, other.start);
-        end = std::max(end, other.end);
-    }
-    Seconds time() const { return std::max(end - start, Seconds()); }
-};
-
-/// A run of a list.
-struct Simulated {
-    Seconds makespan, exposed;
-    std::vector<Lasted> operators;
-};
-
-Simulated simulate_list(const Scenario& scenario) {
-    const TaskGraph graph = scenario.graph();
-    const Prediction prediction = predict(scenario);
-    const std::size_t count = std::get<std::vector<Operator>>(scenario.workload.content).size();
-    Simulated result{prediction.makespan, prediction.timeline.exposed_communication(),
-                     std::vector<Lasted>(count)};
-    for (TaskId id = 0; id < graph.size(); ++id) {
-        const Span& span = prediction.timeline.spans()[id];
-        if (graph[id].gpu == 0)
-            result.operators[static_cast<std::size_t>(graph[id].op)].add({span.start, span.end});
-    }
-    return result;
-}
 
 class StepSimulator {
 public:
@@ -48,28 +17,19 @@ public:
         list.name = name;
         list.count = count;
         list.workload = {name, "", std::move(operators)};
-        auto [serial, whole] = fastest_serial(list);
-        std::vector<PairCandidates> pairs = candidates_of(serial, list);
-        take_own_serials(serial, list, pairs, whole);
-        Simulated best = whole;
-        for (const char* rest : {"serial", "concurrent"}) {
-            Simulated simulated = simulate(serial, rest, list, pairs);
-            if (simulated.makespan >= best.makespan && rest == std::string("concurrent")) continue;
-            best = std::move(simulated);
-            list.concurrent = rest == std::string("concurrent");
-        }
-        refine(serial, list, pairs, best);
-        if (best.makespan > whole.makespan) {  // no choice gains in the list
-            for (PairCandidates& pair : pairs) choose_whole(list, pair);
-            list.concurrent = false;
-            best = whole;
-        }
-        describe(pairs, list);
-        list.whole = whole.makespan;
-        list.cut = best.makespan;
-        list.exposed_whole = whole.exposed;
-        list.exposed_cut = best.exposed;
-        add_times(whole, best, list);
+        const Scenario serial = fastest_serial(list);
+        const ListSearch search(serial, list.serial, candidates_of(serial, list));
+        list.own_serial = search.own_serial();
+        list.concurrent = search.best().concurrent;
+        list.whole = search.whole().run.makespan;
+        list.cut = search.best().run.makespan;
+        list.exposed_whole = search.whole().run.exposed;
+        list.exposed_cut = search.best().run.exposed;
+        list.uniform = search.uniform().run.makespan;
+        list.uniform_label = search.uniform_label();
+        list.run = search.scenario();
+        describe(search, list);
+        add_times(search.whole().run, search.best().run, list);
         return list;
     }
 
@@ -89,8 +49,8 @@ private:
     }
 
     /// Every operator whole, by copies or by the vendor's library.
-    std::pair<Scenario, Simulated> fastest_serial(ListStudy& list) {
-        std::optional<std::pair<Scenario, Simulated>> best;
+    Scenario fastest_serial(ListStudy& list) {
+        std::optional<std::pair<Scenario, Seconds>> best;
         const Scenario copies = resolver_.resolve(config_of(list.workload, Json::object()));
         machine_ = copies.machine;
         std::vector<Candidate> candidates;
@@ -101,11 +61,12 @@ private:
             if (one.schedule == "serial") candidates.push_back(one);
         std::string refusal;
         for (const Candidate& candidate : candidates) {
+            if (!options_.allowed.has(candidate)) continue;
             try {
                 const Scenario scenario = with_candidate(copies, candidate);
-                Simulated simulated = simulate_list(scenario);
-                if (!best || simulated.makespan < best->second.makespan) {
-                    best = {scenario, std::move(simulated)};
+                const Seconds makespan = predict(scenario).makespan;
+                if (!best || makespan < best->second) {
+                    best = {scenario, makespan};
                     list.serial = candidate.label();
                 }
             } catch (const UserError& error) {
@@ -114,7 +75,7 @@ private:
         }
         told();
         if (!best) throw UserError(refusal);
-        return *best;
+        return best->first;
     }
 
     /// The pairs with their candidates; adds a row for each operator and each pair.
@@ -131,7 +92,7 @@ private:
             row.is_pair = true;
             Scenario alone = resolver_.resolve(config_of({"pair", "", *pair}, Json::object()));
             alone.machine = machine_of(group_at(operators, first), serial.machine);
-            pairs.emplace_back(first, group_at(operators, first), std::move(alone), options_.own_kernels,
+            pairs.emplace_back(first, group_at(operators, first), std::move(alone), options_.allowed,
                                options_.all_candidates);
             told();
             ++first;
@@ -149,69 +110,19 @@ private:
         return parts_.emplace_back(std::move(part));  // baselines_ knows machines by address
     }
 
-    /// The list with the chosen candidates; `rest`: serial or concurrent.
-    static Simulated simulate(const Scenario& serial, const std::string& rest, const ListStudy& list,
-                              const std::vector<PairCandidates>& pairs) {
-        Scenario cut = serial;
-        cut.schedule = {SchedulePtr(), &find_schedule(rest)};
-        for (const PairCandidates& pair : pairs)
-            if (std::optional<PairChoice> choice = pair.empty() ? std::nullopt : pair.in_list(list.serial))
-                cut.pairs.push_back(std::move(*choice));
-        return simulate_list(cut);
-    }
-
-    /// What a pair runs by where nothing is cut.
-    static void choose_whole(const ListStudy& list, PairCandidates& pair) {
-        const std::optional<std::size_t> own = list.own_serial ? pair.fastest_serial() : std::nullopt;
-        if (own)
-            pair.choose(*own);
-        else
-            pair.choose(list.serial);
-    }
-
-    /// Agents need not be the same for all collectives: each pair by its own fastest `serial`, if that is faster.
-    static void take_own_serials(const Scenario& serial, ListStudy& list, std::vector<PairCandidates>& pairs,
-                                 Simulated& whole) {
-        list.own_serial = true;
-        std::vector<std::size_t> best;
-        for (PairCandidates& pair : pairs) {
-            best.push_back(pair.choice());
-            if (!pair.empty()) choose_whole(list, pair);
-        }
-        Simulated simulated = simulate(serial, "serial", list, pairs);
-        list.own_serial = simulated.makespan < whole.makespan;
-        if (list.own_serial) whole = std::move(simulated);
-        for (std::size_t i = 0; i < pairs.size(); ++i) pairs[i].choose(best[i]);
-    }
-
-    /// One pair after another takes the alternative with which the list is fastest: what is best alone may hurt a neighbour.
-    static void refine(const Scenario& serial, const ListStudy& list, std::vector<PairCandidates>& pairs,
-                       Simulated& best) {
-        for (PairCandidates& pair : pairs) {
-            if (pair.empty()) continue;
-            std::size_t chosen = pair.choice();
-            for (const std::size_t other : pair.alternatives(list.serial)) {
-                if (other == chosen) continue;
-                pair.choose(other);
-                Simulated simulated =
-                    simulate(serial, list.concurrent ? "concurrent" : "serial", list, pairs);
-                if (simulated.makespan < best.makespan) {
-                    best = std::move(simulated);
-                    chosen = other;
-                }
-            }
-            pair.choose(chosen);
-        }
-    }
-
-    void describe(const std::vector<PairCandidates>& pairs, ListStudy& list) {
-        auto pair = pairs.begin();
+    void describe(const ListSearch& search, ListStudy& list) {
+        std::size_t index = 0;
         for (OperatorStudy& row : list.operators) {
             if (!row.is_pair) continue;
-            const PairCandidates& candidates = *pair++;
+            const PairCandidates& candidates = search.pairs()[index];
+            const std::optional<ListSearch::Other>& other = search.others()[index++];
             if (candidates.empty()) continue;
             row.best = candidates.chosen().candidate;
             row.gain = candidates.gain();
+            if (other) {
+                row.next = candidates.candidate(other->candidate);
+                row.margin = other->makespan / list.cut - 1;
+            }
             if (const auto own = candidates.fastest_serial(); own && list.own_serial)
                 row.own_serial = candidates.candidate(*own);
             if (const auto decided = candidates.decided_by(baselines_))
@@ -223,7 +134,7 @@ private:
         if (options_.done) options_.done();
     }
 
-    static void add_times(const Simulated& whole, const Simulated& cut, ListStudy& list) {
+    static void add_times(const ListRun& whole, const ListRun& cut, ListStudy& list) {
         std::size_t index = 0;
         for (OperatorStudy& row : list.operators) {
             Lasted of_whole = whole.operators[index], of_cut = cut.operators[index];

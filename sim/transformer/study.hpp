@@ -20,6 +20,8 @@ struct OperatorStudy {
     double gain = 0;         ///< of a pair alone: time by the fastest `serial` over that of the best, minus 1
     std::string decided_by;  ///< the loss in which the best and the next choice differ most; may be empty
     Seconds difference;      ///< of these losses
+    std::optional<Candidate> next;  ///< of a pair: the other choice with which the list is fastest
+    double margin = 0;              ///< by which the list takes longer with `next`, ≥ 0
 };
 
 /// A layer, or what is around the layers.
@@ -31,8 +33,11 @@ struct ListStudy {
     Seconds whole, cut;                  ///< one list
     Seconds exposed_whole, exposed_cut;  ///< communication of one list
     std::string serial;                  ///< the `serial` that `whole` is: "serial/-/dma/pull", ...
-    bool own_serial = false;  ///< in `whole` each pair runs by the `serial` that is fastest for it alone
-    bool concurrent = false;  ///< with overlap, operators outside of pairs wait for their data only
+    bool own_serial = false;      ///< in `whole` each pair runs by the `serial` that is fastest for it alone
+    bool concurrent = false;      ///< with overlap, operators outside of pairs wait for their data only
+    std::string uniform_label;    ///< the one candidate for all pairs with which the list is fastest
+    Seconds uniform;              ///< the list's time with it
+    std::optional<Scenario> run;  ///< the list with overlap; never none in a result
 };
 
 /// One step: all layers, one behind the other, and what is around them.
@@ -47,8 +52,8 @@ struct StepStudy {
 struct StudyOptions {
     std::string topology;
     Json what_if = Json::object();
-    int seeds = 3;            ///< where the machine leaves orders unspecified
-    bool own_kernels = true;  ///< schedules that need a kernel of one's own
+    std::optional<int> seeds = 3;  ///< where the machine leaves orders unspecified
+    AllowedCandidates allowed = {};
     bool all_candidates = false;
     std::function<void()> done = nullptr;  ///< called after each of the parts_of a study
 };
@@ -57,8 +62,8 @@ struct StudyOptions {
 std::size_t parts_of(const Model& model, const StepShape& step);
 
 /// Simulates a layer of each kind and the head: every operator whole, by the fastest of DMA copies, copy kernels and the
-/// vendor's library, for the list or for each pair; then every pair by its best candidate alone, the rest one after another or as its data allow; then one pair
-/// after another by that of its first few choices with which the list is fastest. Layers of a kind are alike, so one of them is simulated. Throws UserError.
+/// vendor's library, for the list or for each pair; then with the schedules of pairs with which the list is fastest
+/// (ListSearch). Layers of a kind are alike, so one of them is simulated. Throws UserError.
 StepStudy study(const Model& model, const StepShape& step, const StudyOptions& options, Resolver& resolver);
 
 /// The same of an operator list, such as a training iteration of another kind of model. Its step has no tokens and no

@@ -99,7 +99,7 @@ class Advise(SimTestCase):
         self.assertEqual(rows[0]["rank"], "1")
         self.assertEqual(rows[0]["regret"], "0.0")
         self.assertGreater(float(rows[0]["speedup"]), 1)
-        self.assertEqual(list(rows[0])[-1], "own_kernel")
+        self.assertEqual(list(rows[0])[-2:], ["own_kernel", "pair"])
         self.assertEqual({row["own_kernel"] for row in rows if row["schedule"] == "flag_gated"}, {"true"})
         self.assertEqual({row["own_kernel"] for row in rows if row["schedule"] != "flag_gated"}, {"false"})
 
@@ -108,6 +108,39 @@ class Advise(SimTestCase):
             with self.subTest(workload=workload):
                 self.assertIn("candidates simulated",
                               self.output("advise", "--topology", "mi300x_8", "--workload", workload, "--top", "1"))
+
+    def test_pairs_of_a_list(self):
+        layer = ["advise", "--topology", "h200_8", "--workload", "llama3_70b_mlp_layer"]
+        advice = self.result(*layer)
+        pairs = advice["pairs"]
+        self.assertEqual([one["pair"] for one in pairs["choices"]], ["ag > gate_up", "down > rs"])
+        self.assertLess(pairs["makespan_us"], advice["candidates"][0]["makespan_us"])
+        self.assertLessEqual(pairs["makespan_us"], pairs["one_for_all"]["makespan_us"])
+        self.assertAlmostEqual(pairs["speedup"], advice["baseline"]["makespan_us"] / pairs["makespan_us"])
+        # What is advised runs as advised, and another choice for one pair takes as much longer as its margin.
+        run = pairs["run"]["config"]
+        self.assertAlmostEqual(self.result("--config", self.file("run.json", run))["makespan_us"], pairs["makespan_us"], 3)
+        following = pairs["choices"][1]["next_choice"]
+        run["schedules"]["down"] = {"schedule": following["schedule"], "params": following["params"]}
+        self.assertAlmostEqual(self.result("--config", self.file("next.json", run))["makespan_us"],
+                               (1 + following["margin"]) * pairs["makespan_us"], 3)
+        text = self.output(*layer)
+        self.assertIn("a schedule for each pair, chosen by the time of the whole list: ", text)
+        self.assertRegex(text, r"\n  ag > gate_up +\S+/.*\n      next choice  ")
+        rows = [row for row in csv.DictReader(io.StringIO(self.output(*layer, "--format", "csv"))) if row["pair"]]
+        self.assertEqual([(row["pair"], row["rank"]) for row in rows],
+                         [(pair, rank) for pair in ("ag > gate_up", "down > rs") for rank in ("1", "2")])
+        self.assertEqual(rows[0]["schedule"], pairs["choices"][0]["schedule"])
+        for flags in (["--kernels", "library"], ["--agent", "dma"]):
+            chosen = self.result(*layer, *flags)["pairs"]["choices"]
+            self.assertTrue(all(one["params"]["agent"] == "dma" or flags[0] == "--kernels" for one in chosen))
+            self.assertFalse(any(one["own_kernel"] and flags[0] == "--kernels" for one in chosen))
+        self.assertNotIn("pairs", self.result(*SCENARIO))
+        lonely = {"operators": [{"name": "g", "type": "gemm", "m": 4096, "n": 4096, "k": 4096, "dtype": "bf16"}]}
+        self.assertNotIn("pairs", self.result("advise", "--topology", "h200_8", "--workload", self.file("lonely.json", lonely)))
+        bad = {"operators": [{"name": "c", "type": "collective", "collective": "all_gather", "bytes": 64, "dtype": "bf16",
+                              "group": {"size": 3}}]}
+        self.assert_refused(["advise", "--topology", "h200_8", "--workload", self.file("bad.json", bad)], "group of operator 'c'", "groups of 3")
 
     def test_refusals(self):
         gemm = ["--gemm", "4096x4096x4096"]

@@ -1,0 +1,82 @@
+#pragma once
+
+#include "sim/transformer/pair_candidates.hpp"
+
+namespace overlap {
+
+/// From the start of an operator's first task on GPU 0 to the end of its last one there.
+struct Lasted {
+    Seconds start{1e300}, end;
+
+    void add(const Lasted& other) {
+        start = std::min(start, other.start);
+        end = std::max(end, other.end);
+    }
+    Seconds time() const { return std::max(end - start, Seconds()); }
+};
+
+/// A run of a list.
+struct ListRun {
+    Seconds makespan, exposed;
+    std::vector<Lasted> operators;
+};
+
+/// Throws UserError.
+ListRun run_list(const Scenario& scenario);
+
+/// One way to run every pair of a list, and how long the list takes so.
+struct ListWay {
+    std::vector<std::size_t> choices;  ///< by pair, of PairCandidates; 0 where a pair has no candidate
+    bool concurrent = false;           ///< operators outside of pairs wait for their data only
+    ListRun run;
+};
+
+/// Searches schedules for the pairs of a list with which the whole list is fastest.
+class ListSearch {
+public:
+    /// `serial`: the list with nothing cut, `label`: its candidate's. `pairs`: with the choices that are best for them alone.
+    ListSearch(Scenario serial, std::string label, std::vector<PairCandidates> pairs);
+
+    /// Every operator whole. Agents need not be the same for all collectives: each pair by its own fastest `serial`
+    /// if the list is faster so.
+    const ListWay& whole() const { return whole_; }
+    bool own_serial() const { return own_serial_; }
+    /// One candidate for every pair that it serves, the other pairs whole: the fastest such way, of one candidate of each choice.
+    const ListWay& uniform() const { return uniform_; }
+    const std::string& uniform_label() const { return uniform_label_; }
+
+    /// Starts from the fastest of these two ways and of every pair's best alone; then one pair after another takes that of its first few
+    /// choices with which the list is fastest, until no change of one pair gains.
+    const ListWay& best() const { return best_; }
+    /// The pairs, with the choices of best().
+    const std::vector<PairCandidates>& pairs() const { return pairs_; }
+    /// Of a pair: the fastest list with another choice for this pair, and that choice; none if there is no other.
+    struct Other {
+        std::size_t candidate;
+        Seconds makespan;
+    };
+    const std::vector<std::optional<Other>>& others() const { return others_; }
+    /// The list by best().
+    Scenario scenario() const { return scenario_of(pairs_, best_.concurrent); }
+
+private:
+    Scenario scenario_of(const std::vector<PairCandidates>& pairs, bool concurrent) const;
+    ListWay way(const std::vector<PairCandidates>& pairs, bool concurrent) const;
+    /// Labels: of each choice (Candidate::same_choice) the candidate that is fastest alone for the first pair that has it.
+    std::vector<std::string> one_of_each_choice() const;
+    void choose_whole(PairCandidates& pair) const;
+    void find_whole();
+    void find_uniform();
+    void descend();
+    /// Whether pair `index` has changed.
+    bool improve(std::size_t index);
+
+    Scenario serial_;
+    std::string label_, uniform_label_;
+    std::vector<PairCandidates> pairs_;
+    bool own_serial_ = false;
+    ListWay whole_, uniform_, best_;
+    std::vector<std::optional<Other>> others_;
+};
+
+}  // namespace overlap
