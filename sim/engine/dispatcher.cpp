@@ -104,6 +104,7 @@ void Dispatcher::clear() {
 const Dispatcher::Next& Dispatcher::begin() {
     clear();
     for (TaskId id = 0; id < states_.size(); ++id) advance(id);
+    serve_launchers();
     return next_;
 }
 
@@ -118,19 +119,36 @@ const Dispatcher::Next& Dispatcher::launched(TaskId task) {
     return next_;
 }
 
-// First come, first served. A launch that takes no time makes no other wait.
 void Dispatcher::begin_launch(TaskId task) {
     states_[task].launch_begun = true;
-    if (costs_[task].launch.queued > Seconds()) {
-        Launcher& launcher = launchers_[gpus_[task]];
-        if (launcher.busy) {
-            states_[task].waited_to_launch = true;
-            launcher.waiting.push_back(static_cast<std::uint32_t>(task));
-            return;
-        }
-        launcher.busy = costs_[task].launch.time > Seconds();
+    if (costs_[task].launch.queued > Seconds())
+        to_launch_.push_back(static_cast<std::uint32_t>(task));
+    else
+        next_.launch.push_back(task);
+}
+
+// First come, first served. A launch that takes no time makes no other wait.
+void Dispatcher::take_launcher(TaskId task) {
+    Launcher& launcher = launchers_[gpus_[task]];
+    if (launcher.busy) {
+        states_[task].waited_to_launch = true;
+        launcher.waiting.push_back(static_cast<std::uint32_t>(task));
+        return;
     }
+    launcher.busy = costs_[task].launch.time > Seconds();
     next_.launch.push_back(task);
+}
+
+void Dispatcher::serve_launchers() {
+    std::sort(to_launch_.begin(), to_launch_.end());
+    for (const TaskId task : to_launch_) take_launcher(task);
+    to_launch_.clear();
+}
+
+const Dispatcher::Next& Dispatcher::begin_launches() {
+    clear();
+    serve_launchers();
+    return next_;
 }
 
 double Dispatcher::next_stop(TaskId task) const {

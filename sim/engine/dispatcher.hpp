@@ -107,6 +107,9 @@ public:
     }
     /// How long `task`, whose setup is over and which has its units, waits for other ranks to get theirs.
     Seconds late_ranks(TaskId task) const { return costs_[task].claim ? pools_.late_ranks(task) : Seconds(); }
+    /// Everything at this instant has been reported, but for launches that take no time. Begins queued launches: a GPU
+    /// launches what became ready at one instant in the order of its tasks' numbers, whatever let them begin.
+    const Next& begin_launches();
     /// Everything at this instant has been reported. Gives free units to the tasks that wait for them.
     const Next& settle();
 
@@ -145,6 +148,8 @@ private:
         return claimed<Tiles>(costs_[task]) != nullptr || claimed<Blocks>(costs_[task]) != nullptr;
     }
     void begin_launch(TaskId task);
+    void take_launcher(TaskId task);
+    void serve_launchers();
     void add_stops(const TaskGraph& graph);
     void add_successors(const TaskGraph& graph);
     std::uint32_t stop_at(TaskId task, double share) const;
@@ -166,6 +171,7 @@ private:
     std::vector<std::uint32_t> next_in_stream_;  ///< by task; its own number for the last of a stream
     std::vector<Launcher> launchers_;            ///< by GPU; empty where no launch waits for another
     std::vector<std::uint32_t> gpus_;            ///< by task: its GPU; empty likewise
+    std::vector<std::uint32_t> to_launch_;       ///< at this instant, by launchers
     UnitPools pools_;
     Next next_;
 };

@@ -52,7 +52,8 @@ protected:
     void begin() { carry_out(dispatcher_.begin()); }
 
     /// Processes all events of this instant in rounds: what takes no time ends in the next round. Events of one
-    /// round are processed by task number. Free units are handed out when a round causes no further events.
+    /// round are processed by task number. When a round causes no further events, queued launches begin; when these
+    /// cause none either, free units are handed out.
     void instant() {
         const auto before = [](const Event& a, const Event& b) { return a.order < b.order; };
         while (!at_once_.empty()) {
@@ -61,6 +62,7 @@ protected:
                 std::sort(round_.begin(), round_.end(), before);
             for (const Event& event : round_) happen(event);
             round_.clear();
+            if (at_once_.empty()) carry_out(dispatcher_.begin_launches());
             if (at_once_.empty()) carry_out(dispatcher_.settle());
         }
     }

@@ -49,15 +49,13 @@ bool any_order_has_effect(const Cost& cost, const ResourceTable& resources) {
            (cost.claim && resources[cost.claim->resource].order == QueueOrder::round_robin);
 }
 
-/// What lets tasks begin whose order has an effect, by the numbers of events.
-template <class Matters>
-std::vector<Trigger> triggers_of(const TaskGraph& graph, Matters&& matters) {
+/// What lets tasks begin, by the numbers of events.
+std::vector<Trigger> triggers_of(const TaskGraph& graph) {
     std::vector<Trigger> triggers;
     const auto add = [&](TaskId event, TaskId task) {
         triggers.push_back({static_cast<std::uint32_t>(event), static_cast<std::uint32_t>(task)});
     };
     for (TaskId id = 0; id < graph.size(); ++id) {
-        if (!matters(id)) continue;
         if (const TaskId before = graph.stream_predecessor(id); before != id) add(before, id);
         graph.for_each_edge_into(id, [&](const Edge& edge) { add(edge.predecessor, id); });
     }
@@ -72,13 +70,14 @@ bool ties_are_alike(const TaskGraph& graph, CostView costs, const ResourceTable&
                     const Turns& turns, std::span<const std::uint32_t> like) {
     const bool any = std::any_of(costs.classes().begin(), costs.classes().end(),
                                  [&](const Cost& cost) { return any_order_has_effect(cost, resources); });
-    const auto queued = [&](TaskId id) { return any || is_queued(costs[id]); };
-    const std::vector<Trigger> triggers = triggers_of(graph, queued);
+    const std::vector<Trigger> triggers = any ? triggers_of(graph) : std::vector<Trigger>();
     std::vector<Sight> sights(static_cast<std::size_t>(turns.gpus()));
-    const auto sight_of = [&](TaskId id) -> Sight& { return sights[static_cast<std::size_t>(graph[id].gpu)]; };
+    const auto sight_of = [&](TaskId id) -> Sight& {
+        return sights[static_cast<std::size_t>(graph[id].gpu)];
+    };
     auto next = triggers.begin();
     for (TaskId id = 0; id < graph.size(); ++id) {
-        if (queued(id)) sight_of(id).add_own(0, like[id]);
+        if (any || is_queued(costs[id])) sight_of(id).add_own(0, like[id]);
         if (ends_apart(costs[id])) sight_of(id).add_own(1, like[id]);
         if (any) sight_of(id).add_event(like[id], graph.size() + like[id]);
         for (; next != triggers.end() && next->event == id; ++next)

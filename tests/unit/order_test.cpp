@@ -348,3 +348,14 @@ TEST_CASE("launches that can't go side by side go one at a time, and those that 
     some.add(kernel, {4});  // at 11: nobody is being launched
     CHECK(some.ends(any_engine()) == std::vector<double>{11, 14, 17, 11, 11, 22});
 }
+
+TEST_CASE("launches of one instant go in the order of their tasks, whatever let them begin") {
+    Case some;
+    const TaskId one = some.add(lasts(10)), other = some.add(lasts(10));
+    Cost kernel = lasts(10);
+    kernel.launch.time = Seconds(1);
+    kernel.launch.queued = Seconds(3);
+    some.add(kernel, {other});  // launched 10-11, though the task that it waits for has the higher number
+    some.add(kernel, {one});    // waits, 11-14
+    CHECK(some.ends(any_engine()) == std::vector<double>{10, 10, 21, 24});
+}
