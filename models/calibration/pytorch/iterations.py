@@ -60,14 +60,14 @@ class Iteration:
     def forward(self, steps):
         sizes, tokens, hidden = self.sizes, self.tokens, self.tokens * self.sizes.hidden
         inner = tokens * sizes.inner
-        steps.stream("norm", hidden, hidden)
+        steps.norm("norm", hidden)
         steps.gemm("qkv", tokens, self.heads_out, sizes.hidden)
         for name, heads in (("q", sizes.heads), ("k", sizes.kv_heads)):
             rotation(steps, name, tokens * heads * sizes.head)
         flash_attention(steps, self.row["tokens"], sizes, self.row["sequences"])
         steps.gemm("out", tokens, sizes.hidden, sizes.heads * sizes.head)
         steps.stream("add", 2 * hidden, hidden)
-        steps.stream("mlp_norm", hidden, hidden)
+        steps.norm("mlp_norm", hidden)
         steps.gemm("gate_up", tokens, 2 * sizes.inner, sizes.hidden)
         steps.strided("silu", inner, inner)
         steps.strided("product", 2 * inner, inner)
