@@ -8,7 +8,7 @@
 namespace overlap {
 namespace {
 
-/// Share of engines[t] that a collective leaves: a GEMM can be slowed down by up to its inverse.
+/// Share of the resource engines[t] that a collective leaves to a GEMM. The largest slow-down of a GEMM is its inverse.
 constexpr double left = 0.1;
 
 void slow_gemm(const Task& task, const Machine& machine, Cost& cost) {
@@ -29,7 +29,7 @@ void slow_gemm(const Task& task, const Machine& machine, Cost& cost) {
             {machine.resources.channels(task.gpu), losses.collectives_slowed_beside_gemms, false});
 }
 
-/// Bus rate of a channel, relative to a channel that is alone or one of the fewest measured.
+/// Bus rate of one channel, relative to that of one channel when the fewest channels measured run.
 double channel_speed(const CollectiveKernelWork& work, double channels, const Machine& machine,
                      Seconds body) {
     const auto& collectives = machine.topology.device().collective_library.collectives;
@@ -47,7 +47,7 @@ void slow_collective(const Task& task, const Machine& machine, Cost& cost) {
     const DeviceSpec& device = machine.topology.device();
     const double channels = work.cus > 0 ? work.cus : device.collective_library.channels;
     const double speed = channel_speed(work, channels, machine, cost.body);
-    // The kernel is on its units while the ranks find each other, so nearly all of the latency is in its body.
+    // The kernel holds its units while the ranks synchronise, so nearly all of the latency is part of its body.
     const Seconds launch = std::min(cost.launch.time, device.launch.kernel);
     cost.body = cost.body + (cost.launch.time - launch);
     cost.launch.time = launch;

@@ -13,7 +13,7 @@ namespace overlap {
 /// for the share of its body that the collective runs. It loses gemm_slowed_beside_library in addition.
 ///
 /// Beside a GEMM each channel runs at the share 1 - collectives_slowed_beside_gemms of the rate of a channel that is
-/// alone, or few. Where the links limit a collective of many channels, less of that shows.
+/// alone or one of few. If the links limit a collective of many channels, the collective slows down less.
 ///
 /// The engine has no resource of this kind, so resources that limit each user alone stand for it: the GEMM uses a
 /// tenth of engines[t] times its slow-down with t units taken, and the collective leaves a tenth of engines[t].

@@ -206,7 +206,7 @@ private:
                  ", expected ALL_REDUCE, ALL_GATHER, ALL_TO_ALL or REDUCE_SCATTER");
         if (const auto* dims = find("involved_dim"))
             for (const bool involved : dims->bool_list().values())
-                if (!involved) fail("is of a part of the ranks (involved_dim), expected all of them");
+                if (!involved) fail("is a collective of some of the ranks (involved_dim), expected one of all ranks");
         for (const char* key : {"pg_name", "comm_group"})
             if (const auto* group = find(key))
                 result.group = group->has_string_val() ? group->string_val() : std::to_string(*number(key));

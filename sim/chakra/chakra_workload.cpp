@@ -57,7 +57,7 @@ std::vector<std::vector<At>> senders(const ChakraTrace& trace) {
         result[at.rank][at.node] = from;
     });
     for (const auto& [route, messages] : sent)
-        if (!messages.empty()) fail(trace, messages.front(), "sends what no rank receives");
+        if (!messages.empty()) fail(trace, messages.front(), "sends a message that no rank receives");
     return result;
 }
 

@@ -243,21 +243,19 @@ void add_calibrate_command(CLI::App& app) {
     command->add_option("--measurements", flags->measurements,
                         "Folder of microbenchmark results (gemm.jsonl); default: those in traces/");
     command->add_option("--data", flags->data, "Folder of public tables, with gemm/ in it; default none");
-    command->add_flag(
-        "--kernels", flags->kernels,
-        "Fit only attention and MoE kernels to the tables of --data, beside the fits that --out has");
+    command->add_flag("--kernels", flags->kernels,
+                      "Fit only attention and MoE kernels, to the tables of --data; other fits in --out stay");
     command->add_option(
         "--out", flags->out,
         "Folder of <device>.json, created if missing; default configs/calibrations. Of an archive: the "
         "folder of devices/, calibrations/ and topologies/, default configs");
     command->add_option("--name", flags->name,
-                        "Name of an archive's device; default that of the shipped device "
-                        "that it is");
+                        "Name of the device that an archive is from; default: the shipped device that its facts "
+                        "match");
     command->add_option(
         "--plots", flags->plots,
         "Folder for SVG plots of held-out predictions against measurements; needs gnuplot; default none");
-    command->add_option("--date", flags->date,
-                        "Date to write with fits to public tables; default today (UTC)");
+    command->add_option("--date", flags->date, "Date that is written into fits to public tables; default: today (UTC)");
     command->add_option(
         "devices", flags->devices,
         "Devices to fit, default all that have measurements; or one archive of scripts/measure");

@@ -245,17 +245,16 @@ void add_import_command(CLI::App& app) {
         ->required();
     command->add_option("--out", flags->out, "File of the measured case to write (JSON)")->required();
     command->add_option("--format", flags->format, "Trace format, if it can't be recognised");
-    command->add_option(
-        "--scenario", flags->scenario,
-        "Run config of the recorded run; default: what is recognised in the recording");
+    command->add_option("--scenario", flags->scenario,
+                        "Run config of the recorded run; default: the run that sim import recognises in the trace");
     command->add_option("--topology", flags->topology, "Machine of a recognised run; default: by the GPUs' name and number");
     command->add_option("--gemm", flags->gemm, "MxNxK of a recognised pair, if the trace has no shapes");
     command->add_option("--kernels", flags->kernels, "Table of kernels (JSON) that is asked before configs/kernels.json");
     command->add_option("--out-scenario", flags->out_scenario, "File of the recognised run config to write (JSON)");
     command->add_option("--iteration", flags->iteration,
-                        "Which runs of a recording to take: steady (all but those far above the median; the "
-                        "default), a number from 0, or all (the whole recording as one run)");
-    command->add_option("--system", flags->system, "Name of the machine; default imported");
+                        "Iterations of the recording to take: steady (the default; leaves out those far above the "
+                        "median), the number of one, from 0, or all (the whole recording as one run)");
+    command->add_option("--system", flags->system, "Name of the machine in the measured case; default: imported");
     command->callback([flags] { execute(*flags); });
 }
 

@@ -209,11 +209,13 @@ void add_model_command(CLI::App& app) {
     const CLI::Range degrees(1, 1'000'000);
     command
         ->add_option("--tp", flags->request.tensor,
-                     "Tensor parallelism, over neighbours; default GPUs / dp, with --ep or --fsdp 1")
+                     "Degree of tensor parallelism, over neighbouring GPUs; default: GPUs / dp, but 1 with --ep or "
+                     "--fsdp")
         ->check(degrees);
-    command->add_option("--ep", flags->request.experts, "Expert parallelism, over neighbours; default 1")
+    command
+        ->add_option("--ep", flags->request.experts, "Degree of expert parallelism, over neighbouring GPUs; default 1")
         ->check(degrees);
-    command->add_option("--dp", flags->request.data, "Data parallelism; default GPUs / tp")->check(degrees);
+    command->add_option("--dp", flags->request.data, "Degree of data parallelism; default: GPUs / tp")->check(degrees);
     command->add_flag(
         "--fsdp", flags->request.sharded,
         "Data-parallel GPUs share weights, gradients and optimiser states (PyTorch fully_shard, ZeRO-3)");
@@ -227,17 +229,18 @@ void add_model_command(CLI::App& app) {
         "Norms work on shares of the tokens: all-gathers and reduce-scatters instead of all-reduces");
     command->add_option("--dtype", flags->dtype, "Operands of GEMMs; default bf16")
         ->check(CLI::IsMember(std::vector<std::string>(dtype_names.begin(), dtype_names.end())));
-    command->add_option("--layers", flags->layers, "Number of layers instead of the model's")
+    command->add_option("--layers", flags->layers, "Number of layers; default: as many as the model has")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000}));
     command
         ->add_option("--kernels", flags->kernels,
-                     "any, or library: no schedules that need a kernel of one's own")
+                     "library: only schedules that run with the kernels of a vendor's GEMM library; any: also those "
+                     "that need a custom kernel; default any")
         ->check(CLI::IsMember({"any", "library"}));
     command->add_flag("--all-candidates", flags->all,
-                      "Try all candidates of sim advise for each pair, not some of each kind");
+                      "Simulate all candidates of sim advise for each pair; default: a selection of each kind");
     command
         ->add_option("--seeds", flags->seeds,
-                     "Simulations of orders that the machine leaves unspecified; default 3")
+                     "Number of simulations if the machine leaves the order of DMA copies open; default 3")
         ->check(CLI::Range(1, most_seeds));
     add_what_if_flag(*command, flags->what_if);
     command->add_option("--write", flags->write,

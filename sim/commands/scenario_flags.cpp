@@ -58,10 +58,10 @@ void assign_what_ifs(Json& what_if, const std::vector<std::string>& assignments)
 }
 
 void add_what_if_flag(CLI::App& app, std::vector<std::string>& what_ifs) {
-    app.add_option(
-           "--what-if", what_ifs,
-           "Value of the machine's files in this run, KEY=VALUE: topology.fabric.0.bandwidth_GBps=2x, "
-           "device.dma.peer_engines=4; repeatable")
+    app.add_option("--what-if", what_ifs,
+                   "Replace a value of the topology or device file in this run: KEY=VALUE, such as "
+                   "device.dma.peer_engines=4; or multiply it, such as topology.fabric.0.bandwidth_GBps=2x; "
+                   "repeatable")
         ->take_all();
 }
 
@@ -78,10 +78,10 @@ void ScenarioFlags::add_to(CLI::App& app) {
                        ". A simulation by simgrid is stopped after " +
                        std::to_string(static_cast<int>(default_simgrid_seconds)) +
                        " s, or OVERLAP_SIMGRID_SECONDS in the environment");
-    app.add_option(
-           "--seeds", seeds,
-           "Simulations with orders that the machine leaves unspecified: median, p10 and p90; default " +
-               std::to_string(default_seeds) + " on such a machine")
+    app.add_option("--seeds", seeds,
+                   "Number of simulations if the machine leaves the order of DMA copies open; each simulates "
+                   "another order, and the result has their median, p10 and p90; default " +
+                       std::to_string(default_seeds))
         ->check(CLI::Range(1, most_seeds));
     app.add_option("--cost-model", cost_models, "Cost model instead of the default for its kind; repeatable")
         ->take_all();
@@ -89,11 +89,11 @@ void ScenarioFlags::add_to(CLI::App& app) {
                    "Effects to switch off: host, contention, launch, packing, decomposition")
         ->delimiter(',');
     app.add_option("--host", host,
-                   "Who enqueues, and how long a call takes: a file, or a name in configs/hosts (default: "
-                   "all is enqueued beforehand by one thread)");
+                   "Host program that enqueues the kernels, and the time of each of its calls: a file, or a "
+                   "name in configs/hosts; default: all is enqueued before the run starts");
     app.add_flag("--steady", steady,
-                 "Back to back until the clocks have settled at the power limit, instead of one run "
-                 "from cool GPUs");
+                 "Run the workload back to back until the clocks have settled at the power limit, instead of "
+                 "once on cool GPUs");
 }
 
 }  // namespace overlap

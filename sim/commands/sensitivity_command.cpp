@@ -49,7 +49,8 @@ void execute(const SensitivityFlags& flags) {
 
 void add_sensitivity_command(CLI::App& app) {
     CLI::App* command = app.add_subcommand(
-        "sensitivity", "Which of the machine's numbers matters most for a run: varies each of them");
+        "sensitivity",
+        "Change each number of the machine, one at a time, and list those that change a run's makespan most");
     auto flags = std::make_shared<SensitivityFlags>();
     flags->scenario.add_to(*command);
     command->add_option("--schedules", flags->schedules, "Several schedules instead of --schedule: a,b")

@@ -77,10 +77,9 @@ void add_verify_command(CLI::App& app, int& status) {
     auto flags = std::make_shared<VerifyFlags>();
     command->add_option("config", flags->config, "Run config (JSON file)")->required();
     command
-        ->add_option(
-            "--tolerance", flags->tolerance,
-            "Largest allowed difference between the ends of a task, as a fraction of the makespan; exit 3 "
-            "above it")
+        ->add_option("--tolerance", flags->tolerance,
+                     "Largest allowed difference between a task's end in one engine and in the other, as a fraction "
+                     "of the makespan; exit 3 if it is exceeded")
         ->check(CLI::Range(0.0, 1.0));
     command->callback([flags, &status] { status = execute(*flags); });
 }

@@ -8,8 +8,8 @@
 
 namespace overlap {
 
-/// A GPU that sees ends one after another (Completion::apart). Nobody looks for the end of a kernel for
-/// which only the next task of its stream waits.
+/// GPUs whose host sees the ends of tasks one at a time, at least Completion::apart from each other. The host does
+/// not look for the end of a kernel if only the next task of its stream waits for that end.
 class Completions {
 public:
     Completions(const TaskGraph& graph, CostView costs);
@@ -24,7 +24,7 @@ private:
     const TaskGraph& graph_;
     CostView costs_;
     std::vector<Seconds> last_;  ///< by GPU: when it last saw an end; empty where Completion::apart is 0
-    std::vector<bool> unseen_;   ///< by task: nobody looks for its end; empty likewise
+    std::vector<bool> unseen_;   ///< by task: the host does not look for its end; empty where Completion::apart is 0
 };
 
 }  // namespace overlap

@@ -37,8 +37,8 @@ void Ends::find_awaited() {
         if (polling(id) != nullptr && polling(id)->queues == 0) awaited_[id] = false;
 }
 
-// Assigns the events of a GPU to its event queues by turns, in the order in which the tasks were enqueued.
-// Only tasks with Cost::awaited take part: the order of other tasks' numbers need not be that of a run.
+// Assigns the events of a GPU to its event queues in turn, in the order in which the tasks were enqueued.
+// Only tasks with Cost::awaited take part: the numbers of other tasks need not be in the order of a run.
 void Ends::line_up() {
     before_.resize(graph_.size());
     next_poll_.resize(graph_.size());
@@ -65,7 +65,7 @@ Seconds Ends::launch_time(TaskId task, Seconds now, Seconds stream_free, Seconds
     const TaskId before = graph_.stream_predecessor(task);
     const bool follows = before != task && polling(before) != nullptr && now <= stream_free;
     if (!follows || keeps_stream(before)) waiting_since_[graph_.stream_number(task)] = now;
-    // The engine sets up a task that follows meanwhile.
+    // A task that follows is set up while the task before it runs.
     return follows ? std::max(launch - costs_[task].setup, Seconds()) : launch;
 }
 
@@ -81,7 +81,7 @@ Ends::Ending Ends::body_over(TaskId task, Seconds now) {
     return {event > Seconds(), event, seen_};
 }
 
-// A poll sees an event when it has seen all that are before it in its event queue.
+// A poll sees an event only after it has seen all earlier events of the same event queue.
 void Ends::see(TaskId task, Seconds now) {
     if (!keeps_stream(task)) {
         seen_.push_back({task, next_poll(task, now) - now});

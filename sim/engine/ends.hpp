@@ -11,15 +11,15 @@
 namespace overlap {
 
 /// What follows the end of a body: how long the task keeps its stream, and when its end is seen.
-/// The interface between TaskLifecycle and what is peculiar to a device: completions one after another
-/// (Completion::apart), events (Completion::event) and polls (Polling). A device file that leaves the
-/// fields of one out switches it off.
+/// It separates TaskLifecycle from the effects that only some devices have: completions that are seen one after
+/// another (Completion::apart), events (Completion::event) and polls (Polling). An effect is off if the device file
+/// does not have its fields.
 class Ends {
 public:
     Ends(const TaskGraph& graph, CostView costs);
 
-    /// How long the launch of `task` takes, which begins now and takes `launch` by itself. `stream_free`: when
-    /// the previous task left the stream.
+    /// Duration of the launch of `task`, which begins now; `launch` is its duration without other launches.
+    /// `stream_free`: when the previous task left the stream.
     Seconds launch_time(TaskId task, Seconds now, Seconds stream_free, Seconds launch);
 
     struct Seen {
@@ -27,7 +27,7 @@ public:
         Seconds delay;  ///< from now until the end of the task is seen
     };
     struct Ending {
-        bool keeps_stream = false;   ///< until `event` is over, or where that is 0 until the end is seen
+        bool keeps_stream = false;   ///< until `event` is over; if `event` is 0, until the end is seen
         Seconds event;               ///< time that an event after the task takes
         std::span<const Seen> seen;  ///< ends for which the time is known now
     };

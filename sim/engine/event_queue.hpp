@@ -12,8 +12,8 @@
 
 namespace overlap {
 
-/// Time in whole femtoseconds. Sums don't drift, and equal instants are equal. Rounding a date to 1 fs is
-/// 1e-8 of the shortest latency that a config may give a meaning to (0.1 µs).
+/// Time in whole femtoseconds, so that sums do not drift and equal instants compare equal. A date is rounded to
+/// 1 fs, which is 1e-8 of the shortest latency that matters in a config (0.1 µs).
 using Femtoseconds = std::int64_t;
 
 inline constexpr double femtoseconds_per_second = 1e15;
@@ -52,8 +52,8 @@ struct Event {
     std::uint32_t detail() const { return static_cast<std::uint32_t>(order & ((1U << detail_bits) - 1)); }
 };
 
-/// Events by date. Symmetric GPUs do the same at the same instant. Events of one date that are pushed one after
-/// another form a chain, and a chain is one entry of the heap (8 GPUs with 8 chunks: 204 entries for 2328
+/// Events by date. Symmetric GPUs have equal events at the same instant, so events of one date that are pushed one
+/// after another form a chain, and a chain is one entry of the heap (8 GPUs with 8 chunks: 204 entries for 2328
 /// events).
 class EventQueue {
 public:

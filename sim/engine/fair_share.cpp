@@ -11,7 +11,7 @@ namespace {
 
 constexpr double settled = 1e-13;
 constexpr double clearly = 1 - 1e-6;
-// Levels that still move after this many fills move by less than the error of the costs.
+// After this many fills, levels still change only by less than the error of the costs.
 constexpr std::size_t most_fills = 10'000'000;
 constexpr int fills_before_damping = 50;
 
@@ -250,13 +250,13 @@ void FairShare::update_wanted(Index id, Index except) {
                 use.amount * (allowed(use) > limit ? limit : without_lowest);
 }
 
-// Water-filling: the level at which shares min(wanted, level * weight) use the resource up. Where it is not
-// short, `unlimited`, and in `open` the level that its largest user could have.
+// Water-filling: the level at which the shares min(wanted, level * weight) add up to the capacity. If the users
+// want less than the capacity, the level is `unlimited`, and `open` is the level that its largest user could have.
 //
-// What the shares use up is concave in the level, so Newton's method gets there from below, and by one step
-// there from the level before: users that want less than their share leave the rest to the others, whose
-// share grows with that. Just as much counts as limited here, too: of links in series with the same users all
-// keep the level, or it would pass from one to the next for ever.
+// The sum of the shares is concave in the level, so Newton's method converges from below. One step from the
+// previous level gets below the new one: users that want less than their share leave the rest to the others.
+// Users that want exactly the capacity count as limited. Otherwise the level would pass for ever between links in
+// series that have the same users.
 double FairShare::water_level(const Pool& pool, double& open) const {
     if (pool.limits_each) return open = pool.capacity;
     const double even = pool.capacity / pool.weights;
@@ -284,8 +284,8 @@ double FairShare::water_level(const Pool& pool, double& open) const {
     }
 }
 
-// True if the level of the resource has moved. With weights, levels can chase each other round a cycle of
-// resources; after fills_before_damping fills each moves half of its way only.
+// True if the level of the resource has moved. With weights, levels can follow each other around a cycle of
+// resources without end. After fills_before_damping fills a level therefore moves only half of its way.
 bool FairShare::fill(Index resource) {
     Pool& pool = pools_[resource];
     if (pool.touched) update_contended(pool);
@@ -308,7 +308,7 @@ std::span<const FairShare::Index> FairShare::resolve() {
         if (!fill(resource)) continue;
         if (pool.fills > fills_before_damping) refill_later(resource);  // the level has moved half of its way
         const double lowest = std::min(before, pool.level);
-        // Another use of this pool limits the user just as much, but for rounding.
+        // Another use of this pool limits the user to the same rate, except for rounding.
         const double elsewhere = several_uses_ ? lowest * (1 - settled) : lowest;
         for (const User& user : pool.users) {
             if (lowest * user.weight > user.alone)

@@ -11,7 +11,7 @@ namespace overlap {
 namespace {
 
 struct FlowPace {
-    Femtoseconds since = 0;  ///< when Body::done was done
+    Femtoseconds since = 0;  ///< time at which the body had reached Body::done
     double rate = 0;         ///< since then [fraction of the body a second]
 };
 

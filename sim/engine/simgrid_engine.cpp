@@ -56,8 +56,8 @@ EngineResult in_child(const TaskGraph& graph, CostView costs, const ResourceTabl
 // The solver "bmf" computes the allocation of the contract, but gives up on some instances ("Unable to find a
 // BMF allocation"), typically where two resources of one GPU saturate together, and on every second one with
 // weights, which its guesses leave out. "fairbottleneck" never does, but fills resources in rounds of equal
-// increments: where tasks share two saturated resources it leaves some of them below their fair share (seen:
-// ends of tasks off by up to a tenth of a makespan, makespans by 3e-4).
+// increments: where tasks share two saturated resources it leaves some of them below their fair share. Observed
+// errors: up to a tenth of the makespan in the end of a task, 3e-4 in the makespan.
 class SimgridEngine final : public Engine {
 public:
     EngineResult run(const TaskGraph& graph, CostView costs, const ResourceTable& resources,

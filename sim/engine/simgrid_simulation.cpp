@@ -25,12 +25,12 @@ struct SimgridPace {
 
 // Amounts are scaled to parts of a resource's capacity, so that every host has a speed near one: the solver's
 // precision is absolute. A body is a parallel task over one host per resource it uses, and one for its own
-// top rate; latencies are timers. Then what SimGrid has no word for:
+// top rate; latencies are timers. SimGrid lacks the following:
 // - a stretch of a body between two stops is a parallel task of its own;
 // - a weight: the solver compares a task's largest single demand on a host, and adds up all of them; a demand
 //   given in w equal parts counts for fairness as a w-th of itself, and for capacity as itself;
 // - held units: hosts have a speed (pstate) for every capacity that holds can leave;
-// - a limit for each user apart: a host for each stream that meets it.
+// - a limit of each user by itself: a host for each stream that the limit applies to.
 class SimgridSimulation : public TaskLifecycle<SimgridSimulation, SimgridPace> {
 public:
     SimgridSimulation(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
@@ -139,7 +139,7 @@ private:
         std::vector<double> amounts;
         const auto use = [&](s4u::Host* host, double amount, double weight) {
             amount *= share;
-            // In parts of at most amount / weight.
+            // The demand is given in parts of at most amount / weight.
             for (const double part = amount / weight; amount > 0; amount -= part) {
                 hosts.push_back(host);
                 amounts.push_back(std::min(part, amount));
@@ -226,8 +226,8 @@ private:
     std::map<std::size_t, s4u::Host*> streams_;
     std::map<double, std::vector<Event>> agenda_;  ///< by date
     bool at_work_ = false;
-    double date_ = 0;                                            ///< while at work: the date that is due
-    std::unordered_map<const s4u::Activity*, Event> stretches_;  ///< the event that the end of each is
+    double date_ = 0;                                            ///< while events are processed: their date
+    std::unordered_map<const s4u::Activity*, Event> stretches_;  ///< by activity: the event that happens at its end
     std::vector<s4u::ExecPtr> started_;  // kept: SimGrid still uses an activity after its completion signal
 };
 

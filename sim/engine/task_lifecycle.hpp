@@ -51,7 +51,7 @@ protected:
 
     void begin() { carry_out(dispatcher_.begin()); }
 
-    /// Processes all events of this instant in rounds: what takes no time ends in the next round. Events of one
+    /// Processes all events of this instant in rounds: a phase without duration ends in the next round. Events of one
     /// round are processed by task number. When a round causes no further events, queued launches begin; when these
     /// cause none either, free units are handed out.
     void instant() {
@@ -67,14 +67,14 @@ protected:
         }
     }
 
-    /// How many tasks have ended.
+    /// Number of tasks that have ended.
     std::size_t ended() const { return ended_; }
 
     const TaskGraph& graph_;
     CostView costs_;
     Dispatcher dispatcher_;
     std::vector<TaskTimes> times_;
-    std::vector<Event> at_once_;  ///< of this instant
+    std::vector<Event> at_once_;  ///< events of this instant
 
     Body& body(TaskId task) { return bodies_[task]; }
     const Body& body(TaskId task) const { return bodies_[task]; }
@@ -141,7 +141,7 @@ private:
         resume_body(task);
     }
 
-    // A body that need not wait at a stop is halted and resumed all the same.
+    // The body is halted and resumed at each stop, even if it need not wait there.
     void resume_body(TaskId task) {
         Body& body = bodies_[task];
         if (!body.begun) return;
@@ -206,7 +206,7 @@ private:
 
     Ends ends_;
     std::vector<Body> bodies_;
-    std::vector<Seconds> stream_free_;  ///< when the last body on it was over
+    std::vector<Seconds> stream_free_;  ///< by stream: when its last body was over
     std::vector<Event> round_;          ///< events of this round
     std::size_t ended_ = 0;
 };

@@ -12,9 +12,9 @@ public:
     ThreadBlocks() = default;
     explicit ThreadBlocks(int blocks) : waiting_(blocks), share_(1.0 / blocks) {}
 
-    /// Thread blocks that have no compute unit yet.
+    /// Number of thread blocks that have no compute unit yet.
     int waiting() const { return waiting_; }
-    /// No thread block runs.
+    /// True if no thread block runs.
     bool waits() const { return groups_.empty(); }
     /// Places `blocks` on `units` compute units as evenly as possible. `done`: fraction of the body done now.
     /// `pace`: rate of each of these units, relative to a unit that has all the cache that it needs.

@@ -4,10 +4,10 @@
 
 namespace overlap {
 
-/// Progress of a persistent GEMM, whose thread blocks stay on their compute units until no tile is left, where
-/// some compute units come after its start. Progress is counted in waves: a tile takes one wave.
+/// Progress of a persistent GEMM that gets some of its compute units only after its start. Its thread blocks stay
+/// on their compute units until no tile is left. Progress is counted in waves: a tile takes one wave.
 ///
-/// Each compute unit that is there from the start takes one tile, then a second. Tiles are reserved for late
+/// Each compute unit that the GEMM has from the start takes one tile, then a second. Tiles are reserved for late
 /// compute units, two each: as many as the first compute units leave of their two, and two for a cluster of
 /// two. All other tiles go to whichever compute unit is free. A compute unit that finds no tile is free for
 /// other tasks.
@@ -30,7 +30,7 @@ public:
     bool ends_next() const;
     /// The body has reached next(). Returns the number of compute units that are free again.
     int go_on();
-    /// No compute unit works: the body waits for late ones.
+    /// True if no compute unit works: the body waits for late ones.
     bool waits() const { return groups_.empty(); }
     /// Number of further compute units for which there are tiles.
     int wanted() const;

@@ -16,7 +16,7 @@ std::uint64_t mixed(std::uint64_t x) {
     return x ^ (x >> 31U);
 }
 
-/// Compute units for `waiting` thread blocks that had to wait.
+/// Number of compute units for `waiting` thread blocks of a kernel that had to wait.
 int crowded_units(const Blocks& blocks, int waiting) {
     return (waiting + blocks.together - 1) / blocks.together;
 }
@@ -226,8 +226,8 @@ std::size_t UnitPools::next_waiter(const Pool& pool) const {
                                     pool.waiting.begin());
 }
 
-// Holders of at least this priority take the free units that they can use: their thread blocks were queued
-// before those of waiting tasks.
+// Tasks of at least this priority that hold units take the free units that they can use: their thread blocks
+// were queued before those of waiting tasks.
 void UnitPools::grow_holders(Pool& pool, int at_least, std::vector<TaskId>& resumed) {
     for (Holder& holder : pool.holders) {
         if (pool.free == 0) return;
@@ -254,7 +254,7 @@ Seconds UnitPools::late_ranks(TaskId task) const {
     return longest;
 }
 
-// Each holder keeps one unit.
+// Each task that holds units keeps at least one.
 int UnitPools::reclaimable(const Pool& pool, int priority) const {
     int units = 0;
     for (const Holder& holder : pool.holders)

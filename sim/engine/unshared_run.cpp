@@ -28,7 +28,7 @@ bool claims_nothing_together(CostView costs, const ResourceTable& resources,
     return true;
 }
 
-/// Neither its launch nor the sight of its end waits for another task.
+/// Neither the launch of the task nor the time at which its end is seen depends on another task.
 bool is_by_itself(const Cost& cost) {
     const auto* completion = std::get_if<Completion>(&cost.end);
     return cost.launch.queued == Seconds() && completion != nullptr && completion->apart == Seconds();

@@ -7,7 +7,6 @@ namespace overlap {
 
 std::unique_ptr<Schedule> make_serial();
 std::unique_ptr<Schedule> make_concurrent();
-std::unique_ptr<Schedule> make_shard_p2p();
 std::unique_ptr<Schedule> make_shard_direct();
 std::unique_ptr<Schedule> make_two_streams();
 std::unique_ptr<Schedule> make_ring_chunked();
@@ -98,7 +97,7 @@ std::span<const ScheduleEntry> schedules() {
          .summary = "Whole shards, one peer at a time on one stream; a GEMM for each shard.",
          .parameters = shards,
          .handles = computes_several_shards,
-         .make = make_shard_p2p,
+         .make = make_shard_direct,
          .single_stream = true},
         {.name = "two_streams",
          .summary =

@@ -3,8 +3,8 @@
 namespace overlap {
 namespace {
 
-// Whole shards from (to) all peers at once; the own shard first (last), then a
-// GEMM for each in order r+1, r+2, …
+// Whole shards from (to) all peers at once; the own shard first (last), then a GEMM for each in order
+// r+1, r+2, … `shard_p2p` is the same with a single transfer stream: one peer at a time.
 class ShardDirect final : public Schedule {
 public:
     TaskGraph build(const Workload& workload, const Topology& topology,

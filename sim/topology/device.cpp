@@ -145,7 +145,7 @@ private:
                                               us = table.numbers("us", {1e-3, 1e9});
                     if (bytes.empty() || bytes.size() != us.size() ||
                         std::adjacent_find(bytes.begin(), bytes.end(), std::greater_equal()) != bytes.end())
-                        table.fail("bytes", "are not rising, or not as many as us");
+                        table.fail("bytes", "must be rising numbers, one for each value of 'us'");
                     for (std::size_t i = 0; i < bytes.size(); ++i)
                         kernel.times[ranks].emplace_back(Bytes(bytes[i]), microseconds(us[i]));
                 });

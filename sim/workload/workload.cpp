@@ -128,7 +128,7 @@ Pair read_pair(ConfigObject& config) {
         pair.collective == CollectiveKind::reduce_scatter || pair.collective == CollectiveKind::all_reduce;
     if (reduces && pair.order == Order::collective_first)
         config.fail("order", "is 'collective_first', but " + name_of(pair.collective) +
-                                 " takes what the GEMM produces (allowed: gemm_first, independent)");
+                                 " sums the GEMM's results (allowed: gemm_first, independent)");
     if (pair.shard_dim == ShardDim::k &&
         (pair.collective != CollectiveKind::all_gather || pair.order != Order::collective_first))
         config.fail("shard_dim", "is 'k', which only all_gather before a GEMM has (allowed here: m)");

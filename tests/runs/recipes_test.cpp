@@ -59,6 +59,6 @@ TEST_CASE("mistakes in recipes are refused where they stand") {
     CHECK_THAT(error_with("/device", "cpu"), Contains("gpu.json: /device") && Contains("'gpu'"));
     CHECK_THAT(error_with("/tables/0/dtype", "bf61"), Contains("/tables/0/dtype") && Contains("bf16"));
     CHECK_THAT(error_with("/tables/0/prior/hbm_GBps", -1), Contains("/tables/0/prior/hbm_GBps"));
-    CHECK_THAT(error_with("/derived/1/from/dtype", "fp8"), Contains("derived from themselves"));
+    CHECK_THAT(error_with("/derived/1/from/dtype", "fp8"), Contains("derived from one another in a circle"));
     CHECK_THAT(error_with("/tabels", 1), Contains("/tabels") && Contains("tables"));
 }

@@ -166,7 +166,7 @@ TEST_CASE("what can't be expressed is one line", "[chakra]") {
     refused({metadata + node(0, collective, all_reduce), metadata + node(0, compute, field(7, 1))}, "is a collective on 1 of 2 ranks");
     refused({metadata + node(0, compute, field(5, 4) + field(7, 1))}, "waits for node 4, which is not in the file");
     refused({metadata + node(0, compute, field(5, 1) + field(7, 1)) + node(1, compute, field(5, 0) + field(7, 1))}, "waits for itself");
-    refused({metadata + node(0, send, attribute("comm_size", 8) + attribute("comm_dst", 1)), metadata}, "sends what no rank receives");
+    refused({metadata + node(0, send, attribute("comm_size", 8) + attribute("comm_dst", 1)), metadata}, "sends a message that no rank receives");
     refused({metadata + node(0, send, attribute("comm_size", 8) + attribute("comm_dst", 5)), metadata}, "has comm_dst 5");
     refused({metadata}, "has no operator");
     refused({""}, "is missing: the file is empty");

@@ -17,7 +17,8 @@ constexpr int gemms = 6;
 Result run(Machine& machine, const Case& c) {
     const std::string& kind = c.word("beside");
     const int blocks = static_cast<int>(c.count("blocks"));
-    if (kind.ends_with("out")) throw UserError("late_copy is about GPU 0's own streams: no " + kind);
+    if (kind.ends_with("out"))
+        throw UserError("late_copy measures copies on GPU 0's streams only, so beside= cannot be " + kind);
     need_gpus(machine, kind.starts_with("local") ? 1 : 2);
     const GemmShape shape = gemm_shape(c);
     check(hipSetDevice(0));

@@ -121,7 +121,7 @@ Case read_case(ConfigObject& line, double peak_MHz) {
     const double seconds = line.number("seconds", positive);
     const std::vector<double> joules = line.numbers("energy_J", positive);
     const std::size_t working = one.gpus == 0 ? joules.size() : static_cast<std::size_t>(one.gpus);
-    if (working > joules.size()) line.fail("energy_J", "has fewer GPUs than worked");
+    if (working > joules.size()) line.fail("energy_J", "has fewer values than the GPUs that worked");
     for (std::size_t gpu = 0; gpu < working; ++gpu)
         one.power_W += joules[gpu] / seconds / static_cast<double>(working);
     if (!one.task) return one;

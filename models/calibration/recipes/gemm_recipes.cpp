@@ -27,7 +27,7 @@ GemmTableFilter read_filter(ConfigObject rows, DType dtype, std::vector<std::str
     if (rows.has("multiples_of")) filter.alignment = rows.integer("multiples_of", 1, 4096);
     if (rows.has("shape_columns")) {
         const std::vector<std::string> names = rows.texts("shape_columns");
-        if (names.size() != 3) rows.fail("shape_columns", "has not three names, those of M, N and K");
+        if (names.size() != 3) rows.fail("shape_columns", "expected three names: those of M, N and K");
         std::copy(names.begin(), names.end(), filter.shape_columns.begin());
     }
     if (rows.has("us_per_time")) filter.us = rows.number("us_per_time", {1e-3, 1e6});
@@ -208,7 +208,7 @@ std::vector<GemmDerivation> in_order(std::vector<GemmDerivation> derivations) {
             });
         if (next == derivations.end())
             throw UserError("recipes: GEMMs of '" + derivations.front().device +
-                            "' are derived from themselves");
+                            "' are derived from one another in a circle");
         ordered.push_back(*next);
         derivations.erase(next);
     }
