@@ -20,7 +20,7 @@ template <class Peers, class Copy>
 void for_each_copy(const Transfers& transfers, Wanting wanting, Peers&& peers, Copy&& copy) {
     const bool by_receiver =
         transfers.served_in_turn() ? transfers.direction() == Direction::pull : wanting == Wanting::receivers;
-    for (int gpu = 0; gpu < transfers.ranks(); ++gpu)
+    for (const int gpu : transfers.built().ranks())
         for (const int peer : peers(gpu)) copy(by_receiver ? peer : gpu, by_receiver ? gpu : peer);
 }
 
@@ -36,9 +36,7 @@ void for_each_wanted(const Transfers& transfers, const std::vector<std::vector<i
     const bool receivers = wanting == Wanting::receivers, single = transfers.options().single_stream;
     const bool ranks_execute = receivers == (transfers.direction() == Direction::pull);
     const bool by_rank = transfers.served_in_turn() ? ranks_execute && !single : !(receivers && single);
-    const auto of = [&](int rank) -> const auto& {
-        return peers[static_cast<std::size_t>(rank)];
-    };
+    const auto of = [&](int rank) -> const auto& { return peers[static_cast<std::size_t>(rank)]; };
     if (by_rank) {
         for (int rank = 0; rank < transfers.ranks(); ++rank)
             for (const int peer : of(rank)) visit(rank, peer);

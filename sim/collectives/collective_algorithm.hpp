@@ -11,9 +11,6 @@
 
 namespace overlap {
 
-/// Tasks of each rank.
-using RankTasks = std::vector<std::vector<TaskId>>;
-
 /// Size that a collective adds to a graph, and the number of tasks that each rank waits for at its end.
 struct CollectiveSize : GraphSize {
     double ends = 0;
@@ -30,6 +27,8 @@ public:
     virtual bool handles(CollectiveKind kind) const = 0;
     virtual RankTasks build(const CollectiveWork& work, const RankTasks& ready,
                             Transfers& transfers) const = 0;
+    /// Whether `build` keeps to Transfers::built; else it needs all ranks.
+    virtual bool builds_representatives(DmaCommands) const { return false; }
     /// Exact size of what `build` adds if `ready` has that many tasks for each rank, without building it.
     virtual CollectiveSize size(CollectiveKind kind, double ready, const Transfers& transfers) const = 0;
 };

@@ -9,6 +9,7 @@ namespace {
 class DirectCollective final : public CollectiveAlgorithm {
 public:
     bool handles(CollectiveKind) const override { return true; }
+    bool builds_representatives(DmaCommands commands) const override { return commands == DmaCommands::copy; }
 
     RankTasks build(const CollectiveWork& work, const RankTasks& ready, Transfers& transfers) const override {
         const Bytes piece = work.operand / transfers.ranks();
@@ -57,10 +58,11 @@ private:
         if (transfers.commands() == DmaCommands::back_to_back)
             return back_to_back(piece, ready, transfers, to_owner);
         RankTasks done = ready;
+        const BuiltRanks& built = transfers.built();
         const auto peers = [&](int gpu) { return transfers.peers(gpu); };
         for_each_copy(transfers, Wanting::receivers, peers, [&](int src, int dst) {
-            done[static_cast<std::size_t>(dst)].push_back(transfers.copy(
-                src, dst, {piece, piece, to_owner ? dst : src, -1}, ready[static_cast<std::size_t>(src)]));
+            const Payload payload{piece, piece, to_owner ? dst : src, -1};
+            built.give(done, dst, transfers.copy(src, dst, payload, built.of(ready, src)));
         });
         return done;
     }
@@ -126,8 +128,8 @@ private:
     static RankTasks reduce_scatter(Bytes piece, const RankTasks& ready, Transfers& transfers) {
         RankTasks parts = exchange(piece, ready, transfers, true);
         if (transfers.ranks() == 1) return parts;
-        for (int rank = 0; rank < transfers.ranks(); ++rank) {
-            auto& own = parts[static_cast<std::size_t>(rank)];
+        for (const int rank : transfers.built().ranks()) {
+            auto& own = parts[transfers.built().place(rank)];
             own = {
                 transfers.add(Task{ReduceWork{piece, transfers.ranks()}, rank, local_stream, rank, -1}, own)};
         }

@@ -23,6 +23,7 @@ constexpr std::size_t most_waves = 4;
 class HierarchicalCollective final : public CollectiveAlgorithm {
 public:
     bool handles(CollectiveKind) const override { return true; }
+    bool builds_representatives(DmaCommands commands) const override { return commands == DmaCommands::copy; }
 
     RankTasks build(const CollectiveWork& work, const RankTasks& ready, Transfers& transfers) const override {
         if (transfers.nodes() == 1) return make_direct_collective()->build(work, ready, transfers);
@@ -111,30 +112,29 @@ private:
     // The own shard goes to the node's other ranks at once. Shards from the rail arrive in waves; the shards
     // of a wave are forwarded within the node together.
     static RankTasks gather(Bytes piece, const RankTasks& ready, Transfers& transfers) {
+        const BuiltRanks& built = transfers.built();
         RankTasks done = ready;
-        const auto tasks_of = [](auto& tasks, int rank) -> auto& {
-            return tasks[static_cast<std::size_t>(rank)];
-        };
         const auto spread = [&](Bytes bytes, const RankTasks& held) {
             in_nodes(transfers, [&](int src, int dst) {
-                tasks_of(done, dst).push_back(
-                    transfers.copy(src, dst, {bytes, bytes, src, -1}, tasks_of(held, src)));
+                built.give(done, dst, transfers.copy(src, dst, {bytes, bytes, src, -1}, built.of(held, src)));
             });
         };
         spread(piece, ready);
         RankTasks before;  // arrivals of the previous wave
         for (std::size_t wave = 0; wave < waves(transfers); ++wave) {
             RankTasks arrived(ready.size());
-            for (int rank = 0; rank < transfers.ranks(); ++rank)
+            for (const int rank : built.ranks()) {
+                std::vector<TaskId>& own = arrived[built.place(rank)];
                 for (const int peer : wave_of(rank, wave, transfers)) {
-                    std::vector<TaskId> after = tasks_of(ready, peer);
+                    const auto held = built.of(ready, peer);
+                    std::vector<TaskId> after(held.begin(), held.end());
                     if (wave > 0) {
-                        const auto& last = tasks_of(before, rank);
-                        after.push_back(last[std::min(tasks_of(arrived, rank).size(), last.size() - 1)]);
+                        const auto& last = before[built.place(rank)];
+                        after.push_back(last[std::min(own.size(), last.size() - 1)]);
                     }
-                    tasks_of(arrived, rank)
-                        .push_back(transfers.copy(peer, rank, {piece, piece, peer, -1}, after));
+                    own.push_back(transfers.copy(peer, rank, {piece, piece, peer, -1}, after));
                 }
+            }
             spread(static_cast<double>(arrived[0].size()) * piece, arrived);
             for (std::size_t rank = 0; rank < done.size(); ++rank)
                 done[rank].insert(done[rank].end(), arrived[rank].begin(), arrived[rank].end());
@@ -147,15 +147,14 @@ private:
     // `reduces`, and sent through its NIC. Pieces for the own node come last.
     static RankTasks distribute(Bytes piece, bool reduces, const RankTasks& ready, Transfers& transfers) {
         const int per_node = transfers.ranks_per_node();
+        const BuiltRanks& built = transfers.built();
         RankTasks arrived(ready.size());
-        const auto at = [](auto& tasks, int rank) -> auto& {
-            return tasks[static_cast<std::size_t>(rank)];
-        };
+        const auto at = [&](auto& tasks, int rank) -> auto& { return tasks[built.place(rank)]; };
         /// Every rank gets `pieces(rank)` pieces from each peer of its node.
         const auto collect = [&](auto&& pieces, RankTasks& into) {
             in_nodes(transfers, [&](int src, int dst) {
                 const Bytes bytes = pieces(dst) * piece;
-                at(into, dst).push_back(transfers.copy(src, dst, {bytes, bytes}, at(ready, src)));
+                built.give(into, dst, transfers.copy(src, dst, {bytes, bytes}, built.of(ready, src)));
             });
         };
         const auto sum = [&](int rank, Bytes bytes, int parts, std::vector<TaskId>& of) {
@@ -166,17 +165,17 @@ private:
             const auto pieces_of = [&](int rank) { return static_cast<double>(peers_of(rank).size()); };
             RankTasks collected = ready;
             collect(pieces_of, collected);
-            for (int rank = 0; rank < transfers.ranks(); ++rank) {
+            for (const int rank : built.ranks()) {
                 auto& held = at(collected, rank);
                 if (reduces && per_node > 1) sum(rank, pieces_of(rank) * piece, per_node, held);
                 const Bytes sent = (reduces ? 1.0 : per_node) * piece;
                 for (const int peer : peers_of(rank))
-                    at(arrived, peer).push_back(transfers.copy(rank, peer, {sent, sent, peer, -1}, held));
+                    built.give(arrived, peer, transfers.copy(rank, peer, {sent, sent, peer, -1}, held));
             }
         }
         RankTasks done = ready;
         collect([](int) { return 1.0; }, done);
-        for (int rank = 0; rank < transfers.ranks(); ++rank) {
+        for (const int rank : built.ranks()) {
             auto& all = at(done, rank);
             all.insert(all.end(), at(arrived, rank).begin(), at(arrived, rank).end());
             if (reduces) sum(rank, piece, per_node + transfers.nodes() - 1, all);

@@ -2,8 +2,7 @@
 
 #include <vector>
 
-#include "sim/core/task_graph.hpp"
-#include "sim/topology/topology.hpp"
+#include "sim/collectives/built_ranks.hpp"
 
 namespace overlap {
 
@@ -37,6 +36,7 @@ struct TransferOptions {
     DmaCommands commands = DmaCommands::copy;  ///< for collectives that are not cut
     bool prelaunch = false;                    ///< CopyWork::prelaunched
     bool stored = false, added = false;        ///< CopyWork::stored and added
+    std::optional<Turns> alike;                ///< of the whole topology: only representatives' tasks are built
 };
 
 /// Contents of a transfer: names for reports, and its size.
@@ -66,15 +66,19 @@ public:
           ring_(topology.ring()),
           options_(options),
           ranks_of_(ranks_of),
+          built_(ranks_, options.alike),
           served_in_turn_(options.agent == Agent::dma &&
                           topology.device().dma.order != QueueOrder::unspecified) {}
 
     TaskGraph& graph() { return graph_; }
     TaskId add(Task task, std::span<const TaskId> after) {
-        return graph_.add(
-            ranks_of_ == RanksOf::group ? std::move(task) : in_whole(std::move(task), topology_), after);
+        return built_.add(
+            graph_, ranks_of_ == RanksOf::group ? std::move(task) : in_whole(std::move(task), topology_),
+            after);
     }
     const TransferOptions& options() const { return options_; }
+    /// The ranks to go through.
+    const BuiltRanks& built() const { return built_; }
     /// Whether DMA engines copy, and serve copies that are ready together in the order of the host's calls.
     bool served_in_turn() const { return served_in_turn_; }
     int ranks() const { return ranks_; }
@@ -114,6 +118,7 @@ private:
     const std::vector<int>& ring_;
     TransferOptions options_;
     RanksOf ranks_of_;
+    BuiltRanks built_;
     bool served_in_turn_;
 };
 

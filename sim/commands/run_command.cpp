@@ -56,7 +56,7 @@ void execute(const RunFlags& flags) {
         if (!file.empty()) require_writable(file);
     if (!flags.graph.empty()) {
         if (!flags.allow_large) require_affordable(budget, available_memory());
-        const TaskGraph graph = scenario.graph();
+        const TaskGraph graph = scenario.of_all_gpus().graph();
         const bool dot = flags.graph.ends_with(".dot");
         write_file_atomically(flags.graph,
                               dot ? to_dot(graph) : json_text(to_json(plan_of(scenario, graph))) + "\n");

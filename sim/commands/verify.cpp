@@ -26,7 +26,7 @@ struct Outcome {
 };
 
 Outcome compare(const Scenario& scenario, double tolerance) {
-    const TaskGraph graph = scenario.graph();
+    const TaskGraph graph = scenario.of_all_gpus().graph();
     const Costs costs = price(graph, scenario.workload, *scenario.machine, CostModels(scenario.cost_models),
                               without(scenario.without));
     ProgressReporter progress("engines", 2);

@@ -25,6 +25,10 @@ struct Energy {
         power_limit += other.power_limit;
         return *this;
     }
+    friend Energy operator*(double f, const Energy& e) {
+        return {f * e.idle,  f * e.active,       f * e.compute,    f * e.hbm,
+                f * e.links, f * e.copy_kernels, f * e.power_limit};
+    }
 };
 
 }  // namespace overlap

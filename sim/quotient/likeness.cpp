@@ -6,20 +6,6 @@
 namespace overlap {
 namespace {
 
-Task seen_by_representative(Task task, const Turns& turns) {
-    const auto turn = [&, gpu = task.gpu](int& other) {
-        if (other >= 0 && other < turns.gpus()) other = turns.seen_from(gpu, other);
-    };
-    if (auto* copy = std::get_if<CopyWork>(&task.work)) {
-        turn(copy->src);
-        turn(copy->dst);
-        if (auto* broadcast = std::get_if<Broadcast>(&copy->command)) turn(broadcast->second);
-    }
-    task.stream = seen_stream(task.gpu, task.stream, turns);
-    turn(task.gpu);
-    return task;
-}
-
 bool is_like(const Claim& claim, const Claim& other) {
     return claim.least == other.least && claim.most == other.most && claim.yields == other.yields &&
            claim.yields_after == other.yields_after && claim.as_enqueued == other.as_enqueued &&
@@ -34,14 +20,10 @@ bool is_like(const Hold& hold, const Hold& other) {
 
 }  // namespace
 
-int seen_stream(int gpu, int stream, const Turns& turns) {
-    const int peer = stream - transfer_stream(0);
-    return peer < 0 || peer >= turns.gpus() ? stream : transfer_stream(turns.seen_from(gpu, peer));
-}
-
 bool is_like(const Task& task, const Task& other, const Turns& turns) {
     const auto facts = [](const Task& t) {
-        return std::tie(t.work, t.gpu, t.stream, t.chunk, t.priority, t.gemm_cus, t.persistent, t.continues, t.op);
+        return std::tie(t.work, t.gpu, t.stream, t.chunk, t.priority, t.gemm_cus, t.persistent, t.continues,
+                        t.op);
     };
     const Task seen = seen_by_representative(task, turns);
     return facts(seen) == facts(other);

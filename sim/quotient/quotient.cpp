@@ -6,6 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "sim/quotient/alike.hpp"
 #include "sim/quotient/likeness.hpp"
 #include "sim/quotient/mixed.hpp"
 #include "sim/quotient/tie_order.hpp"
@@ -32,14 +33,16 @@ public:
         std::vector<std::uint32_t> result;
         for (std::size_t stream = 0; stream < graph.streams(); ++stream) {
             const Task& task = graph[tasks_[first_[stream]]];
-            const auto found = numbers_.find(
-                key(turns.representative(task.gpu), seen_stream(task.gpu, task.stream, turns)));
+            const auto found =
+                numbers_.find(key(turns.representative(task.gpu), seen_stream(task.gpu, task.stream, turns)));
             if (found == numbers_.end() || length(found->second) != length(stream)) return {};
             result.push_back(found->second);
         }
         return result;
     }
-    std::uint32_t at_place_of(TaskId id, std::size_t stream) const { return tasks_[first_[stream] + place_[id]]; }
+    std::uint32_t at_place_of(TaskId id, std::size_t stream) const {
+        return tasks_[first_[stream] + place_[id]];
+    }
 
 private:
     static std::uint64_t key(int gpu, int stream) {
@@ -53,28 +56,10 @@ private:
     std::unordered_map<std::uint64_t, std::uint32_t> numbers_;
 };
 
-/// Sets of resources that are alike.
-class Alike {
-public:
-    explicit Alike(std::size_t size) : parent_(size) { std::iota(parent_.begin(), parent_.end(), 0U); }
-    std::uint32_t first(ResourceId id) {
-        auto at = static_cast<std::uint32_t>(id);
-        while (parent_[at] != at) at = parent_[at] = parent_[parent_[at]];
-        return at;
-    }
-    void join(ResourceId a, ResourceId b) {
-        const std::uint32_t one = first(a), other = first(b);
-        parent_[std::max(one, other)] = std::min(one, other);
-    }
-
-private:
-    std::vector<std::uint32_t> parent_;
-};
-
 class Finder {
 public:
-    Finder(const TaskGraph& graph, CostView costs, const Turns& turns,
-           const ResourceTable& resources, const TasksOfStreams& places)
+    Finder(const TaskGraph& graph, CostView costs, const Turns& turns, const ResourceTable& resources,
+           const TasksOfStreams& places)
         : graph_(graph),
           costs_(costs),
           turns_(turns),
@@ -113,8 +98,8 @@ private:
     void read_waits(TaskId id, std::vector<Wait>& waits) const {
         waits.clear();
         graph_.for_each_edge_into(id, [&](const Edge& edge) {
-            waits.push_back({like_[edge.predecessor], graph_[edge.predecessor].gpu != graph_[id].gpu, edge.from,
-                             edge.to});
+            waits.push_back({like_[edge.predecessor], graph_[edge.predecessor].gpu != graph_[id].gpu,
+                             edge.from, edge.to});
         });
     }
     bool edges_are_alike() const {
@@ -170,8 +155,8 @@ private:
             const ResourceId resource = costs_[id].claim->resource;
             if (resources_[resource].order == QueueOrder::round_robin) return false;
             if (alike_.first(resource) != resource) continue;
-            const auto [known, is_new] = stream_of.try_emplace(
-                {resource, graph_.stream_number(like_[id])}, graph_.stream_number(id));
+            const auto [known, is_new] =
+                stream_of.try_emplace({resource, graph_.stream_number(like_[id])}, graph_.stream_number(id));
             if (known->second != graph_.stream_number(id)) return false;
         }
         return true;
@@ -179,8 +164,7 @@ private:
 
     Quotient quotient() {
         constexpr std::uint32_t none = UINT32_MAX;
-        Quotient result{{}, pooled(), std::vector<std::uint32_t>(graph_.size(), none), 0, turns_.gpus()};
-        result.simulated_gpus = turns_.gpus() / turns_.of_orbit();
+        Quotient result{{}, pooled(), std::vector<std::uint32_t>(graph_.size(), none), turns_};
         std::vector<std::uint32_t> number(graph_.size(), none);  // by representative
         std::vector<Wait> waits;
         for (TaskId id = 0; id < graph_.size(); ++id) {

@@ -7,16 +7,16 @@
 
 #include "models/costs.hpp"
 #include "sim/core/task_graph.hpp"
-#include "sim/quotient/turns.hpp"
+#include "sim/topology/turns.hpp"
 
 namespace overlap {
 
 /// One task of each class of tasks that are alike, and one resource of each class of resources.
 struct Quotient {
-    TaskGraph graph;                        ///< classes in the order of their first tasks
-    ResourceTable resources;                ///< resources of one class are one pool
-    std::vector<std::uint32_t> class_of;    ///< by task of the whole graph: its class, a task of `graph`
-    int simulated_gpus = 0, gpus = 0;
+    TaskGraph graph;                      ///< classes in the order of their first tasks
+    ResourceTable resources;              ///< resources of one class are one pool
+    std::vector<std::uint32_t> class_of;  ///< by task of the whole graph: its class, a task of `graph`
+    Turns turns;
 
     /// By task of the whole graph, of values by class.
     template <class Value>

@@ -5,7 +5,7 @@
 
 #include "models/costs.hpp"
 #include "sim/core/task_graph.hpp"
-#include "sim/quotient/turns.hpp"
+#include "sim/topology/turns.hpp"
 
 namespace overlap {
 

@@ -26,7 +26,9 @@ std::string key_of(const Scenario& scenario) {
 
 }  // namespace
 
-Baseline baseline_of(const Scenario& scenario) {
+Baseline baseline_of(const Scenario& own) {
+    Scenario scenario = own;
+    scenario.params.transfers.alike = own.serial_alike;
     const TaskGraph graph = scenario.as_enqueued(
         serial().make()->build(scenario.workload, scenario.machine->topology, scenario.whole_params()),
         serial().name);

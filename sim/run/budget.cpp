@@ -38,18 +38,23 @@ bool orders_vary(const Scenario& scenario) {
 RunBudget budget_of(const Scenario& scenario) {
     RunBudget budget;
     budget.graph = scenario.size();
-    const GraphSize serial =
-        find_schedule("serial").make()->size(scenario.workload, scenario.machine->topology, scenario.params);
-    const double at_once = side_by_side(scenario, budget.graph.tasks);
-    budget.memory = of_program + (budget.graph.tasks + serial.tasks) * of_task +
-                    at_once * std::max(budget.graph.tasks, serial.tasks) * of_simulated_task +
-                    (budget.graph.edges + serial.edges) * of_edge;
+    const auto built = [](const GraphSize& size, const std::optional<Turns>& alike) {
+        return alike ? size.times(1.0 / alike->of_orbit()) : size;
+    };
+    const GraphSize own_size = built(budget.graph, scenario.params.transfers.alike);
+    const GraphSize serial = built(
+        find_schedule("serial").make()->size(scenario.workload, scenario.machine->topology, scenario.params),
+        scenario.serial_alike);
+    const double at_once = side_by_side(scenario, own_size.tasks);
+    budget.memory = of_program + (own_size.tasks + serial.tasks) * of_task +
+                    at_once * std::max(own_size.tasks, serial.tasks) * of_simulated_task +
+                    (own_size.edges + serial.edges) * of_edge;
     // The run, its transfers, four runs with effects off, transfers without effects; three runs of serial.
     const double seeds = orders_vary(scenario) ? scenario.seeds : 1;
     const double own = 7 * seeds + 1, of_serial = 3 * seeds;
     budget.simulations = own + of_serial;
     const double slower = scenario.engine == default_engine ? 1 : simgrid_slowdown;
-    budget.wall = slower / at_once * (own * budget.graph.tasks + of_serial * serial.tasks) * of_simulation;
+    budget.wall = slower / at_once * (own * own_size.tasks + of_serial * serial.tasks) * of_simulation;
     return budget;
 }
 

@@ -8,8 +8,8 @@ namespace {
 
 constexpr double rounding = 1e-9;  // of a time, where two that are equal were computed differently
 
-Seconds handoff(const Task& from, const Task& to, const Handoffs& handoffs) {
-    if (from.gpu != to.gpu) return handoffs.other_gpu;
+Seconds handoff(const Task& from, const Task& to, bool from_other_gpu, const Handoffs& handoffs) {
+    if (from_other_gpu || from.gpu != to.gpu) return handoffs.other_gpu;
     return from.stream != to.stream ? handoffs.other_stream : Seconds();
 }
 
@@ -47,7 +47,8 @@ public:
             const Handoffs& handoffs = costs_[edge.predecessor].handoffs;
             const Seconds opens = edge.of_progress()
                                       ? before.body + edge.from * (before.done - before.body) + handoffs.flag
-                                      : before.end + handoff(graph_[edge.predecessor], graph_[id], handoffs);
+                                      : before.end + handoff(graph_[edge.predecessor], graph_[id],
+                                                             edge.from_other_gpu, handoffs);
             consider(edge.predecessor, opens + (1 - edge.to) * body);
         });
         return last;

@@ -15,8 +15,14 @@ std::vector<Seconds> by_class(const Costs& costs, Seconds (*time)(const Cost&, c
 
 /// The reference engine simulates every GPU.
 std::optional<Quotient> quotient_for(const Scenario& scenario, const TaskGraph& graph, CostView costs) {
-    if (scenario.engine != default_engine) return std::nullopt;
+    if (scenario.engine != default_engine || scenario.params.transfers.alike) return std::nullopt;
     return quotient_of(graph, costs, scenario.machine->topology, scenario.machine->resources);
+}
+
+std::optional<ResourceTable> pooled_for(const Scenario& scenario, const TaskGraph& graph) {
+    const std::optional<Turns>& alike = scenario.params.transfers.alike;
+    if (!alike) return std::nullopt;
+    return pooled_by(*alike, graph, scenario.machine->topology, scenario.machine->resources);
 }
 
 }  // namespace
@@ -37,14 +43,20 @@ Experiment::Experiment(const Scenario& scenario, const TaskGraph& graph)
       models_(scenario.cost_models),
       costs_(overlap::price(graph, scenario.workload, *scenario.machine, models_, effects_of(scenario),
                             scenario.release())),
+      pooled_(pooled_for(scenario, graph)),
       quotient_(quotient_for(scenario, graph, costs_)),
       graph_(quotient_ ? quotient_->graph : graph),
-      resources_(quotient_ ? quotient_->resources : scenario.machine->resources),
+      resources_(pooled_     ? *pooled_
+                 : quotient_ ? quotient_->resources
+                             : scenario.machine->resources),
       engine_(make_engine(scenario.engine)),
       pricer_(graph_, scenario.workload, *scenario.machine, models_, scenario.release()) {}
 
 int Experiment::simulated_gpus() const {
-    return quotient_ ? quotient_->simulated_gpus : scenario_.machine->topology.gpus();
+    const std::optional<Turns>& alike = scenario_.params.transfers.alike;
+    return alike       ? alike->representatives()
+           : quotient_ ? quotient_->turns.representatives()
+                       : scenario_.machine->topology.gpus();
 }
 
 bool Experiment::several_orders(CostView costs) const {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sim/engine/engine.hpp"
-#include "sim/quotient/quotient.hpp"
+#include "sim/quotient/representatives.hpp"
 #include "sim/run/effects.hpp"
 #include "sim/run/scenario.hpp"
 
@@ -37,7 +37,7 @@ struct LeastTimes {
 };
 
 /// One graph of a scenario, simulated under any effects. Of GPUs that are alike one is priced and simulated
-/// (sim/quotient). Thread-safe. Its arguments must outlive it.
+/// (sim/quotient); the graph may be that of representatives only (TransferOptions::alike). Thread-safe. Its arguments must outlive it.
 class Experiment {
 public:
     Experiment(const Scenario& scenario, const TaskGraph& graph);
@@ -75,6 +75,7 @@ private:
     const Scenario& scenario_;
     CostModels models_;
     Costs costs_;
+    std::optional<ResourceTable> pooled_;  ///< of a graph of representatives only
     std::optional<Quotient> quotient_;
     const TaskGraph& graph_;          ///< what is simulated: the quotient's, or the whole
     const ResourceTable& resources_;  ///< likewise

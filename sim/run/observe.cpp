@@ -24,7 +24,9 @@ bool holds_without_demand(const Cost& cost) {
                         [&](const Demand& demand) { return demand.resource == cost.claim->resource; });
 }
 
-Utilisation utilisation_of(CostView costs, const EngineResult& simulated, const ResourceTable& resources) {
+/// `copies`: GPUs that each GPU of the graph stands for.
+Utilisation utilisation_of(CostView costs, const EngineResult& simulated, const ResourceTable& resources,
+                           int copies) {
     std::vector<double> used(resources.size());
     for (TaskId id = 0; id < costs.size(); ++id) {
         for (const Demand& demand : costs[id].demands) used[demand.resource] += demand.amount;
@@ -44,7 +46,7 @@ Utilisation utilisation_of(CostView costs, const EngineResult& simulated, const 
             sum += used[id] / (resources[id].capacity * simulated.makespan.si());
             ++count;
         }
-        return count == 0 || simulated.makespan.si() == 0 ? 0.0 : sum / static_cast<double>(count);
+        return count == 0 || simulated.makespan.si() == 0 ? 0.0 : copies * sum / static_cast<double>(count);
     };
     return {mean_share(ResourceKind::compute_units), mean_share(ResourceKind::hbm),
             mean_share(ResourceKind::link), mean_share(ResourceKind::dma)};
@@ -145,7 +147,7 @@ double communication_units(const TaskGraph& graph, CostView costs, const EngineR
 }
 
 std::optional<Energy> energy_of(const TaskGraph& graph, CostView costs, const EngineResult& simulated,
-                                const Machine& machine) {
+                                const Machine& machine, const std::optional<Turns>& alike) {
     const DeviceSpec& device = machine.topology.device();
     if (!device.energy) return std::nullopt;
     Energy energy;
@@ -156,31 +158,35 @@ std::optional<Energy> energy_of(const TaskGraph& graph, CostView costs, const En
         energy += *work;
         if (graph[id].kind() == TaskKind::host) continue;
         const Interval body{simulated.tasks[id].body, simulated.tasks[id].done};
-        const auto run_on = [&](int gpu) { busy[static_cast<std::size_t>(gpu)].push_back(body); };
+        const auto run_on = [&](int gpu) {
+            busy[static_cast<std::size_t>(alike ? alike->representative(gpu) : gpu)].push_back(body);
+        };
         run_on(graph[id].gpu);
         if (const auto* copy = std::get_if<CopyWork>(&graph[id].work))
             for_each_way(*copy, [&](int src, int dst) { run_on(src), run_on(dst); });
     }
     const Seconds all = static_cast<double>(busy.size()) * simulated.makespan;
+    const double copies = alike ? alike->of_orbit() : 1;
+    energy = copies * energy;
     energy.idle = device.energy->idle * all;
     for (std::vector<Interval>& bodies : busy)
-        energy.active += device.energy->active * covered(std::move(bodies));
+        energy.active += copies * device.energy->active * covered(std::move(bodies));
     const Joules beyond = energy.total() - device.board_power * all;
     if (beyond > Joules()) energy.power_limit = -power_limited_share(graph, machine) * beyond;
     return energy;
 }
 
 void observe(const TaskGraph& graph, CostView costs, const EngineResult& simulated, const Machine& machine,
-             RunResult& result) {
+             const std::optional<Turns>& alike, RunResult& result) {
     std::vector<Activity> activities;
     activities.reserve(graph.size());
     for (TaskId id = 0; id < graph.size(); ++id)
         activities.push_back(
             {graph[id].kind(), graph[id].gpu, simulated.tasks[id].start, simulated.tasks[id].end});
     result.exposed_comm = exposed_communication(activities);
-    result.utilisation = utilisation_of(costs, simulated, machine.resources);
+    result.utilisation = utilisation_of(costs, simulated, machine.resources, alike ? alike->of_orbit() : 1);
     result.comm_cus = communication_units(graph, costs, simulated, machine.resources);
-    result.energy = energy_of(graph, costs, simulated, machine);
+    result.energy = energy_of(graph, costs, simulated, machine, alike);
 }
 
 void record(TaskGraph graph, CostView costs, const EngineResult& simulated, const ResourceTable& resources,

@@ -22,12 +22,13 @@ double communication_units(const TaskGraph& graph, CostView costs, const EngineR
 /// GPU (a copy: on both GPUs), the work of all tasks (models/work_energy.hpp), minus what the lower clock at
 /// the power limit saves in a long run. None if a constant is unknown.
 std::optional<Energy> energy_of(const TaskGraph& graph, CostView costs, const EngineResult& simulated,
-                                const Machine& machine);
+                                const Machine& machine, const std::optional<Turns>& alike = {});
 
 /// Fills in the numbers derived from a simulated run: exposed communication, utilisation, compute units
 /// of communication, energy.
+/// `alike`: the graph is that of representatives only, as in energy_of.
 void observe(const TaskGraph& graph, CostView costs, const EngineResult& simulated, const Machine& machine,
-             RunResult& result);
+             const std::optional<Turns>& alike, RunResult& result);
 /// Fills in timeline, counters and recording.
 void record(TaskGraph graph, CostView costs, const EngineResult& simulated, const ResourceTable& resources,
             RunResult& result);

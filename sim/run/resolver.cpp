@@ -10,6 +10,7 @@
 #include "sim/core/file_kind.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/engine/engine.hpp"
+#include "sim/run/alike_ranks.hpp"
 #include "sim/run/budget.hpp"
 #include "sim/run/dma_choice.hpp"
 #include "sim/run/effects.hpp"
@@ -114,6 +115,15 @@ Resolver::MachinePtr Resolver::machine(const RunConfig& config) {
     });
 }
 
+Resolver::MachinePtr Resolver::small_machine(RunConfig config) {
+    config.what_if["topology.nodes"] = nodes_of_small_machine;
+    try {
+        return machine(config);
+    } catch (const UserError&) {
+        return nullptr;
+    }
+}
+
 ScheduleParams parameters_of(const ScheduleEntry& schedule, const Json& params, const Workload& workload,
                              const Topology& topology, const std::string& origin) {
     const Pair* pair = workload.pair();
@@ -160,6 +170,8 @@ Scenario Resolver::resolve(const RunConfig& config) {
                       host(config),
                       config.repeat};
     if (config.repeat == Repeat::steady) require_power_constants(*machine, config.origin);
+    if (may_build_representatives(scenario))
+        if (const MachinePtr small = small_machine(config)) find_alike_ranks(scenario, small);
     if (!config.allow_large) require_affordable(budget_of(scenario), available_memory() / at_once_);
     if (scenario.params.transfers.commands == DmaCommands::best)
         scenario.params.transfers = fastest_commands(scenario);

@@ -116,7 +116,8 @@ Prediction predict(const Scenario& given) {
     const auto [makespans, simulated] = own.median_run();
     const auto period = [&](Seconds makespan) { return period_of(scenario, graph, makespan); };
     return {period(simulated.makespan), period(quantile(makespans, 0.1).first),
-            period(quantile(makespans, 0.9).first), makespans.size(), timeline_of(graph, own.costs(), simulated)};
+            period(quantile(makespans, 0.9).first), makespans.size(),
+            timeline_of(graph, own.costs(), simulated)};
 }
 
 RunResult run(const Scenario& scenario, const RunOptions& options) {
@@ -164,14 +165,15 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
     result.losses.power = simulated.makespan - cool;
     result.losses.host += result.makespan - simulated.makespan;
     result.steady = steady.steady;
-    result.tasks = graph.size();
+    const std::optional<Turns>& alike = scenario.params.transfers.alike;
+    result.tasks = graph.size() * static_cast<std::size_t>(alike ? alike->of_orbit() : 1);
     result.engine = scenario.engine;
     result.simulated_gpus = own.simulated_gpus();
     result.gpus = scenario.machine->topology.gpus();
     result.wall_ms = simulated.wall_ms;
     result.staging = staging_bytes(graph, *scenario.schedule, scenario.workload, scenario.machine->topology,
                                    scenario.params, scenario.pairs);
-    observe(graph, costs, simulated, *steady.machine, result);
+    observe(graph, costs, simulated, *steady.machine, alike, result);
     // One after another, all of the communication is exposed, but for gaps between its transfers.
     const bool overlapped = result.exposed_comm < 0.99 * result.comm;
     result.confidence = confidence_of(scenario, graph, own, result.makespan, overlapped);

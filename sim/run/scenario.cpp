@@ -29,10 +29,17 @@ ScheduleParams Scenario::whole_params() const {
     ScheduleParams whole;
     whole.transfers = params.transfers;
     whole.transfers.single_stream = false;
+    whole.transfers.alike = serial_alike;
     // Without fusion, the parts of a fused kernel are separate kernels.
     if (!schedule->takes("algorithm")) whole.transfers.prelaunch = false;
     whole.algorithm = params.algorithm;
     return whole;
+}
+
+Scenario Scenario::of_all_gpus() const {
+    Scenario all = *this;
+    all.params.transfers.alike = all.serial_alike = std::nullopt;
+    return all;
 }
 
 GraphSize Scenario::size() const {

@@ -32,11 +32,15 @@ struct Scenario {
     std::string whole_pairs = {};  ///< a line on pairs that `schedule` was to run and does not; may be empty
     std::shared_ptr<const Host> host = nullptr;  ///< null: all is enqueued beforehand by one thread
     Repeat repeat = Repeat::once;
+    /// Who is alike in the baseline; in the scenario's own graph: ScheduleParams::transfers.alike
+    std::optional<Turns> serial_alike = {};
     std::optional<SteadyState> steady = {};  ///< of the machine, once its clock has settled for a graph
 
     /// The resolved config: reading it back gives the same scenario.
     Json config() const;
     TaskGraph graph() const;
+    /// The same with the tasks of all GPUs in its graph.
+    Scenario of_all_gpus() const;
     /// `device`, a graph of this workload by `schedule`, as the host enqueues it; `device` itself without one.
     TaskGraph as_enqueued(TaskGraph device, const std::string& schedule) const;
     /// Whether hosts enqueue side by side; else one thread has enqueued all beforehand.

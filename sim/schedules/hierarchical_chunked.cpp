@@ -9,15 +9,18 @@ namespace {
 /// Tasks of each (rank, chunk).
 class ChunkTasks {
 public:
-    ChunkTasks(int ranks, int chunks)
-        : chunks_(static_cast<std::size_t>(chunks)), tasks_(static_cast<std::size_t>(ranks) * chunks_) {}
-    std::vector<TaskId>& at(int rank, int chunk) {
-        return tasks_[static_cast<std::size_t>(rank) * chunks_ + static_cast<std::size_t>(chunk)];
-    }
+    ChunkTasks(const BuiltRanks& built, int chunks)
+        : built_(built), tasks_(static_cast<std::size_t>(chunks), RankTasks(built.count())) {}
+    /// Of a rank that is built.
+    std::vector<TaskId>& at(int rank, int chunk) { return of_chunk(chunk)[built_.place(rank)]; }
+    std::span<const TaskId> of(int rank, int chunk) { return built_.of(of_chunk(chunk), rank); }
+    void give(int rank, int chunk, TaskId id) { built_.give(of_chunk(chunk), rank, id); }
 
 private:
-    std::size_t chunks_;
-    std::vector<std::vector<TaskId>> tasks_;
+    RankTasks& of_chunk(int chunk) { return tasks_[static_cast<std::size_t>(chunk)]; }
+
+    const BuiltRanks& built_;
+    std::vector<RankTasks> tasks_;
 };
 
 // Each shard has C chunks. Chunk c crosses the NIC to the rank's rail in the other nodes, and each rank
@@ -32,8 +35,9 @@ public:
     HierarchicalGraph(const Pair& pair, const Topology& topology, const ScheduleParams& params)
         : pieces_(pair, topology.gpus(), params.chunks, CommShape::one_d),
           transfers_(graph_, topology, params.transfers),
+          built_(transfers_.built()),
           scatter_(params.scatter) {
-        for (int rank = 0; rank < pieces_.ranks(); ++rank) {
+        for (const int rank : built_.ranks()) {
             node_peers_.push_back(transfers_.node_peers(rank));
             rail_peers_.push_back(transfers_.rail_peers(rank));
         }
@@ -56,8 +60,8 @@ private:
         ChunkTasks from_rail = no_tasks(), arrived = no_tasks();
         const auto forward = [&](int chunk) {
             for_each_pair(node_peers_, [&](int src, int dst) {
-                const TaskId copy = transfers_.copy(src, dst, for_rail(src, chunk), from_rail.at(src, chunk));
-                arrived.at(dst, chunk).push_back(copy);
+                arrived.give(dst, chunk,
+                             transfers_.copy(src, dst, for_rail(src, chunk), from_rail.of(src, chunk)));
             });
         };
         const bool several_nodes = transfers_.nodes() > 1;
@@ -65,9 +69,8 @@ private:
             for (const auto& [peers, into] :
                  {std::pair(&rail_peers_, &from_rail), std::pair(&node_peers_, &arrived)})
                 for_each_pair(*peers, [&, to = into](int src, int dst) {
-                    const TaskId copy =
-                        transfers_.copy(src, dst, pieces_.payload(src, chunk), held.at(src, chunk));
-                    to->at(dst, chunk).push_back(copy);
+                    to->give(dst, chunk,
+                             transfers_.copy(src, dst, pieces_.payload(src, chunk), held.of(src, chunk)));
                 });
             // After the next own chunk, which does not wait for the network.
             if (several_nodes && chunk > 0) forward(chunk - 1);
@@ -81,8 +84,8 @@ private:
     }
 
     void multiply_arrivals(ChunkTasks arrived) {
-        for (int rank = 0; rank < pieces_.ranks(); ++rank) {
-            GemmStream gemms(graph_, pieces_, rank);
+        for (const int rank : built_.ranks()) {
+            GemmStream gemms(transfers_, pieces_, rank);
             gemms.add(rank, -1, {});
             const std::vector<int> peers = transfers_.peers(rank);
             for (int chunk = 0; chunk < pieces_.chunks() && !peers.empty(); ++chunk) {
@@ -97,8 +100,8 @@ private:
 
     ChunkTasks own_results() {
         ChunkTasks produced = no_tasks();
-        for (int rank = 0; rank < pieces_.ranks(); ++rank) {
-            GemmStream gemms(graph_, pieces_, rank);
+        for (const int rank : built_.ranks()) {
+            GemmStream gemms(transfers_, pieces_, rank);
             if (pieces_.ranks() == 1)
                 gemms.add(rank, -1, {});
             else
@@ -110,8 +113,8 @@ private:
 
     void multiply_then_reduce() {
         ChunkTasks produced = no_tasks(), parts = no_tasks();  // for others; of the own shard
-        for (int rank = 0; rank < pieces_.ranks(); ++rank) {
-            GemmStream gemms(graph_, pieces_, rank);
+        for (const int rank : built_.ranks()) {
+            GemmStream gemms(transfers_, pieces_, rank);
             const std::vector<int> peers = transfers_.peers(rank);
             for (int chunk = 0; chunk < pieces_.chunks() && !peers.empty(); ++chunk) {
                 std::vector<TaskId> after;
@@ -125,9 +128,8 @@ private:
         for (int chunk = 0; chunk < pieces_.chunks(); ++chunk) {
             if (transfers_.nodes() > 1) send_to_rails(chunk, produced, parts);
             for_each_pair(node_peers_, [&](int src, int dst) {
-                const TaskId copy =
-                    transfers_.copy(src, dst, pieces_.payload(dst, chunk), produced.at(src, chunk));
-                parts.at(dst, chunk).push_back(copy);
+                parts.give(dst, chunk,
+                           transfers_.copy(src, dst, pieces_.payload(dst, chunk), produced.of(src, chunk)));
             });
         }
         ChunkTasks sums = no_tasks();
@@ -141,38 +143,37 @@ private:
 
     /// Sums, within a node, its ranks' chunk `chunk` for a rail in other nodes, and sends the sum.
     void send_to_rails(int chunk, ChunkTasks& produced, ChunkTasks& parts) {
-        std::vector<std::vector<TaskId>> collected(node_peers_.size());  // by rank
+        RankTasks collected(built_.count());
         for_each_pair(node_peers_, [&](int src, int dst) {
-            const TaskId copy = transfers_.copy(src, dst, for_rail(dst, chunk), produced.at(src, chunk));
-            collected[static_cast<std::size_t>(dst)].push_back(copy);
+            built_.give(collected, dst,
+                        transfers_.copy(src, dst, for_rail(dst, chunk), produced.of(src, chunk)));
         });
-        for (int rank = 0; rank < pieces_.ranks(); ++rank) {
+        for (const int rank : built_.ranks()) {
             std::vector<TaskId> held = produced.at(rank, chunk);
-            const std::vector<TaskId>& more = collected[static_cast<std::size_t>(rank)];
+            const std::vector<TaskId>& more = collected[built_.place(rank)];
             held.insert(held.end(), more.begin(), more.end());
             if (transfers_.ranks_per_node() > 1)
                 held = {
                     add_sum(rank, -1, chunk, for_rail(rank, chunk).bytes, transfers_.ranks_per_node(), held)};
-            for (const int owner : rail_peers_[static_cast<std::size_t>(rank)])
-                parts.at(owner, chunk)
-                    .push_back(transfers_.copy(rank, owner, pieces_.payload(owner, chunk), held));
+            for (const int owner : rail_peers_[built_.place(rank)])
+                parts.give(owner, chunk, transfers_.copy(rank, owner, pieces_.payload(owner, chunk), held));
         }
     }
 
-    /// The chunks `chunk` of the shards of a rank's rail in the other nodes, together.
+    /// The chunks `chunk` of the shards of a rank's rail in the other nodes, together. Ranks that are alike have shards
+    /// of one length.
     Payload for_rail(int rank, int chunk) const {
         Bytes bytes;
-        for (const int peer : rail_peers_[static_cast<std::size_t>(rank)])
-            bytes += pieces_.payload(peer, chunk).bytes;
+        for (const int peer : rail_peers_[built_.place(rank)]) bytes += pieces_.payload(peer, chunk).bytes;
         return {bytes, bytes, -1, chunk};
     }
 
     TaskId add_sum(int rank, int shard, int chunk, Bytes bytes, int count, std::span<const TaskId> parts) {
-        return graph_.add(Task{ReduceWork{bytes, count}, rank, local_stream, shard, chunk}, parts);
+        return transfers_.add(Task{ReduceWork{bytes, count}, rank, local_stream, shard, chunk}, parts);
     }
     TaskId restage(int rank, std::span<const int> shards, int chunk, std::span<const TaskId> after) {
         const LocalCopyWork work = pieces_.restage(pieces_.gemm(shards, chunk));
-        return graph_.add(Task{work, rank, local_stream, -1, chunk}, after);
+        return transfers_.add(Task{work, rank, local_stream, -1, chunk}, after);
     }
 
     /// Calls `visit(src, dst)`. A step needs the pieces of all peers, so the
@@ -181,22 +182,23 @@ private:
     void for_each_pair(const std::vector<std::vector<int>>& peers, Visit&& visit) {
         for_each_copy(
             transfers_, pieces_.collective_first() ? Wanting::receivers : Wanting::senders,
-            [&](int gpu) -> const auto& { return peers[static_cast<std::size_t>(gpu)]; }, visit);
+            [&](int gpu) -> const auto& { return peers[built_.place(gpu)]; }, visit);
     }
     template <class Visit>
     void for_each_rank_and_chunk(Visit&& visit) {
         for (int chunk = 0; chunk < pieces_.chunks(); ++chunk)
-            for (int rank = 0; rank < pieces_.ranks(); ++rank) visit(rank, chunk);
+            for (const int rank : built_.ranks()) visit(rank, chunk);
     }
 
-    ChunkTasks no_tasks() const { return {pieces_.ranks(), pieces_.chunks()}; }
+    ChunkTasks no_tasks() const { return {built_, pieces_.chunks()}; }
     bool tokens_in_k() const { return pieces_.pair().shard_dim == ShardDim::k; }
 
     TaskGraph graph_;
     Pieces pieces_;
     Transfers transfers_;
+    const BuiltRanks& built_;
     bool scatter_;
-    std::vector<std::vector<int>> node_peers_, rail_peers_;  ///< by rank
+    std::vector<std::vector<int>> node_peers_, rail_peers_;  ///< by rank that is built
 };
 
 class HierarchicalChunked final : public Schedule {
@@ -240,6 +242,7 @@ public:
         if (workload.pair()->collective == CollectiveKind::all_reduce) gather(1);
         return size;
     }
+    bool builds_representatives(const Workload&, const ScheduleParams&) const override { return true; }
     PiecePoint point(const ScheduleParams&) const override {
         return {CommShape::one_d, Uniformity::hetero, Granularity::fused};
     }

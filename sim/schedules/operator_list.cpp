@@ -101,21 +101,24 @@ std::unique_ptr<CollectiveAlgorithm> algorithm_for(const CollectiveWork& work, c
 /// The graph of a list, operator by operator.
 class ListGraph {
 public:
-    ListGraph(std::vector<Operator> operators, const Topology& topology, bool in_sequence)
+    ListGraph(std::vector<Operator> operators, const Topology& topology, bool in_sequence,
+              const std::optional<Turns>& alike)
         : operators_(std::move(operators)),
           topology_(topology),
           groups_(topology),
+          built_(topology.gpus(), alike),
           in_sequence_(in_sequence),
           ends_(operators_.size()),
           last_(static_cast<std::size_t>(topology.gpus())) {}
 
     TaskGraph& graph() { return graph_; }
+    const BuiltRanks& built() const { return built_; }
     const Operator& at(std::size_t index) const { return operators_[index]; }
     bool is_done(std::size_t index) const { return !ends_[index].empty(); }
 
     /// By rank: what an operator waits for.
     RankTasks ready(std::size_t index) const {
-        RankTasks tasks(static_cast<std::size_t>(topology_.gpus()));
+        RankTasks tasks(built_.count());
         const auto wait_for = [&](const RankTasks& more) {
             for (std::size_t r = 0; r < tasks.size(); ++r)
                 tasks[r].insert(tasks[r].end(), more[r].begin(), more[r].end());
@@ -204,6 +207,7 @@ private:
     std::vector<Operator> operators_;
     const Topology& topology_;
     Groups groups_;
+    BuiltRanks built_;
     bool in_sequence_;
     TaskGraph graph_;
     std::vector<RankTasks> ends_;  ///< by operator
@@ -253,9 +257,9 @@ bool can_command(DmaCommands commands, CollectiveKind kind) {
 TaskGraph build_operators(const Workload& workload, const Topology& topology, const ScheduleParams& params,
                           bool in_sequence, const Fuse& fuse, std::span<const PairChoice> choices) {
     const std::vector<Operator> operators = operators_of(workload, topology.gpus());
-    ListGraph list(operators, topology, in_sequence);
+    ListGraph list(operators, topology, in_sequence, params.transfers.alike);
     TaskGraph& graph = list.graph();
-    const auto ranks = static_cast<std::size_t>(topology.gpus());
+    const BuiltRanks& built = list.built();
     const auto takers = collectives_of_results(operators);
 
     for (std::size_t index = 0; index < operators.size(); ++index) {
@@ -278,12 +282,12 @@ TaskGraph build_operators(const Workload& workload, const Topology& topology, co
             list.set_ends(index, std::move(fused.made));
             list.set_ends(*taker, std::move(fused.given));
         } else {
-            RankTasks done(ranks);
-            for (std::size_t r = 0; r < ranks; ++r) {
-                if (!op.is_on(static_cast<std::int64_t>(r))) continue;
-                Task task{compute_work(op), static_cast<int>(r), compute_stream};
+            RankTasks done(built.count());
+            for (const int rank : built.ranks()) {
+                if (!op.is_on(rank)) continue;
+                Task task{compute_work(op), rank, compute_stream};
                 if (task.kind() == TaskKind::gemm) task.gemm_cus = params.gemm_cus;
-                done[r] = {graph.add(task, ready[r])};
+                done[built.place(rank)] = {built.add(graph, task, ready[built.place(rank)])};
             }
             list.set_ends(index, std::move(done));
         }

@@ -71,7 +71,7 @@ private:
     }
 
     void multiply_arrivals(int rank, TaskCube& arrival) {
-        GemmStream gemms(graph_, pieces_, rank);
+        GemmStream gemms(transfers_, pieces_, rank);
         const bool alone = peers(rank).empty();
         if (hetero_ || alone) gemms.add(rank, -1, {});
         if (alone) return;
@@ -129,7 +129,7 @@ private:
     }
 
     void multiply_for_owners(int rank, TaskCube& produced) {
-        GemmStream gemms(graph_, pieces_, rank);
+        GemmStream gemms(transfers_, pieces_, rank);
         const std::vector<int> step_shards =
             pieces_.ranks() == 1 ? std::vector<int>() : shards_of_a_step(rank);
         for (int chunk = 0; chunk < pieces_.chunks() && !step_shards.empty(); ++chunk) {

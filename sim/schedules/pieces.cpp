@@ -100,7 +100,7 @@ TaskId GemmStream::add(std::span<const int> shards, int chunk, std::span<const T
     for (const int shard : shards)
         for (int c = first; c <= last; ++c) written_[pieces_.block_of_c(shard, c)] = true;
     const int label = shards.size() == 1 ? shards[0] : -1;
-    return graph_.add(Task{shape, rank_, compute_stream, label, chunk}, after);
+    return transfers_.add(Task{shape, rank_, compute_stream, label, chunk}, after);
 }
 
 void add_reductions(const Pieces& pieces, Transfers& transfers, int chunk, const RankTasks& parts) {

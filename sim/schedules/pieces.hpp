@@ -75,8 +75,8 @@ private:
 /// The GEMMs of one rank in stream order; knows which of them must accumulate.
 class GemmStream {
 public:
-    GemmStream(TaskGraph& graph, const Pieces& pieces, int rank)
-        : graph_(graph), pieces_(pieces), rank_(rank), written_(pieces.blocks_of_c()) {}
+    GemmStream(Transfers& transfers, const Pieces& pieces, int rank)
+        : transfers_(transfers), pieces_(pieces), rank_(rank), written_(pieces.blocks_of_c()) {}
     /// GEMM over chunk `chunk` of `shards` (−1: whole shards), after `after`.
     TaskId add(std::span<const int> shards, int chunk, std::span<const TaskId> after);
     TaskId add(int shard, int chunk, std::span<const TaskId> after) {
@@ -84,7 +84,7 @@ public:
     }
 
 private:
-    TaskGraph& graph_;
+    Transfers& transfers_;
     const Pieces& pieces_;
     int rank_;
     std::vector<bool> written_;  ///< by block of C

@@ -35,7 +35,7 @@ private:
         const bool multiplies = pieces_.collective_first();
         std::vector<GemmStream> gemms;
         for (std::size_t i = 0; i < ranks(); ++i) {
-            gemms.emplace_back(graph_, pieces_, rank_at(i));
+            gemms.emplace_back(transfers_, pieces_, rank_at(i));
             if (multiplies) gemms[i].add(rank_at(i), -1, {});
         }
         for (std::size_t step = 1; step < ranks(); ++step) {
@@ -64,7 +64,7 @@ private:
     PositionTasks own_results() {
         PositionTasks results;
         for (std::size_t i = 0; i < ranks(); ++i) {
-            GemmStream gemms(graph_, pieces_, rank_at(i));
+            GemmStream gemms(transfers_, pieces_, rank_at(i));
             results.push_back(products(gemms, rank_at(i)));
         }
         return results;
@@ -76,7 +76,7 @@ private:
         PositionTasks partial(ranks(), std::vector<std::vector<TaskId>>(chunks()));
         std::vector<PositionTasks> produced(ranks());  // by position and step: tasks by chunk
         for (std::size_t i = 0; i < ranks(); ++i) {
-            GemmStream gemms(graph_, pieces_, rank_at(i));
+            GemmStream gemms(transfers_, pieces_, rank_at(i));
             for (std::size_t step = 0; step < ranks(); ++step)
                 produced[i].push_back(products(gemms, shard_behind(i, step + 1)));
             partial[i] = produced[i][0];

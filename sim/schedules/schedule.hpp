@@ -25,6 +25,8 @@ public:
     /// Exact size of the graph that `build` returns, without building it. Throws like `build`.
     virtual GraphSize size(const Workload& workload, const Topology& topology,
                            const ScheduleParams& params) const = 0;
+    /// Whether `build` adds the tasks of representatives only where `params.transfers.alike` says who is alike.
+    virtual bool builds_representatives(const Workload&, const ScheduleParams&) const { return false; }
     /// How the schedule cuts shards, for the placement of pieces in memory;
     /// whole shards are one piece, unfused.
     virtual PiecePoint point(const ScheduleParams&) const { return {}; }

@@ -14,6 +14,10 @@ public:
                    const ScheduleParams& params) const override {
         return size_of_operators(workload, topology, params, true);
     }
+    bool builds_representatives(const Workload& workload, const ScheduleParams& params) const override {
+        return workload.pair() != nullptr && make_collective_algorithm(params.algorithm)
+                                                 ->builds_representatives(params.transfers.commands);
+    }
 };
 
 }  // namespace

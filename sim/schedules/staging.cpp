@@ -16,7 +16,7 @@ std::vector<Bytes> arrivals_for_sums(const TaskGraph& graph, int gpus) {
         if (graph[id].kind() != TaskKind::reduce || graph[id].stream != local_stream) continue;
         graph.for_each_edge_into(id, [&](const Edge& edge) {
             if (const auto* copy = std::get_if<CopyWork>(&graph[edge.predecessor].work))
-                bytes[static_cast<std::size_t>(copy->dst)] += copy->bytes;
+                bytes[static_cast<std::size_t>(graph[id].gpu)] += copy->bytes;
         });
     }
     return bytes;

@@ -4,7 +4,7 @@
 
 namespace overlap {
 
-inline constexpr int most_gpus = 4096;
+inline constexpr int most_gpus = 131072;
 
 /// Types of groups: those inside every node, then networks between nodes.
 inline const std::array<std::string, 9> group_names{

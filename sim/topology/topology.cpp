@@ -30,7 +30,8 @@ Topology::Topology(ConfigObject config, DeviceSpec device)
     config.text("device");
     read_fields(config, size_, size_fields());
     if (gpus() > most_gpus)
-        config.fail("nodes", "gives " + std::to_string(gpus()) + " GPUs, at most 4096 are allowed");
+        config.fail("nodes", "gives " + std::to_string(gpus()) + " GPUs, at most " +
+                                 std::to_string(most_gpus) + " are allowed");
 
     Wiring wiring;
     NodeFabric fabric(size_.nodes, size_.gpus_per_node);

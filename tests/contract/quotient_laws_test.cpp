@@ -1,6 +1,6 @@
 // A quotient has the times of the whole graph, to the bit, and there is none where one GPU differs.
-#include <catch2/catch.hpp>
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -9,7 +9,7 @@
 #include <random>
 
 #include "sim/engine/engine.hpp"
-#include "sim/quotient/quotient.hpp"
+#include "sim/quotient/representatives.hpp"
 #include "sim/run/effects.hpp"
 #include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
@@ -85,19 +85,93 @@ void compare_shipped(const std::string& topology, const ScheduleEntry& entry, co
     }
 }
 
+/// A scenario with the graph of representatives only.
+struct Few {
+    TaskGraph graph;
+    ResourceTable pooled;
+    Costs costs;
+};
+Few few_of(const Scenario& scenario, const Turns& turns, const Effects& effects = {}) {
+    ScheduleParams params = scenario.params;
+    params.transfers.alike = turns;
+    const Machine& machine = *scenario.machine;
+    TaskGraph graph = scenario.schedule->make()->build(scenario.workload, machine.topology, params);
+    ResourceTable pooled = pooled_by(turns, graph, machine.topology, machine.resources);
+    Costs costs = price(graph, scenario.workload, machine, CostModels(), effects);
+    return {std::move(graph), std::move(pooled), std::move(costs)};
+}
+
+/// The case that is known to differ by a femtosecond: sums over the users of a link, in another order.
+bool is_rounded(const Scenario& scenario) {
+    const Pair& pair = *scenario.workload.pair();
+    return scenario.machine->topology.name() == "h100_64_rail" &&
+           scenario.schedule->name == "hierarchical_chunked" && pair.gathers_results() &&
+           scenario.params.transfers.agent == Agent::cu;
+}
+Seconds largest_difference(const std::vector<TaskTimes>& a, const std::vector<TaskTimes>& b) {
+    Seconds largest;
+    for (std::size_t i = 0; i < a.size(); ++i)
+        for (const auto time : {&TaskTimes::start, &TaskTimes::body, &TaskTimes::done, &TaskTimes::end})
+            largest = std::max({largest, a[i].*time - b[i].*time, b[i].*time - a[i].*time});
+    return largest;
+}
+
+/// Whether the whole graph has a quotient; then the graph of representatives only is the same, and has the whole graph's
+/// times.
+bool representatives_are_right(const Scenario& scenario) {
+    const Machine& machine = *scenario.machine;
+    const TaskGraph graph = scenario.of_all_gpus().graph();
+    const CostModels models;
+    const auto price_of = [&](const Effects& effects) {
+        return price(graph, scenario.workload, machine, models, effects);
+    };
+    const auto quotient = quotient_of(graph, price_of({}), machine.topology, machine.resources);
+    if (!quotient) return false;
+    for (const Effects& effects : sets_of_effects()) {
+        const Few few = few_of(scenario, quotient->turns, effects);
+        REQUIRE(is_same(*quotient, few.graph, few.costs, few.pooled));
+        const std::vector<TaskTimes> times = times_of(few.graph, few.costs, few.pooled);
+        CHECK(same_times(times_of(quotient->graph, few.costs, quotient->resources), times));
+        const std::vector<TaskTimes> of_all = times_of(graph, price_of(effects), machine.resources);
+        if (is_rounded(scenario))
+            CHECK(largest_difference(of_all, quotient->expanded(times)) < Seconds(1.5e-15));
+        else
+            CHECK(same_times(of_all, quotient->expanded(times)));
+    }
+    return true;
+}
+
+RunConfig config_of(const std::string& topology, const std::string& schedule, const Json& workload) {
+    RunConfig config;
+    config.origin = "test";
+    config.topology = topology;
+    config.schedule = schedule;
+    config.workload = workload;
+    return config;
+}
+
+Json pair_of(const std::string& collective, const std::string& order, int rows) {
+    return {{"collective", collective},
+            {"order", order},
+            {"gemm", {{"m", rows}, {"n", 2048}, {"k", 4096}, {"dtype", "bf16"}}}};
+}
+
 constexpr int gpus = 4;
 
 /// Four GPUs on a full mesh that do the same: tasks at random, and in each three turned ones.
 class PlantedCase {
 public:
-    explicit PlantedCase(unsigned seed) : random_(seed), machine_(machine_of(topology_of(gpus, group("full_mesh")))) {
+    explicit PlantedCase(unsigned seed)
+        : random_(seed), machine_(machine_of(topology_of(gpus, group("full_mesh")))) {
         const unsigned kinds = 4 + below(12);
         for (unsigned kind = 0; kind < kinds; ++kind) add(kind);
     }
 
     const Machine& machine() const { return machine_; }
     Turns turns() const { return {machine_.topology, 1, 1}; }
-    std::optional<Quotient> quotient() const { return quotient_of(graph(), costs, turns(), machine_.resources); }
+    std::optional<Quotient> quotient() const {
+        return quotient_of(graph(), costs, turns(), machine_.resources);
+    }
     /// With unequal weights several allocations are fair.
     bool weighs() const { return weighs_; }
     TaskGraph graph() const {
@@ -115,13 +189,15 @@ public:
     TaskId any() { return below(static_cast<unsigned>(tasks.size())); }
 
 private:
-    Seconds microseconds_below(unsigned n) { return microseconds(below(3) == 0 ? 0.0 : 1e-6 * n * below(1'000'000)); }
+    Seconds microseconds_below(unsigned n) {
+        return microseconds(below(3) == 0 ? 0.0 : 1e-6 * n * below(1'000'000));
+    }
 
     /// What a task does, as its GPU sees it.
     struct Seen {
         Task task;
         Cost cost;
-        std::vector<int> memories, links;  ///< distances of GPUs
+        std::vector<int> memories, links;         ///< distances of GPUs
         std::vector<std::pair<int, Edge>> edges;  ///< distance of the predecessor; its kind
     };
 
@@ -167,10 +243,11 @@ private:
             task.stream = transfer_stream(at(task.stream - transfer_stream(0)));
         Cost cost = seen.cost;
         const ResourceTable& resources = machine_.resources;
-        for (const int distance : seen.memories) 
+        for (const int distance : seen.memories)
             cost.demands.push_back({resources.hbm(at(distance)), 100 * amount_, weight_});
         for (const int distance : seen.links)
-            cost.demands.push_back({resources.link(machine_.topology.route(at(distance), gpu).links[0]), amount_});
+            cost.demands.push_back(
+                {resources.link(machine_.topology.route(at(distance), gpu).links[0]), amount_});
         if (holds_ > 0 && !seen.memories.empty())
             cost.holds.push_back({resources.hbm(at(seen.memories[0])), 1e9 * holds_});
         if (claims_) cost.claim = Claim{resources.dma_engine(gpu, at(1))};
@@ -219,11 +296,11 @@ const std::map<std::string, std::function<bool(PlantedCase&)>>& spoilers() {
         {"an edge more",
          [](PlantedCase& one) {
              if (one.tasks.size() <= gpus) return false;
-             one.edges.push_back({one.below(gpus), gpus + one.below(static_cast<unsigned>(one.tasks.size()) - gpus), 0.5});
+             one.edges.push_back(
+                 {one.below(gpus), gpus + one.below(static_cast<unsigned>(one.tasks.size()) - gpus), 0.5});
              return true;
          }},
-        {"another memory",
-         [](PlantedCase& one) {
+        {"another memory", [](PlantedCase& one) {
              Cost& cost = one.costs[one.any()];
              const ResourceTable& resources = one.machine().resources;
              if (cost.demands.empty() || resources[cost.demands.front().resource].kind != ResourceKind::hbm)
@@ -289,12 +366,108 @@ TEST_CASE("a quotient has the times of the whole graph, on shipped machines, sch
                     INFO(topology << " " << entry.name << " " << workload << " " << agent);
                     compare_shipped(topology, entry, workload, agent, count);
                 }
-        std::cout << topology << ": " << count.quotients << " quotients, " << count.whole << " whole graphs\n";
+        std::cout << topology << ": " << count.quotients << " quotients, " << count.whole
+                  << " whole graphs\n";
         all.quotients += count.quotients;
         all.whole += count.whole;
     }
     CHECK(all.quotients > 150);
     CHECK(all.whole > 50);
+}
+
+TEST_CASE("a graph of representatives only is the quotient of the whole graph, and has its times") {
+    int quotients = 0, whole = 0;
+    for (const std::string topology :
+         {"mi300x_16", "h100_64_rail", "mi300x_64_fat_tree", "mi300x_64_dragonfly"})
+        for (const auto& [collective, order] : {std::pair("all_gather", "collective_first"),
+                                                {"all_to_all", "collective_first"},
+                                                {"all_gather", "gemm_first"},
+                                                {"reduce_scatter", "gemm_first"},
+                                                {"all_reduce", "gemm_first"},
+                                                {"all_to_all", "gemm_first"}})
+            for (const ScheduleEntry& entry : schedules())
+                for (const std::string& agent : agent_names) {
+                    INFO(topology << " " << entry.name << " " << collective << " " << order << " " << agent);
+                    RunConfig config = config_of(topology, entry.name, pair_of(collective, order, 8192));
+                    if (entry.takes("chunks")) config.params["chunks"] = 2;
+                    if (entry.takes("agent")) config.params["agent"] = agent;
+                    Scenario scenario;
+                    if (error_of([&] { scenario = resolve(config, shipped); }) != "") continue;
+                    if (!entry.make()->builds_representatives(scenario.workload, scenario.params)) continue;
+                    ++(representatives_are_right(scenario) ? quotients : whole);
+                }
+    std::cout << "representatives: " << quotients << " quotients, " << whole << " whole graphs\n";
+    CHECK(quotients > 40);
+}
+
+TEST_CASE("ranks that are alike on a small machine are alike on the large one") {
+    for (const std::string schedule : {"hierarchical_chunked", "serial"}) {
+        INFO(schedule);
+        RunConfig config =
+            config_of("mi300x_1024_rail", schedule, pair_of("all_gather", "collective_first", 6144));
+        config.what_if["topology.nodes"] = 24;
+        const Scenario scenario = resolve(config, shipped);
+        REQUIRE(scenario.params.transfers.alike);
+        CHECK(scenario.params.transfers.alike->representatives() == 1);
+        CHECK(scenario.params.transfers.alike->gpus() == 192);
+        CHECK(representatives_are_right(scenario));
+        CHECK(run(scenario).makespan == run(scenario.of_all_gpus()).makespan);
+    }
+}
+
+TEST_CASE("ranks that are not quite alike are all built") {
+    const auto representatives = [](const std::string& topology, int nodes, int rows,
+                                    Json what_if = Json::object()) {
+        RunConfig config =
+            config_of(topology, "hierarchical_chunked", pair_of("all_gather", "collective_first", rows));
+        config.what_if = std::move(what_if);
+        config.what_if["topology.nodes"] = nodes;
+        const std::optional<Turns> alike = resolve(config, shipped).params.transfers.alike;
+        return alike ? alike->representatives() : 0;
+    };
+    CHECK(representatives("mi300x_1024_rail", 24, 6144) == 1);
+    CHECK(representatives("mi300x_1024_rail", 24, 6145) == 0);   // a longer shard
+    CHECK(representatives("mi300x_1024_rail", 16, 6144) == 0);   // few GPUs
+    CHECK(representatives("mi300x_64_fat_tree", 24, 6144) > 1);  // two nodes a leaf
+    CHECK(representatives("mi300x_64_fat_tree", 24, 6144, {{"topology.fabric.1.spines", 7}}) == 0);
+    // Destinations are dealt to spines by their numbers: these must not begin anew in the middle of the spines.
+    const auto on_tree = [&](int nodes, int spines) {
+        return representatives("mi300x_64_fat_tree", nodes, 256 * nodes,
+                               {{"topology.fabric.1.leaf_ports", 8}, {"topology.fabric.1.spines", spines}});
+    };
+    CHECK(on_tree(24, 16) > 0);
+    CHECK(on_tree(25, 16) == 0);
+    CHECK(on_tree(24, 128) == 0);
+    // A graph that is not quite the quotient.
+    const Scenario scenario = resolve(
+        config_of("mi300x_16", "hierarchical_chunked", pair_of("all_gather", "collective_first", 8192)),
+        shipped);
+    const Machine& machine = *scenario.machine;
+    const TaskGraph whole = scenario.graph();
+    const Costs costs = price(whole, scenario.workload, machine, CostModels(), Effects());
+    const auto quotient = quotient_of(whole, costs, machine.topology, machine.resources);
+    REQUIRE(quotient);
+    const Few few = few_of(scenario, quotient->turns);
+    const auto changed = [&](const std::function<void(TaskId, Task&)>& task, bool skips_an_edge) {
+        TaskGraph graph;
+        for (TaskId id = 0; id < few.graph.size(); ++id) {
+            Task copy = few.graph[id];
+            task(id, copy);
+            graph.add(copy);
+        }
+        for (std::size_t i = skips_an_edge; i < few.graph.edge_count(); ++i)
+            graph.add_edge(few.graph.edge(i));
+        return graph;
+    };
+    const auto is_same_as = [&](const TaskGraph& graph, const ResourceTable& pooled) {
+        return is_same(*quotient, graph, few.costs, pooled);
+    };
+    const auto nothing = [](TaskId, Task&) {};
+    CHECK(is_same_as(changed(nothing, false), few.pooled));
+    CHECK_FALSE(is_same_as(changed(nothing, true), few.pooled));
+    CHECK_FALSE(
+        is_same_as(changed([](TaskId id, Task& task) { task.priority += id == 3; }, false), few.pooled));
+    CHECK_FALSE(is_same_as(few.graph, machine.resources));
 }
 
 TEST_CASE("a planted symmetry is found, and is gone when one task is changed") {
@@ -307,7 +480,7 @@ TEST_CASE("ten times as many planted symmetries", "[.all]") {
 
 TEST_CASE("a turn maps a GPU to its representative, and keeps distances") {
     const Topology topology = topology_of(6, group("full_mesh"), 4);
-    for (const auto [nodes, locals] : {std::pair(1, 1), {2, 3}, {4, 1}, {1, 6}}) {
+    for (const auto& [nodes, locals] : {std::pair(1, 1), {2, 3}, {4, 1}, {1, 6}}) {
         const Turns turns(topology, nodes, locals);
         CHECK(turns.of_orbit() == 24 / (nodes * locals));
         for (int gpu = 0; gpu < turns.gpus(); ++gpu) {

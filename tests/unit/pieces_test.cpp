@@ -29,7 +29,9 @@ std::string making(const Pair& pair, int ranks, int chunks, CommShape cut = Comm
 std::vector<bool> accumulates(const Pieces& pieces,
                               const std::vector<std::pair<std::vector<int>, int>>& gemms) {
     TaskGraph graph;
-    GemmStream stream(graph, pieces, 0);
+    const Topology topology = topology_of(pieces.ranks(), group("full_mesh"));
+    Transfers transfers(graph, topology, {});
+    GemmStream stream(transfers, pieces, 0);
     std::vector<bool> result;
     for (const auto& [shards, chunk] : gemms)
         result.push_back(std::get<GemmShape>(graph[stream.add(shards, chunk, {})].work).accumulate);

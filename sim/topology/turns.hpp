@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sim/core/task_graph.hpp"
 #include "sim/topology/topology.hpp"
 
 namespace overlap {
@@ -13,9 +14,13 @@ public:
     Turns(const Topology& topology, int nodes, int locals)
         : per_node_(topology.gpus_per_node()), all_nodes_(topology.nodes()), nodes_(nodes), locals_(locals) {}
 
+    int nodes() const { return nodes_; }
+    int locals() const { return locals_; }
     /// GPUs in all, and in an orbit.
     int gpus() const { return per_node_ * all_nodes_; }
     int of_orbit() const { return gpus() / (nodes_ * locals_); }
+    /// How many represent all.
+    int representatives() const { return nodes_ * locals_; }
     /// The GPU that stands for `gpu`.
     int representative(int gpu) const {
         return gpu / per_node_ % nodes_ * per_node_ + gpu % per_node_ % locals_;
@@ -26,11 +31,22 @@ public:
         const int seen_node = turned(other / per_node_, node - node % nodes_, all_nodes_);
         return seen_node * per_node_ + turned(other % per_node_, local - local % locals_, per_node_);
     }
+    /// The reverse: what the turn that maps its representative to `gpu` maps `other` to.
+    int as_seen_from(int gpu, int other) const {
+        const int node = gpu / per_node_, local = gpu % per_node_;
+        const int seen_node = (other / per_node_ + node - node % nodes_) % all_nodes_;
+        return seen_node * per_node_ + (other % per_node_ + local - local % locals_) % per_node_;
+    }
 
 private:
     static int turned(int place, int by, int all) { return place >= by ? place - by : place - by + all; }
 
     int per_node_, all_nodes_, nodes_, locals_;
 };
+
+/// The stream of its representative as which a stream of `gpu` is seen.
+int seen_stream(int gpu, int stream, const Turns& turns);
+/// `task` with the names that it has after the turn that maps its GPU to the GPU's representative. Labels of shards stay.
+Task seen_by_representative(Task task, const Turns& turns);
 
 }  // namespace overlap

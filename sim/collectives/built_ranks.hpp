@@ -1,0 +1,39 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sim/topology/turns.hpp"
+
+namespace overlap {
+
+/// Tasks of each rank whose tasks are built, in the order of BuiltRanks::ranks: of all ranks, unless said otherwise.
+using RankTasks = std::vector<std::vector<TaskId>>;
+
+/// The ranks whose tasks a generator adds to a graph: all, or the representatives of turns under which the others are
+/// alike. Then a generator goes through the representatives only, and talks of any rank's tasks all the same: a task of
+/// a rank that is not built is its representative's task, turned. A TaskId names the task of the graph in its lower 32
+/// bits, and above them the GPU that executes it as the rank that has it sees that GPU.
+class BuiltRanks {
+public:
+    BuiltRanks(int all, const std::optional<Turns>& alike);
+
+    const std::vector<int>& ranks() const { return ranks_; }
+    std::size_t count() const { return ranks_.size(); }
+    /// Place of `rank`, or of its representative, in ranks().
+    std::size_t place(int rank) const;
+    /// The tasks of any rank. Valid until the next call.
+    std::span<const TaskId> of(const RankTasks& tasks, int rank) const;
+    /// Adds a task to those of any rank.
+    void give(RankTasks& tasks, int rank, TaskId id) const;
+    /// Adds a task of any GPU to a graph.
+    TaskId add(TaskGraph& graph, Task task, std::span<const TaskId> after) const;
+
+private:
+    std::optional<Turns> alike_;
+    std::vector<int> ranks_;
+    mutable std::vector<TaskId> seen_;
+};
+
+}  // namespace overlap

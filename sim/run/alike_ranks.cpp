@@ -1,0 +1,127 @@
+#include "sim/run/alike_ranks.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "sim/quotient/representatives.hpp"
+#include "sim/run/experiment.hpp"
+
+namespace overlap {
+namespace {
+
+/// As many GPUs as that are simulated with a whole graph in any case.
+constexpr int most_built = 128;
+
+/// The length that is cut into shards, of each of which a GPU has one.
+std::int64_t* sharded_length(Pair& pair) {
+    if (pair.shard_dim == ShardDim::k) return &pair.gemm.k;
+    return pair.gathers_results() ? nullptr : &pair.gemm.m;
+}
+
+/// The scenario on the small machine, with shards of the same length. None if shards differ.
+std::optional<Scenario> on_small(const Scenario& scenario, const std::shared_ptr<const Machine>& small) {
+    Scenario result = scenario.of_all_gpus();
+    result.machine = small;
+    const int gpus = scenario.machine->topology.gpus();
+    std::int64_t* length = sharded_length(std::get<Pair>(result.workload.content));
+    if (length != nullptr && *length % gpus != 0) return std::nullopt;
+    if (length != nullptr) *length = *length / gpus * small->topology.gpus();
+    return result;
+}
+
+using BuildGraph = std::function<TaskGraph(const std::optional<Turns>& alike)>;
+
+/// The turns of the quotient of a whole graph, if the graph of their representatives is the same as the quotient.
+std::optional<Turns> turns_of(const Scenario& small, const BuildGraph& build) {
+    const Topology& topology = small.machine->topology;
+    const ResourceTable& resources = small.machine->resources;
+    const CostModels models(small.cost_models);
+    const auto price_of = [&](const TaskGraph& graph) {
+        return price(graph, small.workload, *small.machine, models, effects_of(small));
+    };
+    const TaskGraph whole = build(std::nullopt);
+    const std::optional<Quotient> quotient = quotient_of(whole, price_of(whole), topology, resources);
+    if (!quotient || quotient->turns.nodes() == topology.nodes()) return std::nullopt;
+    const TaskGraph few = build(quotient->turns);
+    if (!is_same(*quotient, few, price_of(few), pooled_by(quotient->turns, few, topology, resources)))
+        return std::nullopt;
+    return quotient->turns;
+}
+
+/// Whether a turn maps routes onto routes: every link onto one link that is like it. Looked at: the routes of GPUs of the
+/// first and of the last node to all GPUs with their number in other nodes, and in their node. What a network does
+/// otherwise with many nodes than with few shows there: numbers that wrap.
+bool turns_routes(const Topology& topology, int nodes, int locals) {
+    const int per_node = topology.gpus_per_node(), all_nodes = topology.nodes();
+    const auto turned = [&](int gpu) {
+        return (gpu / per_node + nodes) % all_nodes * per_node + (gpu % per_node + locals) % per_node;
+    };
+    std::unordered_map<std::size_t, std::size_t> there, back;
+    const auto turns = [&](int src, int dst) {
+        const LinkIds links = topology.route(src, dst).links;
+        const LinkIds others = topology.route(turned(src), turned(dst)).links;
+        return std::equal(links.begin(), links.end(), others.begin(), others.end(),
+                          [&](std::size_t a, std::size_t b) {
+                              const Link &one = topology.links()[a], &other = topology.links()[b];
+                              return one.bandwidth == other.bandwidth && one.latency == other.latency &&
+                                     there.try_emplace(a, b).first->second == b &&
+                                     back.try_emplace(b, a).first->second == a;
+                          });
+    };
+    for (const int node : {0, all_nodes - 1})
+        for (const int local : {0, per_node - 1}) {
+            const int gpu = node * per_node + local;
+            for (int other = 0; other < all_nodes; ++other)
+                if (other != node &&
+                    !(turns(gpu, other * per_node + local) && turns(other * per_node + local, gpu)))
+                    return false;
+            for (int other = 0; other < per_node; ++other)
+                if (other != local && !turns(gpu, node * per_node + other)) return false;
+        }
+    return true;
+}
+
+/// The same turns of a larger machine, if they turn its routes, too.
+std::optional<Turns> on_large(const std::optional<Turns>& turns, const Topology& topology) {
+    if (!turns || topology.nodes() % turns->nodes() != 0) return std::nullopt;
+    if (!turns_routes(topology, turns->nodes(), 0) || !turns_routes(topology, 0, turns->locals()))
+        return std::nullopt;
+    return Turns(topology, turns->nodes(), turns->locals());
+}
+
+}  // namespace
+
+bool may_build_representatives(const Scenario& scenario) {
+    const Topology& topology = scenario.machine->topology;
+    return topology.gpus() > most_built && topology.nodes() >= 2 * nodes_of_small_machine &&
+           scenario.workload.pair() != nullptr && scenario.engine == default_engine &&
+           scenario.host == nullptr && scenario.repeat == Repeat::once &&
+           scenario.schedule->make()->builds_representatives(scenario.workload, scenario.params);
+}
+
+void find_alike_ranks(Scenario& scenario, const std::shared_ptr<const Machine>& small) {
+    const std::optional<Scenario> few = on_small(scenario, small);
+    if (!few) return;
+    const Topology &topology = scenario.machine->topology, &of_few = small->topology;
+    const auto own = scenario.schedule->make();
+    scenario.params.transfers.alike =
+        on_large(turns_of(*few,
+                          [&](const std::optional<Turns>& alike) {
+                              ScheduleParams params = few->params;
+                              params.transfers.alike = alike;
+                              return own->build(few->workload, of_few, params);
+                          }),
+                 topology);
+    const auto serial = find_schedule("serial").make();
+    if (!serial->builds_representatives(few->workload, few->whole_params())) return;
+    scenario.serial_alike =
+        on_large(turns_of(*few,
+                          [&](const std::optional<Turns>& alike) {
+                              ScheduleParams params = few->whole_params();
+                              params.transfers.alike = alike;
+                              return serial->build(few->workload, of_few, params);
+                          }),
+                 topology);
+}
+
+}  // namespace overlap

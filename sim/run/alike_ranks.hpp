@@ -1,0 +1,19 @@
+#pragma once
+
+#include "sim/run/scenario.hpp"
+
+namespace overlap {
+
+/// Whether it is worth looking for ranks that are alike before a graph is built: many GPUs in many nodes, and a schedule
+/// that can build the tasks of representatives only.
+bool may_build_representatives(const Scenario& scenario);
+
+/// Nodes of the small machine on which alike ranks are looked for.
+inline constexpr int nodes_of_small_machine = 8;
+
+/// Sets, where ranks are alike, ScheduleParams::transfers.alike and Scenario::serial_alike. `small` is the scenario's
+/// machine with nodes_of_small_machine nodes. There the quotient is looked for in the whole graph, of shards as long as
+/// the scenario's, and the graph of representatives only must be the same as this quotient.
+void find_alike_ranks(Scenario& scenario, const std::shared_ptr<const Machine>& small);
+
+}  // namespace overlap
