@@ -43,6 +43,7 @@ struct ComparedCase {
     std::string reason;
     std::optional<TaskErrors> tasks;                 ///< if spans were recorded
     Timeline measured_timeline, predicted_timeline;  ///< if spans were recorded
+    std::vector<std::string> prices = {};  ///< how each kind of price came about, if it was asked for
 };
 
 /// Schedules of one scenario, ranked by measured and by predicted time.

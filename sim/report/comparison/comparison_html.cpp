@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "sim/report/comparison/comparison.hpp"
@@ -162,6 +163,20 @@ std::string case_table(const Comparison& comparison) {
            "</div>";
 }
 
+/// Each kind of price, how it came about, and in how many cases.
+std::string prices_section(const Comparison& comparison) {
+    std::map<std::string, std::size_t> cases;
+    for (const ComparedCase& one : comparison.cases)
+        for (const std::string& price : one.prices) ++cases[price];
+    if (cases.empty()) return "";
+    std::string items;
+    for (const auto& [price, count] : cases)
+        items += "<li>" + html_escaped(price) + ": " + std::to_string(count) + " cases</li>\n";
+    return "<h2>How sure</h2>\n<p class=\"note\">How each kind of price of the predictions came about; ± is its own error "
+           "on what no fit saw.</p>\n<ul>\n" +
+           items + "</ul>\n";
+}
+
 std::string ranking_section(const Comparison& comparison) {
     const RankingSummary& summary = comparison.ranking;
     if (summary.scenarios == 0) return "";
@@ -242,7 +257,7 @@ std::string comparison_sections(const Comparison& comparison) {
     if (!comparison.cases.empty())
         body += "<h2>Predicted against measured</h2>\n" + scatter(comparison) + "<h2>Errors</h2>\n" +
                 histogram(comparison) + error_table(comparison);
-    body += ranking_section(comparison) + verdict_section(comparison);
+    body += prices_section(comparison) + ranking_section(comparison) + verdict_section(comparison);
     std::string gantts;
     for (const ComparedCase& one : comparison.cases)
         if (one.tasks) gantts += gantt(one);

@@ -16,17 +16,6 @@ const std::string& name_of(Basis basis) {
     return basis_names[static_cast<std::size_t>(basis)];
 }
 
-/// "GEMM bf16 fitted ±7.1 % (117 rows)"
-std::string text_of(const PricedPart& part) {
-    const Evidence& evidence = part.evidence;
-    std::string text = part.name + " " + name_of(evidence.basis);
-    if (evidence.error) text += " " + within(*evidence.error);
-    if (evidence.rows > 0) return text + " (" + std::to_string(evidence.rows) + " rows)";
-    if (evidence.basis == Basis::estimate || evidence.estimates == 0) return text;
-    return text + " (" + std::to_string(evidence.estimates) + " of " + std::to_string(evidence.values) +
-           " estimated)";
-}
-
 std::string makespan_text(const Confidence& confidence) {
     if (confidence.measured) {
         const SchedulesMeasured& all = *confidence.measured;
@@ -72,6 +61,16 @@ std::span<const OutputKey<Confidence>> confidence_keys() {
 // clang-format on
 
 }  // namespace
+
+std::string text_of(const PricedPart& part) {
+    const Evidence& evidence = part.evidence;
+    std::string text = part.name + " " + name_of(evidence.basis);
+    if (evidence.error) text += " " + within(*evidence.error);
+    if (evidence.rows > 0) return text + " (" + std::to_string(evidence.rows) + " rows)";
+    if (evidence.basis == Basis::estimate || evidence.estimates == 0) return text;
+    return text + " (" + std::to_string(evidence.estimates) + " of " + std::to_string(evidence.values) +
+           " estimated)";
+}
 
 std::optional<double> Confidence::makespan_error() const {
     return measured || unknown().empty() ? error_of_known : std::nullopt;
