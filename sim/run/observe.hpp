@@ -6,6 +6,7 @@
 #include "sim/core/energy.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/report/run/result.hpp"
+#include "sim/topology/turns.hpp"
 
 namespace overlap {
 
