@@ -61,7 +61,7 @@ class MeasureLists(MeasureTestCase):
         lines, made, _ = self.made(4, 132, 24)
         begun = {line.split()[0] for piece in made if piece.stage == "A" and piece.file != "replays"
                  for line in lines[piece.file][piece.begin:piece.end]}
-        self.assertEqual(begun, {"gemm", "latency", "local_copy", "memory", "matrix", "sustained", "interference", "late_copy",
+        self.assertEqual(begun, {"gemm", "latency", "local_copy", "memory", "matrix", "sustained", "interference", "late_copy", "first_served",
                                  "peer_copy", "energy"})
 
     def test_many_units_and_gpus_are_used(self):
