@@ -154,7 +154,9 @@ def seeds():
     """Texts by target."""
     files = {"topology": "topologies/*.json", "device": "devices/*.json", "calibration": "calibrations/*.json",
              "workload": "workloads/*.json", "preset": "schedules/*.json", "kernels": "kernels.json", "experiment": "experiments/*/*.json"}
-    texts = {target: [text_of(file) for file in sorted(CONFIGS.glob(pattern))] for target, pattern in files.items()}
+    # Sanitized, a machine of more than 10,000 GPUs takes longer to read than an input may.
+    texts = {target: [text_of(file) for file in sorted(CONFIGS.glob(pattern)) if "000_rail" not in file.name and "16384" not in file.name]
+             for target, pattern in files.items()}
     cases = lines_of(TRACES / "h200_2/overlap/cases.jsonl", 6)[1:]
     with_spans = lines_of(TRACES / "h200_2/overlap/with_spans.jsonl", 3)[1:]
     published = lines_of(TRACES / "published/collectives.jsonl", 2)

@@ -72,7 +72,7 @@ TEST_CASE("runs that share the memory have their part of it each", "[budget]") {
     CHECK_THAT(error_of([&] { Resolver(shipped, 100).resolve(config); }), Contains("5 MB are available"));
 }
 
-TEST_CASE("the memory of a run is no more than estimated, and no less than a third", "[budget]") {
+TEST_CASE("the memory of a run is no more than estimated, and no less than a quarter", "[budget]") {
     const Scenario scenario =
         resolve(config_of("mi300x_1024_rail", "hierarchical_chunked", {{"chunks", 2}}), shipped);
     const RunBudget budget = budget_of(scenario);
@@ -80,7 +80,7 @@ TEST_CASE("the memory of a run is no more than estimated, and no less than a thi
     run(scenario, {false, nullptr});
     const double peak = peak_bytes();
     CHECK(peak <= budget.memory.si());
-    CHECK(peak >= budget.memory.si() / 3);
+    CHECK(peak >= budget.memory.si() / 4);  // 0.27 where only representatives are built
 }
 
 TEST_CASE("no more simulations are run than were estimated, and most of those", "[budget]") {

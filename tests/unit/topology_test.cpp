@@ -157,7 +157,7 @@ TEST_CASE("mistakes in a fabric are errors with their place") {
     CHECK_THAT(building(2, group("full_mesh", R"(, "colour": 1)")),
                Contains("/fabric/0/colour: is an unknown key"));
     CHECK_THAT(building(0, ""), Contains("/gpus_per_node: is 0"));
-    CHECK_THAT(building(4096, "", 2), Contains("/nodes: gives 8192 GPUs"));
+    CHECK_THAT(building(4096, "", 33), Contains("/nodes: gives 135168 GPUs"));
     CHECK_THAT(building(2, "", 1, R"(, "colour": 1)"), Contains("/colour: is an unknown key"));
 }
 
