@@ -72,15 +72,18 @@ TEST_CASE("runs that share the memory have their part of it each", "[budget]") {
     CHECK_THAT(error_of([&] { Resolver(shipped, 100).resolve(config); }), Contains("5 MB are available"));
 }
 
-TEST_CASE("the memory of a run is no more than estimated, and no less than a quarter", "[budget]") {
-    const Scenario scenario =
-        resolve(config_of("mi300x_1024_rail", "hierarchical_chunked", {{"chunks", 2}}), shipped);
+TEST_CASE("the memory of a run is no more than estimated, and no less than a third", "[budget]") {
+    // Pushes by engines of unspecified order: every GPU is built and simulated.
+    RunConfig config = config_of("h100_64_rail", "hierarchical_chunked",
+                                 {{"chunks", 192}, {"agent", "dma"}, {"transfer", "push"}});
+    config.seeds = 1;
+    const Scenario scenario = resolve(config, shipped);
     const RunBudget budget = budget_of(scenario);
     REQUIRE(budget.graph.tasks > 200'000);
     run(scenario, {false, nullptr});
     const double peak = peak_bytes();
     CHECK(peak <= budget.memory.si());
-    CHECK(peak >= budget.memory.si() / 4);  // 0.27 where only representatives are built
+    CHECK(peak >= budget.memory.si() / 3);
 }
 
 TEST_CASE("no more simulations are run than were estimated, and most of those", "[budget]") {
