@@ -21,10 +21,6 @@ public:
             remembered({shape, units, task.persistent}, parameters, machine.sustained);
         Cost cost = kernel_cost(device.launch);
         cost.body = estimate.launch + estimate.body;
-        if (device.launch.copies_first(machine.topology.gpus())) {  // the GEMM claims its units last of all
-            cost.launch.time += estimate.launch;
-            cost.body = estimate.body;
-        }
         const ResourceTable& resources = machine.resources;
         // A what-if may give the GEMM parameters more units than the device has.
         const double busy = std::min(estimate.compute_units_busy, device.compute_units);

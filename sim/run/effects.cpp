@@ -23,9 +23,21 @@ double slowest_gpu(const Machine& machine) {
     return slowest_of(machine.topology.gpus(), machine.topology.device().variation.gpu_speed);
 }
 
+/// The GEMM claims its compute units at the end of its launch, after copies that become ready with it; it takes as long.
+void let_copies_be_first(Cost& gemm, Seconds launch) {
+    const Seconds moved = std::min(launch, gemm.body);
+    gemm.launch.time += moved;
+    gemm.body = gemm.body - moved;
+}
+
 Cost cost_alone(const Task& task, const Machine& machine, const CostModels& models, double slowest) {
     Cost cost = models.cost(task, machine);
-    if (task.kind() == TaskKind::gemm && slowest != 1) scale(cost, slowest);
+    if (task.kind() != TaskKind::gemm) return cost;
+    if (slowest != 1) scale(cost, slowest);
+    const auto calibrated = machine.calibration.gemm.find(std::get<GemmShape>(task.work).dtype);
+    if (calibrated != machine.calibration.gemm.end() &&
+        machine.topology.device().launch.copies_first(machine.topology.gpus()))
+        let_copies_be_first(cost, calibrated->second.launch);
     return cost;
 }
 

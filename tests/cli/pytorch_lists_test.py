@@ -27,6 +27,12 @@ class PytorchLists(SimTestCase):
         self.assertEqual(len(results), 10 * 8 + 16 * 2 + 8 * 6 + 8)
         self.assertTrue(all(one["makespan_us"] > 0 for one in results))
 
+    def test_a_topology_without_its_gpus_is_refused_in_a_line(self):
+        done = subprocess.run([ROOT / "scripts/measure_pytorch", self.folder / "x", "--drawn", "1", "--list", "h200"],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--list: is 'h200' (expected the name of a topology", done.stderr)
+
     def test_an_operator_takes_its_calls_and_a_rest(self):
         rows = [{"kind": "host_call", "call": call, "host_us": us} for call, us in CALLS.items()]
         self.assertIsNone(host.host_of(MACHINE, rows[:-1]))

@@ -141,9 +141,7 @@ TEST_CASE("a sample of the committed tables is what the simulator says") {
         CHECK(one.again.has_value() == (committed_us != one.row->makespan_us.end()));
         ++(one.again ? simulated : refused);
         if (one.again && committed_us != one.row->makespan_us.end())
-            // Known gap: the tables are older than the rule that launches of one instant go in the order of the GPU's own
-            // tasks, which moves makespans of machines with queued launches by up to 0.43 %. Else 1e-4: they have five digits.
-            CHECK(committed_us->second == Approx(*one.again).epsilon(5e-3));
+            CHECK(committed_us->second == Approx(*one.again).epsilon(1e-4));  // it has five digits
     }
     CHECK(simulated == 15 * rows_of_each * candidates_of_each);
     CHECK(refused > 15);

@@ -5,6 +5,7 @@ import importlib
 import json
 import os
 import pathlib
+import re
 import socket
 import sys
 import time
@@ -41,6 +42,8 @@ def arguments(words):
     chosen = parser.parse_args(words)
     if chosen.list and chosen.drawn is None:
         parser.error("--list: needs --drawn")
+    if chosen.list and not re.fullmatch(r"[a-z0-9_]+_[1-9][0-9]*", chosen.list):
+        parser.error(f"--list: is '{chosen.list}' (expected the name of a topology that ends with its GPUs, such as h200_2)")
     chosen.parts = chosen.parts.split(",")
     for part in chosen.parts:
         if part not in PARTS:
