@@ -1,6 +1,7 @@
 #include "sim/run/alike_ranks.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
 
 #include "sim/quotient/representatives.hpp"
@@ -102,26 +103,18 @@ bool may_build_representatives(const Scenario& scenario) {
 void find_alike_ranks(Scenario& scenario, const std::shared_ptr<const Machine>& small) {
     const std::optional<Scenario> few = on_small(scenario, small);
     if (!few) return;
-    const Topology &topology = scenario.machine->topology, &of_few = small->topology;
-    const auto own = scenario.schedule->make();
-    scenario.params.transfers.alike =
-        on_large(turns_of(*few,
-                          [&](const std::optional<Turns>& alike) {
-                              ScheduleParams params = few->params;
-                              params.transfers.alike = alike;
-                              return own->build(few->workload, of_few, params);
-                          }),
-                 topology);
-    const auto serial = find_schedule("serial").make();
-    if (!serial->builds_representatives(few->workload, few->whole_params())) return;
-    scenario.serial_alike =
-        on_large(turns_of(*few,
-                          [&](const std::optional<Turns>& alike) {
-                              ScheduleParams params = few->whole_params();
-                              params.transfers.alike = alike;
-                              return serial->build(few->workload, of_few, params);
-                          }),
-                 topology);
+    const auto turns_of_schedule = [&](const ScheduleEntry& schedule, const ScheduleParams& given) {
+        const auto made = schedule.make();
+        const BuildGraph build = [&](const std::optional<Turns>& alike) {
+            ScheduleParams params = given;
+            params.transfers.alike = alike;
+            return made->build(few->workload, small->topology, params);
+        };
+        const bool can = made->builds_representatives(few->workload, given);
+        return can ? on_large(turns_of(*few, build), scenario.machine->topology) : std::nullopt;
+    };
+    scenario.params.transfers.alike = turns_of_schedule(*scenario.schedule, few->params);
+    scenario.serial_alike = turns_of_schedule(find_schedule("serial"), few->whole_params());
 }
 
 }  // namespace overlap
