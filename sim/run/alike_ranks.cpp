@@ -50,8 +50,8 @@ std::optional<Turns> turns_of(const Scenario& small, const BuildGraph& build) {
 }
 
 /// Whether a turn maps routes onto routes: every link onto one link that is like it. Looked at: the routes of GPUs of the
-/// first and of the last node to all GPUs with their number in other nodes, and in their node. What a network does
-/// otherwise with many nodes than with few shows there: numbers that wrap.
+/// first and of the last node to all GPUs with their number in other nodes, and in their node. A network in
+/// which numbers of nodes wrap treats many nodes differently from few; these routes show it.
 bool turns_routes(const Topology& topology, int nodes, int locals) {
     const int per_node = topology.gpus_per_node(), all_nodes = topology.nodes();
     const auto turned = [&](int gpu) {

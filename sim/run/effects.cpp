@@ -23,7 +23,8 @@ double slowest_gpu(const Machine& machine) {
     return slowest_of(machine.topology.gpus(), machine.topology.device().variation.gpu_speed);
 }
 
-/// The GEMM claims its compute units at the end of its launch, after copies that become ready with it; it takes as long.
+/// Moves `launch` from the GEMM's body to its launch: the GEMM claims compute units later, so copies that become ready with
+/// it claim theirs first. The time of the GEMM alone stays the same.
 void let_copies_be_first(Cost& gemm, Seconds launch) {
     const Seconds moved = std::min(launch, gemm.body);
     gemm.launch.time += moved;
@@ -70,8 +71,9 @@ bool has_library_kernel(const TaskGraph& graph, const TaskClasses& classes) {
                        [&](TaskId id) { return graph[id].kind() == TaskKind::collective; });
 }
 
-/// By task: whether it could start at once, but its stream waits for the event that the first stream of its GPU, that
-/// of its first task, records. Empty if no stream waits.
+/// By task: whether only the release delays the task. Then the task is the first of its stream and waits for no other task,
+/// and its stream is not the GPU's first, that of the GPU's first task, which records the event that the other streams wait
+/// for. Empty if no stream waits.
 std::vector<bool> waits_for_release(const TaskGraph& graph, Seconds release, const Effects& effects) {
     if (release == Seconds() || !effects.launch || !effects.host) return {};
     std::vector<bool> waits(graph.size());

@@ -24,7 +24,7 @@ struct ListRun {
 /// Throws UserError.
 ListRun run_list(const Scenario& scenario);
 
-/// One way to run every pair of a list, and how long the list takes so.
+/// A choice for every pair of a list, and the run of the list with these choices.
 struct ListWay {
     std::vector<std::size_t> choices;  ///< by pair, of PairCandidates; 0 where a pair has no candidate
     bool concurrent = false;           ///< operators outside of pairs wait for their data only
@@ -37,16 +37,16 @@ public:
     /// `serial`: the list with nothing cut, `label`: its candidate's. `pairs`: with the choices that are best for them alone.
     ListSearch(Scenario serial, std::string label, std::vector<PairCandidates> pairs);
 
-    /// Every operator whole. Agents need not be the same for all collectives: each pair by its own fastest `serial`
-    /// if the list is faster so.
+    /// Every operator whole. Each pair is run by its own fastest `serial`, with an agent of its own, where that makes the
+    /// list faster.
     const ListWay& whole() const { return whole_; }
     bool own_serial() const { return own_serial_; }
     /// One candidate for every pair that it serves, the other pairs whole: the fastest such way, of one candidate of each choice.
     const ListWay& uniform() const { return uniform_; }
     const std::string& uniform_label() const { return uniform_label_; }
 
-    /// Starts from the fastest of these two ways and of every pair's best alone; then one pair after another takes that of its first few
-    /// choices with which the list is fastest, until no change of one pair gains.
+    /// Starts from the fastest of whole(), uniform() and every pair's best choice alone. Then each pair in turn takes the
+    /// one of its first few choices with which the list is fastest, until no change of a single pair gains.
     const ListWay& best() const { return best_; }
     /// The pairs, with the choices of best().
     const std::vector<PairCandidates>& pairs() const { return pairs_; }
