@@ -149,7 +149,7 @@ COMP_WORDS=({line}); COMP_CWORD={len(words)}; _sim 2>/dev/null; printf '%s\\n' "
         self.assertEqual(self.completed("--workload", ""), self.names("workloads"))
         self.assertEqual(self.completed("model", ""), self.names("models"))
         self.assertEqual(self.completed("sensitivity", "--schedules", "serial,ring_ch"), ["serial,ring_chunked"])
-        self.assertEqual(self.completed("--topology", "=", "mi300x_16"), ["mi300x_16"])  # as bash splits --topology=mi300x_16
+        self.assertEqual(self.completed("--topology", "=", "torus_4x4"), ["torus_4x4"])  # as bash splits --topology=torus_4x4
         self.assertEqual(self.completed("help", "swe"), ["sweep"])
         self.assertEqual(self.completed("compare", "x"), [])  # files, by bash
 
