@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <iterator>
 #include <utility>
@@ -14,7 +13,7 @@ namespace {
 // the number of channels. Channels are held as compute units. The bytes are spread evenly over the routes to
 // all peers and use HBM once at either end. A group of some GPUs of a node takes the lines of all of them, its bus rate in
 // proportion to the links that it has (an estimate: libraries use each link alike). A library with further protocols for small operands takes the
-// fastest one (measured with all channels only). Valid for the operand sizes of the fits, which their sources
+// fastest one (measured with all channels only). On a number of GPUs with times of its own those hold. Valid for the operand sizes of the fits, which their sources
 // state. A simulated library that goes round a ring (arXiv 2401.16677) takes its rate from bandwidths, plus
 // the latency of each step and the exposed last sum.
 class LibraryKernel final : public CostModel {
@@ -40,25 +39,18 @@ public:
         const Bytes to_each_peer = passes / ranks * work.operand;
 
         const Bytes on_bus = static_cast<double>(ranks - 1) * to_each_peer;
-        const auto time = [&](Seconds latency, BytesPerSecond bus) { return latency + on_bus / bus; };
-        const bool two = ranks == 2 && fit->second.of_two && channels == library.channels;
-        Seconds latency = two ? fit->second.of_two->latency : fit->second.latency;
-        BytesPerSecond bus =
-            two ? fit->second.of_two->bus : bus_rate(fit->second, channels, work.kind, device);
-        for (const auto& protocol : two ? std::array{fit->second.of_two_small, Protocol()}
-                                        : std::array{fit->second.small, fit->second.smallest}) {
-            if (!protocol || channels != library.channels) continue;
-            if (time(protocol->latency, protocol->bus) >= time(latency, bus)) continue;
-            latency = protocol->latency;
-            bus = protocol->bus;
-        }
-
-        if (!two) bus = machine.topology.share_of_links(task.gpu, work.group) * bus;
-        bus = clock_of(machine) * bus;  // channels copy at the clock of their units
-
         Cost cost = kernel_cost(device.launch);
-        cost.launch.time = latency;
-        cost.body = on_bus / bus;
+        const auto times = fit->second.times.find(ranks);
+        if (times != fit->second.times.end() && channels == library.channels) {
+            cost.launch.time = times->second.front().second;
+            cost.body = time_between(times->second, work.operand) - cost.launch.time;
+        } else {
+            const DeviceSpec::Library::Line line = fastest(fit->second, channels, on_bus, work.kind, device);
+            cost.launch.time = line.latency;
+            cost.body = on_bus / (machine.topology.share_of_links(task.gpu, work.group) * line.bus);
+        }
+        // Channels copy at the clock of their units
+        cost.body = std::max(cost.body, Seconds()) / clock_of(machine);
         if (library.pattern == CollectivePattern::ring)
             go_round(work, task.gpu, machine, on_bus, cost);
         else
@@ -101,7 +93,19 @@ private:
         return shorter + (bytes - low) / (high - low) * (longer - shorter);
     }
 
-    using Protocol = std::optional<DeviceSpec::Library::Line>;
+    /// Of the lines of `channels` channels the one with the shortest time for `on_bus`: those of small operands are measured
+    /// with all channels only.
+    static DeviceSpec::Library::Line fastest(const DeviceSpec::Library::Fit& fit, double channels,
+                                             Bytes on_bus, CollectiveKind kind, const DeviceSpec& device) {
+        DeviceSpec::Library::Line best{fit.latency, bus_rate(fit, channels, kind, device), {}};
+        const auto time = [&](const DeviceSpec::Library::Line& line) {
+            return line.latency + on_bus / line.bus;
+        };
+        for (const auto& protocol : {fit.small, fit.smallest})
+            if (protocol && channels == device.collective_library.channels && time(*protocol) < time(best))
+                best = *protocol;
+        return best;
+    }
 
     static std::vector<int> peers_of(int gpu, const RankGroup& group, const Machine& machine) {
         std::vector<int> peers;

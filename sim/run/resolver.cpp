@@ -68,6 +68,21 @@ void require_ranks(const Workload& workload, int gpus, const std::string& origin
     }
 }
 
+bool changes_gemms(const Host& host) {
+    return host.gemm_saved > Seconds() || host.gemm_speed < 1;
+}
+
+/// GEMMs as `host` runs them instead of how they were measured. Measured times follow the model's.
+void run_gemms_from(const Host& host, Machine& machine) {
+    for (auto& [dtype, gemm] : machine.calibration.gemm) {
+        machine.calibration.measured_gemm.emplace(dtype, gemm);
+        gemm.peak_rate = host.gemm_speed * gemm.peak_rate;
+        if (host.gemm_saved > Seconds())
+            gemm.launch =
+                std::max(gemm.launch - host.gemm_saved - machine.topology.device().launch.kernel, Seconds());
+    }
+}
+
 /// Throws UserError if a config lacks a value without default.
 void require_named(const RunConfig& config) {
     const auto required = [&](const std::string& value, const std::string& key, const std::string& example) {
@@ -104,6 +119,8 @@ std::pair<std::string, Json> Resolver::machine_key(const RunConfig& config) {
         changes.insert(host->device.begin(), host->device.end());
     std::string key = config.topology;
     if (changes != Json::object()) key += '\n' + changes.dump();
+    if (const auto host = this->host(config); host != nullptr && changes_gemms(*host))
+        key += '\n' + config.host;
     return {std::move(key), std::move(changes)};
 }
 
@@ -111,7 +128,10 @@ Resolver::MachinePtr Resolver::machine(const RunConfig& config) {
     const auto [key, changes] = machine_key(config);
     return machines_.get(key, [&, &what_ifs = changes] {
         const WhatIf what_if(what_ifs, config.origin);
-        return std::make_shared<const Machine>(folder_.machine(config.topology, what_if));
+        Machine machine = folder_.machine(config.topology, what_if);
+        if (const auto host = this->host(config); host != nullptr && changes_gemms(*host))
+            run_gemms_from(*host, machine);
+        return std::make_shared<const Machine>(std::move(machine));
     });
 }
 

@@ -141,6 +141,17 @@ std::span<const Field<Host>> Host::fields() {
             "How much later than a GPU's first stream its other streams begin, because they wait for "
             "an event that the first records.")
             .optional(),
+        field<&Host::gemm_speed>(
+            "gemm_speed",
+            "Rate of GEMMs on the program's operands, as a fraction of that on operands of the microbenchmark, which "
+            "are evenly distributed from -1 to 1. Default 1.")
+            .in({0.1, 1})
+            .optional(),
+        field<&Host::gemm_saved>(
+            "gemm_saved_us",
+            "What a library's GEMM takes less than between launches on a stream, where GEMMs are measured: the gap "
+            "before it, launch.kernel_us included.")
+            .optional(),
         field<&Host::queue_depth>("queue_depth",
                                   "Tasks that a GPU's queues hold; a host with more waits. 0: no limit.")
             .in({0, 1e6})

@@ -21,6 +21,8 @@ struct Host {
     Seconds gemm, kernel, copy, collective, event, wait, stream;
     Seconds graph;        ///< above 0: one launch enqueues the whole graph
     Seconds release;      ///< how much later than a GPU's first stream its other streams begin
+    double gemm_speed = 1;  ///< rate of GEMMs on this program's operands, of that on the operands they are measured with
+    Seconds gemm_saved;   ///< what a library's GEMM takes less than in the stream of launches where GEMMs are measured
     int queue_depth = 0;  ///< 0: no limit
     /// What a framework's operator takes in addition, by schedule and collective: "async_tp_all_gather"
     std::map<std::string, Seconds> operators = {};

@@ -128,9 +128,8 @@ private:
     }
 
     /// "2": {"source", "bytes": [rising], "us": [as many]}, by number of GPUs.
-    void read_all_reduce(ConfigObject& config, DeviceLibrary::AllReduce& kernel) {
-        errors_.keep([&] { kernel.name = config.text("name"); });
-        read_fields(config, kernel, errors_);
+    DeviceLibrary::TimesByRanks read_times(ConfigObject& config) {
+        DeviceLibrary::TimesByRanks times;
         group(config, "by_ranks", [&](ConfigObject& by_ranks) {
             for (const std::string& key : by_ranks.keys()) {
                 int ranks = 0;
@@ -147,10 +146,17 @@ private:
                         std::adjacent_find(bytes.begin(), bytes.end(), std::greater_equal()) != bytes.end())
                         table.fail("bytes", "must be rising numbers, one for each value of 'us'");
                     for (std::size_t i = 0; i < bytes.size(); ++i)
-                        kernel.times[ranks].emplace_back(Bytes(bytes[i]), microseconds(us[i]));
+                        times[ranks].emplace_back(Bytes(bytes[i]), microseconds(us[i]));
                 });
             }
         });
+        return times;
+    }
+
+    void read_all_reduce(ConfigObject& config, DeviceLibrary::AllReduce& kernel) {
+        errors_.keep([&] { kernel.name = config.text("name"); });
+        read_fields(config, kernel, errors_);
+        kernel.times = read_times(config);
     }
 
     void read_library(ConfigObject& config, DeviceLibrary& library) {
@@ -180,8 +186,7 @@ private:
                 };
                 protocol("small", fit.small);
                 protocol("smallest", fit.smallest);
-                protocol("of_two", fit.of_two);
-                protocol("of_two_small", fit.of_two_small);
+                if (from.has("by_ranks")) fit.times = read_times(from);
             });
         }
     }

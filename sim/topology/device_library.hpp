@@ -31,11 +31,13 @@ struct DeviceLibrary {
             return rows;
         }
     };
+    /// Measured times by number of GPUs: bytes of the operand, rising, and time. Between them and beyond the last time is
+    /// a line; below the first it is the first one's.
+    using TimesByRanks = std::map<int, std::vector<std::pair<Bytes, Seconds>>>;
     struct Fit : Line {
         /// Of the protocols for small and for the smallest operands; the fastest of the lines is used.
         std::optional<Line> small = {}, smallest = {};
-        /// Of two GPUs: they replace the lines above. None: those hold for two as well.
-        std::optional<Line> of_two = {}, of_two_small = {};
+        TimesByRanks times;  ///< they replace the lines, with all channels
         Summing sums = Summing::gpus;
 
         static std::span<const Field<Fit>> fields() {
@@ -50,9 +52,7 @@ struct DeviceLibrary {
     struct AllReduce {
         std::string name;      ///< whose, with version
         double channels = 0;   ///< compute units that it holds
-        /// By number of GPUs: bytes of the operand, rising, and time. Between them and beyond the last time is a line; below
-        /// the first it is the first one's.
-        std::map<int, std::vector<std::pair<Bytes, Seconds>>> times;
+        TimesByRanks times;
 
         static std::span<const Field<AllReduce>> fields() {
             static const std::array rows{field<&AllReduce::channels>(

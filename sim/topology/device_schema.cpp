@@ -50,22 +50,20 @@ Json library_schema() {
     fit["properties"]["small"] = line;
     line["description"] = "The same of the protocol for the smallest operands.";
     fit["properties"]["smallest"] = line;
-    line["description"] = "The same of two GPUs, with all channels; it replaces the others there.";
-    fit["properties"]["of_two"] = line;
-    line["description"] = "The same of two GPUs with small operands.";
-    fit["properties"]["of_two_small"] = line;
-    for (const std::string& kind : collective_names) library["properties"][kind] = fit;
-    Json kernel = object_schema("All-reduces of inference by one kernel, measured.");
-    kernel["required"] = {"name", "by_ranks"};
-    kernel["properties"]["name"] = text_schema("Whose kernel, with its version.", 1);
-    add_fields<DeviceLibrary::AllReduce>(kernel, "sourced");
     Json times = object_schema("Measured times; between them a line.");
     times["required"] = {"source", "bytes", "us"};
     times["properties"] = {{"source", text_schema("Where the times are from.", 1)},
                            {"bytes", {{"description", "Bytes of a rank's operand, rising."}, {"type", "array"}, {"items", {{"type", "number"}}}}},
                            {"us", {{"description", "Time of each."}, {"type", "array"}, {"items", {{"type", "number"}}}}}};
-    kernel["properties"]["by_ranks"] =
-        map_schema("By number of GPUs.", {{"pattern", "^[1-9][0-9]*$"}}, std::move(times));
+    const Json by_ranks = map_schema("By number of GPUs.", {{"pattern", "^[1-9][0-9]*$"}}, std::move(times));
+    fit["properties"]["by_ranks"] = by_ranks;
+    fit["properties"]["by_ranks"]["description"] = "By number of GPUs, with all channels; they replace the lines.";
+    for (const std::string& kind : collective_names) library["properties"][kind] = fit;
+    Json kernel = object_schema("All-reduces of inference by one kernel, measured.");
+    kernel["required"] = {"name", "by_ranks"};
+    kernel["properties"]["name"] = text_schema("Whose kernel, with its version.", 1);
+    add_fields<DeviceLibrary::AllReduce>(kernel, "sourced");
+    kernel["properties"]["by_ranks"] = by_ranks;
     Json kernels = object_schema("Kernels that only do all-reduces, by algorithm.");
     kernels.erase("required");
     for (const CollectiveKernel one : all_reduce_kernels) kernels["properties"][name_of(one)] = kernel;

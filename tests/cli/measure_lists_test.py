@@ -64,6 +64,15 @@ class MeasureLists(MeasureTestCase):
         self.assertEqual(begun, {"gemm", "latency", "local_copy", "memory", "matrix", "sustained", "interference", "late_copy", "first_served",
                                  "peer_copy", "energy"})
 
+    def test_calibrate_reads_every_kind_of_case(self):
+        reader = (HIP.parent / "measurements" / "measurement_file.cpp").read_text()
+        known = set(re.findall(r'"(\w+)"', re.search(r"kinds\{(.*?)\};", reader, re.S).group(1)))
+        lines, made, _ = self.made(8, 304, 24)
+        for piece in made:
+            if piece.file not in ("replays", "residency"):  # read by replay's reader, and by no fit
+                with self.subTest(piece=piece.name):
+                    self.assertLessEqual({line.split()[0] for line in lines[piece.file]}, known)
+
     def test_many_units_and_gpus_are_used(self):
         lines, _, _ = self.made(8, 304, 24)
         self.assertIn("memory operation=write blocks=304 size=1GiB", lines["local"])

@@ -104,6 +104,15 @@ TEST_CASE("numbers that are none, negative or zero are refused with key, value a
     CHECK(error(with("\"min\":3", "\"min\":null")).empty());
 }
 
+TEST_CASE("what is served first may start earlier than the other") {
+    File file;
+    const std::string row =
+        R"({"kind":"first_served","pass":1,"at":"middle","unit":"us","median":-3,"min":-5,"p90":140,)"
+        R"("gemm_first":0.5,"samples":[-5,-3,140]})"
+        "\n";
+    CHECK(file.read(machine + row).measurements.size() == 1);
+}
+
 TEST_CASE("units, kinds, schema and repeated cases are checked") {
     File file;
     const std::string row = gemm(good);

@@ -53,11 +53,14 @@ int tiles_of(ConfigObject& line, const MeasurementFile& file) {
     return std::max(static_cast<int>(std::lround(waves * units)), 1) * parts_of(algorithm);
 }
 
-void add_to(std::map<GemmShape, Sum, ByShape>& sums, const MeasurementFile& file) {
+using Sums = std::map<GemmShape, Sum, ByShape>;
+
+void add_to(Sums& warm, Sums& cold, const MeasurementFile& file) {
     for (const Measurement& measurement : file.measurements) {
         if (measurement.kind != "gemm") continue;
         ConfigObject line = file.view(measurement);
-        if (line.integer("units", 0, longest_side) > 0 || line.choice("weights", weights) != 0) continue;
+        if (line.integer("units", 0, longest_side) > 0) continue;
+        Sums& sums = line.choice("weights", weights) == 0 ? warm : cold;
         const GemmShape shape{line.integer("m", 1, longest_side), line.integer("n", 1, longest_side),
                               line.integer("k", 1, longest_side),
                               static_cast<DType>(line.choice("dtype", dtype_names)),
@@ -85,14 +88,15 @@ std::vector<std::filesystem::path> parts_files(const std::filesystem::path& fold
 Json gemm_times_json(const std::filesystem::path& folder, const std::string& shown) {
     std::vector<std::filesystem::path> paths = parts_files(folder);
     paths.insert(paths.begin(), folder / "gemm.jsonl");
-    std::map<GemmShape, Sum, ByShape> sums;
+    Sums sums, cold;
     std::string files, date;
     for (const std::filesystem::path& path : paths) {
         const MeasurementFile file = read_measurements(path);
-        add_to(sums, file);
+        add_to(sums, cold, file);
         files += (files.empty() ? shown + "/" : ", ") + path.filename().string();
         date = std::max(date, file.date());
     }
+    sums.merge(cold);
     Json group{{"provenance",
                 {{"file", files},
                  {"date", date},

@@ -20,23 +20,25 @@ struct Sum {
 }  // namespace
 
 std::vector<GemmMeasurement> measured_gemms(const MeasurementFile& file, DType dtype) {
-    std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, bool>, Sum> shapes;
+    using Shapes = std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, bool>, Sum>;
+    Shapes warm, cold;
     for (const Measurement& measurement : file.measurements) {
         if (measurement.kind != "gemm") continue;
         ConfigObject line = file.view(measurement);
         const std::int64_t m = line.integer("m", 1, longest_side), n = line.integer("n", 1, longest_side),
                            k = line.integer("k", 1, longest_side);
         const bool accumulate = line.choice("beta", betas) == 1;
-        const bool plain = line.integer("units", 0, longest_side) == 0 && line.integer("gpu", 0, 1024) == 0 &&
-                           line.choice("weights", weights) == 0;
+        const bool plain = line.integer("units", 0, longest_side) == 0 && line.integer("gpu", 0, 1024) == 0;
+        Shapes& shapes = line.choice("weights", weights) == 0 ? warm : cold;
         const double us = line.number("chain_us", positive);
         if (line.choice("dtype", dtype_names) != static_cast<std::size_t>(dtype) || !plain) continue;
         Sum& sum = shapes[{n, k, m, accumulate}];
         sum.us += us;
         ++sum.count;
     }
+    warm.merge(cold);
     std::vector<GemmMeasurement> rows;
-    for (const auto& [shape, sum] : shapes) {
+    for (const auto& [shape, sum] : warm) {
         const auto& [n, k, m, accumulate] = shape;
         rows.push_back({{m, n, k, dtype, accumulate}, microseconds(sum.us / sum.count), 1.0, {}});
     }

@@ -12,7 +12,7 @@
 namespace overlap {
 
 /// The `gemm` cases of a microbenchmark file in one dtype: all of GPU 0, weights left in cache by the run
-/// before. Time is `chain_us`: GEMMs back to back without events, as schedules run parts (an event adds 1–2.5
+/// before, or, of shapes that were measured only so, not in the cache (few rows). Time is `chain_us`: GEMMs back to back without events, as schedules run parts (an event adds 1–2.5
 /// µs to `median`). Passes and repeated shapes are averaged. Sorted by (N, K, M, beta). Throws UserError with
 /// file and line for a missing or impossible field.
 std::vector<GemmMeasurement> measured_gemms(const MeasurementFile& file, DType dtype);

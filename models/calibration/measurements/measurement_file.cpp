@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "sim/core/shown.hpp"
@@ -13,11 +14,12 @@
 namespace overlap {
 namespace {
 
-const std::array<std::string, 11> kinds{"gemm",      "peer_copy", "local_copy",   "memory",
-                                        "matrix",    "latency",   "interference", "late_copy",
-                                        "sustained", "energy",    "machine"};
+const std::array<std::string, 12> kinds{"gemm",         "peer_copy", "local_copy",   "memory",
+                                        "matrix",       "latency",   "interference", "late_copy",
+                                        "first_served", "sustained", "energy",       "machine"};
 const std::array<std::string, 1> known_units{"us"};
 constexpr std::int64_t most_passes = 1000;
+constexpr Range finite{std::numeric_limits<double>::lowest(), std::numeric_limits<double>::max()};
 
 std::string at_line(const std::filesystem::path& path, std::size_t line) {
     return path.string() + ":" + std::to_string(line);
@@ -69,13 +71,22 @@ Json parse_line(const std::string& text, const std::string& place) {
     }
 }
 
+/// How much later one kernel starts than another; below 0 where it starts earlier. Other kinds measure durations.
+bool is_signed(const std::string& kind) {
+    return kind == "first_served";
+}
+
 /// Checks every number of the line, also in arrays and objects.
-void require_not_negative(const Json& value, const std::string& pointer, const std::string& place) {
+void require_numbers(const Json& value, bool negative_too, const std::string& pointer,
+                     const std::string& place) {
     if (value.is_structured()) {
         for (const auto& [key, member] : value.items())
-            require_not_negative(member, pointer + "/" + key, place);
-    } else if (value.is_number() && !(value.get<double>() >= 0 && std::isfinite(value.get<double>()))) {
-        throw UserError(place + ": " + pointer + ": is " + shown(value) + ", expected a number >= 0");
+            require_numbers(member, negative_too, pointer + "/" + key, place);
+    } else if (value.is_number()) {
+        const auto number = value.get<double>();
+        if (std::isfinite(number) && (negative_too || number >= 0)) return;
+        throw UserError(place + ": " + pointer + ": is " + shown(value) + ", expected a " +
+                        (negative_too ? "finite number" : "number >= 0"));
     }
 }
 
@@ -89,10 +100,10 @@ std::string identity(const Json& fields) {
     return result;
 }
 
-void check_times(ConfigObject& line) {
+void check_times(ConfigObject& line, Range allowed) {
     line.choice("unit", known_units);
     for (const std::string key : {"median", "min", "p90"})
-        if (!line.raw(key).is_null()) line.number(key, positive);
+        if (!line.raw(key).is_null()) line.number(key, allowed);
 }
 
 }  // namespace
@@ -117,7 +128,7 @@ MeasurementFile read_measurements(const std::filesystem::path& path) {
         Json fields = parse_line(text, place);
         ConfigObject line(fields, place);
         const std::string& kind = kinds.at(line.choice("kind", kinds));
-        require_not_negative(fields, "", place);
+        require_numbers(fields, is_signed(kind), "", place);
         if ((number == 1) != (kind == "machine"))
             line.fail("kind", "is '" + kind + "', expected 'machine' in the first line and nowhere else");
         if (kind == "machine") {
@@ -136,7 +147,7 @@ MeasurementFile read_measurements(const std::filesystem::path& path) {
             ++file.not_measured;
             continue;
         }
-        check_times(line);
+        check_times(line, is_signed(kind) ? finite : positive);
         file.measurements.push_back({kind, pass, number, std::move(fields)});
     }
     if (number == 0) throw UserError(path.string() + ": is empty, expected a line of kind 'machine'");

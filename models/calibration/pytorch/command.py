@@ -14,8 +14,8 @@ from . import drawn
 from .cases import scenario, write_cases
 from .host import write_host
 
-PARTS = ("calls", "memory", "enqueued", "loops", "operators", "others", "allreduce", "layers", "fsdp")
-OF_SEVERAL_GPUS = ("operators", "others", "allreduce", "layers", "fsdp")
+PARTS = ("calls", "memory", "enqueued", "operands", "loops", "operators", "others", "allreduce", "lines", "layers", "fsdp")
+OF_SEVERAL_GPUS = ("operators", "others", "allreduce", "lines", "layers", "fsdp")
 OF_DRAWN_SHAPES = ("others", "allreduce", "layers", "fsdp")
 GRACE_S = 60  # for starting and ending the processes of a part
 
@@ -26,12 +26,13 @@ def arguments(words):
         description="Measures what PyTorch adds around kernels on this machine, and operators as it runs them. "
                     f"Needs PyTorch with a GPU; {', '.join(OF_SEVERAL_GPUS)} need two or more.",
         epilog="calls: host time of each call, graphs; memory: local copies and sums; enqueued: what async TP enqueues "
-               "(on one GPU: by processes that share it, host time only); loops: GEMMs from cool and in steady state with "
-               "clock and power; operators: collective and GEMM by NCCL and async TP, eager and in graphs; others: the same of "
-               "other shapes, steady only; allreduce: all-reduces by symmetric memory and NCCL, alone and behind GEMMs of few "
-               "rows; layers: MLP blocks and transformer layers, tensor parallel, in graphs and compiled; fsdp: iterations "
-               "by fully_shard, and traces OUT.fsdp_*.json.gz. OUT.cases.jsonl has what sim compare reads, OUT.host.json the host's calls "
-               "(of calls, enqueued) for its --host.")
+               "(on one GPU: by processes that share it, host time only); operands: GEMMs of operands that are normally or evenly "
+               "distributed, or zeros; loops: GEMMs from cool and in steady state with clock and power; operators: collective "
+               "and GEMM by NCCL and async TP, eager and in graphs; others: the same of other shapes, steady only; allreduce: "
+               "all-reduces by symmetric memory and NCCL, alone and behind GEMMs of few rows; lines: NCCL's collectives behind a "
+               "small kernel, in graphs; layers: MLP blocks and transformer layers, tensor parallel, in graphs and compiled; "
+               "fsdp: iterations by fully_shard, and traces OUT.fsdp_*.json.gz. OUT.cases.jsonl has what sim compare reads, "
+               "OUT.host.json the host's calls (of calls, enqueued) for its --host.")
     parser.add_argument("out", help="file of JSON lines to write; an existing file is replaced")
     parser.add_argument("--parts", default=",".join(PARTS), help="comma-separated (default: all)")
     parser.add_argument("--minutes", type=float, default=8, help="limit of each of the long parts (default 8)")
@@ -142,7 +143,7 @@ def in_processes(part, ranks, out, seconds, seed=None, shared_gpu=False):
 
 def measure(part, out, seconds, seed):
     import torch
-    from . import calls, loops
+    from . import calls, loops, operands
     from .counters import Counters
     gpus = torch.cuda.device_count()
     if part == "calls":
@@ -151,6 +152,9 @@ def measure(part, out, seconds, seed):
         in_processes("collectives", 1, out, seconds)
     elif part == "memory":
         for row in calls.memory_rows():
+            write(out, row)
+    elif part == "operands":
+        for row in operands.rows():
             write(out, row)
     elif part == "loops":
         for row in loops.rows(Counters(), seconds):

@@ -14,6 +14,10 @@ FAMILIES = [
     ("DeepSeek-V3 expert, Qwen3-235B expert: gate and up, down", [(4096, 7168), (7168, 2048), (3072, 4096), (4096, 1536)]),
     ("no operator: square, thin, wide, odd", [(5120, 5120), (640, 12288), (9984, 3072), (3328, 2880)]),
 ]
+# Projections of models as they are, whole and on 2 to 8 GPUs: widths and heads from the shipped models (configs/models).
+PROJECTIONS = [(4096, 2048), (6144, 4096), (4096, 7168), (14336, 4096), (8192, 4096), (10240, 8192), (8192, 14336), (28672, 8192),
+               (5120, 6400), (25600, 5120), (3584, 9472), (18944, 3584), (11008, 4096), (4096, 5504), (12288, 4096), (29568, 8192)]
+FEW_ROWS = (1, 4, 8, 16, 24, 32, 48, 96, 192, 384)  # tokens that are generated at once
 GATHERED = [1024 << i for i in range(6)]  # M, rows after the gather: 1024 ... 32768
 SIZES = "4KiB,16KiB,64KiB,256KiB,1MiB,4MiB,16MiB,64MiB,256MiB,1GiB"
 BLOCKS = "4,8,16,32"
@@ -65,6 +69,11 @@ def commas(numbers):
     return ",".join(str(n) for n in sorted(set(numbers)))
 
 
+def drawn_side(at_random, low, high):
+    """A multiple of 256 between two powers of two; as many of each magnitude."""
+    return 256 * max(1, round(2 ** at_random.uniform(low, high) / 256))
+
+
 def gemm(machine):
     # Parts of M rows on P = 2 and 4 GPUs: M/2, M/P, M/2P, M/P^2 (powers of two again) and (P-1)M/P^2 (3M/16);
     # K/P with accumulation.
@@ -77,6 +86,16 @@ def gemm(machine):
             yield f"gemm n={n} k={k} m={commas(3 * m // 16 for m in GATHERED)}"
             yield f"gemm n={n} k={k} m=1536,5120,12288"
             yield f"gemm n={n} k={k // 2},{k // 4} m={commas(GATHERED)} beta=1"
+    yield "# Few rows and weights that are not in the cache, as when tokens are generated."
+    for n, k in PROJECTIONS:
+        yield f"gemm n={n} k={k} m={commas(FEW_ROWS)} weights=cold"
+    yield "# Sides as they come: rows of the projections, and sides that are multiples of 256."
+    at_random = random.Random(20261125)
+    for n, k in PROJECTIONS:
+        yield f"gemm n={n} k={k} m={commas(drawn_side(at_random, 9, 13.6) for _ in range(4))}"
+    for _ in range(16):
+        n, k = drawn_side(at_random, 11, 14), drawn_side(at_random, 10.5, 14)
+        yield f"gemm n={n} k={k} m={commas(drawn_side(at_random, 9, 14.5) for _ in range(4))}"
     yield "# Other types."
     for n, k in [(2560, 8192), (7168, 8192), (8192, 3584), (4096, 7168), (5120, 5120)]:
         yield f"gemm n={n} k={k} m=256,1024,1536,4096,8192,16384 dtype=fp16,fp8"
