@@ -238,7 +238,8 @@ TEST_CASE("kernels in local memory by compute units, cache and sums") {
     // Operands of copies and sums in schedules come from HBM: 1 MB in 1 us, 300 kB at 15 GB/s in 20 us.
     CHECK(to_microseconds(streamed(LocalCopyWork{Bytes(5e5), Bytes(5e5)}, device, 1000).body) == Approx(1));
     CHECK(to_microseconds(streamed(ReduceWork{Bytes(1e5), 2}, device, 1).body) == Approx(20).epsilon(1e-3));
-    CHECK(to_microseconds(streamed(small, device, 1).body) == Approx(10));  // element-wise operators as before
+    CHECK(to_microseconds(streamed(small, device, 1).body) ==
+          Approx(10));  // element-wise operators as before
 }
 
 TEST_CASE("a library has protocols for small operands, and takes the fastest") {
@@ -264,24 +265,50 @@ TEST_CASE("a library has protocols for small operands, and takes the fastest") {
     CHECK(time(200'000) == Approx(10 + 10));
 }
 
+TEST_CASE("a library takes measured times on as many GPUs, and a line between and beyond them") {
+    DeviceSpec device = round_device();
+    device.collective_library.channels = 2;
+    DeviceSpec::Library::Fit& fit = device.collective_library.collectives[CollectiveKind::all_gather];
+    fit.latency = microseconds(100);
+    fit.bus = gigabytes_per_second(1);
+    fit.bus_by_channels[1] = gigabytes_per_second(1);
+    fit.times[2] = {
+        {Bytes(1'000), microseconds(3)}, {Bytes(11'000), microseconds(5)}, {Bytes(21'000), microseconds(15)}};
+    const auto time = [&](double operand, int gpus, int channels = 0) {
+        const Machine machine = machine_of(topology_of(gpus, group("full_mesh"), 1, "", device));
+        const Task task{CollectiveKernelWork{
+            .kind = CollectiveKind::all_gather, .operand = Bytes(operand), .cus = channels}};
+        return alone_us(cost_of(task, machine), machine);
+    };
+    CHECK(time(6'000, 2) == Approx(4));
+    CHECK(time(16'000, 2) == Approx(10));
+    CHECK(time(26'000, 2) == Approx(20));
+    // The times are of all channels, and of two GPUs: else latency and bus rate, a half or three quarters of 8 kB.
+    CHECK(time(8'000, 2, 1) == Approx(100 + 4));
+    CHECK(time(8'000, 4) == Approx(100 + 6));
+}
+
 TEST_CASE("an all-reduce's own kernel takes its measured times, and a line between and beyond them") {
     DeviceSpec device = round_device();
     DeviceSpec::Library::AllReduce& kernel =
         device.collective_library.all_reduces[CollectiveKernel::one_shot];
     kernel.channels = 4;
-    kernel.times[2] = {{Bytes(1'000), microseconds(3)}, {Bytes(11'000), microseconds(5)}, {Bytes(21'000), microseconds(15)}};
+    kernel.times[2] = {
+        {Bytes(1'000), microseconds(3)}, {Bytes(11'000), microseconds(5)}, {Bytes(21'000), microseconds(15)}};
     const Machine machine = machine_of(topology_of(2, group("full_mesh"), 1, "", device));
     const auto time = [&](double operand, CollectiveKernel by = CollectiveKernel::one_shot) {
-        return alone_us(cost_of(Task{CollectiveKernelWork{
-                                    .kind = CollectiveKind::all_reduce, .operand = Bytes(operand), .kernel = by}},
-                                machine),
-                        machine);
+        return alone_us(
+            cost_of(Task{CollectiveKernelWork{
+                        .kind = CollectiveKind::all_reduce, .operand = Bytes(operand), .kernel = by}},
+                    machine),
+            machine);
     };
     CHECK(time(100) == Approx(3 + 0.01));  // the link takes 100 B at 10 GB/s
     CHECK(time(6'000) == Approx(4));
     CHECK(time(16'000) == Approx(10));
     CHECK(time(26'000) == Approx(20));
-    CHECK_THAT(error_of([&] { time(100, CollectiveKernel::two_shot); }), Catch::Contains("two_shot on 2 GPUs"));
+    CHECK_THAT(error_of([&] { time(100, CollectiveKernel::two_shot); }),
+               Catch::Contains("two_shot on 2 GPUs"));
 }
 
 TEST_CASE("at the power limit a library's channels and recorded kernels slow as the clock") {
@@ -294,8 +321,8 @@ TEST_CASE("at the power limit a library's channels and recorded kernels slow as 
     const Machine slowed = at_speed(machine_of(topology_of(2, group("full_mesh"), 1, "", device)), 0.5);
     CHECK(clock_of(slowed) == Approx(0.25));
     // A half of 8 kB is on the bus: 4 us at the peak clock.
-    CHECK(alone_us(cost_of(Task{CollectiveKernelWork{CollectiveKind::all_gather, Bytes(8'000)}}, slowed), slowed) ==
-          Approx(1 + 4 * 4));
+    CHECK(alone_us(cost_of(Task{CollectiveKernelWork{CollectiveKind::all_gather, Bytes(8'000)}}, slowed),
+                   slowed) == Approx(1 + 4 * 4));
     MemoryBoundWork ran;
     ran.time = microseconds(10);
     const Cost recorded = cost_of(Task{ran}, slowed);

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <optional>
 
+#include "models/gemm_model.hpp"
 #include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
 #include "tests/test_support.hpp"
@@ -140,6 +141,34 @@ TEST_CASE("hosts side by side let four GPUs that pull from each other come close
     // One thread enqueues GPU by GPU: every sender serves receivers in the same order, and twice the ideal passes
     // (traces/h200_4/microbench/four_gpus.jsonl). A thread a GPU takes the peers in rotation.
     CHECK(pulls(Json::object()) / pulls({{"host", "threads"}}) == Approx(2).epsilon(0.1));
+}
+
+TEST_CASE("GEMMs take less in a graph, and longer on real data than on even operands") {
+    const auto gemm_of = [](const Json& host) {
+        const TemporaryFolder folder;
+        Json file{{"schema", 1}, {"name", "m"}, {"description", "d"}};
+        for (const auto& [key, value] : host.items())
+            file[key] = {{"value", value}, {"source", "estimate: test"}};
+        std::ofstream(folder / "mine.json") << file;
+        const Json config{{"topology", "h200_2"},
+                          {"schedule", "serial"},
+                          {"host", (folder / "mine.json").string()},
+                          {"workload",
+                           {{"collective", "all_gather"},
+                            {"gemm", {{"m", 8200}, {"n", 8200}, {"k", 8200}, {"dtype", "bf16"}}}}}};
+        return resolve(read_run_config(config, "x.json"), shipped).machine;
+    };
+    const auto estimate = [](const Machine& machine) {
+        return estimate_gemm({8200, 8200, 8200}, machine.calibration.gemm_for(DType::bf16));
+    };
+    const auto plain = gemm_of(Json::object()), saved = gemm_of({{"gemm_saved_us", 1}}),
+               slow = gemm_of({{"gemm_speed", 0.5}});
+    // H200's GEMMs begin 3.13 us after a launch; 1 us is saved, and the 1.5 us of launch.kernel_us come in addition.
+    CHECK(to_microseconds(estimate(*plain).launch - estimate(*saved).launch) == Approx(1 + 1.5));
+    CHECK(estimate(*saved).body == estimate(*plain).body);
+    // Nearly all of this GEMM's time is arithmetic.
+    CHECK(estimate(*slow).body / estimate(*plain).body == Approx(2).epsilon(0.03));
+    CHECK(slow->calibration.measured_gemm.contains(DType::bf16));  // so that measured times follow
 }
 
 TEST_CASE("mistakes in a host's file are one line") {
