@@ -19,7 +19,7 @@ struct Costs {
 };
 
 /// `Costs`, or costs by task of which each is a class of its own; does not own them.
-/// Contract: tasks of one class are on one stream, so their bodies never run at the same time.
+/// Contract: tasks of one class are on one stream, so they never run at the same time, and differ only in shard and chunk.
 class CostView {
 public:
     CostView(const Costs& costs) : classes_(costs.classes), class_of_(costs.class_of) {}

@@ -1,8 +1,10 @@
 #include "sim/core/available_memory.hpp"
 
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <limits>
+#include <mutex>
 
 #include "sim/core/environment.hpp"
 #include "sim/core/errors.hpp"
@@ -31,12 +33,27 @@ double left_of_group() {
     return most == unlimited ? unlimited : most - number("/sys/fs/cgroup/memory.current");
 }
 
+/// To read it takes as long as a small run, so what was read holds for a while.
+Bytes left() {
+    using Clock = std::chrono::steady_clock;
+    constexpr std::chrono::milliseconds a_while{50};
+    static std::mutex mutex;
+    static Bytes last;
+    static Clock::time_point outdated;
+    const std::lock_guard lock(mutex);
+    if (const Clock::time_point now = Clock::now(); now >= outdated) {
+        last = Bytes(std::min(left_of_machine(), left_of_group()));
+        outdated = now + a_while;
+    }
+    return last;
+}
+
 }  // namespace
 
 Bytes available_memory() {
     if (const auto given = number_from_environment("OVERLAP_MEMORY_GB", {1e-6, 1e9}))
         return gigabytes(*given);
-    return Bytes(std::min(left_of_machine(), left_of_group()));
+    return left();
 }
 
 std::string memory_text(Bytes bytes) {

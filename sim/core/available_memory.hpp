@@ -7,7 +7,7 @@
 namespace overlap {
 
 /// Memory that this process may use: OVERLAP_MEMORY_GB of the environment, else what the machine or the
-/// process's control group has left. Infinite if neither is known.
+/// process's control group has left, or had 50 ms ago. Infinite if neither is known.
 Bytes available_memory();
 
 /// Throws UserError if `needed`, an estimate for `what`, exceeds it. `flag`: what allows it nevertheless,

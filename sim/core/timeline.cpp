@@ -18,15 +18,13 @@ constexpr std::array both{TaskKind::copy, TaskKind::reduce, TaskKind::collective
 
 Seconds covered(std::vector<Interval> intervals) {
     std::sort(intervals.begin(), intervals.end());
-    std::vector<Interval> merged;
-    for (const Interval& next : intervals) {
-        if (!merged.empty() && next.first <= merged.back().second)
-            merged.back().second = std::max(merged.back().second, next.second);
-        else
-            merged.push_back(next);
-    }
     Seconds sum;
-    for (const auto& [start, end] : merged) sum += end - start;
+    for (auto next = intervals.begin(); next != intervals.end();) {
+        Interval merged = *next++;
+        for (; next != intervals.end() && next->first <= merged.second; ++next)
+            merged.second = std::max(merged.second, next->second);
+        sum += merged.second - merged.first;
+    }
     return sum;
 }
 

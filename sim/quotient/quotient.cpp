@@ -66,6 +66,7 @@ public:
           resources_(resources),
           places_(places),
           like_(graph.size()),
+          classes_(costs.classes().size()),
           alike_(resources.size()) {}
 
     std::optional<Quotient> find() {
@@ -75,18 +76,36 @@ public:
     }
 
 private:
-    /// The task in the same place of the same stream of the GPU's representative.
+    /// Tasks of one cost, all on one stream.
+    struct Class {
+        std::uint32_t tasks = 0;
+        std::uint32_t like = 0;  ///< class of the tasks that they are like
+        TaskId first = 0;
+    };
+
+    /// The task in the same place of the same stream of the GPU's representative. Of a class, work and cost are compared
+    /// for the first task only.
     bool tasks_are_alike() {
         const std::vector<std::uint32_t> streams = places_.seen_as(graph_, turns_);
         if (streams.empty()) return false;
         for (TaskId id = 0; id < graph_.size(); ++id) {
             const TaskId other = like_[id] = places_.at_place_of(id, streams[graph_.stream_number(id)]);
+            const Task &own = graph_[id], &seen = graph_[other];
+            Class& of_own = classes_[costs_.class_of(id)];
+            const std::uint32_t like = costs_.class_of(other);
+            if (of_own.tasks++ > 0) {
+                if (of_own.like != like || own.chunk != seen.chunk || own.priority != seen.priority)
+                    return false;
+                continue;
+            }
+            of_own.like = like;
+            of_own.first = id;
             if (other == id) continue;
-            if (!is_like(graph_[id], graph_[other], turns_) || !is_like(costs_[id], costs_[other]))
-                return false;
+            if (!is_like(own, seen, turns_) || !is_like(costs_[id], costs_[other])) return false;
             for_each_use(costs_[id], costs_[other], [&](ResourceId a, ResourceId b) { alike_.join(a, b); });
         }
-        return true;
+        return std::all_of(classes_.begin(), classes_.end(),
+                           [&](const Class& own) { return own.tasks == classes_[own.like].tasks; });
     }
 
     struct Wait {
@@ -121,16 +140,19 @@ private:
     bool uses_are_alike() {
         std::vector<std::uint64_t> users(resources_.size()), claims(resources_.size());
         bool elsewhere = false;
-        for (TaskId id = 0; id < graph_.size(); ++id) {
-            const std::uint64_t user = mixed(like_[id]);
-            std::uint64_t number = 0;
-            for_each_use(costs_[id], costs_[like_[id]],
-                         [&](ResourceId resource, ResourceId) { users[resource] += mixed(user + number++); });
-            if (!costs_[id].claim) continue;
-            const ResourceId claimed = costs_[id].claim->resource;
-            claims[claimed] = mixed(claims[claimed] ^ user);
-            elsewhere = elsewhere || resources_[claimed].gpu != graph_[id].gpu;
+        for (std::uint32_t number = 0; number < classes_.size(); ++number) {
+            const Class& own = classes_[number];
+            const Cost& cost = costs_.classes()[number];
+            std::uint64_t use = mixed(own.like);
+            for_each_use(cost, cost, [&](ResourceId resource, ResourceId) {
+                users[resource] += own.tasks * mixed(use++);
+            });
+            elsewhere =
+                elsewhere || (cost.claim && resources_[cost.claim->resource].gpu != graph_[own.first].gpu);
         }
+        for (TaskId id = 0; id < graph_.size(); ++id)
+            if (const auto& claim = costs_[id].claim)
+                claims[claim->resource] = mixed(claims[claim->resource] ^ mixed(like_[id]));
         std::vector<int> members(resources_.size());
         for (ResourceId id = 0; id < resources_.size(); ++id) {
             const ResourceId other = alike_.first(id);
@@ -202,6 +224,7 @@ private:
     const ResourceTable& resources_;
     const TasksOfStreams& places_;
     std::vector<std::uint32_t> like_;  ///< by task: the task of a representative that it is like
+    std::vector<Class> classes_;
     Alike alike_;
 };
 

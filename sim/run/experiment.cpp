@@ -52,11 +52,13 @@ Experiment::Experiment(const Scenario& scenario, const TaskGraph& graph)
       engine_(make_engine(scenario.engine)),
       pricer_(graph_, scenario.workload, *scenario.machine, models_, scenario.release()) {}
 
+std::optional<Turns> Experiment::turns() const {
+    return quotient_ ? quotient_->turns : scenario_.params.transfers.alike;
+}
+
 int Experiment::simulated_gpus() const {
-    const std::optional<Turns>& alike = scenario_.params.transfers.alike;
-    return alike       ? alike->representatives()
-           : quotient_ ? quotient_->turns.representatives()
-                       : scenario_.machine->topology.gpus();
+    const std::optional<Turns> simulated = turns();
+    return simulated ? simulated->representatives() : scenario_.machine->topology.gpus();
 }
 
 bool Experiment::several_orders(CostView costs) const {

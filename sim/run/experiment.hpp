@@ -47,7 +47,8 @@ public:
     /// Makespans of all seeds (one seed if no order is unspecified), and a run of the whole graph with the median
     /// makespan; with the scenario's own effects.
     std::pair<Makespans, EngineResult> median_run() const;
-    /// How many GPUs are simulated; the others are each like one of them.
+    /// The turns whose representatives are simulated; the other GPUs are each like one of these. None: all are simulated.
+    std::optional<Turns> turns() const;
     int simulated_gpus() const;
     Ends ends(const Effects& effects) const;
     Seconds makespan(const Effects& effects) const { return ends(effects).all; }

@@ -97,24 +97,11 @@ double units_of(const Task& task, const Cost& cost, Seconds length, ResourceId c
     return units;
 }
 
-}  // namespace
-
-Timeline timeline_of(const TaskGraph& graph, CostView costs, const EngineResult& simulated) {
-    std::vector<Span> spans;
-    spans.reserve(graph.size());
-    for (TaskId id = 0; id < graph.size(); ++id) {
-        const Task& task = graph[id];
-        const TaskTimes& times = simulated.tasks[id];
-        spans.push_back(
-            {task.name(), task.kind(), task.gpu, stream_name(task.stream), times.start, times.end});
-        const Seconds alone = times.body - costs[id].setup - costs[id].launch.time;
-        if (task.by_dma()) spans.back().taken = std::max(times.start, alone);
-    }
-    return Timeline(std::move(spans));
-}
-
-double communication_units(const TaskGraph& graph, CostView costs, const EngineResult& simulated,
-                           const ResourceTable& resources) {
+/// Largest number of compute units that communication uses on one GPU at one time: held by copy kernels and
+/// library collectives, or used by sums of partial results (averaged over their bodies). Packing around a
+/// GEMM is no communication; DMA engines use no units. Of the GPUs that have `tasks`.
+double communication_units(const TaskGraph& graph, std::span<const TaskId> tasks, CostView costs,
+                           const EngineResult& simulated, const ResourceTable& resources) {
     struct Change {
         int gpu;
         Seconds time;
@@ -126,7 +113,7 @@ double communication_units(const TaskGraph& graph, CostView costs, const EngineR
         }
     };
     std::vector<Change> changes;
-    for (TaskId id = 0; id < graph.size(); ++id) {
+    for (const TaskId id : tasks) {
         const Task& task = graph[id];
         const auto [start, length] = body_of(simulated.tasks[id]);
         const double units = units_of(task, costs[id], length, resources.compute_units(task.gpu));
@@ -144,6 +131,22 @@ double communication_units(const TaskGraph& graph, CostView costs, const EngineR
         most = std::max(most, std::min(now, resources[resources.compute_units(gpu)].capacity));
     }
     return most;
+}
+
+}  // namespace
+
+Timeline timeline_of(const TaskGraph& graph, CostView costs, const EngineResult& simulated) {
+    std::vector<Span> spans;
+    spans.reserve(graph.size());
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        const Task& task = graph[id];
+        const TaskTimes& times = simulated.tasks[id];
+        spans.push_back(
+            {task.name(), task.kind(), task.gpu, stream_name(task.stream), times.start, times.end});
+        const Seconds alone = times.body - costs[id].setup - costs[id].launch.time;
+        if (task.by_dma()) spans.back().taken = std::max(times.start, alone);
+    }
+    return Timeline(std::move(spans));
 }
 
 std::optional<Energy> energy_of(const TaskGraph& graph, CostView costs, const EngineResult& simulated,
@@ -177,15 +180,18 @@ std::optional<Energy> energy_of(const TaskGraph& graph, CostView costs, const En
 }
 
 void observe(const TaskGraph& graph, CostView costs, const EngineResult& simulated, const Machine& machine,
-             const std::optional<Turns>& alike, RunResult& result) {
+             const std::optional<Turns>& alike, const std::optional<Turns>& turns, RunResult& result) {
+    std::vector<TaskId> of_representatives;
     std::vector<Activity> activities;
-    activities.reserve(graph.size());
-    for (TaskId id = 0; id < graph.size(); ++id)
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        if (turns && turns->representative(graph[id].gpu) != graph[id].gpu) continue;
+        of_representatives.push_back(id);
         activities.push_back(
             {graph[id].kind(), graph[id].gpu, simulated.tasks[id].start, simulated.tasks[id].end});
+    }
     result.exposed_comm = exposed_communication(activities);
     result.utilisation = utilisation_of(costs, simulated, machine.resources, alike ? alike->of_orbit() : 1);
-    result.comm_cus = communication_units(graph, costs, simulated, machine.resources);
+    result.comm_cus = communication_units(graph, of_representatives, costs, simulated, machine.resources);
     result.energy = energy_of(graph, costs, simulated, machine, alike);
 }
 

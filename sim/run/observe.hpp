@@ -13,12 +13,6 @@ namespace overlap {
 /// When each task ran.
 Timeline timeline_of(const TaskGraph& graph, CostView costs, const EngineResult& simulated);
 
-/// Largest number of compute units that communication uses on one GPU at one time: held by copy kernels and
-/// library collectives, or used by sums of partial results (averaged over their bodies). Packing around a
-/// GEMM is no communication; DMA engines use no units.
-double communication_units(const TaskGraph& graph, CostView costs, const EngineResult& simulated,
-                           const ResourceTable& resources);
-
 /// Energy of a simulated run over all GPUs: `idle` for the makespan, `active` while a task's body runs on the
 /// GPU (a copy: on both GPUs), the work of all tasks (models/work_energy.hpp), minus what the lower clock at
 /// the power limit saves in a long run. None if a constant is unknown.
@@ -27,9 +21,9 @@ std::optional<Energy> energy_of(const TaskGraph& graph, CostView costs, const En
 
 /// Fills in the numbers derived from a simulated run: exposed communication, utilisation, compute units
 /// of communication, energy.
-/// `alike`: the graph is that of representatives only, as in energy_of.
+/// `alike`: the graph is that of representatives only, as in energy_of. `turns`: each GPU did the same as its representative.
 void observe(const TaskGraph& graph, CostView costs, const EngineResult& simulated, const Machine& machine,
-             const std::optional<Turns>& alike, RunResult& result);
+             const std::optional<Turns>& alike, const std::optional<Turns>& turns, RunResult& result);
 /// Fills in timeline, counters and recording.
 void record(TaskGraph graph, CostView costs, const EngineResult& simulated, const ResourceTable& resources,
             RunResult& result);

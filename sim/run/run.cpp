@@ -173,7 +173,7 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
     result.wall_ms = simulated.wall_ms;
     result.staging = staging_bytes(graph, *scenario.schedule, scenario.workload, scenario.machine->topology,
                                    scenario.params, scenario.pairs);
-    observe(graph, costs, simulated, *steady.machine, alike, result);
+    observe(graph, costs, simulated, *steady.machine, alike, repeated.turns(), result);
     // One after another, all of the communication is exposed, but for gaps between its transfers.
     const bool overlapped = result.exposed_comm < 0.99 * result.comm;
     result.confidence = confidence_of(scenario, graph, own, result.makespan, overlapped);

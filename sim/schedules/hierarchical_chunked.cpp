@@ -32,11 +32,15 @@ private:
 // it equals hetero_fused_1d.
 class HierarchicalGraph {
 public:
-    HierarchicalGraph(const Pair& pair, const Topology& topology, const ScheduleParams& params)
+    /// `all`: the size of the graph of all GPUs.
+    HierarchicalGraph(const Pair& pair, const Topology& topology, const ScheduleParams& params,
+                      const GraphSize& all)
         : pieces_(pair, topology.gpus(), params.chunks, CommShape::one_d),
           transfers_(graph_, topology, params.transfers),
           built_(transfers_.built()),
           scatter_(params.scatter) {
+        const GraphSize size = all.times(static_cast<double>(built_.count()) / topology.gpus());
+        graph_.reserve(static_cast<std::size_t>(size.tasks), static_cast<std::size_t>(size.edges));
         for (const int rank : built_.ranks()) {
             node_peers_.push_back(transfers_.node_peers(rank));
             rail_peers_.push_back(transfers_.rail_peers(rank));
@@ -205,7 +209,8 @@ class HierarchicalChunked final : public Schedule {
 public:
     TaskGraph build(const Workload& workload, const Topology& topology,
                     const ScheduleParams& params) const override {
-        return HierarchicalGraph(*workload.pair(), topology, params).build();
+        return HierarchicalGraph(*workload.pair(), topology, params, size(workload, topology, params))
+            .build();
     }
     GraphSize size(const Workload& workload, const Topology& topology,
                    const ScheduleParams& params) const override {

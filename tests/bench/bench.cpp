@@ -125,7 +125,8 @@ void design_point_gpus(benchmark::State& state) {
         state, config_of(topology, gpus == 16 ? "hierarchical_chunked" : "hetero_fused_1d", {{"chunks", 8}}));
 }
 void design_point_15_orders(benchmark::State& state) {
-    design_point(state, config_of("h200_4", "hetero_fused_1d", {{"chunks", 8}, {"transfer", "push"}}));
+    design_point(state, config_of("h200_" + std::to_string(state.range(0)), "hetero_fused_1d",
+                                  {{"chunks", 8}, {"transfer", "push"}}));
 }
 
 void simulate_all_to_all_pipeline(benchmark::State& state) {
@@ -143,6 +144,10 @@ const Scenario& thousand_gpus() {
 }
 void simulate_1024_gpus(benchmark::State& state) {
     simulate(state, thousand_gpus(), "flow");
+}
+/// As where one of them is different: the tasks of all GPUs.
+void simulate_1024_different_gpus(benchmark::State& state) {
+    simulate(state, thousand_gpus().of_all_gpus(), "flow");
 }
 void whole_run_1024_gpus(benchmark::State& state) {
     whole_run(state, thousand_gpus());
@@ -172,10 +177,11 @@ BENCHMARK(simulate_8x8_simgrid)->Unit(benchmark::kMicrosecond);
 BENCHMARK(whole_run_8x8)->Unit(benchmark::kMicrosecond);
 BENCHMARK(design_point_chunks)->RangeMultiplier(2)->Range(2, 64)->Unit(benchmark::kMicrosecond);
 BENCHMARK(design_point_gpus)->Arg(8)->Arg(16)->Arg(64)->Unit(benchmark::kMicrosecond);
-BENCHMARK(design_point_15_orders)->Unit(benchmark::kMicrosecond);
+BENCHMARK(design_point_15_orders)->Arg(4)->Arg(8)->Unit(benchmark::kMicrosecond);
 BENCHMARK(simulate_all_to_all_pipeline)->RangeMultiplier(4)->Range(16, 4096)->Unit(benchmark::kMillisecond);
 BENCHMARK(simulate_64x8_full_mesh)->Unit(benchmark::kMillisecond);
 BENCHMARK(simulate_1024_gpus)->Unit(benchmark::kMillisecond)->Iterations(1);
+BENCHMARK(simulate_1024_different_gpus)->Unit(benchmark::kMillisecond)->Iterations(1);
 BENCHMARK(whole_run_1024_gpus)->Unit(benchmark::kMillisecond)->Iterations(1)->UseRealTime();
 
 }  // namespace
