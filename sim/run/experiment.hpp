@@ -23,7 +23,7 @@ using Makespans = std::vector<std::pair<Seconds, std::uint64_t>>;
 const Makespans::value_type& quantile(const Makespans& sorted, double share);
 
 /// Medians over the seeds of one graph with one set of effects.
-struct Ends {
+struct MedianEnds {
     Seconds all;
     Seconds communication;  ///< of the last transfer or reduction
 };
@@ -49,7 +49,7 @@ public:
     std::pair<Makespans, EngineResult> median_run() const;
     /// How many GPUs are simulated; the others are each like one of them.
     int simulated_gpus() const;
-    Ends ends(const Effects& effects) const;
+    MedianEnds ends(const Effects& effects) const;
     Seconds makespan(const Effects& effects) const { return ends(effects).all; }
     /// The same with the time of each task multiplied by `factor` of it.
     Seconds makespan(const Effects& effects, const std::function<double(const Task&)>& factor) const;
