@@ -117,12 +117,12 @@ private:
 
 }  // namespace
 
-Streamed streamed(const Work& work, const DeviceSpec& device, double units, Operands operands) {
+Streamed streamed(const Work& work, const DeviceSpec& device, double units, OperandPlace operands) {
     Traffic bytes = traffic(work, device);
     const bool sums = std::holds_alternative<ReduceWork>(work),
                loads = device.stream.cached_loads > 0 && (sums || bytes.written == Bytes());
     const Bytes fits = loads ? device.last_level_cache * share_for_loads : device.last_level_cache;
-    const bool near = operands == Operands::in_cache || std::holds_alternative<MemoryBoundWork>(work);
+    const bool near = operands == OperandPlace::in_cache || std::holds_alternative<MemoryBoundWork>(work);
     const bool cached = near && device.stream.cache > BytesPerSecond() && bytes.moved() <= fits;
     const BytesPerSecond memory = cached ? device.stream.cache : device.hbm;
     if (loads && cached) bytes.unit = device.stream.cached_loads * bytes.unit;

@@ -16,7 +16,7 @@ struct Streamed {
 /// wrote them shortly before: on 2 H100, 32 sums beside which nothing ran lasted as long as memory takes, and the operands
 /// of 20 of these would have fit into the cache (traces/h100_2). A benchmark that repeats a kernel on the same operands
 /// finds them in the cache.
-enum class Operands { in_memory, in_cache };
+enum class OperandPlace { in_memory, in_cache };
 
 /// Runs on as many compute units as memory can feed, or on `units`. The rate with n units of
 /// rate r and memory of rate H:
@@ -29,6 +29,6 @@ enum class Operands { in_memory, in_cache };
 /// larger operands count as coming from memory (H200: sums of 3 to 9 MiB gain, sums of 48 MiB do not).
 /// Ignored: atomics, rows of a few bytes, other contents of the cache.
 Streamed streamed(const Work& work, const DeviceSpec& device, double units = 0,
-                  Operands operands = Operands::in_memory);
+                  OperandPlace operands = OperandPlace::in_memory);
 
 }  // namespace overlap

@@ -11,7 +11,7 @@
 namespace overlap {
 namespace {
 
-using Rows = std::vector<std::size_t>;  ///< scenarios of a node
+using Samples = std::vector<std::size_t>;  ///< scenarios of a node
 
 struct Split {
     std::size_t feature = 0;
@@ -54,7 +54,7 @@ public:
     }
 
     RegretTree fit() {
-        Rows all(samples_.known.size());
+        Samples all(samples_.known.size());
         std::iota(all.begin(), all.end(), 0);
         tree_.push_back({});
         open(0, std::move(all));
@@ -70,7 +70,7 @@ public:
 private:
     struct Open {
         std::size_t node = 0;
-        Rows rows;
+        Samples rows;
         std::optional<Split> split;
         double gain = 0;  ///< per level of the two-level split
     };
@@ -96,7 +96,7 @@ private:
         }
     }
 
-    void open(std::size_t node, Rows rows) {
+    void open(std::size_t node, Samples rows) {
         const Leaf leaf = best_leaf(rows);
         tree_[node].action = actions_[leaf.action];
         Open entry{node, std::move(rows), std::nullopt, 0};
@@ -119,15 +119,15 @@ private:
         open(first + 1, std::move(above));
     }
 
-    std::pair<Rows, Rows> parted(const Rows& rows, const Split& split) const {
-        std::pair<Rows, Rows> sides;
+    std::pair<Samples, Samples> parted(const Samples& rows, const Split& split) const {
+        std::pair<Samples, Samples> sides;
         for (const std::size_t row : rows)
             (samples_.known[row][split.feature] < split.threshold ? sides.first : sides.second)
                 .push_back(row);
         return sides;
     }
 
-    Leaf best_leaf(const Rows& rows) const {
+    Leaf best_leaf(const Samples& rows) const {
         std::vector<double> sums(actions_.size());
         for (const std::size_t row : rows)
             for (std::size_t a = 0; a < sums.size(); ++a) sums[a] += costs_[row][a];
@@ -135,30 +135,30 @@ private:
         return {static_cast<std::size_t>(least - sums.begin()), *least};
     }
 
-    Rows sorted_by(const Rows& rows, std::size_t feature) const {
-        Rows sorted = rows;
+    Samples sorted_by(const Samples& rows, std::size_t feature) const {
+        Samples sorted = rows;
         std::stable_sort(sorted.begin(), sorted.end(), [&](std::size_t a, std::size_t b) {
             return samples_.known[a][feature] < samples_.known[b][feature];
         });
         return sorted;
     }
 
-    bool may_cut(const Rows& sorted, std::size_t feature, std::size_t at) const {
+    bool may_cut(const Samples& sorted, std::size_t feature, std::size_t at) const {
         return at >= options_.least_scenarios && sorted.size() - at >= options_.least_scenarios &&
                samples_.known[sorted[at - 1]][feature] < samples_.known[sorted[at]][feature];
     }
 
-    double threshold_at(const Rows& sorted, std::size_t feature, std::size_t at) const {
+    double threshold_at(const Samples& sorted, std::size_t feature, std::size_t at) const {
         return between(samples_.known[sorted[at - 1]][feature], samples_.known[sorted[at]][feature]);
     }
 
     /// The single split with the lowest cost. Costs change monotonically as rows change sides, so each
     /// feature takes one pass up and one down.
-    Split best_split(const Rows& rows) const {
+    Split best_split(const Samples& rows) const {
         Split best;
         std::vector<double> sums(actions_.size()), upper;
         for (std::size_t feature = 0; feature < samples_.features; ++feature) {
-            const Rows sorted = sorted_by(rows, feature);
+            const Samples sorted = sorted_by(rows, feature);
             if (!(samples_.known[sorted.front()][feature] < samples_.known[sorted.back()][feature])) continue;
             upper.assign(sorted.size() + 1, 0);
             const auto add = [&](std::size_t row) {
@@ -182,15 +182,15 @@ private:
     }
 
     /// Cost of a side after its own best split, if that split helps.
-    double cost_when_split(const Rows& rows) const {
+    double cost_when_split(const Samples& rows) const {
         return std::min(best_leaf(rows).cost, best_split(rows).cost);
     }
 
     /// Splits tried at the upper level: quantiles of every feature, and the best single split.
-    std::vector<Split> coarse_splits(const Rows& rows) const {
+    std::vector<Split> coarse_splits(const Samples& rows) const {
         std::vector<Split> result;
         for (std::size_t feature = 0; feature < samples_.features; ++feature) {
-            const Rows sorted = sorted_by(rows, feature);
+            const Samples sorted = sorted_by(rows, feature);
             double last = -std::numeric_limits<double>::infinity();
             for (std::size_t q = 1; q <= coarse_thresholds; ++q) {
                 std::size_t at = q * sorted.size() / (coarse_thresholds + 1);

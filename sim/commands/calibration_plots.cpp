@@ -11,8 +11,8 @@ namespace {
 void draw_gemms(const std::filesystem::path& folder, const std::string& device, DType dtype,
                 const std::string& held_out, const std::vector<PlotSeries>& series) {
     const std::string title = device + " " + name_of(dtype) + " GEMM, " + held_out;
-    write_svg(folder / (device + "_" + name_of(dtype) + "_gemm.svg"),
-              comparison_plot(title, "GEMM time", "us", series));
+    write_picture(folder / (device + "_" + name_of(dtype) + "_gemm.svg"),
+                  comparison_plot(title, "GEMM time", "us", series));
 }
 
 PlotPoint point(Seconds measured, Seconds predicted) {
@@ -50,9 +50,9 @@ void draw(const std::filesystem::path& folder, const std::string& device,
     }
     std::string file = device + "_" + problem.name + ".svg";
     std::replace(file.begin(), file.end(), ' ', '_');
-    write_svg(folder / file,
-              comparison_plot(device + " " + problem.name + ", held out by " + problem.families,
-                              problem.quantity, problem.unit, series));
+    write_picture(folder / file,
+                  comparison_plot(device + " " + problem.name + ", held out by " + problem.families,
+                                  problem.quantity, problem.unit, series));
 }
 
 void draw(const std::filesystem::path& folder, const GemmCalibrationResult& result) {

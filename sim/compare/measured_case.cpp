@@ -8,6 +8,7 @@
 #include "sim/core/file_kind.hpp"
 #include "sim/core/file_version.hpp"
 #include "sim/core/input_file.hpp"
+#include "sim/core/median.hpp"
 #include "sim/core/timeline_json.hpp"
 #include "sim/run/run_config.hpp"
 
@@ -15,12 +16,6 @@ namespace overlap {
 namespace {
 
 namespace fs = std::filesystem;
-
-Seconds median_of(std::vector<Seconds> values) {
-    std::sort(values.begin(), values.end());
-    const std::size_t middle = values.size() / 2;
-    return values.size() % 2 == 1 ? values[middle] : 0.5 * (values[middle - 1] + values[middle]);
-}
 
 std::vector<Seconds> read_samples(ConfigObject& object) {
     std::vector<Seconds> samples;
@@ -161,13 +156,13 @@ std::vector<fs::path> files_of(const std::string& path) {
 }  // namespace
 
 Seconds MeasuredRun::median() const {
-    return median_of(samples);
+    return overlap::median(samples);
 }
 
 Seconds MeasuredCase::makespan() const {
     std::vector<Seconds> all;
     for (const MeasuredRun& run : runs) all.insert(all.end(), run.samples.begin(), run.samples.end());
-    return median_of(std::move(all));
+    return median(std::move(all));
 }
 
 double MeasuredCase::spread() const {

@@ -23,7 +23,8 @@ std::string gnuplot_quoted(const std::string& text);
 /// Throws UserError if the extension is neither .svg nor .png.
 void require_picture_name(const std::filesystem::path& file);
 
-/// Writes SVG, or PNG at two pixels for each pixel, by the extension. Throws UserError like write_svg.
+/// Writes SVG, or PNG at two pixels for each pixel, by the extension. Throws UserError if
+/// gnuplot is missing or fails, or the file cannot be written.
 void write_picture(const std::filesystem::path& file, const GnuplotScript& script);
 
 }  // namespace overlap

@@ -5,77 +5,24 @@
 #include <cassert>
 #include <cmath>
 #include <cstdio>
-#include <sstream>
 
-#include "sim/core/output_file.hpp"
-#include "sim/report/gnuplot.hpp"
-#include "sim/report/look.hpp"
+#include "sim/report/gnuplot_parts.hpp"
 
 namespace overlap {
 namespace {
 
-constexpr double band_share = 0.10;     // ± around the diagonal
+using namespace gnuplot;
+
+constexpr double band_pct = 10;         // ± around the diagonal
 constexpr double least_error_pct = 20;  // the error axis shows at least this
 constexpr double most_error_pct = 100;  // points with larger errors lie on the edge
-constexpr int panel_width = 620, panel_height = 600, legend_line = 22;
+constexpr int panel_width = 620, panel_height = 600;
 
 /// Gnuplot's numbers of open circles, squares, triangles, diamonds, triangles upside down.
 constexpr std::array<int, shape_count> markers{6, 4, 8, 12, 10};
 
-std::string block(std::size_t panel, char kind, std::size_t index) {
-    return "$p" + std::to_string(panel) + kind + std::to_string(index);
-}
-
-void put_data(std::ostream& out, const PlotPanel& panel, std::size_t number) {
-    for (std::size_t i = 0; i < panel.bands.size(); ++i) {
-        out << block(number, 'b', i) << " << EOD\n";
-        for (const auto& [x, low, middle, high] : panel.bands[i].edges)
-            out << x << ' ' << low << ' ' << middle << ' ' << high << '\n';
-        out << "EOD\n";
-    }
-    for (std::size_t i = 0; i < panel.series.size(); ++i) {
-        out << block(number, 's', i) << " << EOD\n";
-        for (const auto& [x, y] : panel.series[i].points) out << x << ' ' << y << '\n';
-        out << "EOD\n";
-    }
-}
-
-void put_axis(std::ostream& out, char name, const PlotAxis& axis) {
-    out << "set " << name << "label " << gnuplot_quoted(axis.label)
-        << (name == 'x' ? " offset 0,0.4\n" : "\n") << (axis.logarithmic ? "set" : "unset") << " logscale "
-        << name << '\n'
-        << "set format " << name << (axis.logarithmic ? " '%.10g'\n" : " '%g'\n");
-    if (axis.limits.first == axis.limits.second)
-        out << "set " << name << "range [*:*]\n";
-    else
-        out << "set " << name << "range [" << axis.limits.first << ':' << axis.limits.second << "]\n";
-}
-
-void put_panel(std::ostream& out, const PlotPanel& panel, std::size_t number) {
-    out << "set title " << gnuplot_quoted(panel.title) << '\n'
-        << (panel.square ? "set size ratio 1\n" : "set size noratio\n");
-    put_axis(out, 'x', panel.x);
-    put_axis(out, 'y', panel.y);
-    std::vector<std::string> layers;
-    for (std::size_t i = 0; i < panel.bands.size(); ++i) {
-        const std::string data = block(number, 'b', i);
-        layers.push_back(data + " using 1:2:4 with filledcurves fc rgb '#DDDDDD' fs solid noborder title " +
-                         gnuplot_quoted(panel.bands[i].name));
-        layers.push_back(data + " using 1:3 with lines lc rgb '#555555' lw 1 notitle");
-    }
-    for (std::size_t i = 0; i < panel.series.size(); ++i) {
-        const PlotSeries& series = panel.series[i];
-        const Look look = look_of(i);
-        const std::string data = block(number, 's', i), colour = " lc rgb '" + look.colour + "'";
-        const std::string marker = " pt " + std::to_string(markers.at(look.shape));
-        // A title of its own: its marker is larger than a point.
-        layers.push_back(data + " using 1:2 with points" + marker + " ps 0.45 lw 0.8" + colour + " notitle");
-        layers.push_back("keyentry with points" + marker + " ps 0.9 lw 1.5" + colour + " title " +
-                         gnuplot_quoted(series.name));
-    }
-    out << "plot ";
-    for (std::size_t i = 0; i < layers.size(); ++i) out << (i == 0 ? "" : ", \\\n     ") << layers[i];
-    out << '\n';
+double error_pct(const PlotPoint& point) {
+    return std::min(100 * (point.predicted / point.measured - 1), most_error_pct);
 }
 
 /// The decade's 1, 2 or 5 at or below, or at or above.
@@ -104,74 +51,78 @@ std::string with_errors(const PlotSeries& series) {
     return series.name + text;
 }
 
+std::string axis(char name, const std::string& label, bool logarithmic, double low, double high) {
+    const std::string letter_of(1, name);
+    return axis_title(name, label) + (logarithmic ? "set" : "unset") + " logscale " + letter_of +
+           "\nset format " + letter_of + (logarithmic ? " '%.10g'" : " '%g'") + "\nset " + letter_of +
+           "range [" + numbers({low}) + ':' + numbers({high}) + "]\n";
+}
+
+/// Points of a class, and its line of the legend, whose marker is larger.
+std::vector<std::string> layers_of(const std::string& data, std::size_t number, const std::string& name) {
+    const Look look = look_of(number);
+    const std::string colour = " lc rgb '" + look.colour + "'",
+                      marker = " pt " + std::to_string(markers.at(look.shape));
+    return {data + " using 1:2 with points" + marker + " ps 0.45 lw 0.8" + colour + " notitle",
+            "keyentry with points" + marker + " ps 0.9 lw 1.5" + colour + " title " + gnuplot_quoted(name)};
+}
+
 }  // namespace
 
-Plot comparison_plot(const std::string& title, const std::string& quantity, const std::string& unit,
-                     const std::vector<PlotSeries>& series) {
-    PlotPanel values{.title = "Predicted against measured",
-                     .x = {"measured " + quantity + " [" + unit + "]", true},
-                     .y = {"predicted " + quantity + " [" + unit + "]", true},
-                     .bands = {},
-                     .series = {},
-                     .square = true};
-    PlotPanel errors{.title = "Error against measured",
-                     .x = values.x,
-                     .y = {"predicted / measured - 1 [%], at most 100", false},
-                     .bands = {},
-                     .series = {}};
+GnuplotScript comparison_plot(const std::string& title, const std::string& quantity, const std::string& unit,
+                              const std::vector<PlotSeries>& series) {
     double low = 0, high = 0, worst = least_error_pct;
-    for (const PlotSeries& one : series) {
-        if (one.points.empty()) continue;
-        values.series.push_back({with_errors(one), one.points});
-        errors.series.push_back({one.name, {}});
-        for (const auto& [measured, predicted] : one.points) {
-            assert(measured > 0 && predicted > 0);
-            const double error = std::min(100 * (predicted / measured - 1), most_error_pct);
-            errors.series.back().points.push_back({measured, error});
-            worst = std::max(worst, std::abs(error));
-            const auto [less, more] = std::minmax(measured, predicted);
+    for (const PlotSeries& one : series)
+        for (const PlotPoint& point : one.points) {
+            assert(point.measured > 0 && point.predicted > 0);
+            const auto [less, more] = std::minmax(point.measured, point.predicted);
             low = low > 0 ? std::min(low, less) : less;
             high = std::max(high, more);
+            worst = std::max(worst, std::abs(error_pct(point)));
         }
-    }
-    if (values.series.empty()) return {title, {values, errors}};
     low = round_number(low, false);
     high = round_number(high * 1.0001, true);
-    values.x.limits = values.y.limits = errors.x.limits = {low, high};
     worst = std::ceil(worst / 10) * 10;
-    errors.y.limits = {-worst, worst};
-    const auto edge = [](double at) {
-        return PlotBand::Edge{at, at * (1 - band_share), at, at * (1 + band_share)};
-    };
-    values.bands.push_back({"within 10 %", {edge(low), edge(high)}});
-    constexpr double band_pct = 100 * band_share;
-    errors.bands.push_back({"within 10 %", {{low, -band_pct, 0, band_pct}, {high, -band_pct, 0, band_pct}}});
-    return {title, {values, errors}};
-}
 
-std::string to_gnuplot(const Plot& plot) {
-    assert(!plot.panels.empty());
-    std::size_t lines = 0;
-    for (const PlotPanel& panel : plot.panels)
-        lines = std::max(lines, panel.bands.size() + panel.series.size());
-    std::ostringstream out;
-    out.precision(7);
-    for (std::size_t i = 0; i < plot.panels.size(); ++i) put_data(out, plot.panels[i], i);
-    out << "set terminal svg size " << panel_width * static_cast<int>(plot.panels.size()) << ','
-        << panel_height + legend_line * static_cast<int>(lines)
-        << " noenhanced font 'sans-serif,15' background '#FFFFFF'\n"
-        << "set encoding utf8\n"
-        << "set border 3 lc rgb '#555555'\nset tics nomirror out\nset grid lc rgb '#E6E6E6' lw 1\n"
-        << "set key bmargin center vertical maxcols 1 samplen 2 Left reverse\n"
-        << "set multiplot layout 1," << plot.panels.size() << " title " << gnuplot_quoted(plot.title)
-        << " font 'sans-serif,18'\n";
-    for (std::size_t i = 0; i < plot.panels.size(); ++i) put_panel(out, plot.panels[i], i);
-    out << "unset multiplot\n";
-    return out.str();
-}
-
-void write_svg(const std::filesystem::path& file, const Plot& plot) {
-    write_file_atomically(file, run_gnuplot(to_gnuplot(plot)));
+    Blocks blocks;
+    std::array<std::string, 2> bands;  // x, low, middle, high: around the diagonal, around 0
+    for (const double at : {low, high}) {
+        bands[0] += numbers({at, at * (1 - band_pct / 100), at, at * (1 + band_pct / 100)}) + "\n";
+        bands[1] += numbers({at, -band_pct, 0, band_pct}) + "\n";
+    }
+    std::array<std::vector<std::string>, 2> layers;  // of the panels
+    for (std::size_t panel = 0; panel < 2; ++panel) {
+        const std::string data = blocks.add(bands[panel]);
+        layers[panel] = {
+            data + " using 1:2:4 with filledcurves fc rgb '#DDDDDD' fs solid noborder title 'within 10 %'",
+            data + " using 1:3 with lines lc rgb '#555555' lw 1 notitle"};
+    }
+    std::size_t drawn = 0;
+    for (const PlotSeries& one : series) {
+        if (one.points.empty()) continue;
+        std::array<std::string, 2> lines;
+        for (const PlotPoint& point : one.points) {
+            lines[0] += numbers({point.measured, point.predicted}) + "\n";
+            lines[1] += numbers({point.measured, error_pct(point)}) + "\n";
+        }
+        for (std::size_t panel = 0; panel < 2; ++panel)
+            for (const std::string& layer :
+                 layers_of(blocks.add(lines[panel]), drawn, panel == 0 ? with_errors(one) : one.name))
+                layers[panel].push_back(layer);
+        ++drawn;
+    }
+    const std::string of = " " + quantity + " [" + unit + "]";
+    return {
+        2 * panel_width, panel_height + line_height * static_cast<int>(1 + drawn),
+        blocks.text() +
+            "set border 3 lc rgb '#555555'\nset tics nomirror out\nset grid lc rgb '#E6E6E6' lw 1\n" +
+            "set key bmargin center vertical maxcols 1 samplen 2 Left reverse\nset multiplot layout 1,2 title " +
+            gnuplot_quoted(title) +
+            " font 'sans-serif,18'\nset title 'Predicted against measured'\nset size ratio 1\n" +
+            axis('x', "measured" + of, true, low, high) + axis('y', "predicted" + of, true, low, high) +
+            plot_of(layers[0]) + "set title 'Error against measured'\nset size noratio\n" +
+            axis('y', "predicted / measured - 1 [%], at most 100", false, -worst, worst) +
+            plot_of(layers[1]) + "unset multiplot\n"};
 }
 
 }  // namespace overlap

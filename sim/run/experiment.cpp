@@ -99,7 +99,7 @@ std::pair<Makespans, EngineResult> Experiment::median_run() const {
     return {std::move(all), std::move(last)};
 }
 
-Ends Experiment::ends(const Effects& effects) const {
+MedianEnds Experiment::ends(const Effects& effects) const {
     Makespans all, communication;
     for_each_seed(price(effects), [&](const EngineResult& result, std::uint64_t seed) {
         all.emplace_back(result.makespan, seed);

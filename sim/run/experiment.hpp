@@ -23,7 +23,7 @@ using Makespans = std::vector<std::pair<Seconds, std::uint64_t>>;
 const Makespans::value_type& quantile(const Makespans& sorted, double share);
 
 /// Medians over the seeds of one graph with one set of effects.
-struct Ends {
+struct MedianEnds {
     Seconds all;
     Seconds communication;  ///< of the last transfer or reduction
 };
@@ -50,7 +50,7 @@ public:
     /// The turns whose representatives are simulated; the other GPUs are each like one of these. None: all are simulated.
     std::optional<Turns> turns() const;
     int simulated_gpus() const;
-    Ends ends(const Effects& effects) const;
+    MedianEnds ends(const Effects& effects) const;
     Seconds makespan(const Effects& effects) const { return ends(effects).all; }
     /// The same with the time of each task multiplied by `factor` of it.
     Seconds makespan(const Effects& effects, const std::function<double(const Task&)>& factor) const;

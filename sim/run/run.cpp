@@ -57,7 +57,7 @@ public:
         const auto without = [&](bool& effect, bool matters) {
             const bool had = std::exchange(effect, false);
             steps_.push_back(had && matters ? jobs.start([&own, effects] { return own.ends(effects); })
-                                            : std::future<Ends>());
+                                            : std::future<MedianEnds>());
         };
         without(effects.host, own.pricer().has_host());
         without(effects.contention, true);
@@ -72,7 +72,7 @@ public:
     Losses losses(Seconds makespan, Seconds least_computation, Seconds ideal) {
         Losses losses;
         Seconds before = makespan;
-        Ends last;
+        MedianEnds last;
         const std::array parts{&losses.host, &losses.contention, &losses.launch, &losses.packing,
                                &losses.decomposition};
         for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -90,7 +90,7 @@ public:
     }
 
 private:
-    std::vector<std::future<Ends>> steps_;  ///< invalid if the run is the same as another
+    std::vector<std::future<MedianEnds>> steps_;  ///< invalid if the run is the same as another
     std::future<Seconds> communication_;    ///< invalid if the last step shows it
 };
 

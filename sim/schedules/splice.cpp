@@ -9,9 +9,9 @@ namespace {
 
 /// Ranks on which the result of a task is: the destinations of a copy, else the GPU that executes it. The second
 /// is −1 if there is one.
-using Places = std::array<int, 2>;
+using TaskPlaces = std::array<int, 2>;
 
-Places places_of(const Task& task) {
+TaskPlaces places_of(const Task& task) {
     const auto* copy = std::get_if<CopyWork>(&task.work);
     if (copy == nullptr) return {task.gpu, -1};
     if (const Broadcast* both = copy->broadcast()) return {copy->dst, both->second};
@@ -29,7 +29,7 @@ class LastTasks {
 public:
     /// Of tasks for which `counts(kind)` holds.
     template <class Counts>
-    LastTasks(const TaskGraph& pair, Counts&& counts) : pair_(pair), open_(pair.size(), Places{-1, -1}) {
+    LastTasks(const TaskGraph& pair, Counts&& counts) : pair_(pair), open_(pair.size(), TaskPlaces{-1, -1}) {
         for (TaskId id = 0; id < pair.size(); ++id) {
             if (!counts(pair[id].kind())) continue;
             open_[id] = places_of(pair[id]);
@@ -56,7 +56,7 @@ private:
     }
 
     const TaskGraph& pair_;
-    std::vector<Places> open_;
+    std::vector<TaskPlaces> open_;
 };
 
 /// Adds the tasks of a pair with the edges that let them wait for the list.

@@ -147,6 +147,22 @@ class Layout(unittest.TestCase):
         for name, text in texts.items():
             self.assertLessEqual(len(text.splitlines()), 400, name)
 
+    def test_one_type_of_a_name(self):
+        # Two types of one name in one namespace are one to the linker, which keeps the functions of either.
+        seen = {}
+        for name, text in sources("sim", "models").items():
+            inside = []
+            for line in text.splitlines() if name.endswith(".hpp") else []:
+                if opened := re.fullmatch(r"namespace (\S+) \{", line):
+                    inside.append(opened[1])
+                elif re.match(r"\}  // namespace", line):
+                    inside.pop()
+                elif found := re.match(r"(?:struct|class|enum class) (\w+)\b(?!;)", line):
+                    seen.setdefault("::".join([*inside, found[1]]), []).append(name)
+        self.assertGreater(len(seen), 300)
+        twice = {name for name, files in seen.items() if len(files) > 1}
+        self.assertEqual(twice, {"overlap::Phase"})  # known: of an event, and of a model's step; no container of either
+
     def test_one_name_one_file(self):
         seen = {}
         for name in sources("sim", "models"):

@@ -17,7 +17,7 @@ from measure.fault import OurFault, UserError
 FACTS = {"memory_GiB": 80, "energy_counter": 1}
 # GPUs, units of a GPU, GiB for the cases
 MACHINES = [(1, 132, 24), (2, 104, 24), (4, 64, 24), (8, 304, 24), (16, 228, 24), (1, 20, 3), (2, 8, 1)]
-FILES = {"gemm": "gemm_alone.cpp", "memory": "memory_rate.cpp", "matrix": "matrix_rate.cpp"}  # others: KIND.cpp
+FILES = {"gemm": "gemm_alone.cpp", "memory": "memory_rate.cpp"}  # others: KIND.cpp
 
 
 def reach(gpus):
@@ -61,7 +61,7 @@ class MeasureLists(MeasureTestCase):
         lines, made, _ = self.made(4, 132, 24)
         begun = {line.split()[0] for piece in made if piece.stage == "A" and piece.file != "replays"
                  for line in lines[piece.file][piece.begin:piece.end]}
-        self.assertEqual(begun, {"gemm", "latency", "local_copy", "memory", "matrix", "sustained", "interference", "late_copy", "first_served",
+        self.assertEqual(begun, {"gemm", "latency", "local_copy", "memory", "sustained", "interference", "late_copy", "first_served",
                                  "peer_copy", "energy"})
 
     def test_calibrate_reads_every_kind_of_case(self):

@@ -106,7 +106,7 @@ class MeasureGoesOn(MeasureTestCase):
     def interrupted(self, kind):
         """Interrupts in the middle of the first pass over local.cases, goes on, and returns what the archive holds."""
         mark = self.folder / "mark"
-        code, _, error = self.measure("node", gpus=2, FAKE_FAULT=f"{kind}:matrix blocks=1:{mark}")
+        code, _, error = self.measure("node", gpus=2, FAKE_FAULT=f"{kind}:memory operation=write blocks=8:{mark}")
         self.assertTrue(mark.exists())
         return code, error
 
@@ -157,15 +157,15 @@ class MeasureGoesOn(MeasureTestCase):
         for kind in ("crash", "cut", "hang"):
             with self.subTest(kind=kind):
                 mark = self.folder / f"mark {kind}"
-                code, out, _ = self.measure(kind, gpus=1, MEASURE_HANGS_S=1, FAKE_FAULT=f"{kind}:matrix blocks=1:{mark}")
+                code, out, _ = self.measure(kind, gpus=1, MEASURE_HANGS_S=1, FAKE_FAULT=f"{kind}:memory operation=write blocks=8:{mark}")
                 self.assertEqual(code, 0, out)
                 failed = [row for row in self.rows("local.jsonl", kind)[1:] if "error" in row]
-                self.assertEqual([(row["kind"], row["blocks"]) for row in failed], [("matrix", "1")])
+                self.assertEqual([(row["kind"], row["blocks"]) for row in failed], [("memory", "8")])
                 self.assertIn("local A: 1 of ", out)
 
     def test_past_a_case_with_a_wrong_result(self):
         mark = self.folder / "mark"
-        code, out, _ = self.measure("node", FAKE_FAULT=f"fail:matrix blocks=1:{mark}")
+        code, out, _ = self.measure("node", FAKE_FAULT=f"fail:memory operation=write blocks=8:{mark}")
         self.assertEqual(code, 0)
         self.assertIn("local A: 1 of ", out)
         self.whole(failed=1)

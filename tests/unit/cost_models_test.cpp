@@ -211,7 +211,7 @@ TEST_CASE("kernels in local memory by compute units, cache and sums") {
     device.stream.read = gigabytes_per_second(20);
     device.stream.write = gigabytes_per_second(10);
     const auto body = [&](const Work& work, double units) {
-        return to_microseconds(streamed(work, device, units, Operands::in_cache).body);
+        return to_microseconds(streamed(work, device, units, OperandPlace::in_cache).body);
     };
     const LocalCopyWork copy{Bytes(3e6), Bytes(3e6)};
     // A unit reads 3 MB in 150 us and then writes them in 300; ten do it in a tenth.

@@ -11,20 +11,20 @@ namespace {
 using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, bool>;
 using Shapes = std::map<Key, const JudgedGemm*>;
 
-struct Pair {
+struct ErrorPair {
     double fitted, held_out;
 };
 
-ErrorClass to_class(std::string name, const std::vector<Pair>& errors) {
+ErrorClass to_class(std::string name, const std::vector<ErrorPair>& errors) {
     std::vector<double> fitted, held_out;
-    for (const Pair& error : errors) {
+    for (const ErrorPair& error : errors) {
         fitted.push_back(error.fitted);
         held_out.push_back(error.held_out);
     }
     return {std::move(name), errors.size(), summarise(fitted), summarise(held_out)};
 }
 
-Pair error_of(const JudgedGemm& gemm) {
+ErrorPair error_of(const JudgedGemm& gemm) {
     return {gemm.fitted / gemm.measured.time - 1, gemm.held_out / gemm.measured.time - 1};
 }
 
@@ -63,7 +63,7 @@ const JudgedGemm* part_of(const Shapes& shapes, const Key& whole, const Cut& cut
 }
 
 /// Relative error of the decomposition loss: predicted / measured − 1.
-Pair loss_error(const JudgedGemm& whole, const JudgedGemm& part, const Cut& cut, const JudgedGemm* own) {
+ErrorPair loss_error(const JudgedGemm& whole, const JudgedGemm& part, const Cut& cut, const JudgedGemm* own) {
     const auto loss = [&](auto time) {
         const double parts = static_cast<double>(cut.count) * time(part).si();
         return (parts + (own ? time(*own).si() : 0)) / time(whole).si();
@@ -77,7 +77,7 @@ Pair loss_error(const JudgedGemm& whole, const JudgedGemm& part, const Cut& cut,
 
 std::vector<ErrorClass> gemm_classes(std::span<const JudgedGemm> gemms) {
     Shapes shapes;
-    std::vector<Pair> all, whole, brief, sustained;
+    std::vector<ErrorPair> all, whole, brief, sustained;
     for (const JudgedGemm& gemm : gemms) {
         const auto& [shape, time, weight, busy, campaign, units, library] = gemm.measured;
         if (busy > Seconds()) {
@@ -94,10 +94,10 @@ std::vector<ErrorClass> gemm_classes(std::span<const JudgedGemm> gemms) {
     }
     std::vector<ErrorClass> result{to_class(all_gemms_class, all), to_class("  whole (beta = 0)", whole)};
     std::vector<ErrorClass> losses;
-    std::vector<Pair> every_loss;
+    std::vector<ErrorPair> every_loss;
     for (const Cut& cut : cuts()) {
-        std::map<const JudgedGemm*, Pair> parts;
-        std::vector<Pair> loss;
+        std::map<const JudgedGemm*, ErrorPair> parts;
+        std::vector<ErrorPair> loss;
         for (const auto& [key, gemm] : shapes) {
             const JudgedGemm* part = part_of(shapes, key, cut);
             if (part == nullptr) continue;
@@ -108,7 +108,7 @@ std::vector<ErrorClass> gemm_classes(std::span<const JudgedGemm> gemms) {
             loss.push_back(loss_error(*gemm, *part, cut, own));
         }
         every_loss.insert(every_loss.end(), loss.begin(), loss.end());
-        std::vector<Pair> errors;
+        std::vector<ErrorPair> errors;
         for (const auto& [part, error] : parts) errors.push_back(error);
         result.push_back(to_class("  part " + cut.part, errors));
         losses.push_back(to_class("  " + cut.sum, loss));

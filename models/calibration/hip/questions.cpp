@@ -11,7 +11,6 @@ Question gemm_alone();
 Question peer_copy();
 Question local_copy();
 Question memory_rate();
-Question matrix_rate();
 Question latency();
 Question interference();
 Question late_copy();
@@ -21,9 +20,9 @@ Question sustained();
 Question energy();
 
 const std::vector<Question>& questions() {
-    static const std::vector<Question> all = {gemm_alone(),   peer_copy(), local_copy(),   memory_rate(),
-                                              matrix_rate(),  latency(),   interference(), late_copy(),
-                                              first_served(), residency(), sustained(),    energy()};
+    static const std::vector<Question> all = {gemm_alone(), peer_copy(),    local_copy(), memory_rate(),
+                                              latency(),    interference(), late_copy(),  first_served(),
+                                              residency(),  sustained(),    energy()};
     return all;
 }
 

@@ -1,27 +1,21 @@
 #include "models/calibration/measurements/gemm_times_json.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <map>
 
 #include "models/calibration/fits/parameter_json.hpp"
-#include "models/calibration/measurements/measurement_file.hpp"
+#include "models/calibration/measurements/measured_gemms.hpp"
 #include "models/gemm_times.hpp"
 
 namespace overlap {
 namespace {
 
-constexpr std::int64_t longest_side = 1 << 24;
 constexpr std::int64_t most_units = 1024;
 constexpr int most_waves = 900'000;  // times 1024 units: the most tiles that a calibration may have
-const std::array<std::string, 2> betas{"0", "1"};
-const std::array<std::string, 2> weights{"warm", "cold"};
 
-struct Sum {
-    double us = 0;
-    int count = 0;
+struct Mean : MeanTime {
     int tiles = 0;  ///< 0: not known
 };
 
@@ -53,24 +47,18 @@ int tiles_of(ConfigObject& line, const MeasurementFile& file) {
     return std::max(static_cast<int>(std::lround(waves * units)), 1) * parts_of(algorithm);
 }
 
-using Sums = std::map<GemmShape, Sum, ByShape>;
+using Means = std::map<GemmShape, Mean, ByShape>;
 
-void add_to(Sums& warm, Sums& cold, const MeasurementFile& file) {
+void add_to(Means& warm, Means& cold, const MeasurementFile& file) {
     for (const Measurement& measurement : file.measurements) {
         if (measurement.kind != "gemm") continue;
         ConfigObject line = file.view(measurement);
-        if (line.integer("units", 0, longest_side) > 0) continue;
-        Sums& sums = line.choice("weights", weights) == 0 ? warm : cold;
-        const GemmShape shape{line.integer("m", 1, longest_side), line.integer("n", 1, longest_side),
-                              line.integer("k", 1, longest_side),
-                              static_cast<DType>(line.choice("dtype", dtype_names)),
-                              line.choice("beta", betas) == 1};
-        Sum& sum = sums[shape];
-        sum.us += line.number("chain_us", positive);
-        ++sum.count;
-        // Another GPU or pass might use another kernel (not observed for any
-        // shape): the first report is kept.
-        if (const int tiles = tiles_of(line, file); sum.tiles == 0) sum.tiles = tiles;
+        const GemmLine gemm = read_gemm_line(line);
+        if (!gemm.on_all_units) continue;
+        Mean& mean = (gemm.is_cold ? cold : warm)[gemm.shape];
+        mean.add(gemm.us);
+        // Another GPU or pass might use another kernel (not observed for any shape): the first report is kept.
+        if (const int tiles = tiles_of(line, file); mean.tiles == 0) mean.tiles = tiles;
     }
 }
 
@@ -88,24 +76,24 @@ std::vector<std::filesystem::path> parts_files(const std::filesystem::path& fold
 Json gemm_times_json(const std::filesystem::path& folder, const std::string& shown) {
     std::vector<std::filesystem::path> paths = parts_files(folder);
     paths.insert(paths.begin(), folder / "gemm.jsonl");
-    Sums sums, cold;
+    Means means, cold;
     std::string files, date;
     for (const std::filesystem::path& path : paths) {
         const MeasurementFile file = read_measurements(path);
-        add_to(sums, cold, file);
+        add_to(means, cold, file);
         files += (files.empty() ? shown + "/" : ", ") + path.filename().string();
         date = std::max(date, file.date());
     }
-    sums.merge(cold);
+    means.merge(cold);
     Json group{{"provenance",
                 {{"file", files},
                  {"date", date},
                  {"method", "chain_us of GEMMs on all compute units, mean over GPUs and passes"},
-                 {"shapes", sums.size()}}}};
-    for (const auto& [shape, sum] : sums) {
-        group[gemm_times_key(shape.dtype, shape.accumulate)][shape_name(shape)] = rounded(sum.us / sum.count);
-        if (sum.tiles > 0)
-            group[gemm_tiles_key(shape.dtype, shape.accumulate)][shape_name(shape)] = sum.tiles;
+                 {"shapes", means.size()}}}};
+    for (const auto& [shape, mean] : means) {
+        group[gemm_times_key(shape.dtype, shape.accumulate)][shape_name(shape)] = rounded(mean.mean());
+        if (mean.tiles > 0)
+            group[gemm_tiles_key(shape.dtype, shape.accumulate)][shape_name(shape)] = mean.tiles;
     }
     return group;
 }

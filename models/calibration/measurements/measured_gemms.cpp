@@ -7,55 +7,58 @@
 namespace overlap {
 namespace {
 
-constexpr std::int64_t longest_side = 1 << 24;
 const std::array<std::string, 2> betas{"0", "1"};
 const std::array<std::string, 2> weights{"warm", "cold"};
 constexpr std::array<double, 6> sustained_ms{20, 50, 100, 200, 500, 900};
 
-struct Sum {
-    double us = 0;
-    int count = 0;
-};
+GemmShape read_shape(ConfigObject& line) {
+    const auto side = [&](const char* key) { return line.integer(key, 1, most_in_a_case); };
+    return {side("m"), side("n"), side("k"), static_cast<DType>(line.choice("dtype", dtype_names))};
+}
+
+/// The order of the rows.
+auto place_of(const GemmShape& shape) {
+    return std::tuple(shape.n, shape.k, shape.m, shape.accumulate);
+}
 
 }  // namespace
 
+GemmLine read_gemm_line(ConfigObject& line) {
+    GemmLine gemm{read_shape(line), line.number("chain_us", positive), line.integer("gpu", 0, 1024)};
+    gemm.shape.accumulate = line.choice("beta", betas) == 1;
+    gemm.on_all_units = line.integer("units", 0, most_in_a_case) == 0;
+    gemm.is_cold = line.choice("weights", weights) == 1;
+    return gemm;
+}
+
 std::vector<GemmMeasurement> measured_gemms(const MeasurementFile& file, DType dtype) {
-    using Shapes = std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, bool>, Sum>;
-    Shapes warm, cold;
+    std::map<decltype(place_of({})), MeanTime> times, cold;
     for (const Measurement& measurement : file.measurements) {
         if (measurement.kind != "gemm") continue;
         ConfigObject line = file.view(measurement);
-        const std::int64_t m = line.integer("m", 1, longest_side), n = line.integer("n", 1, longest_side),
-                           k = line.integer("k", 1, longest_side);
-        const bool accumulate = line.choice("beta", betas) == 1;
-        const bool plain = line.integer("units", 0, longest_side) == 0 && line.integer("gpu", 0, 1024) == 0;
-        Shapes& shapes = line.choice("weights", weights) == 0 ? warm : cold;
-        const double us = line.number("chain_us", positive);
-        if (line.choice("dtype", dtype_names) != static_cast<std::size_t>(dtype) || !plain) continue;
-        Sum& sum = shapes[{n, k, m, accumulate}];
-        sum.us += us;
-        ++sum.count;
+        const GemmLine gemm = read_gemm_line(line);
+        if (gemm.shape.dtype == dtype && gemm.on_all_units && gemm.gpu == 0)
+            (gemm.is_cold ? cold : times)[place_of(gemm.shape)].add(gemm.us);
     }
-    warm.merge(cold);
+    times.merge(cold);
     std::vector<GemmMeasurement> rows;
-    for (const auto& [shape, sum] : warm) {
+    for (const auto& [shape, time] : times) {
         const auto& [n, k, m, accumulate] = shape;
-        rows.push_back({{m, n, k, dtype, accumulate}, microseconds(sum.us / sum.count), 1.0, {}});
+        rows.push_back({{m, n, k, dtype, accumulate}, microseconds(time.mean()), 1.0, {}});
     }
     return rows;
 }
 
 std::vector<GemmMeasurement> sustained_gemms(const MeasurementFile& file, DType dtype) {
-    std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, double>, Sum> points;
+    std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, double>, MeanTime> points;
     for (const Measurement& measurement : file.measurements) {
         if (measurement.kind != "sustained") continue;
         ConfigObject line = file.view(measurement);
-        if (line.choice("dtype", dtype_names) != static_cast<std::size_t>(dtype) ||
-            line.number("idle_ms", non_negative) > 0 || line.integer("gpus", 1, 1024) > 1)
+        const GemmShape shape = read_shape(line);
+        if (shape.dtype != dtype || line.number("idle_ms", non_negative) > 0 ||
+            line.integer("gpus", 1, 1024) > 1)
             continue;
-        const std::int64_t m = line.integer("m", 1, longest_side), n = line.integer("n", 1, longest_side),
-                           k = line.integer("k", 1, longest_side);
-        const auto group = static_cast<double>(line.integer("gemms_a_group", 1, longest_side));
+        const auto group = static_cast<double>(line.integer("gemms_a_group", 1, most_in_a_case));
         double elapsed = 0, count = 0;
         auto until = sustained_ms.begin();
         for (const double us : line.numbers("samples", positive)) {
@@ -63,16 +66,13 @@ std::vector<GemmMeasurement> sustained_gemms(const MeasurementFile& file, DType 
             count += group;
             if (until == sustained_ms.end()) break;
             if (elapsed < 1e3 * *until) continue;
-            Sum& sum = points[{n, k, m, *until++}];
-            sum.us += elapsed / count;
-            ++sum.count;
+            points[{shape.n, shape.k, shape.m, *until++}].add(elapsed / count);
         }
     }
     std::vector<GemmMeasurement> rows;
-    for (const auto& [point, sum] : points) {
+    for (const auto& [point, time] : points) {
         const auto& [n, k, m, ms] = point;
-        rows.push_back(
-            {{m, n, k, dtype, false}, microseconds(sum.us / sum.count), 1.0, microseconds(1e3 * ms)});
+        rows.push_back({{m, n, k, dtype, false}, microseconds(time.mean()), 1.0, microseconds(1e3 * ms)});
     }
     return rows;
 }

@@ -11,6 +11,24 @@
 
 namespace overlap {
 
+/// A line of kind "gemm".
+struct GemmLine {
+    GemmShape shape;
+    double us = 0;  ///< `chain_us`
+    std::int64_t gpu = 0;
+    bool on_all_units = false;
+    bool is_cold = false;  ///< else the run before left the weights in the cache
+};
+GemmLine read_gemm_line(ConfigObject& line);
+
+/// Times of repeated cases, whose mean counts.
+struct MeanTime {
+    double us = 0;
+    int count = 0;
+    void add(double more) { us += more, ++count; }
+    double mean() const { return us / count; }
+};
+
 /// The `gemm` cases of a microbenchmark file in one dtype: all of GPU 0, weights left in cache by the run
 /// before, or, of shapes that were measured only so, not in the cache (few rows). Time is `chain_us`: GEMMs back to back without events, as schedules run parts (an event adds 1–2.5
 /// µs to `median`). Passes and repeated shapes are averaged. Sorted by (N, K, M, beta). Throws UserError with

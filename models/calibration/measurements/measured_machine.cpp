@@ -12,7 +12,6 @@ namespace overlap {
 namespace {
 
 constexpr double GB_of_GiB = 1.073741824, MB_of_MiB = 1.048576;
-constexpr std::int64_t most = 1 << 30;
 constexpr double large_copy = 1 << 30;
 const std::array<std::string, 2> platforms{"nvidia", "amd"}, platform_names{"NVIDIA", "AMD"};
 
@@ -57,8 +56,8 @@ void read_facts(ConfigObject facts, MeasuredMachine& machine) {
 void read_held_out(ConfigObject held_out, MeasuredMachine& machine) {
     ConfigObject gemm = held_out.object("gemm");
     for (ConfigObject& family : gemm.objects("families"))
-        machine.unseen_gemms.emplace(family.integer("n", 1, most),
-                                     family.integer("odd_factor_of_k", 1, most));
+        machine.unseen_gemms.emplace(family.integer("n", 1, most_in_a_case),
+                                     family.integer("odd_factor_of_k", 1, most_in_a_case));
     for (const Json& copies : array_of(held_out, "copies"))
         if (copies.is_object() && !copies.empty()) machine.unseen_copies.push_back(copies);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -7,6 +8,9 @@
 #include "sim/core/config_reader.hpp"
 
 namespace overlap {
+
+/// No side, count or length of a case is larger.
+inline constexpr std::int64_t most_in_a_case = 1 << 24;
 
 /// One result line of the microbenchmark (models/calibration/hip/README.md): a case, measured in one pass.
 struct Measurement {

@@ -6,6 +6,7 @@
 
 #include "models/calibration/problems/peer_copies.hpp"
 #include "models/streaming.hpp"
+#include "sim/core/median.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/run/effects.hpp"
 
@@ -15,7 +16,6 @@ namespace {
 const std::vector<std::string> kinds{"dma_in", "dma_in_memcpy",  "dma_out", "dma_push", "local_dma",
                                      "cu_in",  "local_dma_rows", "cu_out",  "cu_push",  "local_cu"};
 const std::array<std::string, 2> priorities{"normal", "high"}, works{"gemm", "local_copy"};
-constexpr std::int64_t most = 1 << 24;
 const Bytes local_work(256.0 * (1 << 20));
 const Seconds head_start = microseconds(100);
 constexpr double window_us = 2000;  // the microbenchmark takes 5000, with the same pattern
@@ -139,13 +139,13 @@ private:
                 tiles->waves = (tiles->count + beside_.work_units - 1) / beside_.work_units;
         } else if (is.stream != compute_stream && is.kind() == TaskKind::local_copy && beside_.blocks > 0) {
             const DeviceSpec& device = machine_.topology.device();
-            cost.body = streamed(is.work, device, beside_.blocks, Operands::in_cache).body;
+            cost.body = streamed(is.work, device, beside_.blocks, OperandPlace::in_cache).body;
             const DeviceSpec::CopyKernel& kernel = device.copy_kernel;
             drop(cost, ResourceKind::compute_units);
             cost.claim = {.resource = units,
                           .most = beside_.blocks,
                           .parts = Blocks{beside_.blocks, kernel.blocks_per_unit,
-                                          streamed(is.work, device, 1, Operands::in_cache).body,
+                                          streamed(is.work, device, 1, OperandPlace::in_cache).body,
                                           kernel.rate_beside_gemms, kernel.local_loads}};
         }
         if (std::holds_alternative<LocalCopyWork>(beside_.work) && beside_.own_kernels()) run_together(task);
@@ -171,13 +171,6 @@ private:
     std::vector<Cost> costs_;
     std::vector<TaskTimes> times_;
 };
-
-double median(std::vector<double> values) {
-    if (values.empty()) return 0;
-    std::sort(values.begin(), values.end());
-    const std::size_t half = values.size() / 2;
-    return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 double mean(const std::vector<double>& values) {
     return values.empty()
@@ -244,12 +237,12 @@ Beside read_beside(ConfigObject& line) {
     if (local)
         beside.work = LocalCopyWork{local_work, local_work};
     else
-        beside.work = GemmShape{line.integer("m", 1, most), line.integer("n", 1, most),
-                                line.integer("k", 1, most), DType::bf16};
-    beside.work_units = static_cast<int>(line.integer("units", 0, most));
+        beside.work = GemmShape{line.integer("m", 1, most_in_a_case), line.integer("n", 1, most_in_a_case),
+                                line.integer("k", 1, most_in_a_case), DType::bf16};
+    beside.work_units = static_cast<int>(line.integer("units", 0, most_in_a_case));
     beside.kind = kinds.at(line.choice("beside", kinds));
-    if (line.has("peers")) beside.peers = static_cast<int>(line.integer("peers", 1, most));
-    beside.blocks = static_cast<int>(line.integer("blocks", 0, most));
+    if (line.has("peers")) beside.peers = static_cast<int>(line.integer("peers", 1, most_in_a_case));
+    beside.blocks = static_cast<int>(line.integer("blocks", 0, most_in_a_case));
     beside.size = Bytes(line.number("size", positive));
     beside.high_priority = line.choice("priority", priorities) == 1;
     if (line.has("everywhere")) beside.everywhere = line.text("everywhere") == "1";

@@ -7,7 +7,6 @@
 namespace overlap {
 namespace {
 
-constexpr double mebi = 1 << 20;
 constexpr double strided_weight = 0.5;      // a third of the rows, all of the same kind
 constexpr double open_order_weight = 0.25;  // medians differ by up to 75 % between runs
 const std::string at_least_1_mib = "DMA copy >= 1 MiB", below_1_mib = "DMA copy < 1 MiB", in_no_fit = "DMA copies in no fit";
@@ -26,21 +25,21 @@ double weight_of(const PeerCopies& copies) {
 }
 
 /// Classes by size, kind and pattern.
-std::vector<std::string> classes_of(const PeerCopies& copies) {
+std::vector<std::string> dma_classes(const PeerCopies& copies) {
     if (copies.unseen) return {in_no_fit};
-    const bool large = copies.size.si() >= mebi, chained = copies.chunks > 1, strided = copies.row.si() > 0;
+    const bool large = copies.size.si() >= mebibyte, chained = copies.chunks > 1, strided = copies.row.si() > 0;
     std::vector<std::string> classes{large ? at_least_1_mib : below_1_mib};
     if (strided)
         classes.push_back(parts[3]);
     else if (chained)
         classes.push_back(parts[2]);
     else if (large)
-        classes.push_back(parts[copies.size.si() >= 16 * mebi ? 0 : 1]);
+        classes.push_back(parts[copies.size.si() >= 16 * mebibyte ? 0 : 1]);
     if (large) classes.push_back("  " + direction_of(copies) + " " + copies.pattern);
     return classes;
 }
 
-std::vector<DeviceParameter> parameters() {
+std::vector<DeviceParameter> dma_parameters() {
     const Range time_us{1e-3, 1e6}, rate_GBps{1e-3, 1e7}, bytes{1e-3, 1e9};
     std::vector<DeviceParameter> all{
         {"dma", "engine_GBps", 397.5, 1.1, rate_GBps, "estimate: the rate of 1 GiB pushes"},
@@ -63,7 +62,7 @@ std::vector<DeviceParameter> parameters() {
 DeviceProblem dma_copies(const std::filesystem::path& folder, const std::string& shown,
                          const HeldOut& held_out) {
     DeviceProblem problem{.name = "DMA copies",
-                          .parameters = parameters(),
+                          .parameters = dma_parameters(),
                           .rows = {},
                           .classes = {at_least_1_mib, below_1_mib},
                           .families = "direction and pattern",
@@ -73,7 +72,7 @@ DeviceProblem dma_copies(const std::filesystem::path& folder, const std::string&
     for (const PeerCopies& copies : measured_peer_copies(
              folder, {"two_gpus.jsonl", "four_gpus.jsonl", "at_once.jsonl"}, held_out, problem.date)) {
         if (copies.agent != Agent::dma || copies.call != "peer" || copies.beside_gemms) continue;
-        const std::vector<std::string> classes = classes_of(copies);
+        const std::vector<std::string> classes = dma_classes(copies);
         for (const std::string& one : classes)
             if (std::find(problem.classes.begin(), problem.classes.end(), one) == problem.classes.end())
                 problem.classes.push_back(one);

@@ -17,11 +17,11 @@ std::string class_of(std::size_t gpus) {
     return "range of " + std::to_string(gpus) + " GPUs";
 }
 
-/// Times of one shape by GPU.
-using Times = std::map<std::int64_t, double>;
+/// TimesByGpu of one shape by GPU.
+using TimesByGpu = std::map<std::int64_t, double>;
 
-std::map<std::string, Times> times_by_shape(const MeasurementFile& file) {
-    std::map<std::string, Times> result;
+std::map<std::string, TimesByGpu> times_by_shape(const MeasurementFile& file) {
+    std::map<std::string, TimesByGpu> result;
     for (const Measurement& measurement : file.measurements) {
         if (measurement.kind != "gemm") continue;
         ConfigObject line = file.view(measurement);

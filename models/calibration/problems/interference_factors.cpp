@@ -36,13 +36,13 @@ struct Mean {
     double value() const { return sum / count; }
 };
 
-struct Case {
+struct BesideCase {
     Beside beside;
     std::string judged;  ///< its list, if it is in no fit
     Mean work, copy;
 };
 
-std::vector<DeviceParameter> parameters() {
+std::vector<DeviceParameter> interference_parameters() {
     const Range share{1e-4, 0.95};
     return {{"interference", "compute_lost_to_dma", 0.13, 1.5, share,
              "estimate: GEMMs of two GPUs that pull from each other take 6.5 % longer, and leave 3 % of "
@@ -55,7 +55,7 @@ std::vector<DeviceParameter> parameters() {
 }
 
 /// Classes of one side (GEMM or copies) of a case.
-std::vector<std::string> classes_of(const Case& one, const std::string& side, const std::string& suffix) {
+std::vector<std::string> classes_of(const BesideCase& one, const std::string& side, const std::string& suffix) {
     if (one.judged.empty()) return {side, group_of(one.beside) + suffix};
     const std::string& shapes = judged.at(one.judged);
     std::vector<std::string> classes{group_of(one.beside) + shapes + suffix};
@@ -64,7 +64,7 @@ std::vector<std::string> classes_of(const Case& one, const std::string& side, co
 }
 
 /// Both sides of a case. The fit uses GEMMs beside copies of 64 MiB.
-void add_rows(const Case& one, DeviceProblem& problem) {
+void add_rows(const BesideCase& one, DeviceProblem& problem) {
     const Beside& beside = one.beside;
     const bool fitted = one.judged.empty() && std::holds_alternative<GemmShape>(beside.work) &&
                         beside.size.si() == 64.0 * (1 << 20) && !beside.everywhere &&
@@ -115,7 +115,7 @@ void add_late(ConfigObject line, DeviceProblem& problem) {
 DeviceProblem interference_factors(const std::filesystem::path& folder, const std::string& shown) {
     DeviceProblem problem{
         .name = "interference",
-        .parameters = parameters(),
+        .parameters = interference_parameters(),
         .rows = {},
         .classes = {},
         .families = "GEMM shape",
@@ -135,7 +135,7 @@ DeviceProblem interference_factors(const std::filesystem::path& folder, const st
         }
     }
     problem.classes.push_back(late);
-    std::map<std::string, Case> cases;
+    std::map<std::string, BesideCase> cases;
     // Kernels that wait for units of a GEMM are in files of their own, measured with means (Beside::waits).
     for (const std::string name : {"local", "two_gpus", "four_gpus", "beside", "beside_2", "more_shapes",
                                    "more_shapes_2", "unseen", "unseen_2", "drawn", "redrawn", "redrawn_2"}) {
@@ -153,8 +153,8 @@ DeviceProblem interference_factors(const std::filesystem::path& folder, const st
             ConfigObject line = file.view(measurement);
             const Beside beside = read_beside(line);
             if (beside.waits() && seen && !anew) continue;
-            Case& one =
-                cases.try_emplace(beside.name(), Case{beside, seen ? "" : list, {}, {}}).first->second;
+            BesideCase& one =
+                cases.try_emplace(beside.name(), BesideCase{beside, seen ? "" : list, {}, {}}).first->second;
             const auto ratio = [&](const std::string& time, const std::string& alone, Mean& mean) {
                 if (!line.raw(time).is_null() && !line.raw(alone).is_null())
                     mean.add(line.number(time, positive) / line.number(alone, positive));

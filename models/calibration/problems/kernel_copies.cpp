@@ -8,10 +8,9 @@ namespace overlap {
 namespace {
 
 const std::string large = "kernel copy >= 1 MiB", small = "kernel copy < 1 MiB", chained = "  chained chunks",
-                  strided = "  strided", in_no_fit = "kernel copies in no fit";
-constexpr double mebi = 1 << 20;
+                  strided = "  strided", kernels_in_no_fit = "kernel copies in no fit";
 
-std::vector<DeviceParameter> parameters() {
+std::vector<DeviceParameter> kernel_parameters() {
     const Range time_us{1e-3, 1e6}, rate_GBps{1e-3, 1e7}, share{1e-4, 1};
     const std::string group = "copy_kernel";
     return {
@@ -30,9 +29,9 @@ std::vector<DeviceParameter> parameters() {
         {group, "push_acknowledgements", 0.03, 3, share, "estimate: both ways 355 GB/s instead of 360"}};
 }
 
-std::vector<std::string> classes_of(const PeerCopies& copies) {
-    if (copies.unseen) return {in_no_fit};
-    const bool is_large = copies.size.si() >= mebi;
+std::vector<std::string> kernel_classes(const PeerCopies& copies) {
+    if (copies.unseen) return {kernels_in_no_fit};
+    const bool is_large = copies.size.si() >= mebibyte;
     std::vector<std::string> classes{is_large ? large : small};
     if (copies.row.si() > 0)
         classes.push_back(strided);
@@ -55,7 +54,7 @@ double makespan_us(const TaskGraph& graph, const Machine& machine) {
 DeviceProblem kernel_copies(const std::filesystem::path& folder, const std::string& shown,
                             const HeldOut& held_out) {
     DeviceProblem problem{.name = "kernel copies",
-                          .parameters = parameters(),
+                          .parameters = kernel_parameters(),
                           .rows = {},
                           .classes = {large},
                           .families = "pattern, direction, GPUs",
@@ -66,7 +65,7 @@ DeviceProblem kernel_copies(const std::filesystem::path& folder, const std::stri
     for (const std::string& pattern : patterns) problem.classes.push_back("  " + pattern + ", large");
     problem.classes.push_back(small);
     for (const std::string& pattern : patterns) problem.classes.push_back("  " + pattern + ", small");
-    problem.classes.insert(problem.classes.end(), {chained, strided, in_no_fit});
+    problem.classes.insert(problem.classes.end(), {chained, strided, kernels_in_no_fit});
     for (const PeerCopies& copies :
          measured_peer_copies(folder, {"two_gpus.jsonl", "four_gpus.jsonl"}, held_out, problem.date)) {
         if (copies.agent != Agent::cu || copies.beside_gemms) continue;
@@ -74,7 +73,7 @@ DeviceProblem kernel_copies(const std::filesystem::path& folder, const std::stri
         problem.rows.push_back(
             {.name = copies.name(),
              .family = direction + " " + copies.pattern + " " + std::to_string(copies.gpus),
-             .classes = classes_of(copies),
+             .classes = kernel_classes(copies),
              .measured = copies.median_us,
              .weight = copies.unseen ? 0.0 : 1.0,
              .predict = [graph = copy_graph(copies), gpus = copies.gpus](const Machines& m) {

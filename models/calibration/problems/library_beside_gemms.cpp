@@ -126,7 +126,7 @@ void add_rows(const Cells& cells, double weight, DeviceProblem& problem) {
     if (both > 0) add({wall}, both, 0, [](const Times& times) { return times.wall; });
 }
 
-std::vector<DeviceParameter> parameters() {
+std::vector<DeviceParameter> library_parameters() {
     const Range share{1e-3, 0.95};
     return {
         {"interference", "gemm_slowed_beside_library", 0.1, 2, share,
@@ -150,7 +150,7 @@ bool has_library_tables(const fs::path& data, const std::string& device) {
 DeviceProblem library_beside_gemms(const fs::path& data, const std::string& device) {
     const std::string file = "overlap/" + device + "_gemm_beside_rccl.csv";
     DeviceProblem problem{.name = "library beside GEMMs",
-                          .parameters = parameters(),
+                          .parameters = library_parameters(),
                           .rows = {},
                           .classes = {gemm_side, library_side, longer, shorter, wall},
                           .families = "GEMM shape, size and channels of the collective",

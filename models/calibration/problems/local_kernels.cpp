@@ -15,9 +15,6 @@ const std::string large = "local kernel >= 1 MiB", small = "local kernel < 1 MiB
                   strided = "  pack, scatter", streams = "  read, write, triad", sums = "  reduction", in_no_fit = "local kernels in no fit";
 const std::array<std::string, 3> copy_operations{"copy", "pack", "scatter"};
 const std::array<std::string, 4> memory_operations{"read", "write", "triad", "reduce"};
-const std::array<std::string, 2> agents{"dma", "cu"};
-constexpr std::int64_t most = 1'000'000;
-constexpr double mebi = 1 << 20;
 
 /// A case without its time.
 struct LocalKernel {
@@ -28,7 +25,7 @@ struct LocalKernel {
     std::string group;
 };
 
-std::vector<DeviceParameter> parameters() {
+std::vector<DeviceParameter> local_kernel_parameters() {
     const Range rate_GBps{1e-3, 1e7};
     const std::string group = "copy_kernel";
     return {{group, "stream_start_us", 0.45, 2, {1e-3, 1e6}, "estimate: a copy of 4 KiB takes 4.95 us"},
@@ -44,7 +41,7 @@ std::vector<DeviceParameter> parameters() {
 LocalKernel local_copy(ConfigObject& line) {
     LocalKernel kernel;
     kernel.operation = copy_operations.at(line.choice("operation", copy_operations));
-    kernel.blocks = static_cast<int>(line.integer("blocks", 0, most));
+    kernel.blocks = static_cast<int>(line.integer("blocks", 0, most_in_a_case));
     kernel.size = Bytes(line.number("size", positive));
     const bool whole = kernel.operation == "copy";
     kernel.work = LocalCopyWork{kernel.size, whole ? kernel.size : Bytes(line.number("row", positive))};
@@ -55,14 +52,14 @@ LocalKernel local_copy(ConfigObject& line) {
 LocalKernel memory(ConfigObject& line) {
     LocalKernel kernel;
     kernel.operation = memory_operations.at(line.choice("operation", memory_operations));
-    kernel.blocks = static_cast<int>(line.integer("blocks", 1, most));
+    kernel.blocks = static_cast<int>(line.integer("blocks", 1, most_in_a_case));
     kernel.size = Bytes(line.number("size", positive));
     kernel.group = streams;
     if (kernel.operation == "read") kernel.work = MemoryBoundWork{kernel.size, Bytes()};
     if (kernel.operation == "write") kernel.work = MemoryBoundWork{Bytes(), kernel.size};
     if (kernel.operation == "triad") kernel.work = MemoryBoundWork{2.0 * kernel.size, kernel.size};
     if (kernel.operation == "reduce") {
-        const auto parts = static_cast<int>(line.integer("parts", 2, most));
+        const auto parts = static_cast<int>(line.integer("parts", 2, most_in_a_case));
         kernel.work = ReduceWork{kernel.size, parts};
         kernel.operation += " of " + std::to_string(parts);
         kernel.group = sums;
@@ -89,7 +86,7 @@ std::optional<Seconds> time_of_events(const MeasurementFile& file) {
 /// A kernel between two events. Where their time was not measured, they cost as much as a dependency.
 double predicted_us(const LocalKernel& kernel, const DeviceSpec& device, std::optional<Seconds> events) {
     return to_microseconds(device.launch.kernel + device.stream.start +
-                           streamed(kernel.work, device, kernel.blocks, Operands::in_cache).body +
+                           streamed(kernel.work, device, kernel.blocks, OperandPlace::in_cache).body +
                            events.value_or(device.launch.dependency));
 }
 
@@ -99,7 +96,7 @@ DeviceProblem local_kernels(const std::filesystem::path& folder, const std::stri
                             const HeldOut& held_out) {
     const MeasurementFile file = read_measurements(folder / "local.jsonl");
     DeviceProblem problem{.name = "local kernels",
-                          .parameters = parameters(),
+                          .parameters = local_kernel_parameters(),
                           .rows = {},
                           .classes = {large, small, copies, strided, streams, sums, in_no_fit},
                           .families = "operation, blocks",
@@ -111,7 +108,7 @@ DeviceProblem local_kernels(const std::filesystem::path& folder, const std::stri
     for (const Measurement& measurement : file.measurements) {
         ConfigObject line = file.view(measurement);
         LocalKernel kernel;
-        if (measurement.kind == "local_copy" && line.choice("agent", agents) == 1)
+        if (measurement.kind == "local_copy" && line.choice("agent", agent_names) == 1)
             kernel = local_copy(line);
         else if (measurement.kind == "memory")
             kernel = memory(line);
@@ -133,7 +130,7 @@ DeviceProblem local_kernels(const std::filesystem::path& folder, const std::stri
         problem.rows.push_back({.name = name,
                                 .family = kernel.operation + " " + std::to_string(kernel.blocks),
                                 .classes = unseen ? std::vector{in_no_fit}
-                                                  : std::vector{kernel.size.si() >= mebi ? large : small,
+                                                  : std::vector{kernel.size.si() >= mebibyte ? large : small,
                                                                 kernel.group},
                                 .measured = us,
                                 .weight = unseen ? 0.0 : 1.0,

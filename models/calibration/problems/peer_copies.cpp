@@ -5,6 +5,7 @@
 #include <map>
 #include <sstream>
 
+#include "sim/core/median.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/run/effects.hpp"
 
@@ -14,18 +15,16 @@ namespace {
 const std::array<std::string, 7> patterns{"pair", "both_ways",   "one_with_all", "all_with_one",
                                           "ring", "all_at_once", "rotation"};
 const std::array<std::string, 3> enqueue_names{"lanes", "steps", "threads"};
-const std::array<std::string, 2> agents{"dma", "cu"}, transfers{"pull", "push"};
-constexpr std::int64_t most = 1'000'000;
-constexpr int seeds = 31, few_seeds = 4;
+constexpr int seeds = 31, seeds_of_few = 4;
 
 /// Peers of `own`: one stream for each peer, or one stream in order.
-struct Lane {
+struct PeerLane {
     int own;
     std::vector<int> peers;
 };
 
-std::vector<Lane> lanes_of(const std::string& pattern, int gpus) {
-    std::vector<Lane> lanes;
+std::vector<PeerLane> lanes_of(const std::string& pattern, int gpus) {
+    std::vector<PeerLane> lanes;
     for (int own = 0; own < gpus; ++own) {
         const auto peer = [&](int step) { return (own + step) % gpus; };
         if ((pattern == "pair" || pattern == "one_with_all") && own > 0) break;
@@ -42,12 +41,6 @@ std::vector<Lane> lanes_of(const std::string& pattern, int gpus) {
     return lanes;
 }
 
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    const std::size_t half = values.size() / 2;
-    return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 std::vector<PeerCopies> cases_of(const MeasurementFile& file, const HeldOut& held_out) {
     std::vector<PeerCopies> result;
     std::map<std::string, std::size_t> seen;
@@ -58,24 +51,24 @@ std::vector<PeerCopies> cases_of(const MeasurementFile& file, const HeldOut& hel
         PeerCopies copies;
         const std::string& enqueue = enqueue_names.at(line.choice("enqueue", enqueue_names));
         if (enqueue == "threads") continue;
-        copies.agent = line.choice("agent", agents) == 0 ? Agent::dma : Agent::cu;
-        copies.direction = line.choice("transfer", transfers) == 0 ? Direction::pull : Direction::push;
+        copies.agent = static_cast<Agent>(line.choice("agent", agent_names));
+        copies.direction = static_cast<Direction>(line.choice("transfer", direction_names));
         copies.pattern = patterns.at(line.choice("pattern", patterns));
-        copies.gpus = static_cast<int>(line.integer("gpus", 2, most));
-        copies.blocks = static_cast<int>(line.integer("blocks", 0, most));
-        copies.chunks = static_cast<int>(line.integer("chunks", 1, most));
+        copies.gpus = static_cast<int>(line.integer("gpus", 2, most_in_a_case));
+        copies.blocks = static_cast<int>(line.integer("blocks", 0, most_in_a_case));
+        copies.chunks = static_cast<int>(line.integer("chunks", 1, most_in_a_case));
         copies.size = Bytes(line.number("size", positive));
         copies.row = Bytes(line.number("row", non_negative));
         copies.strided_to = line.text("to") == "strided";
         copies.by_turns = enqueue == "steps";
         copies.call = line.text("call");
-        copies.beside_gemms = line.integer("gemms", 0, most) > 0;
+        copies.beside_gemms = line.integer("gemms", 0, most_in_a_case) > 0;
         copies.marked = line.text("detail") == "1";
         copies.unseen = held_out && held_out(measurement.fields);
         const std::string key = copies.name() + (copies.strided_to ? " strided " : " ") + enqueue +
                                 copies.call + (copies.beside_gemms ? " gemms" : "") +
                                 (copies.marked ? " marked" : "") + (copies.agent == Agent::dma ? "" : " cu") +
-                                std::to_string(line.integer("n_samples", 1, most));
+                                std::to_string(line.integer("n_samples", 1, most_in_a_case));
         const auto [place, is_new] = seen.emplace(key, result.size());
         if (is_new) {
             result.push_back(copies);
@@ -102,7 +95,7 @@ std::string size_name(Bytes size) {
 }
 
 std::string PeerCopies::name() const {
-    std::string text = transfers[direction == Direction::pull ? 0 : 1] + " " + pattern + " " +
+    std::string text = direction_names[static_cast<std::size_t>(direction)] + " " + pattern + " " +
                        std::to_string(gpus) + " GPUs ";
     if (blocks > 0) text += std::to_string(blocks) + " blocks ";
     if (chunks > 1) text += std::to_string(chunks) + " x ";
@@ -125,7 +118,7 @@ std::vector<PeerCopies> measured_peer_copies(const std::filesystem::path& folder
 }
 
 TaskGraph copy_graph(const PeerCopies& copies) {
-    const std::vector<Lane> lanes = lanes_of(copies.pattern, copies.gpus);
+    const std::vector<PeerLane> lanes = lanes_of(copies.pattern, copies.gpus);
     const bool pull = copies.direction == Direction::pull;
     TaskGraph graph;
     const auto add = [&](std::size_t lane, std::size_t operation) {
@@ -155,7 +148,7 @@ double predicted_us(const PeerCopies& copies, const TaskGraph& graph, const Mach
     std::vector<double> makespans;
     for (std::uint64_t seed = 0; seed < seeds; ++seed) {
         makespans.push_back(to_microseconds(engine->run(graph, costs, machine.resources, seed).makespan));
-        if (seed + 1 == few_seeds && *std::max_element(makespans.begin(), makespans.end()) ==
+        if (seed + 1 == seeds_of_few && *std::max_element(makespans.begin(), makespans.end()) ==
                                          *std::min_element(makespans.begin(), makespans.end()))
             break;  // the order is fixed, one seed is enough
     }

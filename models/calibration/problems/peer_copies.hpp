@@ -10,6 +10,8 @@
 
 namespace overlap {
 
+inline constexpr double mebibyte = 1 << 20;  ///< bytes
+
 /// A `peer_copy` case of the microbenchmark (models/calibration/hip/peer_copy.cpp).
 struct PeerCopies {
     Agent agent = Agent::dma;

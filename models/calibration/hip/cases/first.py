@@ -1,5 +1,5 @@
 """The first cases of a measurement: a spread over all kinds, enough for a first calibration. Lists as in lists.py."""
-from lists import BESIDE, FAMILIES, commas
+from lists import BESIDE, FAMILIES
 
 SOME = "64KiB,1MiB,16MiB,256MiB"
 TWO = [BESIDE[1], BESIDE[2]]
@@ -24,7 +24,6 @@ def local(machine):
     yield f"local_copy agent=cu blocks={machine.blocks(16)} row=4KiB pitch=16KiB operation=pack,scatter size=1MiB,64MiB"
     yield f"memory operation=read,write,triad blocks={machine.blocks(8, 32, 64)} size=1GiB"
     yield f"memory operation=reduce parts=2,4 blocks={machine.blocks(32)} size=16MiB,256MiB"
-    yield f"matrix blocks={commas([1, machine.units])}"
     yield "sustained m=8192 n=8192 k=8192 duration_ms=1000"
     for shape in TWO:
         yield f"interference m={shape} beside=local_dma"

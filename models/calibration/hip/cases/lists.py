@@ -121,7 +121,6 @@ def local(machine):
     yield f"memory operation=read,write,triad blocks={machine.blocks(*some)} size=1GiB"
     yield f"memory operation=read,write,triad blocks={machine.blocks(16)} size=4MiB,16MiB,64MiB,256MiB"
     yield f"memory operation=reduce parts=2,4,8 blocks={machine.blocks(8, 16, 32, 64)} size=1MiB,16MiB,256MiB"
-    yield f"matrix blocks={commas([1, max(1, machine.units // 4), machine.half(), machine.units])}"
     yield "latency what=events,kernels,kernels_marked,stream_hop,host_launch"
     yield "latency what=streams_apart,mark_apart n_samples=99"
     yield "first_served m=4096 n=4096 k=4096 beside=local_cu blocks=8,32 at=start,middle"

@@ -11,7 +11,7 @@ import lists  # noqa: E402
 import single  # noqa: E402
 
 REFERENCE = "gemm m=8192 n=7168 k=8192"  # the first case of every run: has the machine become slower?
-SAID = {"gemm": "GEMMs", "local": "local copies, memory, matrix units, latencies", "two_gpus": "copies between two GPUs",
+SAID = {"gemm": "GEMMs", "local": "local copies, memory, latencies", "two_gpus": "copies between two GPUs",
         "four_gpus": "copies among all GPUs", "parts_1": "GEMMs on every GPU", "beside": "kernels beside GEMMs",
         "drawn": "copies beside drawn GEMMs", "energy": "energy", "at_once": "chains of copies at once",
         "residency": "which units kernels get", "replays": "whole schedules"}
