@@ -141,6 +141,13 @@ class ModelSteps(SimTestCase):
         self.assert_refused(["model", "dlrm_128", "--topology", "mi210_128", "--tp", "8"], "--tp is for models, but dlrm_128 is an operator list")
         self.assert_refused(["model", "ficco_g1", "--topology", "h200_4"], "is a pair")
 
+    def test_choices_that_deadlock_beside_one_another_are_left_out(self):
+        # Kernels that poll flags keep the compute units that copies of another pair wait for.
+        for args in (["llama3_70b", "--topology", "h200_8", "--sequence-parallel", "--tokens", "256"],
+                     ["mixtral_8x7b", "--topology", "h200_8", "--tp", "2", "--dp", "4", "--ep", "4", "--sequence-parallel", "--tokens", "16384"]):
+            step = self.report("model", *args, "--phase", "training")["steps"][0]
+            self.assertLess(step["overlapped_us"], step["serial_us"])
+
     def test_library_kernels_only(self):
         for step in self.report(*LLAMA, "--kernels", "library", "--tokens", "8192")["steps"]:
             chosen = {one.get("schedule") for one in step["lists"][0]["operators"]}
