@@ -101,6 +101,18 @@ class ModelSteps(SimTestCase):
         self.assertEqual(mine["model"], "config")
         self.assertEqual(mine["steps"], same["steps"])
 
+    def test_a_shared_expert_of_another_width(self):
+        # A layer: 4 * 2048^2 + 3 * 2048 of attention, 2 * 2048 of norms, 60 experts and a shared one that is 4 experts wide
+        # of 3 * 2048 * 1408 each, a router of 60 and a gate of one column; 24 layers, two embeddings, the last norm.
+        layer = 4 * 2048**2 + 3 * 2048 + 2 * 2048 + 64 * 3 * 2048 * 1408 + 61 * 2048
+        report = self.report("model", "qwen1_5_moe_a2_7b", "--topology", "h200_4", "--ep", "4", "--tokens", "4096")
+        self.assertEqual(report["parameters"], 24 * layer + 2 * 151936 * 2048 + 2048)
+        self.assertIn("shared_gate_up", [one["name"] for one in report["steps"][0]["lists"][0]["operators"]])
+        config = json.loads((ROOT / "configs/models/qwen1_5_moe_a2_7b.json").read_text(encoding="utf-8"))
+        self.file("config.json", {**config, "shared_expert_intermediate_size": 5000})
+        self.assert_refused(["model", "config.json", "--topology", "h200_4"],
+                            "/shared_expert_intermediate_size: is 5000, no multiple of moe_intermediate_size")
+
     def test_formats_agree(self):
         args = [*LLAMA, "--tokens", "4096"]
         step = self.report(*args)["steps"][0]
