@@ -4,10 +4,16 @@
 error_tables.py public    one line for each fit to a public table of GEMMs: errors of kernels of 20 us and more
 error_tables.py DEVICE    one line for each class of DEVICE's measurements, held out in folds by family
 error_tables.py kernels   one line for each fit to a public table of attention or MoE kernels
+error_tables.py repeatability TABLE.csv
+                          of fused MoE: how much power laws of 1.01 and 1.2 of tokens, nearly the same work, differ
+                          beyond the median ratio, in kernels of 20 us and more
 error_tables.py --json    provenance of every fit of GEMMs, by device and type
 """
+import collections
+import csv
 import json
 import pathlib
+import statistics
 import sys
 
 FOLDER = pathlib.Path("configs/calibrations")
@@ -95,11 +101,30 @@ def kernels():
     return lines
 
 
+def repeatability(table):
+    lines = heading("kernel", "format", "families", "pairs of rows", "mean %", "p90 %")
+    times = collections.defaultdict(dict)
+    with open(table, encoding="utf-8") as file:
+        for one in csv.DictReader(file):
+            case = tuple(one[key] for key in ("hidden", "inter", "topk", "experts", "tp", "ep", "tokens"))
+            times[one["kernel"], one["dtype"]][case, one["distribution"]] = float(one["us"])
+    for (kernel, dtype), rows in sorted(times.items()):
+        pairs = [(us, rows[case, "power_law_1.2"]) for (case, law), us in rows.items()
+                 if law == "power_law_1.01" and (case, "power_law_1.2") in rows]
+        ratios = [a / b for a, b in pairs if min(a, b) >= 20]
+        middle = statistics.median(ratios)
+        off = sorted(100 * abs(ratio / middle - 1) for ratio in ratios)
+        lines.append(row(kernel.strip("_"), dtype, len({case[:4] for case, _ in rows}), len(off), f"{sum(off) / len(off):.1f}",
+                         f"{off[int(0.9 * len(off))]:.1f}"))
+    return lines
+
+
 def as_json():
     gemms = {path.stem: json.loads(path.read_text(encoding="utf-8"))["gemm"] for path in FOLDER.glob("*.json")}
     return [json.dumps({device: {dtype: group["provenance"] for dtype, group in types.items()} for device, types in gemms.items()})]
 
 
 if __name__ == "__main__":
-    what = sys.argv[1]
-    print("\n".join(public() if what == "public" else kernels() if what == "kernels" else as_json() if what == "--json" else measured(what)))
+    what, *table = sys.argv[1:]
+    tables = {"public": public, "kernels": kernels, "repeatability": lambda: repeatability(*table), "--json": as_json}
+    print("\n".join(tables[what]() if what in tables else measured(what)))

@@ -6,6 +6,7 @@
 #include "sim/commands/commands.hpp"
 #include "sim/commands/progress_reporter.hpp"
 #include "sim/commands/scenario_flags.hpp"
+#include "sim/commands/terminal.hpp"
 #include "sim/core/output_file.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/run/resolver.hpp"
@@ -57,7 +58,7 @@ void print_advice(const AdviseFlags& flags, const ConfigFolder& folder) {
     } else if (flags.format == "csv") {
         print(to_csv(advice) + (pairs ? to_csv_rows(*pairs) : ""));
     } else {
-        print(to_text(advice) + (pairs ? to_text(*pairs) : ""));
+        print_for_people(to_text(advice) + (pairs ? to_text(*pairs) : ""));
     }
 }
 

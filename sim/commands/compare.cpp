@@ -1,3 +1,4 @@
+#include "sim/commands/terminal.hpp"
 #include "sim/compare/compare_cases.hpp"
 
 #include <algorithm>
@@ -48,9 +49,10 @@ int execute(const CompareFlags& flags) {
     comparison.verdicts =
         flags.tolerances.empty() ? judge_cases(comparison) : judge(comparison, flags.tolerances);
     if (!flags.html.empty()) write_file_atomically(flags.html, to_html(comparison));
-    print(flags.format == "json"  ? json_text(to_json(comparison)) + "\n"
-          : flags.format == "csv" ? to_csv(comparison)
-                                  : to_text(comparison));
+    if (flags.format == "text")
+        print_for_people(to_text(comparison));
+    else
+        print(flags.format == "json" ? json_text(to_json(comparison)) + "\n" : to_csv(comparison));
     if (!comparison.not_predicted.empty())
         throw UserError(comparison.not_predicted.front() +
                         " (not predicted: " + std::to_string(comparison.not_predicted.size()) + " cases)");

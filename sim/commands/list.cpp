@@ -209,9 +209,12 @@ void explain(const std::string& name) {
         out << (out.str().empty() ? "" : "\n") << "parameter of schedules (--set NAME=VALUE)\n";
         explain_parameter(out, info, info.by_default);
     }
-    for (const Word& word : documented_words()) {
+    const std::vector<Word> words = documented_words();
+    const std::vector<std::string> parts = parts_of_name(name, words);
+    for (const Word& word : words) {
         names.insert(names.end(), word.names.begin(), word.names.end());
-        if (!word.is(name)) continue;
+        if (std::none_of(parts.begin(), parts.end(), [&](const std::string& part) { return word.is(part); }))
+            continue;
         out << (out.str().empty() ? "" : "\n") << joined(word.names) << " (" << word.kind << ")\n"
             << word.meaning << '\n';
     }

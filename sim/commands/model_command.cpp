@@ -5,6 +5,7 @@
 #include "sim/commands/json_lines.hpp"
 #include "sim/commands/progress_reporter.hpp"
 #include "sim/commands/scenario_flags.hpp"
+#include "sim/commands/terminal.hpp"
 #include "sim/core/output_file.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/transformer/step_request.hpp"
@@ -99,10 +100,10 @@ void write_workload(const ModelFlags& flags, const ModelReport& report) {
 }
 
 void print_report(const ModelFlags& flags, const ModelReport& report) {
+    if (flags.format == "text") return print_for_people(to_text(report));
     print(flags.format == "json"  ? json_text(to_json(report)) + "\n"
           : flags.format == "csv" ? to_csv(report)
-          : flags.format == "md"  ? to_markdown(report)
-                                  : to_text(report));
+                                  : to_markdown(report));
 }
 
 /// Whether CONFIG is an operator list instead of a model: a workload file, or the name of one that no model has.
@@ -136,10 +137,8 @@ void study_list(const ModelFlags& flags, const ConfigFolder& folder, StudyOption
     report.topology = machine.topology.name();
     report.device = machine.topology.device().name;
     report.steps.push_back(study(list, options, resolver));
-    if (!flags.html.empty()) {
-        report.confidence = confidence_of(report.steps.front(), options, resolver);
-        write_file_atomically(flags.html, to_html(report));
-    }
+    report.confidence = confidence_of(report.steps.front(), options, resolver);
+    if (!flags.html.empty()) write_file_atomically(flags.html, to_html(report));
     print_report(flags, report);
 }
 
@@ -172,10 +171,8 @@ void execute(const ModelFlags& flags) {
     for (const StepShape& shape : shapes) report.steps.push_back(study(model, shape, options, resolver));
     report.notes = notes_of(model, report.steps, machine);
     if (!flags.write.empty()) write_workload(flags, report);
-    if (!flags.html.empty()) {
-        report.confidence = confidence_of(report.steps.front(), options, resolver);
-        write_file_atomically(flags.html, to_html(report));
-    }
+    report.confidence = confidence_of(report.steps.front(), options, resolver);
+    if (!flags.html.empty()) write_file_atomically(flags.html, to_html(report));
     print_report(flags, report);
 }
 

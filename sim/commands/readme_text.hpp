@@ -4,7 +4,7 @@
 
 namespace overlap {
 
-/// sim/README.md; put in by the build.
+/// sim/README.md and sim/transformer/README.md; put in by the build.
 extern const std::string_view readme_text;
 
 }  // namespace overlap

@@ -4,6 +4,7 @@
 #include "sim/commands/commands.hpp"
 #include "sim/commands/progress_reporter.hpp"
 #include "sim/commands/scenario_flags.hpp"
+#include "sim/commands/terminal.hpp"
 #include "sim/core/output_file.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/sensitivity/sensitivity.hpp"
@@ -40,9 +41,8 @@ void execute(const SensitivityFlags& flags) {
     }
     const Sensitivity result = with_progress(flags, flags.scenario.config(folder), folder);
     if (!flags.plot.empty()) write_picture(flags.plot, tornado(result, flags.top));
-    print(flags.format == "json"  ? json_text(to_json(result)) + "\n"
-          : flags.format == "csv" ? to_csv(result)
-                                  : to_text(result, flags.top));
+    if (flags.format == "text") return print_for_people(to_text(result, flags.top));
+    print(flags.format == "json" ? json_text(to_json(result)) + "\n" : to_csv(result));
 }
 
 }  // namespace

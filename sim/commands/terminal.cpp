@@ -48,7 +48,8 @@ std::string coloured(const std::string& text) {
     for (std::string line; std::getline(lines, line); first = false) {
         const bool begins = !line.empty() && line[0] != ' ';
         of_note = line.starts_with("note ") || (of_note && !begins);
-        const bool heading = first || (begins && line.ends_with(':')) || line.starts_with("where the time");
+        const bool heading = first || (begins && line.ends_with(':')) || line.starts_with("where the time") ||
+                             line.ends_with("what decides");
         result += (heading                    ? in(bold, line)
                    : of_note && !line.empty() ? in(yellow, line)
                                               : with_bars(line)) +

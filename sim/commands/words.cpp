@@ -52,6 +52,23 @@ void add_names(const std::string& cell, std::vector<std::string>& names) {
     }
 }
 
+/// Takes a documented beginning or end off `name`, and returns it; empty if `name` has none.
+std::string cut_affix(std::string& name, const std::vector<Word>& words) {
+    for (const Word& word : words)
+        for (const std::string& affix : word.names) {
+            if (affix.size() < 2 || affix.size() >= name.size()) continue;
+            if (affix.front() == '_' && name.ends_with(affix)) {
+                name.resize(name.size() - affix.size());
+                return affix;
+            }
+            if (affix.back() == '_' && name.starts_with(affix)) {
+                name.erase(0, affix.size());
+                return affix;
+            }
+        }
+    return "";
+}
+
 }  // namespace
 
 bool Word::is(const std::string& name) const {
@@ -82,6 +99,21 @@ std::vector<Word> documented_words() {
         words.push_back(std::move(word));
     }
     return words;
+}
+
+std::vector<std::string> parts_of_name(const std::string& name, const std::vector<Word>& words) {
+    std::vector<std::string> parts;
+    std::string rest = name;
+    const auto known = [&] {
+        return std::any_of(words.begin(), words.end(), [&](const Word& word) { return word.is(rest); });
+    };
+    while (!known()) {
+        const std::string affix = cut_affix(rest, words);
+        if (affix.empty()) return {name};
+        parts.push_back(affix);
+    }
+    parts.insert(parts.begin(), rest);
+    return parts;
 }
 
 }  // namespace overlap

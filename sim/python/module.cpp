@@ -12,6 +12,7 @@
 #include "sim/core/shown.hpp"
 #include "sim/run/json_runs.hpp"
 #include "sim/sweep/workers.hpp"
+#include "sim/transformer/list_advice.hpp"
 
 // Texts of JSON in, texts out: overlap.py makes dicts of them. No function holds Python's lock while it works.
 namespace py = pybind11;
@@ -95,10 +96,17 @@ std::string advise_on(const std::string& text, std::size_t top, const std::vecto
         const ConfigFolder folder = ConfigFolder::standard();
         RunConfig config = read_run_config(parse_json(text, "config"), "config");
         config.schedule = "serial";  // only for resolving; every candidate brings its own
-        const Scenario scenario = resolve(config, folder);
+        Resolver resolver(folder);
+        const Scenario scenario = resolver.resolve(config);
         if (scenario.machine->topology.gpus() < 2)
             throw UserError("config: /topology has one GPU, nothing to overlap");
-        return json_text(to_json(advise(scenario, folder, top, {agents, own_kernels})));
+        const AllowedCandidates allowed{agents, own_kernels};
+        const SimulatedAdvice advice = advise(scenario, folder, top, allowed);
+        Json json = to_json(advice);
+        const StudyOptions options{config.topology, config.what_if, config.seeds, allowed};
+        if (const auto pairs = advise_pairs(scenario.workload, options, advice, resolver))
+            json["pairs"] = to_json(*pairs);
+        return json_text(json);
     });
 }
 

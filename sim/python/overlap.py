@@ -31,7 +31,8 @@ def sweep(config, workers=0):
 
 
 def advise(config, top=5, agents=(), kernels="any"):
-    """`sim advise --format json` for the topology, workload, what-if and seeds of a run config.
+    """`sim advise --format json` for the topology, workload, what-if and seeds of a run config. The advice for an
+    operator list has a schedule for each pair, and the run config with all of them, in "pairs".
 
     `agents`: only candidates that copy by "dma", or by "cu"; `kernels`: "any" or "library".
     """

@@ -1,5 +1,6 @@
 #include "sim/report/html.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 
@@ -12,7 +13,7 @@ constexpr std::string_view style = R"(
 body{font:14px/1.45 system-ui,sans-serif;color:#1b1f24;margin:2rem auto;max-width:1080px;padding:0 1rem}
 h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem;border-bottom:1px solid #d0d7de;padding-bottom:.2rem}
 table{border-collapse:collapse;margin:.5rem 0;font-variant-numeric:tabular-nums}
-th,td{padding:.15rem .6rem;border-bottom:1px solid #eaeef2;text-align:left}td.n{text-align:right}
+th,td{padding:.15rem .6rem;border-bottom:1px solid #eaeef2;text-align:left}.n{text-align:right}
 th{position:sticky;top:0;background:#f6f8fa;cursor:pointer;white-space:nowrap}
 th[aria-sort=ascending]::after{content:" \25b2"}th[aria-sort=descending]::after{content:" \25bc"}
 tr:hover td{background:#f6f8fa}.bad{color:#b35900;font-weight:600}.scroll{max-height:32rem;overflow:auto}
@@ -46,6 +47,16 @@ for(const table of document.querySelectorAll('table.data')){
 
 std::string number(double value) {
     return fixed(value, 1);
+}
+
+/// Whether every cell of a column that is not empty begins like a number.
+bool is_numeric(const std::vector<std::vector<std::string>>& rows, std::size_t column) {
+    const auto begins_a_number = [](const std::string& cell) {
+        return std::isdigit(static_cast<unsigned char>(cell[0])) != 0 || cell[0] == '+' || cell[0] == '-';
+    };
+    return std::all_of(rows.begin(), rows.end(), [&](const std::vector<std::string>& row) {
+        return column >= row.size() || row[column].empty() || begins_a_number(row[column]);
+    });
 }
 
 std::string end_of(const std::string& element, const std::string& tip) {
@@ -87,18 +98,17 @@ std::string html_page(const std::string& title, const std::string& body, std::st
 
 std::string html_table(const std::vector<std::string>& head,
                        const std::vector<std::vector<std::string>>& rows) {
-    std::string html = "<table class=\"data\"><thead><tr>";
-    for (const std::string& cell : head) html += "<th>" + html_escaped(cell) + "</th>";
-    html += "</tr></thead><tbody>\n";
-    for (const auto& row : rows) {
-        html += "<tr>";
-        for (const std::string& cell : row) {
-            const bool numeric = !cell.empty() && (std::isdigit(static_cast<unsigned char>(cell[0])) != 0 ||
-                                                   cell[0] == '+' || cell[0] == '-');
-            html += (numeric ? "<td class=\"n\">" : "<td>") + html_escaped(cell) + "</td>";
-        }
-        html += "</tr>\n";
-    }
+    std::vector<bool> numeric;
+    for (std::size_t i = 0; i < head.size(); ++i) numeric.push_back(is_numeric(rows, i));
+    const auto line_of = [&](const std::vector<std::string>& row, const std::string& element) {
+        std::string html = "<tr>";
+        for (std::size_t i = 0; i < row.size(); ++i)
+            html += "<" + element + (numeric[i] ? " class=\"n\">" : ">") + html_escaped(row[i]) +
+                    "</" + element + ">";
+        return html + "</tr>";
+    };
+    std::string html = "<table class=\"data\"><thead>" + line_of(head, "th") + "</thead><tbody>\n";
+    for (const auto& row : rows) html += line_of(row, "td") + "\n";
     return html + "</tbody></table>\n";
 }
 

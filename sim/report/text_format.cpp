@@ -79,11 +79,19 @@ std::string clipped(std::string_view line) {
 }
 
 std::vector<std::string> field(const std::string& label, const std::string& text) {
+    constexpr std::size_t most_lines = 4;
     const std::size_t room = report_columns - label.size();
     const std::string indent(label.size(), ' ');
-    const std::size_t space = text.size() > room ? text.rfind(' ', room) : std::string::npos;
-    if (space == std::string::npos) return {clipped(label + text)};
-    return {clipped(label + text.substr(0, space)), clipped(indent + text.substr(space + 1))};
+    std::vector<std::string> lines;
+    for (std::size_t begin = 0; begin != std::string::npos;) {
+        const bool fits = text.size() - begin <= room || lines.size() + 1 == most_lines;
+        const std::size_t space = fits ? std::string::npos : text.rfind(' ', begin + room);
+        const bool breaks = space != std::string::npos && space > begin;
+        lines.push_back(clipped((begin == 0 ? label : indent) +
+                                text.substr(begin, breaks ? space - begin : std::string::npos)));
+        begin = breaks ? space + 1 : std::string::npos;
+    }
+    return lines;
 }
 
 TimeScale::TimeScale(Seconds longest) {

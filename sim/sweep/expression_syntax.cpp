@@ -49,12 +49,15 @@ Token first_token(std::string_view text) {
     return {text.front() == '!' ? negation : kind_of(text.front()), text.substr(0, 1)};
 }
 
+bool begins_with_operator(std::string_view word) {
+    return word.starts_with("and") || word.starts_with("or");
+}
+
 /// A word that muparserx would take apart: "andor", "3and".
 bool runs_together(std::string_view word, const std::vector<std::string>& names) {
     if (std::isdigit(static_cast<unsigned char>(word.front())))
         return word.find_first_not_of("0123456789.eExX") != std::string_view::npos;
-    return (word.starts_with("and") || word.starts_with("or")) &&
-           std::find(names.begin(), names.end(), word) == names.end();
+    return begins_with_operator(word) && std::find(names.begin(), names.end(), word) == names.end();
 }
 
 std::string wrong_between(const Token& before, const Token& token) {
@@ -80,12 +83,29 @@ std::string syntax_error(std::string_view expression, const std::vector<std::str
         const Token token = first_token(expression);
         if (token.kind == Token::Kind::operand && token.text.front() != '"' &&
             runs_together(token.text, names))
-            return "there is no " + in_quotes(token.text);
+            return "there is no " + in_quotes(token.text) + suggestion(token.text, names);
         if (std::string wrong = wrong_between(before, token); !wrong.empty()) return wrong;
         expression.remove_prefix(static_cast<std::size_t>(token.text.end() - expression.begin()));
         before = token;
     }
     return "";
+}
+
+std::string spelled_for_parser(const std::string& name) {
+    return (begins_with_operator(name) ? "_" : "") + name;
+}
+
+std::string spelled_for_parser(std::string_view expression, const std::vector<std::string>& names) {
+    std::string text;
+    for (Token token = first_token(expression); token.kind != Token::Kind::end;
+         token = first_token(expression)) {
+        const auto blanks = static_cast<std::size_t>(token.text.begin() - expression.begin());
+        text += expression.substr(0, blanks);
+        const bool is_name = std::find(names.begin(), names.end(), token.text) != names.end();
+        text += is_name ? spelled_for_parser(std::string(token.text)) : std::string(token.text);
+        expression.remove_prefix(blanks + token.text.size());
+    }
+    return text;
 }
 
 }  // namespace overlap

@@ -14,4 +14,9 @@ inline const std::string name_letters = "0123456789_abcdefghijklmnopqrstuvwxyzAB
 /// muparserx's to find.
 std::string syntax_error(std::string_view expression, const std::vector<std::string>& names);
 
+/// muparserx takes "order" for "or" and a name "der", so names that begin with "and" or "or" begin with "_" for it.
+std::string spelled_for_parser(const std::string& name);
+/// An expression without a syntax_error, with its `names` spelled so.
+std::string spelled_for_parser(std::string_view expression, const std::vector<std::string>& names);
+
 }  // namespace overlap

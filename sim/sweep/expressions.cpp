@@ -113,8 +113,8 @@ Expressions::Expressions(const std::vector<std::string>& expressions, const std:
             parser.DefineOprt(new Remainder);
             parser.DefineInfixOprt(new Not);
             for (std::size_t name = 0; name < names.size(); ++name)
-                parser.DefineVar(names[name], Variable(&parsers_->values[name]));
-            parser.SetExpr(expressions[i]);
+                parser.DefineVar(spelled_for_parser(names[name]), Variable(&parsers_->values[name]));
+            parser.SetExpr(spelled_for_parser(expressions[i], names));
             parser.GetExprVar();  // parses
         } catch (const ParserError& error) {
             parsers_->fail(i, parsers_->explained(error));

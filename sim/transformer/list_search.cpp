@@ -1,8 +1,15 @@
 #include "sim/transformer/list_search.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace overlap {
+namespace {
+
+/// Makespan of a list that cannot run.
+constexpr Seconds never{std::numeric_limits<double>::infinity()};
+
+}  // namespace
 
 ListRun run_list(const Scenario& scenario) {
     const TaskGraph graph = scenario.graph();
@@ -20,7 +27,7 @@ ListRun run_list(const Scenario& scenario) {
 
 ListSearch::ListSearch(Scenario serial, std::string label, std::vector<PairCandidates> pairs)
     : serial_(std::move(serial)), label_(std::move(label)), pairs_(std::move(pairs)), others_(pairs_.size()) {
-    const ListWay alone = way(pairs_, false), alone_as_data_allow = way(pairs_, true);
+    const ListWay alone = way_or_never(pairs_, false), alone_as_data_allow = way_or_never(pairs_, true);
     find_whole();
     find_uniform();
     best_ = whole_;
@@ -42,6 +49,14 @@ ListWay ListSearch::way(const std::vector<PairCandidates>& pairs, bool concurren
     ListWay result{{}, concurrent, run_list(scenario_of(pairs, concurrent))};
     for (const PairCandidates& pair : pairs) result.choices.push_back(pair.choice());
     return result;
+}
+
+ListWay ListSearch::way_or_never(const std::vector<PairCandidates>& pairs, bool concurrent) const {
+    try {
+        return way(pairs, concurrent);
+    } catch (const UserError&) {  // kernels that poll flags keep the compute units of another pair's copies
+        return {{}, concurrent, {never, {}, {}}};
+    }
 }
 
 void ListSearch::choose_whole(PairCandidates& pair) const {
@@ -97,12 +112,12 @@ void ListSearch::find_uniform() {
         return pairs;
     };
     for (const std::string& label : one_of_each_choice()) {
-        ListWay way_with = way(with(label), false);
+        ListWay way_with = way_or_never(with(label), false);
         if (way_with.run.makespan >= uniform_.run.makespan) continue;
         uniform_ = std::move(way_with);
         uniform_label_ = label;
     }
-    ListWay as_data_allow = way(with(uniform_label_), true);
+    ListWay as_data_allow = way_or_never(with(uniform_label_), true);
     if (as_data_allow.run.makespan < uniform_.run.makespan) uniform_ = std::move(as_data_allow);
 }
 
@@ -120,14 +135,14 @@ bool ListSearch::improve(std::size_t index) {
     for (const std::size_t other : pair.alternatives(label_)) {
         if (other == before) continue;
         pair.choose(other);
-        ListWay changed = way(pairs_, best_.concurrent);
+        ListWay changed = way_or_never(pairs_, best_.concurrent);
         tried.push_back({other, changed.run.makespan});
         if (changed.run.makespan < best_.run.makespan) best_ = std::move(changed);
     }
     pair.choose(best_.choices[index]);
     others_[index].reset();
     for (const Other& one : tried)
-        if (!pair.candidate(one.candidate).same_choice(pair.chosen().candidate) &&
+        if (one.makespan < never && !pair.candidate(one.candidate).same_choice(pair.chosen().candidate) &&
             (!others_[index] || one.makespan < others_[index]->makespan))
             others_[index] = one;
     return pair.choice() != before;

@@ -61,7 +61,10 @@ public:
 
 private:
     Scenario scenario_of(const std::vector<PairCandidates>& pairs, bool concurrent) const;
+    /// Throws UserError if the list cannot run.
     ListWay way(const std::vector<PairCandidates>& pairs, bool concurrent) const;
+    /// The same, but a list that cannot run takes for ever: choices that run alone may deadlock beside one another.
+    ListWay way_or_never(const std::vector<PairCandidates>& pairs, bool concurrent) const;
     /// Labels: of each choice (Candidate::same_choice) the candidate that is fastest alone for the first pair that has it.
     std::vector<std::string> one_of_each_choice() const;
     void choose_whole(PairCandidates& pair) const;

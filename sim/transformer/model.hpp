@@ -27,6 +27,7 @@ struct ExpertsShape {
     std::int64_t shared = 0;       ///< experts that every token goes to
     std::int64_t first_dense = 0;  ///< layers at the start with an MLP instead
     bool router_bias = false;      ///< of each expert's score
+    bool shared_gate = false;      ///< a score of the shared experts' result
 };
 
 /// A transformer, as a Hugging Face config.json describes it.

@@ -39,7 +39,7 @@ std::int64_t layer_with(const Model& model, bool of_experts, std::int64_t expert
     if (!of_experts) return rest + mlp_parameters(model, model.width);
     const ExpertsShape& e = model.experts;
     return rest + projection_weights(model.hidden, e.count, e.router_bias) +
-           (experts + e.shared) * mlp_parameters(model, e.width);
+           (e.shared_gate ? model.hidden : 0) + (experts + e.shared) * mlp_parameters(model, e.width);
 }
 
 std::int64_t all_weights(const Model& model, std::int64_t experts) {

@@ -9,9 +9,9 @@ namespace {
 
 constexpr std::int64_t largest_size = 100'000'000;
 
-const std::array<std::string, 15> known_families{"llama",     "mistral",     "mixtral",     "qwen2",  "qwen3",
-                                                 "qwen3_moe", "deepseek_v2", "deepseek_v3", "gemma",  "phi",
-                                                 "phi3",      "gpt2",        "gpt_neox",    "falcon", "bert"};
+const std::array<std::string, 16> known_families{
+    "llama",       "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3",    "qwen3_moe", "deepseek_v2",
+    "deepseek_v3", "gemma",   "phi",     "phi3",  "gpt2",      "gpt_neox", "falcon",    "bert"};
 
 /// Reads keys that may be null, which Hugging Face's configs use for "none".
 class ConfigSizes {
@@ -23,6 +23,7 @@ public:
     std::int64_t size(const std::string& key, std::int64_t otherwise) {
         return has(key) ? config_.integer(key, 0, largest_size) : otherwise;
     }
+    [[noreturn]] void fail(const std::string& key, const std::string& message) { config_.fail(key, message); }
     bool flag(const std::string& key, bool otherwise) { return has(key) ? config_.boolean(key) : otherwise; }
 
 private:
@@ -48,7 +49,7 @@ void read_llama(ConfigSizes& from, Model& model) {
     model.tied = from.flag("tie_word_embeddings", model.family == "gemma");
     AttentionShape& attention = model.attention;
     const bool biased = from.flag("attention_bias", false);
-    attention.qkv_bias = biased || model.family == "qwen2";
+    attention.qkv_bias = biased || model.family.starts_with("qwen2");
     attention.out_bias = biased;
     attention.normalised = model.family.starts_with("qwen3");
     model.mlp_bias = from.flag("mlp_bias", false);
@@ -72,6 +73,14 @@ void read_experts(ConfigSizes& from, Model& model) {
     experts.chosen = from.size("num_experts_per_tok");
     experts.width = mixtral ? model.width : from.size("moe_intermediate_size");
     experts.shared = deepseek ? from.size("n_shared_experts", 0) : 0;
+    if (model.family == "qwen2_moe") {  // one shared expert, as wide as several
+        const std::int64_t width = from.size("shared_expert_intermediate_size");
+        if (width % experts.width != 0)
+            from.fail("shared_expert_intermediate_size",
+                      "is " + std::to_string(width) + ", no multiple of moe_intermediate_size");
+        experts.shared = width / experts.width;
+        experts.shared_gate = true;
+    }
     experts.router_bias = model.family == "deepseek_v3";
     experts.first_dense = deepseek ? from.size("first_k_dense_replace", 0) : 0;
 }
@@ -161,7 +170,7 @@ Model read_model(ConfigObject config, const std::string& name) {
     else
         read_llama(from, model);
     if (family.starts_with("deepseek")) read_latent_attention(from, model);
-    if (family.starts_with("deepseek") || family == "mixtral" || family == "qwen3_moe")
+    if (family.starts_with("deepseek") || family == "mixtral" || family.ends_with("_moe"))
         read_experts(from, model);
     if (model.attention.value_dim == 0) model.attention.value_dim = model.attention.head_dim;
     require_sense(config, model);

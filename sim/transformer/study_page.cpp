@@ -14,7 +14,7 @@ namespace overlap {
 namespace {
 
 constexpr std::string_view study_style = R"(
-body{max-width:1240px}
+body{max-width:1240px}table.data th{white-space:normal;vertical-align:bottom}
 table.grid td{text-align:right;min-width:9rem;vertical-align:top}table.grid td small{color:#3d444d;display:block}
 table.grid th{cursor:default}table.grid th[scope=row]{position:static;text-align:left;font-weight:400}
 table.grid tr.list th{font-weight:600;background:#eaeef2}table.grid td.whole{color:#59636e}

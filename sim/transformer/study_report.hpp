@@ -12,15 +12,14 @@ struct ModelReport {
     std::vector<StepStudy> steps;
     std::vector<std::string> notes;  ///< what the numbers leave out, one line each
     bool is_list() const { return steps.front().shape.tokens == 0; }
-    Confidence confidence =
-        {};  ///< of the prices of the most frequent kind of layer; only the page shows it
+    Confidence confidence = {};  ///< of the prices of the most frequent kind of layer
 };
 
 /// "4096 tokens"; of an operator list "step".
 std::string label_of(const StepStudy& step);
 /// What is computed, on which GPUs.
 std::string description_of(const ModelReport& report);
-/// "serial/-/dma/pull", and whether each pair has one of its own.
+/// "serial by dma/pull", and whether pairs have one of their own.
 std::string serial_of(const ListStudy& list);
 /// "tp 8, sequence-parallel".
 std::string to_text(const Parallelism& spread);

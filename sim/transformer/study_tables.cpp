@@ -80,7 +80,8 @@ std::string label_of(const StepStudy& step) {
 }
 
 std::string serial_of(const ListStudy& list) {
-    return list.serial + (list.own_serial ? ", or by pair" : "");
+    const std::string by = list.serial.substr(list.serial.rfind("/-/") + 3);
+    return "serial by " + by + (list.own_serial ? ", pairs by their own fastest" : "");
 }
 
 std::string description_of(const ModelReport& report) {
@@ -116,6 +117,7 @@ Json to_json(const ModelReport& report) {
         Json json{{"schema", 1},
                   {"workload", report.model.name},
                   {"topology", report.topology},
+                  {"confidence", to_json(report.confidence)},
                   {"notes", report.notes},
                   {"steps", Json::array()}};
         for (const StepStudy& step : report.steps) json["steps"].push_back(step_json(step));
@@ -135,6 +137,7 @@ Json to_json(const ModelReport& report) {
               {"dp", shape.spread.data},
               {"sequence_parallel", shape.spread.sequence},
               {"fsdp", shape.spread.sharded},
+              {"confidence", to_json(report.confidence)},
               {"notes", report.notes},
               {"steps", Json::array()}};
     for (const StepStudy& step : report.steps) json["steps"].push_back(step_json(step));
@@ -217,6 +220,7 @@ std::string to_markdown(const ModelReport& report) {
                     table_row({row.name, in_us(row.whole), in_us(row.cut), row.best ? row.best->label() : "",
                                row.best ? percent_text(row.gain) : "", row.decided_by});
         }
+    if (const std::string sure = to_text(report.confidence); !sure.empty()) text += "\n" + sure + "\n";
     for (const std::string& note : report.notes) text += "\n" + note + "\n";
     return text;
 }

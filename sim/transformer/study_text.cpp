@@ -6,7 +6,7 @@
 namespace overlap {
 namespace {
 
-constexpr std::size_t time_width = 10, gain_width = 7;
+constexpr std::size_t time_width = 9, gain_width = 7;
 
 /// Width of the names of a report.
 std::size_t name_width(const ModelReport& report) {
@@ -26,26 +26,29 @@ std::string operator_line(const OperatorStudy& one, const TimeScale& scale, std:
                        right(scale.format(one.cut), time_width);
     if (one.is_pair && !one.best) return line + "  no schedule fits";
     if (!one.best) return line;
-    line += right(signed_percent_text(one.gain), gain_width + 2) + "  " + one.best->label();
-    if (!one.decided_by.empty()) line += ", " + one.decided_by;
-    return line;
+    line += right(signed_percent_text(one.gain), gain_width + 2) + "  ";
+    const std::string& decides = one.decided_by;
+    std::string text;
+    for (const std::string& part : field(line, one.best->label() + (decides.empty() ? "" : ", " + decides)))
+        text += (text.empty() ? "" : "\n") + part;
+    return text;
 }
 
 std::string list_text(const ListStudy& list, const TimeScale& scale, std::size_t width) {
     std::string text =
         clipped(left(list.name + (list.count > 1 ? " (x " + std::to_string(list.count) + ")" : ""), width) +
                 right("serial", time_width) + right("overlap", time_width) + right("alone", gain_width + 2) +
-                "  best schedule, what decides") +
+                "  schedule, what decides") +
         "\n";
-    for (const OperatorStudy& one : list.operators) text += clipped(operator_line(one, scale, width)) + "\n";
+    for (const OperatorStudy& one : list.operators) text += operator_line(one, scale, width) + "\n";
     const auto sum = [&](const char* name, Seconds whole, Seconds cut) {
         return left(name, width) + right(scale.format(whole), time_width) +
                right(scale.format(cut), time_width);
     };
-    text += sum("  all", list.whole, list.cut) + " " + scale.unit() + "  serial is " + serial_of(list) +
-            (list.concurrent ? "; the rest as its data allow" : "") + "\n";
-    return text + sum("  exposed communication", list.exposed_whole, list.exposed_cut) + " " + scale.unit() +
-           "\n";
+    return text + sum("  all", list.whole, list.cut) + " " + scale.unit() + "\n" +
+           sum("  exposed communication", list.exposed_whole, list.exposed_cut) + " " + scale.unit() +
+           "\n  " + serial_of(list) +
+           (list.concurrent ? "; with overlap, operators outside of pairs as their data allow" : "") + "\n";
 }
 
 std::string step_text(const StepStudy& step, std::size_t width) {
@@ -86,9 +89,12 @@ std::string to_text(const ModelReport& report) {
             text += list_text(list, TimeScale(std::max(list.whole, list.cut)), width);
         text += step_text(step, width);
     }
-    if (!report.notes.empty()) text += "\n";
-    for (const std::string& note : report.notes)
-        for (const std::string& line : field(left("note", label_columns), note)) text += line + "\n";
+    text += "\n";
+    const auto add = [&](const char* label, const std::string& more) {
+        for (const std::string& line : field(left(label, label_columns), more)) text += line + "\n";
+    };
+    if (const std::string sure = to_text(report.confidence); !sure.empty()) add("confidence", sure);
+    for (const std::string& note : report.notes) add("note", note);
     return text;
 }
 

@@ -1,4 +1,5 @@
-"""`sim explain` knows every word that a report prints, by the definitions of sim/README.md."""
+"""`sim explain` knows every word that a report prints, by the definitions of sim/README.md and sim/transformer/README.md."""
+import json
 import re
 
 from sim_case import ROOT, SimTestCase
@@ -9,6 +10,7 @@ class Explain(SimTestCase):
             ["--topology", "h200_2", "--schedule", "async_tp", "--host", "pytorch_eager", "--steady"],
             ["--topology", "h200_4", "--schedule", "hetero_fused_1d", "--workload", "llama3_70b_down_forward", "--seeds", "3"],
             ["--topology", "mi300x_8", "--schedule", "hetero_fused_1d", "--workload", "llama3_70b_mlp_layer"]]
+    VALUES = ("all_gather", "reduce_scatter", "bf16", "dma", "cu", "pull", "push", "shard", "hipBLASLt", "cuBLASLt", "flow")
     BASES = ("measured", "fitted", "published", "derived", "estimate")
 
     def words(self, text):
@@ -18,6 +20,7 @@ class Explain(SimTestCase):
         for line in head.splitlines()[1:]:
             found.update(re.findall(r"^[a-zA-Z]\S*(?: \S+)*(?=  )|^\w{10}(?= )", line))
             found.update(re.findall(r"\b(\w+)=", line))
+            found.update(word for word in re.findall(r"\w+", line) if word in self.VALUES)
             found.update(word for word in re.findall(r"\w+", line) if word in self.BASES or word.endswith("_first"))
         for section in sections:
             if section.startswith("GPU 0"):
@@ -39,12 +42,38 @@ class Explain(SimTestCase):
             words |= self.words(self.sim(*run).stdout)
         # Of each part of a report some, so that the test looks where it should.
         for word in ("confidence", "makespan", "exposed communication", "pattern", "fill_drain", "power", "host", "chunks",
-                     "fitted", "HBM", "transfers", "makespan - ideal", "GEMM alone", "computation alone", "engine", "energy"):
+                     "fitted", "HBM", "transfers", "makespan - ideal", "GEMM alone", "computation alone", "engine", "energy", "all_gather", "bf16", "dma", "push", "hipBLASLt"):
             self.assertIn(word, words)
         for word in sorted(words):
             with self.subTest(word=word):
                 text = self.output("explain", *word.split())
                 self.assertGreater(len(text.splitlines()), 1)
+
+    def test_every_word_of_a_models_step_is_explained(self):
+        words = {"serial", "overlap", "alone", "schedule", "what decides", "dma", "cu", "library", "bf16", "fp8"}
+        for args in (["llama3_8b", "--topology", "h200_4", "--sequence-parallel", "--phase", "training", "--tokens", "4096"],
+                     ["deepseek_v2", "--topology", "h200_8", "--ep", "8", "--phase", "training", "--tokens", "4096", "--layers", "2"],
+                     ["deepseek_v3", "--topology", "h200_8", "--tokens", "256", "--phase", "decode"],
+                     ["falcon_40b", "--topology", "h200_8", "--tokens", "4096", "--phase", "training"],
+                     ["llama3_8b", "--topology", "h200_4", "--dp", "4", "--fsdp", "--phase", "training", "--tokens", "8192"]):
+            report = json.loads(self.output("model", *args, "--format", "json"))
+            for one in report["steps"][0]["lists"]:
+                words.add(one["name"])
+                for row in one["operators"]:
+                    words.update(row["name"].split(" > "))
+                    words.add(row.get("decided_by") or "all")
+        text = self.output("model", *args)
+        for line in text[:text.index("confidence ")].splitlines()[3:]:
+            words.update(re.findall(r"^ *(\S+(?: \S+)*?)(?: \(x \d+\))? {2,}[\d.]", line))
+        for word in ("tokens/s", "share of peak (MFU)", "exposed communication", "qkv_dgrad_reduce", "expert_gate_up_wgrad",
+                     "absorb_keys", "branches_sum_grad", "backward_parameters_gather", "embedding", "step"):
+            self.assertIn(word, words)
+        for word in sorted(words):
+            with self.subTest(word=word):
+                self.assertGreater(len(self.output("explain", *word.split()).splitlines()), 1)
+        down = self.output("explain", "down_dgrad")
+        self.assertIn("GEMMs of the MLP", down)
+        self.assertIn("GEMMs of the gradients", down)
 
     def test_definitions_are_those_of_the_readme(self):
         readme = (ROOT / "sim" / "README.md").read_text(encoding="utf-8")

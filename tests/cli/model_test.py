@@ -101,6 +101,18 @@ class ModelSteps(SimTestCase):
         self.assertEqual(mine["model"], "config")
         self.assertEqual(mine["steps"], same["steps"])
 
+    def test_a_shared_expert_of_another_width(self):
+        # A layer: 4 * 2048^2 + 3 * 2048 of attention, 2 * 2048 of norms, 60 experts and a shared one that is 4 experts wide
+        # of 3 * 2048 * 1408 each, a router of 60 and a gate of one column; 24 layers, two embeddings, the last norm.
+        layer = 4 * 2048**2 + 3 * 2048 + 2 * 2048 + 64 * 3 * 2048 * 1408 + 61 * 2048
+        report = self.report("model", "qwen1_5_moe_a2_7b", "--topology", "h200_4", "--ep", "4", "--tokens", "4096")
+        self.assertEqual(report["parameters"], 24 * layer + 2 * 151936 * 2048 + 2048)
+        self.assertIn("shared_gate_up", [one["name"] for one in report["steps"][0]["lists"][0]["operators"]])
+        config = json.loads((ROOT / "configs/models/qwen1_5_moe_a2_7b.json").read_text(encoding="utf-8"))
+        self.file("config.json", {**config, "shared_expert_intermediate_size": 5000})
+        self.assert_refused(["model", "config.json", "--topology", "h200_4"],
+                            "/shared_expert_intermediate_size: is 5000, no multiple of moe_intermediate_size")
+
     def test_formats_agree(self):
         args = [*LLAMA, "--tokens", "4096"]
         step = self.report(*args)["steps"][0]
@@ -140,6 +152,13 @@ class ModelSteps(SimTestCase):
         self.assertNotIn("tokens", text)
         self.assert_refused(["model", "dlrm_128", "--topology", "mi210_128", "--tp", "8"], "--tp is for models, but dlrm_128 is an operator list")
         self.assert_refused(["model", "ficco_g1", "--topology", "h200_4"], "is a pair")
+
+    def test_choices_that_deadlock_beside_one_another_are_left_out(self):
+        # Kernels that poll flags keep the compute units that copies of another pair wait for.
+        for args in (["llama3_70b", "--topology", "h200_8", "--sequence-parallel", "--tokens", "256"],
+                     ["mixtral_8x7b", "--topology", "h200_8", "--tp", "2", "--dp", "4", "--ep", "4", "--sequence-parallel", "--tokens", "16384"]):
+            step = self.report("model", *args, "--phase", "training")["steps"][0]
+            self.assertLess(step["overlapped_us"], step["serial_us"])
 
     def test_library_kernels_only(self):
         for step in self.report(*LLAMA, "--kernels", "library", "--tokens", "8192")["steps"]:

@@ -44,6 +44,13 @@ class PythonModule(SimTestCase):
         for one in (advice, printed):
             one["best"] = [without_clock(run) for run in one["best"]]
         self.assertEqual(advice, printed)
+        listed = overlap.advise({"topology": "h200_2", "workload": "llama3_70b_mlp_layer"}, top=1)["pairs"]
+        printed = json.loads(self.output("advise", "--topology", "h200_2", "--workload", "llama3_70b_mlp_layer", "--top", "1", "--format", "json"))["pairs"]
+        for one in (listed, printed):
+            one["run"] = without_clock(one["run"])
+        self.assertEqual(listed, printed)
+        self.assertEqual([one["pair"] for one in listed["choices"]], ["ag > gate_up", "down > rs"])
+        self.assertLess(abs(overlap.run(listed["run"]["config"])["makespan_us"] / listed["makespan_us"] - 1), 1e-9)
         cases = self.file("few.jsonl", "".join(CASES.read_text(encoding="utf-8").splitlines(keepends=True)[:3]))
         printed = json.loads(self.output("compare", cases, "--format", "json"))
         compared = overlap.compare(str(self.folder / cases))
@@ -141,7 +148,7 @@ print(hasattr(ctypes.CDLL(None), "MPI_Init"))""").strip(), "False")  # SimGrid's
             (expected, batch), (makespans, module) = of_batch(), of_module()
             self.assertEqual(makespans, expected)
             ratios.append(module / batch)
-        self.assertLess(min(ratios), 1.4)  # 1.06 to 1.12, measured over 1,000 runs
+        self.assertLess(min(ratios), 1.4)  # 1.00 to 1.17, measured over 1,000 runs
 
     def test_the_example_runs(self):
         example = (ROOT / "sim/python/example.py").read_text(encoding="utf-8")

@@ -153,6 +153,12 @@ class SweepPoints(Sweeping, SimTestCase):
         rows = self.sweep({**smaller, "where": ["chunks == 4"]}, out="smaller")
         self.assertEqual([row["chunks"] for row in rows], ["4"])
 
+    def test_where_knows_names_that_begin_like_an_operator(self):
+        axes = {"params.order": ["rotation", "ascending"]}
+        rows = self.sweep({"base": {**BASE, "schedule": "shard_p2p", "params": {}}, "axes": axes, "where": ["gpus > 1 and order != \"rotation\""]})
+        self.assertEqual([line["values"]["params.order"] for line in self.lines()], ["ascending"])
+        self.assertEqual([row["error"] for row in rows], [""])
+
     def test_where(self):
         axes = {"workload.gemm.m": [4096, 4104], "params.chunks": [2, 3, 4], "params.agent": ["dma", "cu"]}
         rows = self.sweep({"axes": axes, "where": ["gemm.m % (gpus * chunks) == 0", "agent == \"cu\" || chunks > 2"]})

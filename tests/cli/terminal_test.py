@@ -36,6 +36,7 @@ class Terminal(SimTestCase):
         coloured = self.on_terminal(*run)
         self.assertIn("\033[1mwhere the time was lost", coloured)
         self.assertEqual(timeless(re.sub(r"\033\[\d*m", "", coloured)), timeless(plain))
+        self.assertIn("\033[1mlayer", self.on_terminal("model", "llama3_8b", "--topology", "h200_2", "--tokens", "512"))
         for variable in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
             self.assertEqual(timeless(self.on_terminal(*run, **variable)), timeless(plain))
 

@@ -13,8 +13,8 @@ using namespace overlap;
 namespace {
 
 bool holds(const std::string& expression) {
-    const Json values{{"gemm.m", 4096}, {"gpus", 8},       {"chunks", 4},
-                      {"agent", "cu"},  {"scatter", true}, {"ratio", 2.5}};
+    const Json values{{"gemm.m", 4096},  {"gpus", 8},    {"chunks", 4},        {"agent", "cu"},
+                      {"scatter", true}, {"ratio", 2.5}, {"order", "rotation"}};
     std::vector<std::string> names;
     for (const auto& [name, value] : values.items()) names.push_back(name);
     return Expressions({expression}, names, "sweep.json: /where").all_hold(values);
@@ -33,6 +33,7 @@ TEST_CASE("a logical operator without an operand is refused", "[sweep]") {
                Catch::Contains("no operator before '45'"));
     CHECK(holds("gpus != 3 and !(gpus != 8)"));
     CHECK(holds("ratio < 1e3 and gpus > 0x7"));
+    CHECK(holds("order == \"rotation\" and (gpus > 3 or order == \"\")"));  // no "or" and "der"
     CHECK_FALSE(holds("agent == \"and or\" && !(!scatter) or gpus < 3"));
 }
 

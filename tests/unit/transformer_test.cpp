@@ -87,6 +87,7 @@ TEST_CASE("every shipped model has as many parameters as were published") {
                                                         {"phi3_mini_4k", 3'821'079'552},
                                                         {"phi_2", 2'779'683'840},
                                                         {"qwen2_72b", 72'706'203'648},
+                                                        {"qwen1_5_moe_a2_7b", 14'315'784'192},
                                                         {"qwen2_7b", 7'615'616'512},
                                                         {"qwen3_235b_a22b", 235'093'634'560},
                                                         {"qwen3_30b_a3b", 30'532'122'624},
