@@ -32,5 +32,7 @@ add_executable(sim
     sim/commands/terminal.cpp
     sim/commands/words.cpp
     sim/commands/workload_flags.cpp)
+# What takes time is in the libraries.
+target_compile_options(sim PRIVATE $<$<CONFIG:Release>:-O1>)
 target_compile_definitions(sim PRIVATE OVERLAP_VERSION="${PROJECT_VERSION}")
 target_link_libraries(sim PRIVATE overlap_fits overlap_options CLI11::CLI11 spdlog::spdlog)

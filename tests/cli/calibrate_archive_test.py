@@ -53,6 +53,12 @@ class CalibrateArchive(SimTestCase):
             cost = self.output("cost", "--topology", "out/topologies/node7_1.json", "--gemm", shape, "--format", "json")
             self.assertIn("cuBLASLt 13.1.0", cost)
 
+    @staticmethod
+    def some_gemms(name, content):
+        """Of the GEMMs every third: what an error would be does not count here."""
+        first, *rows = content.splitlines(keepends=True)
+        return first + b"".join(rows[::3]) if name == "gemm.jsonl" else content
+
     def with_schedules(self):
         """H100's archive, unpacked, with 30 schedules that were measured on two H200: here only the path counts."""
         with tarfile.open(H100) as packed:
@@ -80,7 +86,7 @@ class CalibrateArchive(SimTestCase):
         self.assertEqual(worst.split("measured cases;")[0].count("<details>"), 5)
 
     def test_a_shipped_device_keeps_what_was_not_measured(self):
-        self.output("calibrate", str(H100), "--out", "out")
+        self.output("calibrate", self.archive("some.tar.gz", self.some_gemms), "--out", "out")
         written = [file for file in self.files() if file.endswith(".json")]
         self.assertEqual(written, ["out/calibrations/h100.json", "out/devices/h100.json"])
         device = json.loads((self.folder / "out/devices/h100.json").read_text())
@@ -102,7 +108,7 @@ class CalibrateArchive(SimTestCase):
                 return json.dumps(manifest).encode()
             if name not in ("gemm.jsonl", "local.jsonl"):
                 return None  # other fits take long here, because these times are not those of such a GPU
-            first, *rest = content.splitlines()
+            first, *rest = self.some_gemms(name, content).splitlines()
             rest = [row for row in rest if name == "gemm.jsonl" or b'"kind":"latency"' in row]
             return b"\n".join([json.dumps({**json.loads(first), **facts}).encode(), *rest, b""])
         said = self.output("calibrate", self.archive("amd.tar.gz", amd), "--name", "my_mi300x", "--out", "out")

@@ -120,12 +120,13 @@ class Setup(SimTestCase):
         return asked.split()
 
     def test_the_simulator_needs_nothing_for_gpus(self):
-        simulator, everything = self.asked_for(), self.asked_for("--all")
-        more = "clang|lld|hip|rocm|slurm|chromium|selenium"
+        simulator, tools, everything = self.asked_for(), self.asked_for("--tools"), self.asked_for("--all")
+        of_tools, of_gpus = r"clang(-rt)?-\d|lld|slurm|chromium|selenium", "clang-tools|hip|rocm"
         self.assertIn("g++", simulator)
-        self.assertEqual(everything[:len(simulator)], simulator)
-        self.assertEqual([name for name in simulator if re.search(more, name)], [])
-        self.assertEqual([name for name in everything[len(simulator):] if not re.search(more, name)], [])
+        for few, many, allowed, refused in ((simulator, tools, of_tools, of_gpus), (tools, everything, of_gpus, of_tools)):
+            self.assertEqual(many[:len(few)], few)
+            self.assertEqual([name for name in many[len(few):] if not re.search(allowed, name) or re.search(refused, name)], [])
+        self.assertEqual([name for name in simulator if re.search(f"{of_tools}|{of_gpus}", name)], [])
 
     def test_installs_the_compilers_that_are_used(self):
         presets = json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]
@@ -142,4 +143,4 @@ class Setup(SimTestCase):
     def test_says_how_it_is_used(self):
         for args in (["--al"], ["--all", "--all"], ["clang"]):
             done = subprocess.run([self.SCRIPT, *args], capture_output=True, encoding="utf-8", timeout=60)
-            self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", "usage: scripts/setup [--all]\n"))
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", "usage: scripts/setup [--tools | --all]\n"))

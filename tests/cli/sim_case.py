@@ -8,6 +8,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+EVERY_CASE = bool(os.environ.get("OVERLAP_ALL"))  # instead of a sample: scripts/test --all
 PAIR = ["--topology", "h200_4.json", "--schedule", "hetero_fused_1d"]
 SMALL = {"topology": "h200_4.json", "schedule": "hetero_fused_1d", "params": {"chunks": 2},
          "workload": {"collective": "all_gather", "gemm": {"m": 4096, "n": 1024, "k": 2048, "dtype": "bf16"}}}

@@ -7,9 +7,7 @@
 #include "sim/schedules/operator_list.hpp"
 #include "tests/contract/laws.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::collective_laws_test {
 namespace {
 
 /// An algorithm with its DMA commands.
@@ -199,3 +197,5 @@ TEST_CASE("every kind of collective has an algorithm") {
         CHECK(handling >= 1);
     }
 }
+
+}  // namespace overlap::test::collective_laws_test

@@ -7,9 +7,7 @@
 #include "models/cost_model_registry.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::cost_laws_test {
 namespace {
 
 /// Two GPUs of a shipped device on a 50 GB/s link.
@@ -267,3 +265,5 @@ TEST_CASE("every kind of task has a default cost model, and every model a task t
     }
     CHECK(used.size() == cost_models().size());
 }
+
+}  // namespace overlap::test::cost_laws_test

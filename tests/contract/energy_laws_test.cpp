@@ -5,8 +5,7 @@
 #include "sim/run/observe.hpp"
 #include "tests/contract/laws.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
+namespace overlap::test::energy_laws_test {
 
 TEST_CASE(
     "energy: every schedule of a workload computes for the same joules, and no part is negative but one") {
@@ -36,3 +35,5 @@ TEST_CASE(
     CHECK(cases >= 70);
     CHECK(compute.size() >= 5);
 }
+
+}  // namespace overlap::test::energy_laws_test

@@ -14,11 +14,10 @@
 #include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
 #include "tests/allocation_laws.hpp"
+#include "tests/sample.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::engine_agreement_test {
 namespace {
 
 constexpr double tolerance = 1e-6;
@@ -320,8 +319,8 @@ TEST_CASE("the engines agree on ten times as many random task graphs", "[.all]")
     compare_random(10'000);
 }
 
-// With OVERLAP_ALL_SHIPPED=1 on every topology of at most 16 GPUs, or with the name of one on that, and every
-// workload, which takes minutes; larger ones are beyond SimGrid.
+// A sample: each machine with one of the workloads. With OVERLAP_ALL_SHIPPED=1 on every topology of at most 16 GPUs, or with
+// the name of one on that, and every workload, which takes minutes; larger ones are beyond SimGrid.
 TEST_CASE("the engines agree on shipped machines, schedules and workloads") {
     std::vector<std::string> machines{"mi300x_8", "mi250x_8", "h200_4", "ring_8", "mi300x_16"};
     std::vector<std::string> workloads{"llama3_70b_down_forward", "mixtral_8x7b_combine"};
@@ -333,12 +332,15 @@ TEST_CASE("the engines agree on shipped machines, schedules and workloads") {
         });
         workloads = names_in("workloads");
     }
+    const bool sample = !every_case() && std::getenv("OVERLAP_ALL_SHIPPED") == nullptr;
     unsigned decided = 0, undecided = 0;
     double largest = 0;
     std::map<std::string, unsigned> given_up;
-    for (const std::string& topology : machines)
+    for (std::size_t machine = 0; machine < machines.size(); ++machine)
         for (const ScheduleEntry& entry : schedules())
-            for (const std::string& workload : workloads) {
+            for (std::size_t one = 0; one < workloads.size(); ++one) {
+                if (sample && one != machine % workloads.size()) continue;
+                const std::string &topology = machines[machine], &workload = workloads[one];
                 INFO(topology << " " << entry.name << " " << workload);
                 std::optional<Agreement> both;
                 try {
@@ -358,8 +360,8 @@ TEST_CASE("the engines agree on shipped machines, schedules and workloads") {
     std::cout << "engines compared on " << decided << " shipped cases, largest difference of an end "
               << largest << " of the makespan; SimGrid gave up on " << undecided << '\n';
     for (const auto& [name, times] : given_up) std::cout << "  gave up: " << name << ", " << times << '\n';
-    CHECK(decided + undecided >= 100);
-    CHECK(decided >= (machines.size() > 1 ? 100U : 1U));  // on torus_4x4 SimGrid gives up nine times in ten
+    CHECK(decided + undecided >= (sample ? 50U : 100U));
+    CHECK(decided >= (sample ? 50U : machines.size() > 1 ? 100U : 1U));  // on torus_4x4 SimGrid gives up nine times in ten
 }
 
 TEST_CASE("the engines agree on collectives by every set of DMA commands") {
@@ -389,3 +391,5 @@ TEST_CASE("the engines agree on collectives by every set of DMA commands") {
                 }
     CHECK(compared == 2 * 3 * 2 * 3);
 }
+
+}  // namespace overlap::test::engine_agreement_test

@@ -3,9 +3,7 @@
 
 #include "tests/contract/laws.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::graph_size_laws_test {
 namespace {
 
 /// Parameters that change which tasks there are; those that a schedule does not take are left out.
@@ -105,3 +103,5 @@ TEST_CASE("the size of a graph that could never be built is counted at once") {
     CHECK(size.tasks == 1024.0 * (1023 * 1000 + 1 + 2 * 1000));
     CHECK(size.edges == 1024.0 * (1023 * 1000 + 1000));
 }
+
+}  // namespace overlap::test::graph_size_laws_test

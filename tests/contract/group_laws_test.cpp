@@ -4,9 +4,7 @@
 #include "sim/run/resolver.hpp"
 #include "tests/contract/laws.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::group_laws_test {
 namespace {
 
 Json grouped(Json json, int size, int stride) {
@@ -161,3 +159,5 @@ TEST_CASE("a library's collective of a group: its own number of GPUs, its share 
     // Two GPUs of an H200 have a line of their own: 264.2 GB/s for half of the operand.
     CHECK(body(fabric, {2, 1}) == Approx(1e9 / 2 / 264.2e9).epsilon(1e-12));
 }
+
+}  // namespace overlap::test::group_laws_test

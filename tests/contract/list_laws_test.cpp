@@ -6,9 +6,7 @@
 #include "sim/run/resolver.hpp"
 #include "tests/contract/laws.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::list_laws_test {
 namespace {
 
 const std::vector<std::string> machines{"mi300x_1", "h200_4", "mi300x_8", "mi250x_8", "mi300x_16"};
@@ -389,3 +387,5 @@ TEST_CASE("what lists refuse") {
     CHECK(refused("shard_p2p", {{"operators", {streaming_json("a", Json::array(), 1)}}}, none)
               .find("it has no GEMM beside a collective") != std::string::npos);
 }
+
+}  // namespace overlap::test::list_laws_test

@@ -10,9 +10,7 @@
 #include "sim/schedules/placement.hpp"
 #include "tests/contract/laws.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::placement_laws_test {
 namespace {
 
 /// Whole numbers small enough that every sum is exact.
@@ -309,3 +307,5 @@ TEST_CASE("a graph without a placement says why") {
                }),
                Catch::Contains("no placement for a copy of several shards"));
 }
+
+}  // namespace overlap::test::placement_laws_test

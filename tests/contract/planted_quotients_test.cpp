@@ -10,9 +10,7 @@
 #include "tests/contract/quotient_times.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::planted_quotients_test {
 namespace {
 
 constexpr int gpus = 4;
@@ -213,3 +211,5 @@ TEST_CASE("a planted symmetry is found, and is gone when one task is changed") {
 TEST_CASE("ten times as many planted symmetries", "[.all]") {
     compare_planted(10'000);
 }
+
+}  // namespace overlap::test::planted_quotients_test

@@ -16,9 +16,7 @@
 #include "tests/contract/quotient_times.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::quotient_laws_test {
 namespace {
 
 std::vector<std::string> names_in(const std::string& folder) {
@@ -294,3 +292,5 @@ TEST_CASE("a turn maps a GPU to its representative, and keeps distances") {
         }
     }
 }
+
+}  // namespace overlap::test::quotient_laws_test

@@ -7,9 +7,7 @@
 #include "sim/run/run.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::run_laws_test {
 namespace {
 
 /// One value of a list, or a dimension, by a generator whose numbers are the same everywhere.
@@ -113,3 +111,5 @@ TEST_CASE("no drawn run is faster than its ideal, uses more than there is, or lo
     }
     CHECK(checked == 2000);
 }
+
+}  // namespace overlap::test::run_laws_test

@@ -3,9 +3,7 @@
 
 #include "tests/contract/laws.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::schedule_laws_test {
 namespace {
 
 struct PerRank {
@@ -212,3 +210,5 @@ TEST_CASE("every form of workload has a schedule beside serial") {
         CHECK(handling >= 2);
     }
 }
+
+}  // namespace overlap::test::schedule_laws_test

@@ -6,9 +6,7 @@
 #include "sim/run/resolver.hpp"
 #include "tests/contract/laws.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::schedule_runs_test {
 namespace {
 
 /// The machines to simulate on; the torus and the two nodes have the most
@@ -317,3 +315,5 @@ TEST_CASE("communication that waits for no computation ends as it does alone, wh
     CHECK(free >= 100);
     CHECK(waiting >= 100);
 }
+
+}  // namespace overlap::test::schedule_runs_test

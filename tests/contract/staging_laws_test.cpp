@@ -8,9 +8,7 @@
 #include "sim/schedules/staging.hpp"
 #include "tests/contract/laws.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::staging_laws_test {
 namespace {
 
 /// Bytes on the GPU with most: cells of stages and parts that some task writes.
@@ -172,3 +170,5 @@ TEST_CASE("compute units of communication are those that copy kernels hold and s
     CHECK(channels > 0);
     CHECK(units("serial", {{"algorithm", "library"}}, gather) == channels);
 }
+
+}  // namespace overlap::test::staging_laws_test

@@ -7,9 +7,7 @@
 #include "sim/run/resolver.hpp"
 #include "tests/contract/laws.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::threads_test {
 namespace {
 
 struct Simulation {
@@ -109,3 +107,5 @@ TEST_CASE("whole runs on four threads give the bits of one thread") {
             CHECK(std::memcmp(results[i].data(), alone[i].data(), sizeof results[i]) == 0);
     }
 }
+
+}  // namespace overlap::test::threads_test

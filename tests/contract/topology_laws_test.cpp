@@ -7,9 +7,7 @@
 #include "models/resources.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::topology_laws_test {
 namespace {
 
 /// Calls `law` for every shipped topology of at most 1,024 GPUs (larger ones are of the same kinds); returns how many.
@@ -120,3 +118,5 @@ TEST_CASE("every resource of every shipped topology has a name of its own and a 
     });
     CHECK(count >= 17);
 }
+
+}  // namespace overlap::test::topology_laws_test

@@ -10,9 +10,7 @@
 #include "tests/schema.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::advise_test {
 namespace {
 
 SimulatedAdvice advice_for(const Json& config, const AllowedCandidates& allowed = {}, std::size_t top = 3) {
@@ -275,3 +273,5 @@ TEST_CASE("no regret is negative: what was not allowed has none", "[advise]") {
     CHECK(left_out >= 4);
     CHECK(judged >= 4);
 }
+
+}  // namespace overlap::test::advise_test

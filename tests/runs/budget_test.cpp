@@ -12,8 +12,8 @@
 #include "sim/run/run.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
+namespace overlap::test::budget_test {
+
 using Catch::Contains;
 
 namespace {
@@ -113,3 +113,5 @@ TEST_CASE("numbers of the environment are checked", "[budget]") {
     CHECK(memory_text(gigabytes(0.32)) == "320 MB");
     CHECK_FALSE(number_from_environment("OVERLAP_NOT_SET", {0, 1}));
 }
+
+}  // namespace overlap::test::budget_test

@@ -6,8 +6,8 @@
 
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
+namespace overlap::test::fit_device_test {
+
 using Catch::Contains;
 
 namespace {
@@ -103,3 +103,5 @@ TEST_CASE("fitted keys are written as the calibration file has them") {
     CHECK(provenance.at("classes").size() == 2);
     CHECK(provenance.at("not_determined") == Json{"dma/completion_us"});
 }
+
+}  // namespace overlap::test::fit_device_test

@@ -6,8 +6,7 @@
 
 #include "tests/recipes.hpp"
 
-using namespace overlap;
-
+namespace overlap::test::fit_gemm_test {
 namespace {
 
 /// In [0, 1), from splitmix64 of `index`: the same on every machine.
@@ -113,3 +112,5 @@ TEST_CASE("a parameter that the rows do not touch stays at its prior and says so
     }
     CHECK(checked == 1);
 }
+
+}  // namespace overlap::test::fit_gemm_test

@@ -3,8 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-using namespace overlap;
-
+namespace overlap::test::gemm_classes_test {
 namespace {
 
 JudgedGemm judged(std::int64_t m, std::int64_t k, bool accumulate, double us, double fitted,
@@ -62,3 +61,5 @@ TEST_CASE("times and losses fall into their classes") {
     // 2 × M/2 of 1024 and of 512, P × M/P, own shard + (P−1)M/P², 2 × K/2.
     CHECK(find(classes, all_losses_class).count == 5);
 }
+
+}  // namespace overlap::test::gemm_classes_test

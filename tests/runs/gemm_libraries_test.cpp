@@ -8,8 +8,8 @@
 #include "tests/recipes.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
+namespace overlap::test::gemm_libraries_test {
+
 using Catch::Contains;
 
 namespace {
@@ -102,3 +102,5 @@ TEST_CASE("a what-if names the library of a machine's GEMMs") {
     CHECK(chosen.calibration.gemm_for(DType::bf16) == libraries.at("asm").at(DType::bf16));
     CHECK_FALSE(by_default.calibration.gemm_for(DType::bf16) == chosen.calibration.gemm_for(DType::bf16));
 }
+
+}  // namespace overlap::test::gemm_libraries_test

@@ -5,8 +5,8 @@
 #include "models/calibration/measurements/measured_links.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
+namespace overlap::test::measured_links_test {
+
 using Catch::Contains;
 
 namespace {
@@ -86,3 +86,5 @@ TEST_CASE("two GPUs have a link, and one GPU has none") {
     CHECK(links_of(100, {}, 2)->group.at("type") == "switch");
     CHECK_FALSE(links_of(100, {}, 1));
 }
+
+}  // namespace overlap::test::measured_links_test

@@ -5,8 +5,8 @@
 #include "sim/core/json.hpp"
 #include "tests/recipes.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
+namespace overlap::test::recipes_test {
+
 using Catch::Contains;
 
 namespace {
@@ -62,3 +62,5 @@ TEST_CASE("mistakes in recipes are refused where they stand") {
     CHECK_THAT(error_with("/derived/1/from/dtype", "fp8"), Contains("derived from one another in a circle"));
     CHECK_THAT(error_with("/tabels", 1), Contains("/tabels") && Contains("tables"));
 }
+
+}  // namespace overlap::test::recipes_test

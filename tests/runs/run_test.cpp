@@ -7,8 +7,8 @@
 #include "sim/run/effects.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
+namespace overlap::test::run_test {
+
 using Catch::Contains;
 
 namespace {
@@ -248,3 +248,5 @@ TEST_CASE("mistakes in a run config are errors that say what is allowed") {
     CHECK_THAT(with("colour", 1), Contains("x.json: /colour: is an unknown key"));
     CHECK_THAT(with("schema", 2), Contains("x.json: /schema: is 2"));
 }
+
+}  // namespace overlap::test::run_test

@@ -8,9 +8,7 @@
 #include "tests/schema.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::schema_agreement_test {
 namespace {
 
 /// As a reader of the file sees it: numbers and the order of keys go through text.
@@ -177,3 +175,5 @@ TEST_CASE("operators of a workload file and of a run config have one schema") {
     CHECK(file["properties"]["operators"] ==
           config["properties"]["workload"]["oneOf"][1]["properties"]["operators"]);
 }
+
+}  // namespace overlap::test::schema_agreement_test

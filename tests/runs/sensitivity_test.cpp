@@ -8,9 +8,7 @@
 #include "tests/schema.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::sensitivity_test {
 namespace {
 
 /// A GEMM of almost nothing beside an all-gather of 2 GB by DMA: links and engines decide.
@@ -54,3 +52,5 @@ TEST_CASE("a sensitivity is as its schema says", "[sensitivity]") {
                           [](const Influence& one) { return !one.high.refusal.empty(); }));
     }
 }
+
+}  // namespace overlap::test::sensitivity_test

@@ -7,8 +7,8 @@
 #include "sim/run/run.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
+namespace overlap::test::steady_test {
+
 using Catch::Contains;
 
 namespace {
@@ -95,3 +95,5 @@ TEST_CASE("a steady state is refused where power was not measured") {
     CHECK_THAT(refused(gemm(8192, 8192, 8192, "fp8"), "h100_8"), Contains("a FLOP of fp8 was not measured"));
     CHECK_THAT(refused(gemm(8192, 8192, 8192), "h100_64_rail"), Contains("the power of NICs is not known"));
 }
+
+}  // namespace overlap::test::steady_test

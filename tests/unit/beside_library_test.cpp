@@ -8,9 +8,7 @@
 #include "sim/engine/engine.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::beside_library_test {
 namespace {
 
 /// 100 units of two dies with two engines each: 25 an engine. A unit keeps its speed.
@@ -167,3 +165,5 @@ TEST_CASE("a collective waits with its units for the rank whose GEMM leaves them
         CHECK(to_microseconds(behind[1].end) == Approx(1 + 40 + 2));
     }
 }
+
+}  // namespace overlap::test::beside_library_test

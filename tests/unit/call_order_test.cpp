@@ -9,9 +9,7 @@
 #include "sim/run/run.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::call_order_test {
 namespace {
 
 template <class Enum, class Names>
@@ -128,3 +126,5 @@ TEST_CASE("whole shards by DMA on 8 H100 gain over serial no more than there is 
     CHECK(result.speedup > 1.5);
     CHECK(result.speedup <= 1.001 * (result.serial / result.ideal));
 }
+
+}  // namespace overlap::test::call_order_test

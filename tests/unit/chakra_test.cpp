@@ -9,7 +9,8 @@
 #include "tests/skip.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
+namespace overlap::test::chakra_test {
+
 using Catch::Matchers::Contains;
 
 namespace {
@@ -193,3 +194,5 @@ TEST_CASE("sample workloads of ASTRA-sim run", "[chakra]") {
     // The sums take 7 us each.
     CHECK(predict(resolve(config, test::shipped)).makespan > microseconds(49));
 }
+
+}  // namespace overlap::test::chakra_test

@@ -8,7 +8,8 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
-using namespace overlap;
+namespace overlap::test::child_process_test {
+
 using Clock = ChildProcess::Clock;
 
 TEST_CASE("what a child writes is read, and how it ended is known", "[child]") {
@@ -41,3 +42,5 @@ TEST_CASE("a child that is not done by its deadline is killed", "[child]") {
     CHECK(reached == 7);
     CHECK(kill(id, 0) != 0);  // there is no such process any more
 }
+
+}  // namespace overlap::test::child_process_test

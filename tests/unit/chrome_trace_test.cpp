@@ -3,8 +3,7 @@
 
 #include "sim/report/run/report.hpp"
 
-using namespace overlap;
-
+namespace overlap::test::chrome_trace_test {
 namespace {
 
 // Two GPUs with spans out of order and a name that JSON must escape; counters of 2 TB/s until 80 µs.
@@ -184,3 +183,5 @@ TEST_CASE("arrows of the Chrome trace begin and end inside the slices of an edge
     CHECK(arrows.at(2).begin == 55.0);  // half of 40 to 70
     CHECK(arrows.at(2).end == 55.0);    // half of 45 to 65
 }
+
+}  // namespace overlap::test::chrome_trace_test

@@ -4,9 +4,7 @@
 #include "sim/collectives/collective_algorithm.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::collectives_test {
 namespace {
 
 constexpr int ranks = 4;
@@ -208,3 +206,5 @@ TEST_CASE("hierarchical: tasks and bytes on 3 nodes of 2") {
     CHECK(sizes(exchange.graph, 0, 1) == Sizes{100, 100, 100});
     CHECK(sizes(exchange.graph, 0, 5).empty());
 }
+
+}  // namespace overlap::test::collectives_test

@@ -8,9 +8,7 @@
 #include "sim/run/resolver.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::compare_test {
 namespace {
 
 MeasuredCase case_of(const std::string& schedule, int m, double factor, const std::string& agent = "dma") {
@@ -210,3 +208,5 @@ TEST_CASE("a case that can't be predicted is listed, with why") {
     REQUIRE(comparison.not_predicted.size() == 1);
     CHECK(comparison.not_predicted[0].find("nowhere") != std::string::npos);
 }
+
+}  // namespace overlap::test::compare_test

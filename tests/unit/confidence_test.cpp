@@ -5,8 +5,8 @@
 #include "sim/run/run.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
+namespace overlap::test::confidence_test {
+
 using Catch::Contains;
 
 namespace {
@@ -111,3 +111,5 @@ TEST_CASE(
     CHECK(*changed.confidence.makespan_error() > 0);
     CHECK(*changed.confidence.makespan_error() <= 1.05 * std::hypot(contention, copies));
 }
+
+}  // namespace overlap::test::confidence_test

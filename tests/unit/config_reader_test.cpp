@@ -6,8 +6,8 @@
 
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
+namespace overlap::test::config_reader_test {
+
 using Catch::Contains;
 
 namespace {
@@ -156,3 +156,5 @@ TEST_CASE("the nearest name is one that could have been meant") {
     CHECK(nearest_name("quicksort", names).empty());
     CHECK(nearest_name("x", {}).empty());
 }
+
+}  // namespace overlap::test::config_reader_test

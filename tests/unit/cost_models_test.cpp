@@ -6,9 +6,7 @@
 #include "models/streaming.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::cost_models_test {
 namespace {
 
 /// Two GPUs of round numbers and one 10 GB/s link of 1 µs.
@@ -349,3 +347,5 @@ TEST_CASE("switches that add take the operand once through each port") {
         CHECK(through_port == Approx(bytes));
     }
 }
+
+}  // namespace overlap::test::cost_models_test

@@ -8,8 +8,8 @@
 #include "sim/run/run.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
+namespace overlap::test::cu_masks_test {
+
 using Catch::Contains;
 
 namespace {
@@ -244,3 +244,5 @@ TEST_CASE("fewer channels leave the GEMM more units and take longer") {
     CHECK(few.comm_cus == 16);
     CHECK(many.comm_cus == 64);
 }
+
+}  // namespace overlap::test::cu_masks_test

@@ -6,8 +6,8 @@
 
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
+namespace overlap::test::device_test {
+
 using Catch::Contains;
 
 namespace {
@@ -264,3 +264,5 @@ TEST_CASE("copies go before GEMMs only if they mostly do so on all GPUs") {
     CHECK(launch.copies_first(5));        // 0.53
     CHECK_FALSE(launch.copies_first(6));  // 0.46
 }
+
+}  // namespace overlap::test::device_test

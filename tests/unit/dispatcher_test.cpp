@@ -4,9 +4,7 @@
 
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::dispatcher_test {
 namespace {
 
 Task on(int gpu, int stream) {
@@ -182,3 +180,5 @@ TEST_CASE("what may begin at once is given in the order of task numbers") {
     CHECK(dispatcher.begin().launch == Ids{a});
     CHECK(dispatcher.handed_over(a, other_gpu).launch == Ids{1, 2, 3, 4, 5});
 }
+
+}  // namespace overlap::test::dispatcher_test

@@ -8,8 +8,8 @@
 #include "tests/any_engine.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
+namespace overlap::test::dma_commands_test {
+
 using Catch::Contains;
 
 namespace {
@@ -230,3 +230,5 @@ TEST_CASE("commands that can't be are refused") {
     CHECK_THAT(error_of([&] { resolve(nodes, shipped); }),
                Contains("/params/dma_commands: has no figures for device h200"));
 }
+
+}  // namespace overlap::test::dma_commands_test

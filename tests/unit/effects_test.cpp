@@ -5,9 +5,7 @@
 #include "sim/engine/engine.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::effects_test {
 namespace {
 
 const Machine& machine() {
@@ -199,3 +197,5 @@ TEST_CASE("alike tasks of one stream are one class, whatever their shard, chunk 
     CHECK(costs[3].body == costs[0].body);
     CHECK(costs[2].body < costs[0].body);
 }
+
+}  // namespace overlap::test::effects_test

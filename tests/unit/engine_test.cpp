@@ -7,9 +7,7 @@
 #include "tests/any_engine.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::engine_test {
 namespace {
 
 /// Three GPUs in a row: 0 to 1 at 10 GB/s, 1 to 2 at 20 GB/s; 100 compute units each.
@@ -304,3 +302,5 @@ TEST_CASE("the same input twice gives the same result, bit for bit") {
 TEST_CASE("an unknown engine is refused with the nearest name") {
     CHECK_THAT(error_of([] { make_engine("simgird"); }), Catch::Contains("did you mean 'simgrid'"));
 }
+
+}  // namespace overlap::test::engine_test

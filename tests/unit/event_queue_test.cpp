@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-using namespace overlap;
+namespace overlap::test::event_queue_test {
 
 TEST_CASE("an event holds its task, phase and detail") {
     const std::uint32_t most = (1U << Event::detail_bits) - 1;
@@ -49,3 +49,5 @@ TEST_CASE("events come by date, all of one date at once") {
     }
     CHECK(taken > 1000);
 }
+
+}  // namespace overlap::test::event_queue_test

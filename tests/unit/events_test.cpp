@@ -6,9 +6,7 @@
 #include "tests/any_engine.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::events_test {
 namespace {
 
 /// Pulls of GPU 0, polled for 11 µs after the stream began to wait and every 9 µs from then; times in µs.
@@ -100,3 +98,5 @@ TEST_CASE("an event keeps its stream busy, not what the task claimed, and delays
         CHECK(ends[2] == Approx(awaited ? 39 : 35));
     }
 }
+
+}  // namespace overlap::test::events_test

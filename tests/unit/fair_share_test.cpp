@@ -7,9 +7,7 @@
 #include "tests/allocation_laws.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::fair_share_test {
 namespace {
 
 /// Two GPUs: compute units 0 and 1 of 100 units each, link 10 GB/s either way.
@@ -179,3 +177,5 @@ TEST_CASE("any allocation keeps capacities, and every task is at its top rate or
     CHECK(instances == 2000);
     CHECK(bound > 10000);  // the law about bottlenecks has been put to the test
 }
+
+}  // namespace overlap::test::fair_share_test

@@ -5,8 +5,7 @@
 
 #include "models/gemm_libraries.hpp"
 
-using namespace overlap;
-
+namespace overlap::test::gemm_model_test {
 namespace {
 
 /// 4 compute units, one 128×128 tile, memory out of the way: a tile with K = 1024 takes 10 µs, because
@@ -294,3 +293,5 @@ TEST_CASE("a calibration is read strictly") {
     bad["bf17"] = bad["bf16"];
     CHECK_THAT(error_of(bad), Catch::Contains("did you mean 'bf16'"));
 }
+
+}  // namespace overlap::test::gemm_model_test

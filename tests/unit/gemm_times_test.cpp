@@ -9,8 +9,8 @@
 #include "models/gemm_model.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
+namespace overlap::test::gemm_times_test {
+
 using Catch::Contains;
 using Catch::EndsWith;
 
@@ -201,3 +201,5 @@ TEST_CASE("the table's tiles are the library's waves by the compute units, the f
                             "', expected a number > 0 and <= 900000 after 'waves'"));
     }
 }
+
+}  // namespace overlap::test::gemm_times_test

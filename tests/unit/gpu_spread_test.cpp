@@ -6,8 +6,7 @@
 #include "sim/run/effects.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
+namespace overlap::test::gpu_spread_test {
 
 TEST_CASE("the largest of several normal draws") {
     CHECK(expected_largest(1) == Approx(0).margin(1e-12));
@@ -34,3 +33,5 @@ TEST_CASE("GEMMs of a graph are those of the slowest GPU, copies are not") {
     CHECK(apart[0].body / alike[0].body == Approx(1 + 0.02 / std::sqrt(std::acos(-1.0))));
     CHECK(apart[1].body == alike[1].body);
 }
+
+}  // namespace overlap::test::gpu_spread_test

@@ -7,9 +7,7 @@
 #include "sim/schedules/schedule.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::hierarchical_chunked_test {
 namespace {
 
 TaskGraph build(const std::string& schedule, const Pair& pair, const Topology& topology) {
@@ -132,3 +130,5 @@ TEST_CASE("hierarchical_chunked does not serve an all-to-all") {
     const Workload workload{"", "", pair_of(CollectiveKind::all_to_all, Order::collective_first, whole)};
     CHECK_FALSE(find_schedule("hierarchical_chunked").handles(workload));
 }
+
+}  // namespace overlap::test::hierarchical_chunked_test

@@ -9,8 +9,8 @@
 #include "sim/run/run.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
+namespace overlap::test::host_test {
+
 using Catch::Contains;
 
 namespace {
@@ -187,3 +187,5 @@ TEST_CASE("mistakes in a host's file are one line") {
             R"({"schema": 1, "name": "m", "description": "d", "gemm_us": {"value": -1, "source": "estimate: x"}})"),
         Contains("/gemm_us/value"));
 }
+
+}  // namespace overlap::test::host_test

@@ -7,9 +7,7 @@
 #include "sim/importers/trace_importer.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::importers_test {
 namespace {
 
 class Samples {
@@ -360,3 +358,5 @@ TEST_CASE("a trace that can't be read is one line with file and place") {
           std::string::npos);
     CHECK(error_of([] { find_trace_importer("x.json", "kinetto"); }).find("'kineto'") != std::string::npos);
 }
+
+}  // namespace overlap::test::importers_test

@@ -4,9 +4,7 @@
 #include "models/cost_model_registry.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::interference_test {
 namespace {
 
 /// Three GPUs, all joined by 10 GB/s, so 20 GB/s leave (and enter) each; two DMA engines a GPU.
@@ -220,3 +218,5 @@ TEST_CASE("a kernel that streams memory waits for the units that feed it, where 
     CHECK(cost.claim->least == 30);
     CHECK(cost.claim->most == 100);
 }
+
+}  // namespace overlap::test::interference_test

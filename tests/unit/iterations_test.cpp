@@ -5,9 +5,7 @@
 
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::iterations_test {
 namespace {
 
 /// Spans of one stream of a GPU, one letter each: g a GEMM of 10 us, c a collective of 5 us, f a fill of 1
@@ -136,3 +134,5 @@ TEST_CASE("steady are runs on all GPUs near the middle one") {
     const std::vector<Iteration> two{found.all[0], found.all[1]};
     CHECK(steady_iterations(two) == std::vector<std::size_t>{1});
 }
+
+}  // namespace overlap::test::iterations_test

@@ -7,8 +7,8 @@
 #include "models/cost_model_registry.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
+namespace overlap::test::kernels_test {
+
 using Catch::Contains;
 using Rows = std::vector<std::int64_t>;
 
@@ -290,3 +290,5 @@ TEST_CASE("attention and grouped GEMMs of a list are read, written and priced") 
     CHECK(of_other(grouped) >= of_other(even));
     CHECK(of_other(even) > of_other(one));
 }
+
+}  // namespace overlap::test::kernels_test

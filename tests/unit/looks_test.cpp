@@ -7,7 +7,7 @@
 #include "sim/report/html.hpp"
 #include "sim/report/ticks.hpp"
 
-using namespace overlap;
+namespace overlap::test::looks_test {
 
 TEST_CASE("the first 40 series differ in colour and shape, and as bars in colour and pattern") {
     std::set<std::pair<std::string, std::size_t>> marks, bars;
@@ -59,3 +59,5 @@ TEST_CASE("a long title is broken into lines that fit") {
     CHECK(gnuplot::line_count("one two three", 9 * gnuplot::letter) == 2);
     CHECK(gnuplot::broken("", 100) == "''");
 }
+
+}  // namespace overlap::test::looks_test

@@ -5,9 +5,7 @@
 
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::measured_case_test {
 namespace {
 
 Json good() {
@@ -117,3 +115,5 @@ TEST_CASE("a bad measured case is one line with file and pointer") {
     CHECK(
         has(error_of([&] { read(files.write("cut.jsonl", good().dump().substr(0, 100))); }), "cut.jsonl:1"));
 }
+
+}  // namespace overlap::test::measured_case_test

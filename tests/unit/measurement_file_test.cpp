@@ -8,7 +8,8 @@
 #include "models/calibration/measurements/measured_gemms.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
+namespace overlap::test::measurement_file_test {
+
 using test::error_of;
 
 namespace {
@@ -164,3 +165,5 @@ TEST_CASE("families hold an operator with its parts; each lies in one fold") {
     CHECK(deal_families(rows, 2) ==
           std::map<GemmFamily, int>{{{1, 1}, 0}, {{1, 3}, 1}, {{2, 1}, 0}, {{3, 1}, 1}});
 }
+
+}  // namespace overlap::test::measurement_file_test

@@ -5,8 +5,8 @@
 #include "sim/topology/topology.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
+namespace overlap::test::network_test {
+
 using Catch::Contains;
 
 namespace {
@@ -201,3 +201,5 @@ TEST_CASE("mistakes in a network are errors with their place") {
     CHECK_THAT(building(1, group("node_torus", R"(, "dims": [2])"), 2),
                Contains("/fabric/0/link_GBps: is missing"));
 }
+
+}  // namespace overlap::test::network_test

@@ -7,9 +7,7 @@
 #include "tests/any_engine.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::order_test {
 namespace {
 
 /// Three GPUs of 100 compute units, whose DMA engines are `engines` with one queue in this order.
@@ -359,3 +357,5 @@ TEST_CASE("launches of one instant go in the order of their tasks, whatever let 
     some.add(kernel, {one});    // waits, 11-14
     CHECK(some.ends(any_engine()) == std::vector<double>{10, 10, 21, 24});
 }
+
+}  // namespace overlap::test::order_test

@@ -6,8 +6,8 @@
 
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
+namespace overlap::test::output_file_test {
+
 using Catch::Contains;
 
 namespace {
@@ -49,3 +49,5 @@ TEST_CASE("temporary files of writers that were killed go, others stay") {
     CHECK(content_of(folder / "own.part") == "own.part");
     CHECK(content_of(folder / ".sim-config") == ".sim-config");
 }
+
+}  // namespace overlap::test::output_file_test

@@ -4,8 +4,7 @@
 
 #include "models/heuristic/overlap_estimate.hpp"
 
-using namespace overlap_advice;
-
+namespace overlap_advice::estimate_test {
 namespace {
 
 constexpr double ms = 1e-3;
@@ -135,3 +134,5 @@ TEST_CASE("the direction and the chunk count with the least estimate are taken")
     CHECK(time(halves, 2) == Estimator(m, op)(halves, 2));  // also when asked again
     CHECK(chunks < 16);
 }
+
+}  // namespace overlap_advice::estimate_test

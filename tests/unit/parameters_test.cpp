@@ -4,8 +4,8 @@
 
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
+namespace overlap::test::parameters_test {
+
 using Catch::Contains;
 
 namespace {
@@ -185,3 +185,5 @@ TEST_CASE("resolved parameters are read back as they were written") {
     }
     CHECK(checked == 3);
 }
+
+}  // namespace overlap::test::parameters_test

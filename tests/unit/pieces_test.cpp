@@ -5,8 +5,8 @@
 
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
+namespace overlap::test::pieces_test {
+
 using Catch::Contains;
 
 namespace {
@@ -147,3 +147,5 @@ TEST_CASE("more pieces than there is length are refused with the largest number 
     CHECK(making(gather_m, 3, 7, CommShape::two_d) == "");
     CHECK_THAT(making(gather_m, 3, 8, CommShape::two_d), Contains("(allowed: 1 to 7)"));
 }
+
+}  // namespace overlap::test::pieces_test

@@ -8,9 +8,7 @@
 #include "tests/schema.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::plan_export_test {
 namespace {
 
 Json plan_of(const std::string& schedule, const std::string& collective, Json params) {
@@ -122,3 +120,5 @@ TEST_CASE("column blocks stay in their columns") {
     CHECK(sum["from"] == Json::parse("[[2, 0, 8, 40, 8], [5, 40, 8, 40, 8]]"));
     CHECK(sum["to"] == Json::parse("[[2, 0, 8, 40, 8]]"));
 }
+
+}  // namespace overlap::test::plan_export_test

@@ -6,9 +6,7 @@
 #include "tests/any_engine.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::polls_test {
 namespace {
 
 /// Two GPUs with one DMA engine each; times in µs.
@@ -113,3 +111,5 @@ TEST_CASE("a DMA engine that turns to another stream takes longer to start") {
     CHECK(ends[3] == Approx(56));
     CHECK(ends[4] == Approx(71));
 }
+
+}  // namespace overlap::test::polls_test

@@ -8,8 +8,7 @@
 #include "sim/workload/workload.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-
+namespace overlap::test::recognise_test {
 namespace {
 
 constexpr std::int64_t us = 1000;
@@ -127,3 +126,5 @@ TEST_CASE("tables of kernels: the first entry of the last file counts", "[recogn
     CHECK(table.use_of("My_sum")->kind == TaskKind::reduce);
     CHECK(test::error_of([&] { table.add(folder / "bad.json"); }).find("did you mean 'gemm'") != std::string::npos);
 }
+
+}  // namespace overlap::test::recognise_test

@@ -2,8 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-using namespace overlap;
-
+namespace overlap::test::regret_tree_test {
 namespace {
 
 /// A grid of scenarios with features x and y in 0 … side−1 and an action that costs nothing there; the other
@@ -96,3 +95,5 @@ TEST_CASE("summarise_regrets counts hits up to 2 %") {
     CHECK(summary.mean_regret == Approx(0.05));  // (0 + 2 + 2.1 + 15.9) % / 4
     CHECK(summary.worst_regret == 0.159);
 }
+
+}  // namespace overlap::test::regret_tree_test

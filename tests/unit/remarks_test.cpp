@@ -9,8 +9,8 @@
 #include "sim/run/run.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
+namespace overlap::test::remarks_test {
+
 using Catch::Contains;
 using Catch::EndsWith;
 using Catch::Equals;
@@ -176,3 +176,5 @@ TEST_CASE("every shipped calibration says whose kernels were timed, for every ty
     }
     CHECK(groups >= 20);
 }
+
+}  // namespace overlap::test::remarks_test

@@ -8,8 +8,7 @@
 
 #include "sim/core/csv_reader.hpp"
 
-using namespace overlap;
-
+namespace overlap::test::report_test {
 namespace {
 
 // Two GPUs: 60 µs of GEMM, a 20 µs transfer before the second half. Makespan 80, serial 100, ideal 60:
@@ -216,3 +215,5 @@ TEST_CASE("the text fits on a screen of 40 lines and 100 columns") {
     CHECK_THAT(text, Catch::Contains("slower than serial"));
     CHECK_THAT(to_text(small_run()), Catch::Contains("--trace out.json"));
 }
+
+}  // namespace overlap::test::report_test

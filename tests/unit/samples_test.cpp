@@ -12,8 +12,8 @@
 #include "tests/test_support.hpp"
 #include "tests/schema.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
+namespace overlap::test::samples_test {
+
 using Catch::Contains;
 
 namespace {
@@ -80,3 +80,5 @@ TEST_CASE("devices and calibrations of version 2 lack three keys of version 1") 
         CHECK(upgraded(odd, kind, "sample").at("dma").is_array());
     }
 }
+
+}  // namespace overlap::test::samples_test

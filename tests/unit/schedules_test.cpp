@@ -6,9 +6,7 @@
 #include "sim/schedules/preset.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::schedules_test {
 namespace {
 
 /// What rank 0 does.
@@ -310,3 +308,5 @@ TEST_CASE("a preset of one's own says what is wrong with it") {
     CHECK_FALSE(served(CollectiveKind::all_gather, Order::gemm_first));
     CHECK_FALSE(served(CollectiveKind::all_gather, Order::independent));
 }
+
+}  // namespace overlap::test::schedules_test

@@ -7,9 +7,7 @@
 #include "sim/report/sweep/sweep_report.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::sweep_report_test {
 namespace {
 
 struct Point {
@@ -211,3 +209,5 @@ TEST_CASE("plots of a sweep name what there is") {
     CHECK_THAT(error_of([&] { to_gnuplot(points, elsewhere); }), Catch::Contains("g2"));
     CHECK(gnuplot_quoted("it's") == "'it’s'");
 }
+
+}  // namespace overlap::test::sweep_report_test

@@ -8,8 +8,7 @@
 #include "sim/sweep/progress_line.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-
+namespace overlap::test::sweep_test {
 namespace {
 
 bool holds(const std::string& expression) {
@@ -80,3 +79,5 @@ TEST_CASE("progress says how much is done, how fast, and what is left", "[sweep]
     ProgressLine(out, false, 0, 10).show(5, "points");
     CHECK(out.str().empty());
 }
+
+}  // namespace overlap::test::sweep_test

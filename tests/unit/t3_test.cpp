@@ -6,9 +6,7 @@
 #include "tests/any_engine.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::t3_test {
 namespace {
 
 /// No latency but the link's, and memory that adds.
@@ -183,3 +181,5 @@ TEST_CASE("a simulated library that goes round a ring pays each step and the las
     CHECK(traffic(reduce_scatter) == Approx(11));  // 7 read, 4 written
     CHECK(traffic(all_reduce) == Approx(17));
 }
+
+}  // namespace overlap::test::t3_test

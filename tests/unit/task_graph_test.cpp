@@ -4,9 +4,7 @@
 
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::task_graph_test {
 namespace {
 
 Task on(int gpu, int stream) {
@@ -75,3 +73,5 @@ TEST_CASE("tasks and streams have names for people") {
     CHECK(Task{ReduceWork{}}.name() == "reduce");
     CHECK(Task{MemoryBoundWork{}}.name() == "memory_bound");
 }
+
+}  // namespace overlap::test::task_graph_test

@@ -6,9 +6,7 @@
 #include "tests/any_engine.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::tile_waves_test {
 namespace {
 
 Cost lasts(double seconds) {
@@ -140,3 +138,5 @@ TEST_CASE("thread blocks on few units draw no more from what they share than the
     // 0.375 left, at their own rate.
     CHECK(two.ends()[1] == Approx(1 + 2 * 2.625 + 0.375));
 }
+
+}  // namespace overlap::test::tile_waves_test

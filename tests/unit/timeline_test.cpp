@@ -3,8 +3,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 
-using namespace overlap;
-
+namespace overlap::test::timeline_test {
 namespace {
 
 Span span(TaskKind kind, int gpu, double start_us, double end_us) {
@@ -50,3 +49,5 @@ TEST_CASE("a timeline without spans is empty") {
     CHECK(nothing.end() == Seconds());
     CHECK(nothing.exposed_communication() == Seconds());
 }
+
+}  // namespace overlap::test::timeline_test

@@ -5,8 +5,8 @@
 
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
+namespace overlap::test::topology_test {
+
 using Catch::Contains;
 
 namespace {
@@ -170,3 +170,5 @@ TEST_CASE("a topology file names a device file that must be there") {
     CHECK_THAT(error_of([&] { read_machine_files(folder / "t.json", devices); }),
                Contains("t.json: /device: is 'mi300y.json'") && Contains("did you mean 'mi300x.json'"));
 }
+
+}  // namespace overlap::test::topology_test

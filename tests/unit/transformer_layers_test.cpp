@@ -6,9 +6,7 @@
 #include "sim/schedules/listed_pairs.hpp"
 #include "tests/models.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::transformer_layers_test {
 namespace {
 
 const Operator& called(const std::vector<Operator>& operators, const std::string& name) {
@@ -343,3 +341,5 @@ TEST_CASE("every gather and reduction of a dense layer is of a pair that schedul
     for (std::size_t first = 0; first < mixtral.size(); ++first) found += pair_at(mixtral, first, 8) ? 1 : 0;
     CHECK(found == 2);
 }
+
+}  // namespace overlap::test::transformer_layers_test

@@ -5,8 +5,8 @@
 
 #include "tests/models.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
+namespace overlap::test::transformer_test {
+
 using Catch::Contains;
 
 TEST_CASE("parameters of ten models, by hand") {
@@ -163,3 +163,5 @@ TEST_CASE("what a model can't be, or can't be spread over") {
     CHECK_THAT(spreading("deepseek_v3", Phase::training, sequence), Contains("latent attention"));
     CHECK_THAT(spreading("bert_base", Phase::decode, data), Contains("is an encoder"));
 }
+
+}  // namespace overlap::test::transformer_test

@@ -5,7 +5,7 @@
 
 #include "sim/core/operators.hpp"
 
-using namespace overlap;
+namespace overlap::test::units_test {
 
 TEST_CASE("prefixed units are SI inside and come back as they went in") {
     CHECK(microseconds(3).si() == Approx(3e-6));
@@ -57,3 +57,5 @@ TEST_CASE("a matrix has rows times columns elements, and narrow operands give bf
         CHECK(element_size(static_cast<DType>(i)) > Bytes(0));
     CHECK(checked == 7);
 }
+
+}  // namespace overlap::test::units_test

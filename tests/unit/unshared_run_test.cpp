@@ -7,9 +7,7 @@
 #include "sim/engine/flow_engine.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::unshared_run_test {
 namespace {
 
 constexpr int streams = 3;
@@ -129,3 +127,5 @@ TEST_CASE("what waits for others is left to the simulation") {
     }
     CHECK(!passes());
 }
+
+}  // namespace overlap::test::unshared_run_test

@@ -8,8 +8,8 @@
 #include "sim/run/run.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
+namespace overlap::test::what_if_test {
+
 using Catch::Contains;
 
 namespace {
@@ -228,3 +228,5 @@ TEST_CASE("mistakes in a what-if are errors that say what is allowed") {
     list["what_if"] = Json::array({1});
     CHECK_THAT(error_of([&] { scenario(list); }), Contains("x.json: /what_if: is [1], expected an object"));
 }
+
+}  // namespace overlap::test::what_if_test

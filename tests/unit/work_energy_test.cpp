@@ -10,9 +10,7 @@
 #include "tests/any_engine.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::work_energy_test {
 namespace {
 
 /// Idle 100 W and active 50 W more; 4 pJ a FLOP; 1 nJ a byte of HBM, 2 of links, 3 more by kernels.
@@ -189,3 +187,5 @@ TEST_CASE("a shipped run has energy where its device has constants, the same by 
     CHECK(flow.hbm == simgrid.hbm);
     CHECK(flow.total().si() == Approx(simgrid.total().si()).epsilon(1e-3));
 }
+
+}  // namespace overlap::test::work_energy_test

@@ -7,9 +7,7 @@
 #include "tests/any_engine.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::work_group_fused_test {
 namespace {
 
 constexpr double operand = 80'000;  ///< C of 400 × 100 in bf16
@@ -154,3 +152,5 @@ TEST_CASE("a list is served where it is an operator and the collective of its re
     CHECK(!entry.handles(
         {"", "", pair_of(CollectiveKind::all_gather, Order::collective_first, GemmShape{400, 100, 100})}));
 }
+
+}  // namespace overlap::test::work_group_fused_test

@@ -11,9 +11,9 @@
 #include <sstream>
 
 #include "sim/advise/advise.hpp"
+#include "tests/sample.hpp"
 
-using namespace overlap;
-
+namespace overlap::test::advice_test {
 namespace {
 
 const std::string root = OVERLAP_SOURCE_DIR;
@@ -88,9 +88,9 @@ TEST_CASE("every row of the committed tables is the scenario of its place, with 
 }
 
 TEST_CASE("a sample of the committed tables is what the simulator says") {
-    // Of each machine of each table eight rows; of each of those eight
+    // Of each machine of each table some rows; of each of those some
     // candidates, and two that it has no time of.
-    constexpr std::size_t rows_of_each = 8, candidates_of_each = 8, absent_of_each = 2;
+    const std::size_t rows_of_each = sampled<std::size_t>(3, 8), candidates_of_each = sampled<std::size_t>(4, 8), absent_of_each = 2;
     struct Sample {
         const SimulatedScenario* row;
         std::string label;
@@ -205,8 +205,8 @@ std::vector<Judgement> judge_on(std::span<const std::string> machines) {
 
 }  // namespace
 
-TEST_CASE("the static heuristic on unseen models of two machines is as good as README says") {
-    judge_on(std::array<std::string, 2>{"mi300x_8", "h200_4"});
+TEST_CASE("the static heuristic on unseen models of a machine is as good as README says") {
+    judge_on(std::array<std::string, 1>{"mi300x_8"});
 }
 
 TEST_CASE("the static heuristic on all unseen models is as good as README says", "[.all]") {
@@ -240,3 +240,5 @@ TEST_CASE("advice on the measured schedules of H200", "[.all]") {
     CHECK(1 - measured.heuristic.hit_rate <= 1.1 * (1 - 0.862));
     CHECK(measured.heuristic.mean_regret <= 1.1 * 0.0237);
 }
+
+}  // namespace overlap::test::advice_test

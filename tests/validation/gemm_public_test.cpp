@@ -10,8 +10,7 @@
 #include "tests/skip.hpp"
 #include "tests/validation/asked.hpp"
 
-using namespace overlap;
-
+namespace overlap::test::gemm_public_test {
 namespace {
 
 using test::public_data;
@@ -201,3 +200,5 @@ TEST_CASE("a bad row of a table is a one-line error with its place") {
     CHECK_THAT(error_of("M,N,K,us\n16,32,64,-1\n"), Catch::Contains(":2: us is '-1'"));
     std::filesystem::remove(path);
 }
+
+}  // namespace overlap::test::gemm_public_test

@@ -8,9 +8,7 @@
 #include "tests/test_support.hpp"
 #include "tests/validation/asked.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::h200_copies_test {
 namespace {
 
 // Nobody asked for a figure of power: a class is a gap where it is worse than most others.
@@ -158,3 +156,5 @@ TEST_CASE(
     CHECK(fitted.dump(2) == groups.dump(2));
     for (const std::string& group : calibrated_groups) CHECK(fitted.contains(group) == file.contains(group));
 }
+
+}  // namespace overlap::test::h200_copies_test

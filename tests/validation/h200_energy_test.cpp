@@ -10,9 +10,7 @@
 #include "sim/run/observe.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::h200_energy_test {
 namespace {
 
 /// Predicted and measured J of one operation of one GPU.
@@ -111,3 +109,5 @@ TEST_CASE("H200: joules of simulated copies and GEMMs are those measured") {
                   << '\n';
     }
 }
+
+}  // namespace overlap::test::h200_energy_test

@@ -8,7 +8,7 @@
 #include "tests/test_support.hpp"
 #include "tests/validation/asked.hpp"
 
-using namespace overlap;
+namespace overlap::test::kernels_public_test {
 
 using test::public_data;
 
@@ -48,3 +48,5 @@ TEST_CASE("held-out families of attention and MoE kernels are predicted within t
     // Known gaps: nvfp4 on B200 by CUTLASS, 16 %; prefill on MI300X, 11 %, whose fold 0 has all heads of 64 elements.
     CHECK(met == judged - 2);
 }
+
+}  // namespace overlap::test::kernels_public_test

@@ -11,8 +11,7 @@
 #include "tests/test_support.hpp"
 #include "tests/validation/asked.hpp"
 
-using namespace overlap;
-
+namespace overlap::test::library_beside_test {
 namespace {
 
 using test::public_data;
@@ -169,3 +168,5 @@ TEST_CASE("MI300X GEMMs and RCCL slow each other as predicted, within target") {
         test::check(found, claims[i]);
     }
 }
+
+}  // namespace overlap::test::library_beside_test

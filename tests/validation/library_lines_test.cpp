@@ -12,8 +12,7 @@
 #include "tests/skip.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-
+namespace overlap::test::library_lines_test {
 namespace {
 
 using test::public_data;
@@ -122,3 +121,5 @@ TEST_CASE("collectives of RCCL and NCCL alone take as long as in public tables")
         CHECK(summarise(small).mean <= claim.small);
     }
 }
+
+}  // namespace overlap::test::library_lines_test

@@ -5,8 +5,7 @@
 #include "models/cost_model_registry.hpp"
 #include "sim/run/run.hpp"
 
-using namespace overlap;
-
+namespace overlap::test::published_test {
 namespace {
 
 ConfigFolder configs() {
@@ -45,3 +44,5 @@ TEST_CASE("phase shares of a DMA copy on the MI300X") {
         CHECK(share(dma.completion) == Approx(row.sync).margin(3));
     }
 }
+
+}  // namespace overlap::test::published_test

@@ -6,9 +6,7 @@
 #include "sim/compare/compare_cases.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::pytorch_operators_test {
 namespace {
 
 Comparison of_file(const std::string& name) {
@@ -66,3 +64,5 @@ TEST_CASE("blocks and FSDP2 iterations of two GPUs in steady state: 5.0 and 2.9 
     CHECK(errors(iterations, "operators: concurrent, pytorch_fsdp2").mean < 0.023);
     CHECK(errors(iterations, "operators: serial, pytorch_fsdp2").mean < 0.043);
 }
+
+}  // namespace overlap::test::pytorch_operators_test

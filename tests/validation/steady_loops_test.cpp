@@ -8,9 +8,7 @@
 #include "sim/run/run.hpp"
 #include "tests/test_support.hpp"
 
-using namespace overlap;
-using namespace overlap::test;
-
+namespace overlap::test::steady_loops_test {
 namespace {
 
 /// The operators of a loop's iteration; null where the simulator has no word for it: zeros as data, pauses, copies alone.
@@ -76,3 +74,5 @@ TEST_CASE(
         CHECK(errors.once.mean > machine.once);
     }
 }
+
+}  // namespace overlap::test::steady_loops_test
