@@ -1,5 +1,6 @@
-// Predicted against measured: PyTorch's operators, blocks and iterations on two H200 (traces/h200_2/pytorch). The README there
-// says which rows gave a constant, or were looked at when a mechanism was decided; `others` and most blocks were not.
+// Predicted against measured: PyTorch's operators, blocks and iterations on two H200 (traces/h200_2/pytorch) and H100
+// (traces/h100_2/drawn_3, which was predicted beforehand). The READMEs there say which rows gave a constant, or were looked
+// at when a mechanism was decided; `others` and most blocks were not.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -10,7 +11,7 @@ namespace overlap::test::pytorch_operators_test {
 namespace {
 
 Comparison of_file(const std::string& name) {
-    const std::vector<std::string> files{source_folder / "traces/h200_2/pytorch" / (name + ".cases.jsonl")};
+    const std::vector<std::string> files{source_folder / "traces" / (name + ".cases.jsonl")};
     Comparison comparison = compare(read_measured_cases(files), shipped);
     CHECK(comparison.not_predicted.empty());
     return comparison;
@@ -29,40 +30,59 @@ ErrorSummary errors(const Comparison& comparison, const std::string& run) {
 TEST_CASE("PyTorch's operators in graphs and steady state are predicted as the README says") {
     for (const std::string file : {"operators", "others"}) {
         INFO(file);
-        const Comparison comparison = of_file(file);
+        const Comparison comparison = of_file("h200_2/pytorch/" + file);
         const bool seen = file == "operators";
         CHECK(comparison.all.count == (seen ? 192 : 80));
         const ErrorSummary gather = errors(comparison, "all_gather > gemm: async_tp, cuda_graph"),
                            scatter = errors(comparison, "gemm > reduce_scatter: async_tp, cuda_graph");
         CHECK(gather.count == 10);
-        CHECK(gather.mean < 0.022);
+        CHECK(gather.mean < 0.019);
         CHECK(scatter.count == 10);
-        CHECK(scatter.mean < (seen ? 0.056 : 0.036));
-        CHECK(errors(comparison, "all_gather > gemm: serial, cuda_graph").mean < 0.045);
-        CHECK(errors(comparison, "gemm > reduce_scatter: serial, cuda_graph").mean < 0.04);
+        CHECK(scatter.mean < (seen ? 0.051 : 0.031));
+        CHECK(errors(comparison, "all_gather > gemm: serial, cuda_graph").mean < 0.031);
+        CHECK(errors(comparison, "gemm > reduce_scatter: serial, cuda_graph").mean < 0.031);
     }
 }
 
-TEST_CASE("an async-TP operator is chosen where it is faster, in graphs and eager, on shapes that were not looked at") {
-    const Comparison comparison = of_file("others");
+TEST_CASE(
+    "an async-TP operator is chosen where it is faster, in graphs and eager, on shapes that were not looked at") {
+    const Comparison comparison = of_file("h200_2/pytorch/others");
     int right = 0;
     for (const auto& scenario : comparison.scenarios) right += scenario.regret <= 0.02;
     CHECK(comparison.scenarios.size() == 40);
     CHECK(right >= 39);
 }
 
-TEST_CASE("GEMMs of few rows and their all-reduce: 7.2 % off, which weights that stay in the cache are a third of") {
-    const Comparison comparison = of_file("allreduce");
+TEST_CASE(
+    "a GEMM of few rows and its all-reduce, a graph of one: NCCL's kernel at its end delays the next, a known gap") {
+    const Comparison comparison = of_file("h200_2/pytorch/allreduce");
     CHECK(comparison.all.count == 60);
-    CHECK(comparison.all.mean < 0.074);
+    std::vector<double> one_shot, by_nccl;
+    for (const ComparedCase& one : comparison.cases)
+        (one.name.find("one_shot") == std::string::npos ? by_nccl : one_shot).push_back(one.error);
+    CHECK(summarise(one_shot).mean < 0.046);
+    CHECK(summarise(by_nccl).mean < 0.127);
+    CHECK(summarise(by_nccl).bias < -0.1);
 }
 
-TEST_CASE("blocks and FSDP2 iterations of two GPUs in steady state: 5.0 and 2.9 % off") {
-    const Comparison blocks = of_file("layers"), iterations = of_file("fsdp");
-    CHECK(errors(blocks, "operators: async_tp, cuda_graph").mean < 0.054);
-    CHECK(errors(blocks, "operators: serial, cuda_graph").mean < 0.05);
-    CHECK(errors(iterations, "operators: concurrent, pytorch_fsdp2").mean < 0.023);
-    CHECK(errors(iterations, "operators: serial, pytorch_fsdp2").mean < 0.043);
+TEST_CASE("168 drawn cases of two H100 are predicted as they were before they were measured") {
+    const Comparison comparison = of_file("h100_2/drawn_3/drawn");
+    CHECK(comparison.all.count == 168);
+    CHECK(errors(comparison, "operators: serial, cuda_graph").mean < 0.04);     // tokens, blocks
+    CHECK(errors(comparison, "operators: async_tp, cuda_graph").mean < 0.045);  // blocks
+    CHECK(errors(comparison, "all_gather > gemm: async_tp, cuda_graph").mean < 0.035);
+    CHECK(errors(comparison, "gemm > reduce_scatter: async_tp, cuda_graph").mean < 0.062);  // 0.05 asked
+    CHECK(errors(comparison, "all_gather > gemm: serial, cuda_graph").mean < 0.04);
+    CHECK(errors(comparison, "gemm > reduce_scatter: serial, cuda_graph").mean < 0.031);
+    CHECK(errors(comparison, "operators: serial, pytorch_fsdp2").mean < 0.029);
+}
+
+TEST_CASE("blocks and FSDP2 iterations of two GPUs in steady state: 3.3 and 2.3 % off") {
+    const Comparison blocks = of_file("h200_2/pytorch/layers"), iterations = of_file("h200_2/pytorch/fsdp");
+    CHECK(errors(blocks, "operators: async_tp, cuda_graph").mean < 0.037);
+    CHECK(errors(blocks, "operators: serial, cuda_graph").mean < 0.032);
+    CHECK(errors(iterations, "operators: concurrent, pytorch_fsdp2").mean < 0.024);
+    CHECK(errors(iterations, "operators: serial, pytorch_fsdp2").mean < 0.024);
 }
 
 }  // namespace overlap::test::pytorch_operators_test
