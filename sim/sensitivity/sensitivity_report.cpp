@@ -22,7 +22,7 @@ std::string name_of(const Influence& one) {
     return one.key + (one.moves.empty() ? "" : " (+" + std::to_string(one.moves.size()) + ")");
 }
 
-std::string share(double by) {
+std::string share_text(double by) {
     return plain(100 * by) + " %";
 }
 
@@ -50,10 +50,10 @@ std::string to_text(const Sensitivity& result, std::size_t most_rows) {
     std::string text =
         clipped(result.scenario + ", " + (several ? "best schedule " : "schedule ") + result.best +
                 ": makespan " + scale.format(result.makespan) + " " + scale.unit()) +
-        "\nchange of the makespan where one value changes by " + share(result.by) +
+        "\nchange of the makespan where one value changes by " + share_text(result.by) +
         "; (+n): n values that follow it move along\n\n" + left("value", name) + right("now", value) + " " +
-        left("", unit) + left("source", mark) + right("-" + share(result.by), side) +
-        right("+" + share(result.by), side) + "\n";
+        left("", unit) + left("source", mark) + right("-" + share_text(result.by), side) +
+        right("+" + share_text(result.by), side) + "\n";
     const std::size_t rows = shown_rows(result, most_rows);
     const auto add = [&](const Influence& one) {
         text += left(name_of(one), name) + right(plain(one.value), value) + " " + left(one.unit, unit) +
@@ -62,7 +62,7 @@ std::string to_text(const Sensitivity& result, std::size_t most_rows) {
         if (!one.other_best) return;
         for (const auto& [sign, at] : {std::pair("-", &one.low), std::pair("+", &one.high)})
             if (at->refusal.empty() && at->best != result.best)
-                text += "    best at " + std::string(sign) + share(result.by) + ": " + at->best + "\n";
+                text += "    best at " + std::string(sign) + share_text(result.by) + ": " + at->best + "\n";
     };
     for (std::size_t i = 0; i < result.values.size(); ++i)
         if (i < rows || result.values[i].other_best) add(result.values[i]);
@@ -142,7 +142,7 @@ GnuplotScript tornado(const Sensitivity& result, std::size_t most_rows) {
             layers.push_back(blocks.add(bars[high]) +
                              " using 1:3:1:2:($3-0.36):($3+0.36) with boxxyerror fs solid noborder fc rgb '" +
                              (high == 1 ? "#C8553D" : "#3D7EA6") + "' title " +
-                             gnuplot_quoted((high == 1 ? "+" : "-") + share(result.by)));
+                             gnuplot_quoted((high == 1 ? "+" : "-") + share_text(result.by)));
     constexpr int length = 620;
     GnuplotScript script{length + width_of(names) + 160, 150 + 28 * static_cast<int>(rows), ""};
     const TimeScale scale(result.makespan);
