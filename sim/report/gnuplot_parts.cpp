@@ -93,7 +93,7 @@ std::string plot_of(const std::vector<std::string>& layers) {
     return text + "\n";
 }
 
-std::string Blocks::add(const std::string& lines) {
+std::string DataBlocks::add(const std::string& lines) {
     const std::string name = "$b" + std::to_string(count_++);
     text_ += name + " << EOD\n" + lines + "EOD\n";
     return name;

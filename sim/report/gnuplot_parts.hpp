@@ -45,7 +45,7 @@ std::string fill_style(const Look& look);
 std::string plot_of(const std::vector<std::string>& layers);
 
 /// Named data blocks, which must come before the commands.
-class Blocks {
+class DataBlocks {
 public:
     /// Returns its name.
     std::string add(const std::string& lines);

@@ -84,7 +84,7 @@ GnuplotScript comparison_plot(const std::string& title, const std::string& quant
     high = round_number(high * 1.0001, true);
     worst = std::ceil(worst / 10) * 10;
 
-    Blocks blocks;
+    DataBlocks blocks;
     std::array<std::string, 2> bands;  // x, low, middle, high: around the diagonal, around 0
     for (const double at : {low, high}) {
         bands[0] += numbers({at, at * (1 - band_pct / 100), at, at * (1 + band_pct / 100)}) + "\n";

@@ -75,7 +75,7 @@ GnuplotScript draw_heat_map(const SweepPoints& points, const SweepPlot& plot) {
             ((value - low) / (high - low) < 0.55 ? light : dark) +=
                 numbers({px, py}) + data_text(figure(value)) + "\n";
         }
-    Blocks blocks;
+    DataBlocks blocks;
     std::vector<std::string> layers{
         blocks.add(cells) + " using 1:2:(0.5):(0.5):3 with boxxyerror fc palette fs solid noborder notitle"};
     for (const auto& [texts, colour] : {std::pair(&light, "#FFFFFF"), std::pair(&dark, "#000000")})
@@ -147,7 +147,7 @@ GnuplotScript draw_pareto(const SweepPoints& points, const SweepPlot& plot) {
     std::vector<std::string> names;
     for (const auto& [value, name] : costs) names.push_back(name);
     steps += numbers({right, points.figure(front.back(), column::makespan)}) + "\n";
-    Blocks blocks;
+    DataBlocks blocks;
     std::vector<std::string> layers{
         blocks.add(steps) + " using 1:2 with lines lw 1.5 dt 2 lc rgb '#000000' title 'Pareto front'"};
     for (const auto& [id, lines] : by_schedule)
@@ -193,7 +193,7 @@ GnuplotScript draw_losses(const SweepPoints& points, const SweepPlot& plot) {
     const std::uint32_t scenario = plot.scenario.empty() ? 0 : find_scenario(points, plot.scenario);
     const std::vector<std::size_t> rows = best_by_schedule(points, scenario);
     const Dimension* schedule = points.dimension("schedule");
-    Blocks blocks;
+    DataBlocks blocks;
     Stack stack(rows.size());
     std::vector<std::string> layers, names;
     for (std::size_t part = column::first_loss - 1; part <= column::last_loss;
@@ -242,7 +242,7 @@ GnuplotScript draw_speedups(const SweepPoints& points) {
             numbers({x, points.figure(one.best, column::serial) / points.figure(one.best, column::ideal)}) +
             "\n";
     }
-    Blocks blocks;
+    DataBlocks blocks;
     std::vector<std::string> layers;
     for (const auto& [id, lines] : by_schedule)
         layers.push_back(blocks.add(lines) + " using 1:2 with boxes" + fill_style(look_of(id)) + " title " +
