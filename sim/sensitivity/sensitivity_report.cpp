@@ -135,7 +135,7 @@ GnuplotScript tornado(const Sensitivity& result, std::size_t most_rows) {
         }
     }
     most = most > 0 ? 1.05 * most : 1;
-    gnuplot::Blocks blocks;
+    gnuplot::DataBlocks blocks;
     std::vector<std::string> layers;
     for (std::size_t high = 0; high < 2; ++high)
         if (!bars[high].empty())

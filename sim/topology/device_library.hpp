@@ -37,7 +37,7 @@ struct DeviceLibrary {
     struct Fit : Line {
         /// Of the protocols for small and for the smallest operands; the fastest of the lines is used.
         std::optional<Line> small = {}, smallest = {};
-        TimesByRanks times;  ///< they replace the lines, with all channels
+        TimesByRanks times = {};  ///< they replace the lines, with all channels
         Summing sums = Summing::gpus;
 
         static std::span<const Field<Fit>> fields() {
