@@ -24,7 +24,7 @@ public:
             for (const std::string& line : field(left("best: note", label_columns), note))
                 text += line + "\n";
         for (const std::string& line :
-             field(left("confidence", label_columns), to_text(advice_.best.front().confidence)))
+             field(left("confidence", label_columns), to_text(advice_.best.front().confidence), 4))
             text += line + "\n";
         return text + baseline();
     }

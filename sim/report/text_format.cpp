@@ -78,8 +78,7 @@ std::string clipped(std::string_view line) {
     return text;
 }
 
-std::vector<std::string> field(const std::string& label, const std::string& text) {
-    constexpr std::size_t most_lines = 4;
+std::vector<std::string> field(const std::string& label, const std::string& text, std::size_t most_lines) {
     const std::size_t room = report_columns - label.size();
     const std::string indent(label.size(), ' ');
     std::vector<std::string> lines;

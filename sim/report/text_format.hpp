@@ -30,8 +30,8 @@ std::string right(std::string text, std::size_t width);
 std::string bar(double share, std::size_t width);
 /// One line of at most report_columns code points: control characters become spaces, the rest "...".
 std::string clipped(std::string_view line);
-/// `label`, then `text` broken at spaces into at most four lines, the last one clipped.
-std::vector<std::string> field(const std::string& label, const std::string& text);
+/// `label`, then `text` broken at spaces into at most `most_lines` lines, the last one clipped.
+std::vector<std::string> field(const std::string& label, const std::string& text, std::size_t most_lines = 2);
 
 /// One unit and number of decimals for all times of a report, so that they line up and can be added:
 /// microseconds below 10 ms, else milliseconds; at least four significant digits of the longest time.

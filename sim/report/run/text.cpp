@@ -106,7 +106,7 @@ Lines header(const RunResult& result, const Remarks& remarks) {
         append(lines, field(left("GEMMs", label_columns), "priced as kernels of " + remarks.gemm_library));
     lines.push_back(left("engine", label_columns) + engine);
     if (const std::string sure = to_text(result.confidence); !sure.empty())
-        append(lines, field(left("confidence", label_columns), sure));
+        append(lines, field(left("confidence", label_columns), sure, 4));
     for (const std::string& note : remarks.notes) append(lines, field(left("note", label_columns), note));
     return lines;
 }
