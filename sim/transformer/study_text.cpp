@@ -29,7 +29,7 @@ std::string operator_line(const OperatorStudy& one, const TimeScale& scale, std:
     line += right(signed_percent_text(one.gain), gain_width + 2) + "  ";
     const std::string& decides = one.decided_by;
     std::string text;
-    for (const std::string& part : field(line, one.best->label() + (decides.empty() ? "" : ", " + decides)))
+    for (const std::string& part : field(line, one.best->label() + (decides.empty() ? "" : ", " + decides), 4))
         text += (text.empty() ? "" : "\n") + part;
     return text;
 }
@@ -91,7 +91,7 @@ std::string to_text(const ModelReport& report) {
     }
     text += "\n";
     const auto add = [&](const char* label, const std::string& more) {
-        for (const std::string& line : field(left(label, label_columns), more)) text += line + "\n";
+        for (const std::string& line : field(left(label, label_columns), more, 4)) text += line + "\n";
     };
     if (const std::string sure = to_text(report.confidence); !sure.empty()) add("confidence", sure);
     for (const std::string& note : report.notes) add("note", note);
