@@ -72,7 +72,8 @@ bool changes_gemms(const Host& host) {
     return host.gemm_saved > Seconds() || host.gemm_speed < 1;
 }
 
-/// GEMMs as `host` runs them instead of how they were measured. Measured times follow the model's.
+/// Prices GEMMs as programs of `host` run them. They were measured on a stream, with even operands; measured times change
+/// as the model's do.
 void run_gemms_from(const Host& host, Machine& machine) {
     for (auto& [dtype, gemm] : machine.calibration.gemm) {
         machine.calibration.measured_gemm.emplace(dtype, gemm);

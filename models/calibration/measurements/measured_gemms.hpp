@@ -29,10 +29,10 @@ struct MeanTime {
     double mean() const { return us / count; }
 };
 
-/// The `gemm` cases of a microbenchmark file in one dtype: all of GPU 0, weights left in cache by the run
-/// before, or, of shapes that were measured only so, not in the cache (few rows). Time is `chain_us`: GEMMs back to back without events, as schedules run parts (an event adds 1–2.5
-/// µs to `median`). Passes and repeated shapes are averaged. Sorted by (N, K, M, beta). Throws UserError with
-/// file and line for a missing or impossible field.
+/// The `gemm` cases of a microbenchmark file in one dtype, all of GPU 0. The run before has left the weights in the
+/// cache; a shape that was measured only with weights from memory (few rows) has that time. Time is `chain_us`: GEMMs
+/// back to back without events, as schedules run parts (an event adds 1–2.5 µs to `median`). Passes and repeated shapes
+/// are averaged. Sorted by (N, K, M, beta). Throws UserError with file and line for a missing or impossible field.
 std::vector<GemmMeasurement> measured_gemms(const MeasurementFile& file, DType dtype);
 
 /// The `sustained` cases of one GPU without pauses: mean time of a GEMM in the first 20, 50, … ms; `busy` is

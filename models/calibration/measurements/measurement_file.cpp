@@ -71,7 +71,8 @@ Json parse_line(const std::string& text, const std::string& place) {
     }
 }
 
-/// How much later one kernel starts than another; below 0 where it starts earlier. Other kinds measure durations.
+/// Whether times of the kind may be below 0. first_served measures how much later one of two kernels starts; all other
+/// kinds measure durations.
 bool is_signed(const std::string& kind) {
     return kind == "first_served";
 }

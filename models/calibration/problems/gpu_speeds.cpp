@@ -17,7 +17,7 @@ std::string class_of(std::size_t gpus) {
     return "range of " + std::to_string(gpus) + " GPUs";
 }
 
-/// TimesByGpu of one shape by GPU.
+/// Times of one shape, by GPU.
 using TimesByGpu = std::map<std::int64_t, double>;
 
 std::map<std::string, TimesByGpu> times_by_shape(const MeasurementFile& file) {
