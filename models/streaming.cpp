@@ -66,6 +66,12 @@ void limit_by_flops(const Work& work, const Machine& machine, Streamed& kernel) 
 /// hold all units (GEMM 65536x2048x1024, reduce-scatter by async-TP: 850 us measured, 1,025 if they did).
 constexpr Bytes of_one_block{4096};
 
+/// How much longer a framework's sum takes at the clock of a steady state, half of which waits for memory: the same 402 MB in 264 us
+/// at full clock (traces/h100_2/power), 300 at 0.82 of it, 412 for 351 at 0.735, 59 for 49 at 0.70 (traces/h100_2/scatter).
+double slowed_by_clock(const Machine& machine) {
+    return (1 + 1 / clock_of(machine)) / 2;
+}
+
 // Packs, scatters, reductions and element-wise operators. They share compute
 // units with a GEMM like any kernel.
 class Streaming final : public CostModel {
@@ -90,7 +96,7 @@ public:
         const BytesPerSecond framework = device.stream.framework_sum;
         if (const auto* sum = std::get_if<ReduceWork>(&task.work);
             sum != nullptr && sum->by_framework && framework > BytesPerSecond())
-            cost.body = std::max(cost.body, sum->bytes / framework);
+            cost.body = std::max(cost.body, slowed_by_clock(machine) * (sum->bytes / framework));
         if (kernel.moved > of_one_block)
             cost.demands.push_back(
                 {machine.resources.compute_units(task.gpu), kernel.units * cost.body.si()});
@@ -106,8 +112,7 @@ private:
         const DeviceSpec& device = machine.topology.device();
         Cost cost = kernel_cost(device.launch);
         cost.body = op.time / clock_of(machine);
-        cost.demands.push_back(
-            {machine.resources.compute_units(gpu), device.compute_units * cost.body.si()});
+        cost.demands.push_back({machine.resources.compute_units(gpu), device.compute_units * cost.body.si()});
         if (const Bytes moved = op.read + op.written; moved > Bytes())
             cost.demands.push_back(
                 {machine.resources.hbm(gpu), std::min(moved, device.hbm * cost.body).si()});

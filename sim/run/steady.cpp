@@ -79,7 +79,8 @@ SteadyState steady_state(const Scenario& scenario, const TaskGraph& graph) {
 
 Seconds period_of(const Scenario& scenario, const TaskGraph& graph, Seconds makespan) {
     const bool hosts = scenario.repeat == Repeat::steady && without(scenario.without).host;
-    return hosts ? std::max(makespan, host_time(graph)) : makespan;
+    if (!hosts || scenario.host == nullptr) return makespan;
+    return std::max(makespan + replay_gap(graph, *scenario.host), host_time(graph));
 }
 
 Scenario settled(const Scenario& scenario, const TaskGraph& graph) {

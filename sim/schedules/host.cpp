@@ -136,6 +136,12 @@ std::span<const Field<Host>> Host::fields() {
         field<&Host::stream>("stream_us", "Host time of turning to another stream.").optional(),
         field<&Host::graph>("graph_us", "Host time of launching a captured graph, which enqueues all.")
             .optional(),
+        field<&Host::replay>(
+            "replay_us", "Steady state: from the end of a captured graph to the begin of its next replay.")
+            .optional(),
+        field<&Host::replay_collective>("replay_collective_us",
+                                        "More of that if a library's collective is in the graph.")
+            .optional(),
         field<&Host::release>(
             "release_us",
             "How much later than a GPU's first stream its other streams begin, because they wait for "
@@ -237,6 +243,16 @@ Seconds host_time(const TaskGraph& graph) {
         if (const auto* call = std::get_if<HostWork>(&graph[id].work))
             sums[static_cast<std::size_t>(graph[id].gpu)] += call->time;
     return *std::max_element(sums.begin(), sums.end());
+}
+
+Seconds replay_gap(const TaskGraph& graph, const Host& host) {
+    if (host.graph == Seconds()) return {};
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        const auto* collective = std::get_if<CollectiveKernelWork>(&graph[id].work);
+        if (collective != nullptr && collective->kernel == CollectiveKernel::library)
+            return host.replay + host.replay_collective;
+    }
+    return host.replay;
 }
 
 }  // namespace overlap

@@ -19,10 +19,15 @@ struct Host {
     std::string name, description;
     HostThreads threads = HostThreads::one_a_gpu;
     Seconds gemm, kernel, copy, collective, event, wait, stream;
-    Seconds graph;        ///< above 0: one launch enqueues the whole graph
-    Seconds release;      ///< how much later than a GPU's first stream its other streams begin
-    double gemm_speed = 1;  ///< rate of GEMMs on this program's operands, of that on the operands they are measured with
-    Seconds gemm_saved;   ///< what a library's GEMM takes less than in the stream of launches where GEMMs are measured
+    Seconds graph;  ///< above 0: one launch enqueues the whole graph
+    /// Of a captured graph in a steady state: from the end of a replay to the begin of the next; more of that with a
+    /// library's collective in it.
+    Seconds replay, replay_collective;
+    Seconds release;  ///< how much later than a GPU's first stream its other streams begin
+    double gemm_speed =
+        1;  ///< rate of GEMMs on this program's operands, of that on the operands they are measured with
+    Seconds
+        gemm_saved;  ///< what a library's GEMM takes less than in the stream of launches where GEMMs are measured
     int queue_depth = 0;  ///< 0: no limit
     /// What a framework's operator takes in addition, by schedule and collective: "async_tp_all_gather"
     std::map<std::string, Seconds> operators = {};
@@ -50,5 +55,8 @@ TaskGraph enqueued(const TaskGraph& graph, const Host& host, Seconds first);
 
 /// Time that the busiest GPU's host takes for `graph`.
 Seconds host_time(const TaskGraph& graph);
+
+/// From the end of a replay of `graph` to the begin of the next one.
+Seconds replay_gap(const TaskGraph& graph, const Host& host);
 
 }  // namespace overlap

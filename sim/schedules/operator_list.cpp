@@ -152,13 +152,14 @@ public:
         const RankTasks ready = this->ready(index);
         RankTasks ends(ready.size());
         for (std::size_t i = 0; i < send.from.size(); ++i) {
-            const auto from = static_cast<std::size_t>(send.from[i]), to = static_cast<std::size_t>(send.to[i]);
+            const auto from = static_cast<std::size_t>(send.from[i]),
+                       to = static_cast<std::size_t>(send.to[i]);
             std::vector<TaskId> after = ready[from];
             if (in_sequence_) after.insert(after.end(), ready[to].begin(), ready[to].end());
             std::sort(after.begin(), after.end());
             after.erase(std::unique(after.begin(), after.end()), after.end());
-            const TaskId sent = transfers.copy(static_cast<int>(from), static_cast<int>(to),
-                                               {send.bytes, send.bytes}, after);
+            const TaskId sent =
+                transfers.copy(static_cast<int>(from), static_cast<int>(to), {send.bytes, send.bytes}, after);
             ends[from].push_back(sent);
             ends[to].push_back(sent);
         }
@@ -210,10 +211,15 @@ private:
     BuiltRanks built_;
     bool in_sequence_;
     TaskGraph graph_;
-    std::vector<RankTasks> ends_;  ///< by operator
+    std::vector<RankTasks> ends_;                   ///< by operator
     std::vector<std::optional<std::size_t>> last_;  ///< by rank: its last operator among those of some ranks
     std::optional<std::size_t> last_of_all_;        ///< the last operator among the others
 };
+
+int stream_of(const Operator& op) {
+    const auto* kernel = std::get_if<StreamingWork>(&op.work);
+    return kernel != nullptr && kernel->stream == OperatorStream::local ? local_stream : compute_stream;
+}
 
 /// Most messages of one operator that a rank sends or receives.
 double most_messages(const SendWork& send, double ranks) {
@@ -228,8 +234,8 @@ double most_messages(const SendWork& send, double ranks) {
 Work compute_work(const Operator& op) {
     if (const auto* shape = std::get_if<GemmShape>(&op.work)) return *shape;
     if (const auto* streaming = std::get_if<StreamingWork>(&op.work))
-        return MemoryBoundWork{streaming->read, streaming->written, streaming->flops, streaming->dtype,
-                               streaming->time, streaming->attention};
+        return MemoryBoundWork{streaming->read,  streaming->written, streaming->flops,
+                               streaming->dtype, streaming->time,    streaming->attention};
     const auto& reduction = std::get<ReductionWork>(op.work);
     return ReduceWork{reduction.bytes, reduction.parts};
 }
@@ -285,7 +291,7 @@ TaskGraph build_operators(const Workload& workload, const Topology& topology, co
             RankTasks done(built.count());
             for (const int rank : built.ranks()) {
                 if (!op.is_on(rank)) continue;
-                Task task{compute_work(op), rank, compute_stream};
+                Task task{compute_work(op), rank, stream_of(op)};
                 if (task.kind() == TaskKind::gemm) task.gemm_cus = params.gemm_cus;
                 done[built.place(rank)] = {built.add(graph, task, ready[built.place(rank)])};
             }

@@ -68,7 +68,10 @@ std::span<const Field<StreamingWork>> fields_of(const StreamingWork&) {
         field<&StreamingWork::written>("write_bytes", "Bytes written on every GPU.").plain_in(traffic),
         field<&StreamingWork::flops>("flops", "Multiplications and additions on matrix units, as of fused attention. Default: 0.").plain_in({0, 1e21}).optional(),
         plain_field<&StreamingWork::dtype>("dtype", dtype_names, "Number format of these.").optional(),
-        field<&StreamingWork::time>("time_us", "As recorded elsewhere, and taken as it is; 0: by bytes and FLOPs.").plain_in({0, 1e12}).optional()};
+        field<&StreamingWork::time>("time_us", "As recorded elsewhere, and taken as it is; 0: by bytes and FLOPs.").plain_in({0, 1e12}).optional(),
+        plain_field<&StreamingWork::stream>("stream", operator_stream_names,
+            "compute: in the order of the list with all that computes; local: in that order with others of this stream, "
+            "so that what computes does not wait for it. Default: compute.").optional()};
     return rows;
 }
 
@@ -287,6 +290,7 @@ Json to_json(const Workload& workload) {
             entry.erase("dtype");
         }
         if (entry.value("time_us", -1.0) == 0) entry.erase("time_us");
+        if (entry.value("stream", "") == operator_stream_names[0]) entry.erase("stream");
         if (const auto* send = std::get_if<SendWork>(&op.work)) {
             entry["from"] = send->from;
             entry["to"] = send->to;
@@ -320,7 +324,10 @@ Json workload_schema(bool in_run_config) {
         schema["required"] = Json::array();
     }
     Json& keys = schema["properties"];
-    keys["ranks"] = {{"description", "Number of GPUs that the workload is for. Default: any."}, {"type", "integer"}, {"minimum", 1}, {"maximum", most_ranks}};
+    keys["ranks"] = {{"description", "Number of GPUs that the workload is for. Default: any."},
+                     {"type", "integer"},
+                     {"minimum", 1},
+                     {"maximum", most_ranks}};
     add_fields(schema, "", false, fields_of(Pair()));
     keys["gemm"] = object_schema(
         "The GEMM of one GPU after the gather: C[M,N] = A[M,K] B[K,N]. A is the gathered operand (all_gather) or the "
@@ -340,7 +347,9 @@ Json workload_schema(bool in_run_config) {
                 "device has one.");
             add_fields(attention, "", true, fields_of(AttentionCall()));
         }
-        const Json ranks{{"type", "array"}, {"minItems", 1}, {"items", {{"type", "integer"}, {"minimum", 0}, {"maximum", last_rank}}}};
+        const Json ranks{{"type", "array"},
+                         {"minItems", 1},
+                         {"items", {{"type", "integer"}, {"minimum", 0}, {"maximum", last_rank}}}};
         const auto add_ranks = [&](const char* key, const char* doc) {
             kind["properties"][key] = ranks;
             kind["properties"][key]["description"] = doc;

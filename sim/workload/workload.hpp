@@ -53,6 +53,10 @@ struct CollectiveWork {
     DType dtype = DType::bf16;
     RankGroup group = {};  ///< `operand` is that of one group
 };
+/// Where a kernel of a list is enqueued: on the stream of the computation, or on one of the GPU beside it.
+enum class OperatorStream : std::uint8_t { compute, local };
+inline const std::array<std::string, 2> operator_stream_names{"compute", "local"};
+
 struct StreamingWork {
     Bytes read, written;
     Flops flops = {};  ///< arithmetic on tensor cores, as of fused attention
@@ -60,6 +64,7 @@ struct StreamingWork {
     Seconds time = {};  ///< above 0: as recorded on another machine, instead of by bytes and FLOPs
     AttentionCall attention =
         {};  ///< of fused attention: its kernel is priced by this shape where a fit knows it
+    OperatorStream stream = OperatorStream::compute;
 };
 /// Sum of `parts` operands of `bytes` each.
 struct ReductionWork {

@@ -87,6 +87,45 @@ TEST_CASE("a captured graph has one call a GPU") {
     CHECK(host_time(graph) == microseconds(4));
 }
 
+TEST_CASE("between two replays of a captured graph is a gap, longer with a library's collective in it") {
+    Host host = of_calls(5);
+    host.replay = microseconds(1);
+    host.replay_collective = microseconds(2);
+    TaskGraph graph = two_by_two();
+    CHECK(replay_gap(graph, host) == Seconds());  // calls one by one
+    host.graph = microseconds(4);
+    CHECK(replay_gap(graph, host) == microseconds(1));
+    CollectiveKernelWork summed{
+        .kind = CollectiveKind::all_reduce, .operand = Bytes(8), .kernel = CollectiveKernel::one_shot};
+    graph.add({.work = summed});
+    CHECK(replay_gap(graph, host) == microseconds(1));
+    summed.kernel = CollectiveKernel::library;
+    graph.add({.work = summed});
+    CHECK(to_microseconds(replay_gap(graph, host)) == Approx(3));
+}
+
+TEST_CASE("a steady graph takes its gap in addition, and a run from cool GPUs does not") {
+    // One GEMM, with and without: 1.4 us of configs/hosts/cuda_graph.json.
+    const Json list{
+        {"operators",
+         {{{"name", "g"}, {"type", "gemm"}, {"m", 512}, {"n", 512}, {"k", 512}, {"dtype", "bf16"}}}}};
+    const auto time = [&](const std::string& repeat) {
+        const RunResult result =
+            run_of({{"topology", "h200_2"}, {"host", "cuda_graph"}, {"repeat", repeat}, {"workload", list}},
+                   "serial");
+        return to_microseconds(result.makespan) - to_microseconds(result.losses.host);
+    };
+    const auto host = [&](const std::string& repeat) {
+        return to_microseconds(
+            run_of({{"topology", "h200_2"}, {"host", "cuda_graph"}, {"repeat", repeat}, {"workload", list}},
+                   "serial")
+                .losses.host);
+    };
+    CHECK(host("steady") == Approx(1.4));
+    CHECK(host("once") == Approx(5.3));
+    CHECK(time("steady") == Approx(time("once")));
+}
+
 TEST_CASE("eager operators that are shorter than their calls take as long as these") {
     const RunResult enqueued = run_of(Json::object()), eager = run_of({{"host", "pytorch_eager"}});
     CHECK(eager.makespan > 2 * enqueued.makespan);

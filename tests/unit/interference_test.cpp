@@ -219,4 +219,17 @@ TEST_CASE("a kernel that streams memory waits for the units that feed it, where 
     CHECK(cost.claim->most == 100);
 }
 
+TEST_CASE("an operator of a framework starts on whatever units a library's channels leave") {
+    DeviceSpec device = round_device();
+    device.launch.residency = Residency::persistent;
+    const Machine machine = machine_of(topology_of(3, group("full_mesh"), 1, "", device));
+    MemoryBoundWork ran;
+    ran.time = microseconds(10);
+    const Task task{ran, 0};
+    Cost cost = CostModels().cost(task, machine);
+    add_interference(task, machine, cost);
+    CHECK(cost.claim->least == 1);
+    CHECK(cost.claim->most == 100);
+}
+
 }  // namespace overlap::test::interference_test

@@ -38,9 +38,9 @@ TEST_CASE("PyTorch's operators in graphs and steady state are predicted as the R
         CHECK(gather.count == 10);
         CHECK(gather.mean < 0.019);
         CHECK(scatter.count == 10);
-        CHECK(scatter.mean < (seen ? 0.051 : 0.031));
-        CHECK(errors(comparison, "all_gather > gemm: serial, cuda_graph").mean < 0.031);
-        CHECK(errors(comparison, "gemm > reduce_scatter: serial, cuda_graph").mean < 0.031);
+        CHECK(scatter.mean < (seen ? 0.042 : 0.022));
+        CHECK(errors(comparison, "all_gather > gemm: serial, cuda_graph").mean < 0.028);
+        CHECK(errors(comparison, "gemm > reduce_scatter: serial, cuda_graph").mean < 0.024);
     }
 }
 
@@ -53,35 +53,33 @@ TEST_CASE(
     CHECK(right >= 39);
 }
 
-TEST_CASE(
-    "a GEMM of few rows and its all-reduce, a graph of one: NCCL's kernel at its end delays the next, a known gap") {
+TEST_CASE("a GEMM of few rows and its all-reduce, a graph of one") {
     const Comparison comparison = of_file("h200_2/pytorch/allreduce");
     CHECK(comparison.all.count == 60);
     std::vector<double> one_shot, by_nccl;
     for (const ComparedCase& one : comparison.cases)
         (one.name.find("one_shot") == std::string::npos ? by_nccl : one_shot).push_back(one.error);
     CHECK(summarise(one_shot).mean < 0.046);
-    CHECK(summarise(by_nccl).mean < 0.127);
-    CHECK(summarise(by_nccl).bias < -0.1);
+    CHECK(summarise(by_nccl).mean < 0.063);
 }
 
-TEST_CASE("168 drawn cases of two H100 are predicted as they were before they were measured") {
+TEST_CASE("168 drawn cases of two H100, of which those of FSDP2 are mended by what was found since") {
     const Comparison comparison = of_file("h100_2/drawn_3/drawn");
     CHECK(comparison.all.count == 168);
-    CHECK(errors(comparison, "operators: serial, cuda_graph").mean < 0.04);     // tokens, blocks
-    CHECK(errors(comparison, "operators: async_tp, cuda_graph").mean < 0.045);  // blocks
+    CHECK(errors(comparison, "operators: serial, cuda_graph").mean < 0.03);     // tokens, blocks
+    CHECK(errors(comparison, "operators: async_tp, cuda_graph").mean < 0.029);  // blocks
     CHECK(errors(comparison, "all_gather > gemm: async_tp, cuda_graph").mean < 0.035);
-    CHECK(errors(comparison, "gemm > reduce_scatter: async_tp, cuda_graph").mean < 0.062);  // 0.05 asked
-    CHECK(errors(comparison, "all_gather > gemm: serial, cuda_graph").mean < 0.04);
-    CHECK(errors(comparison, "gemm > reduce_scatter: serial, cuda_graph").mean < 0.031);
-    CHECK(errors(comparison, "operators: serial, pytorch_fsdp2").mean < 0.029);
+    CHECK(errors(comparison, "gemm > reduce_scatter: async_tp, cuda_graph").mean < 0.049);
+    CHECK(errors(comparison, "all_gather > gemm: serial, cuda_graph").mean < 0.021);
+    CHECK(errors(comparison, "gemm > reduce_scatter: serial, cuda_graph").mean < 0.026);
+    CHECK(errors(comparison, "operators: serial, pytorch_fsdp2").mean < 0.014);
 }
 
 TEST_CASE("blocks and FSDP2 iterations of two GPUs in steady state: 3.3 and 2.3 % off") {
     const Comparison blocks = of_file("h200_2/pytorch/layers"), iterations = of_file("h200_2/pytorch/fsdp");
     CHECK(errors(blocks, "operators: async_tp, cuda_graph").mean < 0.037);
     CHECK(errors(blocks, "operators: serial, cuda_graph").mean < 0.032);
-    CHECK(errors(iterations, "operators: concurrent, pytorch_fsdp2").mean < 0.024);
+    CHECK(errors(iterations, "operators: concurrent, pytorch_fsdp2").mean < 0.019);
     CHECK(errors(iterations, "operators: serial, pytorch_fsdp2").mean < 0.024);
 }
 

@@ -9,15 +9,15 @@ import torch.distributed as dist
 
 from .allreduce import ALONE_S, MANY, row_of
 from .counters import Counters
-from .operators import longest, zeros
+from .operators import longest, normal, zeros
 
-SIZES_KIB = tuple(2**power for power in range(19))  # 1 KiB to 256 MiB, of the whole operand
+SIZES_KIB = tuple(2**power for power in range(22))  # 1 KiB to 2 GiB, of the whole operand
 
 
 def collectives(kib):
     """Calls by name on operands of `kib` KiB: what each rank has before or after, whichever is more."""
     count, ranks = kib * 512, dist.get_world_size()
-    whole, other, part = zeros(count), zeros(count), zeros(count // ranks)
+    whole, other, part = normal(count), zeros(count), normal(count // ranks)
     return {"all_reduce": lambda: dist.all_reduce(whole), "all_gather": lambda: dist.all_gather_into_tensor(whole, part),
             "reduce_scatter": lambda: dist.reduce_scatter_tensor(part, whole),
             "all_to_all": lambda: dist.all_to_all_single(other, whole)}
