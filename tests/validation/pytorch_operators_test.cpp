@@ -1,5 +1,5 @@
 // Predicted against measured: PyTorch's operators, blocks and iterations on two H200 (traces/h200_2/pytorch) and H100
-// (traces/h100_2/drawn_3, which was predicted beforehand). The READMEs there say which rows gave a constant, or were looked
+// (traces/h100_2/drawn_4, which was predicted beforehand). The READMEs there say which rows gave a constant, or were looked
 // at when a mechanism was decided; `others` and most blocks were not.
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -63,19 +63,22 @@ TEST_CASE("a GEMM of few rows and its all-reduce, a graph of one") {
     CHECK(summarise(by_nccl).mean < 0.063);
 }
 
-TEST_CASE("168 drawn cases of two H100, of which those of FSDP2 are mended by what was found since") {
-    const Comparison comparison = of_file("h100_2/drawn_3/drawn");
-    CHECK(comparison.all.count == 168);
-    CHECK(errors(comparison, "operators: serial, cuda_graph").mean < 0.03);     // tokens, blocks
-    CHECK(errors(comparison, "operators: async_tp, cuda_graph").mean < 0.029);  // blocks
-    CHECK(errors(comparison, "all_gather > gemm: async_tp, cuda_graph").mean < 0.035);
-    CHECK(errors(comparison, "gemm > reduce_scatter: async_tp, cuda_graph").mean < 0.049);
+TEST_CASE("166 drawn cases of two H100 are predicted as they were before they were measured") {
+    const Comparison comparison = of_file("h100_2/drawn_4/drawn");
+    CHECK(comparison.all.count == 166);
+    CHECK(errors(comparison, "operators: serial, cuda_graph").mean < 0.038);    // tokens, blocks
+    CHECK(errors(comparison, "operators: async_tp, cuda_graph").mean < 0.038);  // blocks
+    CHECK(errors(comparison, "all_gather > gemm: async_tp, cuda_graph").mean < 0.038);
+    CHECK(errors(comparison, "gemm > reduce_scatter: async_tp, cuda_graph").mean < 0.034);
     CHECK(errors(comparison, "all_gather > gemm: serial, cuda_graph").mean < 0.021);
-    CHECK(errors(comparison, "gemm > reduce_scatter: serial, cuda_graph").mean < 0.026);
-    CHECK(errors(comparison, "operators: serial, pytorch_fsdp2").mean < 0.014);
+    CHECK(errors(comparison, "gemm > reduce_scatter: serial, cuda_graph").mean < 0.02);
+    CHECK(errors(comparison, "all_gather > gemm: serial, pytorch_eager").mean < 0.051);
+    CHECK(errors(comparison, "gemm > reduce_scatter: serial, pytorch_eager").mean < 0.036);
+    CHECK(errors(comparison, "operators: serial, pytorch_fsdp2").mean < 0.019);
+    CHECK(errors(comparison, "operators: concurrent, pytorch_fsdp2").mean < 0.017);
 }
 
-TEST_CASE("blocks and FSDP2 iterations of two GPUs in steady state: 3.3 and 2.3 % off") {
+TEST_CASE("blocks and FSDP2 iterations of two GPUs in steady state: 3.2 and 2.0 % off") {
     const Comparison blocks = of_file("h200_2/pytorch/layers"), iterations = of_file("h200_2/pytorch/fsdp");
     CHECK(errors(blocks, "operators: async_tp, cuda_graph").mean < 0.037);
     CHECK(errors(blocks, "operators: serial, cuda_graph").mean < 0.032);
