@@ -1,4 +1,4 @@
-"""Power of GEMMs at full clock and of transfers, and what the end of a graph costs, a process a GPU, in graphs.
+"""Power of GEMMs at full clock and of transfers, and what the end of a graph costs, a process a GPU, in graphs. One GPU has no transfers.
 
 The energy counter of a GPU averages over some 25 ms of each 100, so that bursts and pauses as long are seen by chance. Here GEMMs
 alternate with kernels that do nothing within a millisecond, and each row is a loop of seconds behind another.
@@ -70,8 +70,10 @@ def kernels(target, source):
 
 def powers():
     """(row, call) of the loops of seconds; a call is good until the next is asked for."""
-    shared, here, local = symmetric_zeros(LARGE_KIB * 256).normal_(), zeros(LARGE_KIB * 512), normal(LARGE_KIB * 512)
-    moves = collectives(LARGE_KIB) | {"dma_pull": pull(shared)}
+    here, local, moves = zeros(LARGE_KIB * 512), normal(LARGE_KIB * 512), {}
+    if dist.get_world_size() > 1:
+        shared = symmetric_zeros(LARGE_KIB * 256).normal_()
+        moves = collectives(LARGE_KIB) | {"dma_pull": pull(shared)}
     yield {"operator": "nothing"}, nothing(1_000_000)
     for operator, call in (kernels(here, local) | moves).items():
         yield {"operator": operator, "bytes": LARGE_KIB * 1024}, call
@@ -86,17 +88,21 @@ def powers():
             yield {"operator": "gemm, nothing", "cycles": each} | shape, in_turn(gemm, nothing(each))
         if (m, n, k, cycles) not in WITH_TRANSFERS:
             continue
+        partners = moves | kernels(here, local)
         for operator in ("all_gather", "reduce_scatter", "dma_pull", "sum"):
-            partner = (moves | kernels(here, local))[operator]
-            yield {"operator": f"gemm, {operator}", "bytes": LARGE_KIB * 1024} | shape, in_turn(gemm, partner)
-        yield {"operator": "gemm beside dma_pull", "bytes": LARGE_KIB * 1024} | shape, beside(gemm, moves["dma_pull"])
+            if operator in partners:
+                yield {"operator": f"gemm, {operator}", "bytes": LARGE_KIB * 1024} | shape, in_turn(gemm, partners[operator])
+        if moves:
+            yield {"operator": "gemm beside dma_pull", "bytes": LARGE_KIB * 1024} | shape, beside(gemm, moves["dma_pull"])
 
 
 def ends():
     """(row, call) of kernels in graphs of several lengths, with a kernel of some 50 us or a small one."""
-    group, shared, result = dist.group.WORLD.group_name, symmetric_zeros(SMALL_KIB * 512), zeros(SMALL_KIB * 512)
-    moves = collectives(SMALL_KIB) | {
-        "all_reduce_one_shot": lambda: torch.ops.symm_mem.one_shot_all_reduce_out(shared, "sum", group, result)}
+    moves = {}
+    if dist.get_world_size() > 1:
+        group, shared, result = dist.group.WORLD.group_name, symmetric_zeros(SMALL_KIB * 512), zeros(SMALL_KIB * 512)
+        moves = collectives(SMALL_KIB) | {
+            "all_reduce_one_shot": lambda: torch.ops.symm_mem.one_shot_all_reduce_out(shared, "sum", group, result)}
     for tensor in (zeros(FILLER_KIB * 512), zeros(256)):
         def kernel():
             tensor.add_(1)  # pylint: disable=cell-var-from-loop
