@@ -8,9 +8,12 @@ import torch.distributed as dist
 from torch.profiler import ProfilerActivity, profile
 
 from .calls import host_us
+from .counters import Counters
+from .operators import steady
 
 SMALL = (512, 256, 256)
 COUNT = 12  # so few that no call waits for the GPU
+LOOPS, LOOP_S = 3, 0.4
 
 
 def operators(ranks):
@@ -40,6 +43,11 @@ def host_alone_us(call):
     return statistics.median(times)
 
 
+def loop_us(call):
+    """Time of a call in loops of many, in which the rank whose host is slower decides; the GPU's work is short."""
+    return statistics.median(steady(call, 0, Counters(), LOOP_S)["median_us"] for _ in range(LOOPS))
+
+
 def runtime_calls(call):
     """Calls of the CUDA runtime and driver in one operator: name → count and mean µs under the profiler."""
     torch.cuda.synchronize()
@@ -60,6 +68,8 @@ def rows():
     for name, call in operators(dist.get_world_size()).items():
         for _ in range(3):
             call()
-        yield {"kind": "host_operator", "operator": name, "ranks": dist.get_world_size(), "host_us": round(host_us(call, COUNT, dist.barrier), 1),
-               "host_alone_us": round(host_alone_us(call), 1),
-               "runtime_calls": runtime_calls(call)}
+        row = {"kind": "host_operator", "operator": name, "ranks": dist.get_world_size(),
+               "host_us": round(host_us(call, COUNT, dist.barrier), 1), "host_alone_us": round(host_alone_us(call), 1)}
+        if torch.cuda.device_count() >= dist.get_world_size():  # processes that share a GPU wait for each other's turns
+            row["loop_us"] = round(loop_us(call), 1)
+        yield row | {"runtime_calls": runtime_calls(call)}

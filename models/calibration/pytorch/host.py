@@ -28,8 +28,9 @@ def host_of(machine, rows):
         for name, (operator, counts) in OPERATORS.items():
             if row["kind"] == "host_operator" and row["operator"] == operator:
                 of_calls = sum(count * host[field]["value"] for field, count in counts(row["ranks"]).items())
-                operators[name] = {"value": round(max(row["host_us"] - of_calls, 0), 1),
-                                   "source": f"measured: {machine['command']}, {row['host_us']} us less its calls, {of_calls:.0f}"}
+                took = row.get("loop_us", row["host_us"])  # older rows have no loops
+                operators[name] = {"value": round(max(took - of_calls, 0), 1),
+                                   "source": f"measured: {machine['command']}, {took} us less its calls, {of_calls:.0f}"}
     return host | ({"operators_us": operators} if operators else {})
 
 
