@@ -7,8 +7,8 @@
 
 namespace overlap {
 
-/// The operators of one layer on each GPU; `of_experts`: of a layer with experts. Training: forward and backward.
-std::vector<Operator> layer_operators(const Model& model, const StepShape& step, bool of_experts);
+/// The operators of one layer of a kind on each GPU. Training: forward and backward.
+std::vector<Operator> layer_operators(const Model& model, const StepShape& step, const LayerKind& kind);
 /// Embedding, last norm and output projection.
 std::vector<Operator> head_operators(const Model& model, const StepShape& step);
 

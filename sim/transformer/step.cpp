@@ -42,9 +42,6 @@ void require_possible(const Model& model, const StepShape& step, const std::stri
             where + ": --ep beside --tp needs --sequence-parallel, so that each GPU sends tokens of its own");
     if (spread.sequence && spread.tensor == 1 && spread.gpus > 1)
         throw UserError(where + ": --sequence-parallel needs --tp above 1");
-    if (step.phase == Phase::training && model.attention.latent() && spread.tensor > 1)
-        throw UserError(where + ": training of latent attention over --tp is not expressed (use --dp " +
-                        number(spread.gpus) + " --ep " + number(spread.gpus) + ")");
     if (step.phase == Phase::decode && model.encoder)
         throw UserError(where + ": " + model.name + " is an encoder, which generates no tokens");
     require_divides(step.tokens, spread.sequence ? spread.gpus : spread.data, "--tokens", where);

@@ -163,11 +163,8 @@ struct ListOfStep {
 
 std::vector<ListOfStep> lists_of(const Model& model, const StepShape& step) {
     std::vector<ListOfStep> lists;
-    const std::int64_t dense = model.dense_layers(), others = model.layers - dense;
-    if (dense > 0)
-        lists.push_back({others > 0 ? "dense_layer" : "layer", dense, layer_operators(model, step, false)});
-    if (others > 0)
-        lists.push_back({dense > 0 ? "experts_layer" : "layer", others, layer_operators(model, step, true)});
+    for (const LayerKind& kind : layer_kinds(model))
+        lists.push_back({kind.name, kind.count, layer_operators(model, step, kind)});
     lists.push_back({"head", 1, head_operators(model, step)});
     return lists;
 }
