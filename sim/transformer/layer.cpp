@@ -33,6 +33,12 @@ std::vector<HeldWeights> held_weights(const Model& model, const StepShape& step,
     return {rest, {"expert_", weights.experts, spread.expert_copies(), spread.expert_copies_group()}};
 }
 
+HeldWeights head_weights(const Model& model, const StepShape& step) {
+    const std::int64_t columns = share(model.vocabulary, step.spread.tensor);
+    return {"", static_cast<double>(columns * model.hidden) * (model.tied || model.encoder ? 1 : 2),
+            step.spread.data, step.spread.data_group()};
+}
+
 }  // namespace
 
 std::size_t add_gather(const StepShape& step, const std::string& name, std::int64_t columns,
@@ -52,11 +58,11 @@ void add_reduce(const StepShape& step, const std::string& name, std::int64_t col
 
 std::vector<LayerKind> layer_kinds(const Model& model) {
     std::vector<LayerKind> kinds;
+    const std::vector<bool>& windows = model.attention.windowed;
     bool experts_differ = false, windows_differ = false;
     for (std::int64_t layer = 0; layer < model.layers; ++layer) {
         const bool of_experts = layer >= model.dense_layers();
-        const bool windowed =
-            model.attention.windowed.empty() || model.attention.windowed[static_cast<std::size_t>(layer)];
+        const bool windowed = windows.empty() || windows[static_cast<std::size_t>(layer) % windows.size()];
         auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const LayerKind& one) {
             return one.of_experts == of_experts && one.windowed == windowed;
         });
@@ -116,8 +122,8 @@ std::vector<Operator> head_operators(const Model& model, const StepShape& step) 
     const std::int64_t rows = rows_of(step), norm_rows = norm_rows_of(step);
     list.add("embedding", list.streams(norm_rows * model.hidden, norm_rows * model.hidden), {});
     list.add("last_norm", list.streams(norm_rows * model.hidden, norm_rows * model.hidden));
-    const std::int64_t columns = share(model.vocabulary, step.spread.tensor);
     if (!model.encoder) {
+        const std::int64_t columns = share(model.vocabulary, step.spread.tensor);
         const bool prefill = step.phase == Phase::prefill;
         const std::int64_t answered = prefill ? share(rows, step.sequence) : rows;
         if (shards_sequence(step))
@@ -126,10 +132,26 @@ std::vector<Operator> head_operators(const Model& model, const StepShape& step) 
         list.add("output", list.gemm(answered, columns, model.hidden));
         if (model.logits_capped) list.add("logits_cap", list.streams(answered * columns, answered * columns));
     }
-    const double weights =
-        static_cast<double>(columns * model.hidden) * (model.tied || model.encoder ? 1 : 2);
-    return with_weights(step, std::move(list).take(),
-                        {{"", weights, step.spread.data, step.spread.data_group()}}, WeightsOf::itself);
+    return with_weights(step, std::move(list).take(), {head_weights(model, step)}, WeightsOf::itself);
+}
+
+Bytes least_memory(const Model& model, const StepShape& step) {
+    // Mixed precision with Adam (arXiv 1910.02054, section 3.1): weight and gradient of 2 bytes, and three numbers of 4.
+    const bool trains = step.phase == Phase::training;
+    const Bytes each = trains ? Bytes(2 + 2 + 3 * 4) : element_size(step.dtype);
+    const auto held = [&](const HeldWeights& weights) {
+        return weights.count / (step.spread.sharded ? weights.copies : 1) * each;
+    };
+    Bytes sum = held(head_weights(model, step));
+    for (const LayerKind& kind : layer_kinds(model)) {
+        const auto count = static_cast<double>(kind.count);
+        for (const HeldWeights& weights : held_weights(model, step, kind.of_experts))
+            sum += count * held(weights);
+        if (step.phase != Phase::decode) continue;
+        for (const Operator& op : layer_operators(model, step, kind))
+            if (op.name == "attention") sum += count * std::get<StreamingWork>(op.work).read;
+    }
+    return sum;
 }
 
 Flops flops_of(const std::vector<Operator>& operators) {

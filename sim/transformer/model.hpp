@@ -14,7 +14,7 @@ struct AttentionShape {
     std::int64_t heads = 0, kv_heads = 0, head_dim = 0, value_dim = 0;
     std::int64_t q_rank = 0, kv_rank = 0, rope_dim = 0;
     std::int64_t window = 0;     ///< tokens that a token attends to; 0: all before it
-    std::vector<bool> windowed;  ///< by layer, whether the window holds there; empty: in all
+    std::vector<bool> windowed;  ///< by layer, in turns, whether the window holds there; empty: in all
     bool causal = true;
     bool rotary = true;
     bool qkv_bias = false, out_bias = false,

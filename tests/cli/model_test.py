@@ -165,6 +165,14 @@ class ModelSteps(SimTestCase):
             chosen = {one.get("schedule") for one in step["lists"][0]["operators"]}
             self.assertNotIn("flag_gated", chosen)
 
+    def test_what_does_not_fit_says_so(self):
+        # 671.03 G weights of 2 bytes over 8 GPUs: 167.8 GB; 61 projections of 2112 x 7168 into latents are on all: 1.6 GB more.
+        args = ["model", "deepseek_v3", "--topology", "h200_8", "--tp", "8", "--tokens", "256"]
+        self.assertIn("does not fit: weights take 169 GB a GPU, which has 141", " ".join(self.output(*args).split()))
+        fits = self.report(*LLAMA, "--tokens", "256")
+        self.assertFalse([note for note in fits["notes"] if "fit" in note])
+        self.report("model", "gemma3_27b", "--topology", "h200_8", "--tokens", "256", "--layers", "70")
+
     def test_refusals(self):
         self.assert_refused([*LLAMA, "--tp", "3"], "--tp 3 and --dp 1 are for 3 GPUs, the topology has 4")
         self.assert_refused([*LLAMA, "--fsdp", "--tp", "4"], "--fsdp needs --dp above 1")

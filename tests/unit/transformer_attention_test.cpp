@@ -109,4 +109,22 @@ TEST_CASE("layers with a window cost what it leaves, by hand") {
               .read.si() == 4096.0 * 32000 * 2);
 }
 
+TEST_CASE("memory that a GPU holds at least, by hand") {
+    const Model llama =
+        shipped_model("llama3_8b");  // norms are split like all weights; the last norm is left out
+    const double weights = 8'030'261'248 - 4096;
+    CHECK(least_memory(llama, step_of(Phase::forward, 4096, 4096, alone)).si() == 2 * weights);
+    CHECK(least_memory(llama, step_of(Phase::forward, 4096, 4096, tensor)).si() == Approx(2 * weights / 8));
+    CHECK(least_memory(llama, step_of(Phase::training, 4096, 4096, data)).si() == 16 * weights);
+    CHECK(least_memory(llama, step_of(Phase::training, 4096, 4096, {8, 1, 1, 8, false, true})).si() ==
+          Approx(16 * weights / 8));
+    // 64 contexts of 8192 tokens, of which one of 8 key heads is on a GPU: 128 for the key, 128 for the value, and 4 queries.
+    CHECK(least_memory(llama, step_of(Phase::decode, 64, 8192, tensor)).si() ==
+          Approx(2 * weights / 8 + 32 * 64 * (8192.0 * 256 + 4 * 128) * 2));
+    // Gemma 3 keeps 1024 tokens in 52 layers; 2 key heads and 4 query heads of 128 on a GPU.
+    const Model gemma = shipped_model("gemma3_27b");
+    CHECK(least_memory(gemma, step_of(Phase::decode, 64, 8192, tensor)).si() ==
+          Approx(2 * 27'009'340'928.0 / 8 + 64 * 2 * (52 * 1024.0 * 512 + 10 * 8192.0 * 512 + 62 * 512)));
+}
+
 }  // namespace overlap::test::transformer_attention_test

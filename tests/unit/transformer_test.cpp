@@ -221,8 +221,9 @@ TEST_CASE("what a model can't be, or can't be spread over") {
     CHECK_THAT(spreading("llama3_8b", Phase::forward, experts), Contains("needs a model with experts"));
     CHECK_THAT(spreading("mixtral_8x7b", Phase::forward, {8, 8, 8, 1, false}),
                Contains("needs --sequence-parallel"));
-    CHECK_THAT(spreading("qwen2_7b", Phase::forward, tensor),
-               Contains("the number of heads (28) can't be spread over 8 GPUs"));
+    CHECK_THAT(
+        spreading("qwen2_7b", Phase::forward, tensor),
+        Contains("the number of heads (28) can't be spread over 8 GPUs (--tp of 8 GPUs, allowed: 1, 2, 4)"));
     CHECK_THAT(spreading("llama3_8b", Phase::forward, sequence, 4097), Contains("--tokens (4097)"));
     CHECK(spreading("deepseek_v3", Phase::training, sequence) == "");
     CHECK_THAT(spreading("bert_base", Phase::decode, data), Contains("is an encoder"));
