@@ -1,9 +1,12 @@
 #pragma once
 
+#include <catch2/catch.hpp>
+#include <map>
+
 #include "sim/transformer/layer.hpp"
 #include "tests/test_support.hpp"
 
-// Shipped models, and steps of 8 GPUs.
+// Shipped models, steps of 8 GPUs, and what their operators are.
 namespace overlap::test {
 
 inline Model shipped_model(const std::string& name) {
@@ -15,7 +18,49 @@ inline StepShape step_of(Phase phase, std::int64_t tokens, std::int64_t sequence
     return {phase, tokens, sequence, DType::bf16, spread};
 }
 
+inline std::vector<Operator> layer_operators(const Model& model, const StepShape& step, bool of_experts) {
+    return overlap::layer_operators(model, step, LayerKind{"layer", 1, of_experts});
+}
+
 inline constexpr Parallelism alone{}, tensor{8, 8, 1, 1, false}, sequence{8, 8, 1, 1, true},
     experts{8, 1, 8, 8, false}, data{8, 1, 1, 8, false};
+
+inline const Operator& called(const std::vector<Operator>& operators, const std::string& name) {
+    for (const Operator& op : operators)
+        if (op.name == name) return op;
+    FAIL("no operator " << name);
+    return operators.front();
+}
+
+struct Gemm {
+    std::string name;
+    std::int64_t m, n, k;
+    std::int64_t batch = 1;
+    friend bool operator==(const Gemm&, const Gemm&) = default;
+};
+inline std::ostream& operator<<(std::ostream& out, const Gemm& gemm) {
+    return out << gemm.name << " " << gemm.m << "x" << gemm.n << "x" << gemm.k << " " << gemm.batch;
+}
+
+inline std::vector<Gemm> gemms_of(const std::vector<Operator>& operators) {
+    std::vector<Gemm> gemms;
+    for (const Operator& op : operators)
+        if (const auto* shape = std::get_if<GemmShape>(&op.work))
+            gemms.push_back({op.name, shape->m, shape->n, shape->k, shape->batch});
+    return gemms;
+}
+
+/// "all_gather 1024" by operator.
+inline std::map<std::string, std::string> collectives_of(const std::vector<Operator>& operators) {
+    std::map<std::string, std::string> found;
+    for (const Operator& op : operators)
+        if (const auto* work = std::get_if<CollectiveWork>(&op.work))
+            found[op.name] = name_of(work->kind) + " " + std::to_string(std::llround(work->operand.si()));
+    return found;
+}
+
+inline std::string bytes(const std::string& kind, std::int64_t count) {
+    return kind + " " + std::to_string(count);
+}
 
 }  // namespace overlap::test

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "sim/commands/commands.hpp"
@@ -8,6 +9,7 @@
 #include "sim/commands/terminal.hpp"
 #include "sim/core/output_file.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/transformer/layer.hpp"
 #include "sim/transformer/step_request.hpp"
 #include "sim/transformer/study_report.hpp"
 
@@ -61,10 +63,26 @@ std::string attention_prices(const Model& model, const StepShape& shape, const M
            ")";
 }
 
+/// That what a GPU holds is more than it has memory for; empty if it fits.
+std::string memory_note(const Model& model, const std::vector<StepStudy>& steps, const Machine& machine) {
+    Bytes most;
+    for (const StepStudy& step : steps) most = std::max(most, least_memory(model, step.shape));
+    const Bytes capacity = machine.topology.device().hbm_capacity;
+    if (most <= capacity) return "";
+    const auto gigabytes = [](Bytes bytes) { return std::to_string(std::llround(bytes.si() * 1e-9)); };
+    const Phase phase = steps.front().shape.phase;
+    return std::string("does not fit: weights") +
+           (phase == Phase::training ? ", gradients and optimiser states"
+            : phase == Phase::decode ? ", keys and values"
+                                     : "") +
+           " take " + gigabytes(most) + " GB a GPU, which has " + gigabytes(capacity);
+}
+
 std::vector<std::string> notes_of(const Model& model, const std::vector<StepStudy>& steps,
                                   const Machine& machine) {
     std::vector<std::string> notes{"layers do not overlap with one another"};
     const StepShape& shape = steps.front().shape;
+    if (const std::string much = memory_note(model, steps, machine); !much.empty()) notes.push_back(much);
     if (const std::string how = attention_prices(model, shape, machine); !how.empty()) notes.push_back(how);
     if (model.experts.count > 0)
         notes.push_back(steps.front().shape.imbalance == 0
@@ -205,14 +223,17 @@ void add_model_command(CLI::App& app) {
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}));
     const CLI::Range degrees(1, 1'000'000);
     command
-        ->add_option("--tp", flags->request.tensor,
-                     "Degree of tensor parallelism, over neighbouring GPUs; default: GPUs / dp, but 1 with --ep or "
-                     "--fsdp")
+        ->add_option(
+            "--tp", flags->request.tensor,
+            "Degree of tensor parallelism, over neighbouring GPUs; default: GPUs / dp, but 1 with --ep or "
+            "--fsdp")
         ->check(degrees);
     command
-        ->add_option("--ep", flags->request.experts, "Degree of expert parallelism, over neighbouring GPUs; default 1")
+        ->add_option("--ep", flags->request.experts,
+                     "Degree of expert parallelism, over neighbouring GPUs; default 1")
         ->check(degrees);
-    command->add_option("--dp", flags->request.data, "Degree of data parallelism; default: GPUs / tp")->check(degrees);
+    command->add_option("--dp", flags->request.data, "Degree of data parallelism; default: GPUs / tp")
+        ->check(degrees);
     command->add_flag(
         "--fsdp", flags->request.sharded,
         "Data-parallel GPUs share weights, gradients and optimiser states (PyTorch fully_shard, ZeRO-3)");
@@ -229,12 +250,14 @@ void add_model_command(CLI::App& app) {
     command->add_option("--layers", flags->layers, "Number of layers; default: as many as the model has")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000}));
     command
-        ->add_option("--kernels", flags->kernels,
-                     "library: only schedules that run with the kernels of a vendor's GEMM library; any: also those "
-                     "that need a custom kernel; default any")
+        ->add_option(
+            "--kernels", flags->kernels,
+            "library: only schedules that run with the kernels of a vendor's GEMM library; any: also those "
+            "that need a custom kernel; default any")
         ->check(CLI::IsMember({"any", "library"}));
-    command->add_flag("--all-candidates", flags->all,
-                      "Simulate all candidates of sim advise for each pair; default: a selection of each kind");
+    command->add_flag(
+        "--all-candidates", flags->all,
+        "Simulate all candidates of sim advise for each pair; default: a selection of each kind");
     command
         ->add_option("--seeds", flags->seeds,
                      "Number of simulations if the machine leaves the order of DMA copies open; default 3")

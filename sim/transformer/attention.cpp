@@ -75,34 +75,49 @@ StreamingWork one_token(const AttentionShape& a, const StepShape& step, const He
     return work;
 }
 
-/// Queries, keys and values through their latents. The projections into the latents are on every GPU.
+/// Queries, keys and values through their latents, as Megatron-Core spreads them (NVIDIA/Megatron-LM 003b4ce
+/// core/transformer/multi_latent_attention.py): projections into latents are on every GPU, for the rows that it
+/// normalises; those out of them have the columns of the GPU's heads, and read the gathered latents.
 void add_latent_projections(const Model& model, const StepShape& step, const Heads& heads, std::size_t input,
                             OperatorList& list) {
     const AttentionShape& a = model.attention;
-    const std::int64_t rows = rows_of(step), nope = a.head_dim - a.rope_dim;
-    const std::int64_t queries = heads.queries * a.head_dim;
-    const std::int64_t direct = a.q_rank == 0 ? queries : a.q_rank;
-    list.add("qkv_latent", list.gemm(rows, direct + a.kv_rank + a.rope_dim, model.hidden), {input});
-    list.add("latent_norm", list.streams(rows * (a.q_rank + a.kv_rank), rows * (a.q_rank + a.kv_rank)));
-    if (a.q_rank > 0) list.add("queries", list.gemm(rows, queries, a.q_rank));
+    const std::int64_t rows = rows_of(step), own = norm_rows_of(step), nope = a.head_dim - a.rope_dim;
+    const std::int64_t normed = own * (a.q_rank + a.kv_rank), read = a.q_rank > 0 ? a.q_rank : model.hidden;
+    list.add("qkv_latent", list.gemm(own, a.latent_columns(), model.hidden), {input});
+    const std::size_t latents = list.add("latent_norm", list.streams(normed, normed));
+    // What the next operator needs: the gathered rows of `source`, or where nothing is gathered the operator before it.
+    std::vector<std::size_t> gathers;
+    const auto gathered = [&](const std::string& name, std::int64_t columns, std::size_t source) {
+        if (!shards_sequence(step)) return list.last();
+        return gathers.emplace_back(add_gather(step, name, columns, source, list));
+    };
+    const std::size_t of_queries = gathered("queries_gather", read, a.q_rank > 0 ? latents : input);
+    const std::size_t queries =
+        list.add("queries", list.gemm(rows, heads.queries * a.head_dim, read), {of_queries});
+    const std::size_t of_keys = gathered("keys_values_gather", a.kv_rank, latents);
     if (step.phase ==
         Phase::decode)  // queries are projected into the latent space, instead of the context out of it
-        list.add("absorb_keys", list.gemm(rows, a.kv_rank, nope, heads.queries));
+        list.add("absorb_keys", list.gemm(rows, a.kv_rank, nope, heads.queries), {queries});
     else
-        list.add("keys_values", list.gemm(rows, heads.queries * (nope + a.value_dim), a.kv_rank));
+        list.add("keys_values", list.gemm(rows, heads.queries * (nope + a.value_dim), a.kv_rank), {of_keys});
+    std::vector<std::size_t> needs{list.last()};
+    gathered("rotary_gather", a.rope_dim, latents);
+    if (!gathers.empty()) needs.insert(needs.end(), {queries, of_keys, gathers.back()});
     const std::int64_t rotated = rows * (heads.queries + 1) * a.rope_dim;
-    list.add("rotary", list.streams(rotated, rotated));
+    list.add("rotary", list.streams(rotated, rotated), needs);
 }
 
 }  // namespace
 
-void add_attention(const Model& model, const StepShape& step, std::size_t input, OperatorList& list) {
+std::size_t add_attention(const Model& model, const StepShape& step, std::size_t norm, OperatorList& list) {
     const AttentionShape& a = model.attention;
     const Heads heads(a, step.spread.tensor);
     const std::int64_t rows = rows_of(step);
+    std::size_t input = norm;
     if (a.latent()) {
         add_latent_projections(model, step, heads, input, list);
     } else {
+        input = add_gather(step, "attention_gather", model.hidden, norm, list);
         list.add("qkv", list.gemm(rows, (heads.queries + 2 * heads.keys) * a.head_dim, model.hidden),
                  {input});
         const std::int64_t rotated = rows * (heads.queries + heads.keys) * a.head_dim;
@@ -113,6 +128,7 @@ void add_attention(const Model& model, const StepShape& step, std::size_t input,
     if (a.latent() && step.phase == Phase::decode)
         list.add("absorb_values", list.gemm(rows, a.value_dim, a.kv_rank, heads.queries));
     list.add("attention_out", list.gemm(rows, model.hidden, heads.queries * a.value_dim));
+    return input;
 }
 
 }  // namespace overlap

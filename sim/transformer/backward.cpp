@@ -51,7 +51,8 @@ private:
     }
 
     static bool reads_all_columns(const std::string& name) {
-        return name == "qkv" || name == "gate_up" || name == "up" || name == "router" || name == "output";
+        return name == "qkv" || name == "queries" || name == "keys_values" || name == "gate_up" ||
+               name == "up" || name == "router" || name == "output";
     }
 
     void of_collective(const std::string& name, const CollectiveWork& work) {
@@ -87,6 +88,10 @@ private:
         if (weights_->gather) needs.push_back(list_.add(weights_->name + "_regather", *weights_->gather, {}));
         const GemmShape& gemm = weights_->gemm;
         list_.add(weights_->name + "_wgrad", weight_gradient(gemm), needs);
+        // Every GPU has these weights, and the gradient of its own rows (Megatron-Core: finalize_model_grads).
+        if (weights_->name == "qkv_latent" && shards_sequence(step_))
+            list_.add("qkv_latent_wgrad_reduce", list_.collective(CollectiveKind::all_reduce, gemm.k, gemm.n,
+                                                                  true, step_.spread.tensor_group()));
         weights_.reset();
     }
 

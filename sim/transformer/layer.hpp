@@ -7,10 +7,14 @@
 
 namespace overlap {
 
-/// The operators of one layer on each GPU; `of_experts`: of a layer with experts. Training: forward and backward.
-std::vector<Operator> layer_operators(const Model& model, const StepShape& step, bool of_experts);
+/// The operators of one layer of a kind on each GPU. Training: forward and backward.
+std::vector<Operator> layer_operators(const Model& model, const StepShape& step, const LayerKind& kind);
 /// Embedding, last norm and output projection.
 std::vector<Operator> head_operators(const Model& model, const StepShape& step);
+
+/// Bytes that a GPU holds all the time: weights (in training with gradients and optimiser states), in decode keys and values
+/// of its sequences. Activations and buffers come on top.
+Bytes least_memory(const Model& model, const StepShape& step);
 
 /// FLOPs of a list on one GPU.
 Flops flops_of(const std::vector<Operator>& operators);

@@ -41,7 +41,7 @@ void add_experts(const Model& model, const StepShape& step, std::size_t norm, Op
     const bool exchanged = spread.experts > 1;
     const std::int64_t rows = exchanged ? norm_rows_of(step) : rows_of(step);
     const std::int64_t parts = exchanged ? 1 : spread.tensor;  // of an expert's width
-    const std::size_t input = exchanged ? norm : add_gather(step, "mlp_gather", model.hidden, list);
+    const std::size_t input = exchanged ? norm : add_gather(step, "mlp_gather", model.hidden, norm, list);
     const std::size_t router = list.add("router", list.gemm(rows, experts.count, model.hidden));
     std::vector<std::size_t> results;
     if (experts.shared > 0) {

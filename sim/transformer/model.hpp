@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "sim/core/config_reader.hpp"
 
@@ -12,13 +13,16 @@ namespace overlap {
 struct AttentionShape {
     std::int64_t heads = 0, kv_heads = 0, head_dim = 0, value_dim = 0;
     std::int64_t q_rank = 0, kv_rank = 0, rope_dim = 0;
-    std::int64_t window = 0;  ///< tokens that a token attends to; 0: all before it
+    std::int64_t window = 0;     ///< tokens that a token attends to; 0: all before it
+    std::vector<bool> windowed;  ///< by layer, in turns, whether the window holds there; empty: in all
     bool causal = true;
     bool rotary = true;
     bool qkv_bias = false, out_bias = false,
          normalised = false;  ///< normalised: a norm of queries and keys a head
 
     bool latent() const { return kv_rank > 0; }
+    /// Columns of the projections into the latents.
+    std::int64_t latent_columns() const { return q_rank + kv_rank + rope_dim; }
 };
 
 /// Experts of the layers that have them; `count` 0: none.
@@ -39,10 +43,12 @@ struct Model {
     ExpertsShape experts;
     bool gated = true;  ///< the MLP multiplies two projections
     bool mlp_bias = false;
-    bool centred = false;    ///< LayerNorm, which has a bias, instead of RMSNorm
-    std::int64_t norms = 2;  ///< of a layer
-    bool parallel = false;   ///< attention and MLP read the same input, and their results are added
-    bool tied = false;       ///< the output projection is the embedding
+    bool centred = false;        ///< LayerNorm, which has a bias, instead of RMSNorm
+    std::int64_t norms = 2;      ///< of a layer
+    bool norms_behind = false;   ///< two more, of the results of attention and MLP
+    bool logits_capped = false;  ///< of the output projection, by a kernel (tanh)
+    bool parallel = false;       ///< attention and MLP read the same input, and their results are added
+    bool tied = false;           ///< the output projection is the embedding
     bool head_bias = false;
     bool encoder = false;           ///< BERT: no output projection, a norm of the embeddings, a pooler
     std::int64_t learned_rows = 0;  ///< of embeddings of positions and of types of tokens
@@ -51,6 +57,16 @@ struct Model {
         return experts.count == 0 ? layers : std::min(experts.first_dense, layers);
     }
 };
+
+/// Layers that are alike but for the values of their weights.
+struct LayerKind {
+    std::string name;  ///< "layer" where the model has only one kind
+    std::int64_t count = 0;
+    bool of_experts = false;
+    bool windowed = true;  ///< AttentionShape::window holds
+};
+/// The kinds in the order of their first layers.
+std::vector<LayerKind> layer_kinds(const Model& model);
 
 /// Numbers of weights, biases included.
 std::int64_t layer_parameters(const Model& model, bool of_experts);
@@ -61,8 +77,8 @@ std::int64_t active_parameters(const Model& model);
 /// The families that are read: "llama", "mixtral", ...
 std::span<const std::string> model_families();
 
-/// Reads a Hugging Face config.json, or a file of configs/models, which has the same keys. Keys that do not change
-/// operators are ignored. Throws UserError for a family that is not known, or a size that is missing or makes no sense.
+/// Reads a Hugging Face config.json, or a file of configs/models, which has the same keys. Of a model that also sees or
+/// hears it reads the part that makes text ("text_config"). Keys that do not change operators are ignored. Throws UserError for a family that is not known, or a size that is missing or makes no sense.
 Model read_model(ConfigObject config, const std::string& name);
 
 }  // namespace overlap

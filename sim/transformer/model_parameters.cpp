@@ -35,7 +35,8 @@ std::int64_t mlp_parameters(const Model& model, std::int64_t width) {
 
 /// Of a layer whose tokens go to `experts` experts besides the shared ones.
 std::int64_t layer_with(const Model& model, bool of_experts, std::int64_t experts) {
-    const std::int64_t rest = attention_parameters(model) + model.norms * norm_weights(model, model.hidden);
+    const std::int64_t norms = model.norms + (model.norms_behind ? 2 : 0);
+    const std::int64_t rest = attention_parameters(model) + norms * norm_weights(model, model.hidden);
     if (!of_experts) return rest + mlp_parameters(model, model.width);
     const ExpertsShape& e = model.experts;
     return rest + projection_weights(model.hidden, e.count, e.router_bias) +

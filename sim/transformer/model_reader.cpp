@@ -7,11 +7,12 @@
 namespace overlap {
 namespace {
 
-constexpr std::int64_t largest_size = 100'000'000;
+constexpr std::int64_t largest_size = 100'000'000, most_layers = 100'000;
 
-const std::array<std::string, 16> known_families{
-    "llama",       "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3",    "qwen3_moe", "deepseek_v2",
-    "deepseek_v3", "gemma",   "phi",     "phi3",  "gpt2",      "gpt_neox", "falcon",    "bert"};
+const std::array<std::string, 18> known_families{
+    "llama",     "mistral",     "mixtral",     "qwen2",    "qwen2_moe", "qwen3",
+    "qwen3_moe", "deepseek_v2", "deepseek_v3", "gemma",    "gemma2",    "gemma3_text",
+    "phi",       "phi3",        "gpt2",        "gpt_neox", "falcon",    "bert"};
 
 /// Reads keys that may be null, which Hugging Face's configs use for "none".
 class ConfigSizes {
@@ -20,6 +21,8 @@ public:
 
     bool has(const std::string& key) { return config_.has(key) && !config_.raw(key).is_null(); }
     std::int64_t size(const std::string& key) { return config_.integer(key, 1, largest_size); }
+    std::int64_t layers(const std::string& key) { return config_.integer(key, 1, most_layers); }
+    std::vector<std::string> texts(const std::string& key) { return config_.texts(key); }
     std::int64_t size(const std::string& key, std::int64_t otherwise) {
         return has(key) ? config_.integer(key, 0, largest_size) : otherwise;
     }
@@ -30,31 +33,64 @@ private:
     ConfigObject& config_;
 };
 
+/// Which layers the window holds in: as "layer_types" lists them, or as the family's code deals them out.
+std::vector<bool> windowed_layers(ConfigSizes& from, const Model& model) {
+    std::vector<bool> windowed;
+    if (from.has("layer_types")) {
+        for (const std::string& type : from.texts("layer_types")) {
+            if (type != "sliding_attention" && type != "full_attention")
+                from.fail("layer_types", "has " + in_quotes(type) +
+                                             "; allowed are 'sliding_attention' and 'full_attention'");
+            windowed.push_back(type == "sliding_attention");
+        }
+        if (std::ssize(windowed) != model.layers)
+            from.fail("layer_types", "has " + std::to_string(windowed.size()) + " layers, the model " +
+                                         std::to_string(model.layers));
+        return windowed;
+    }
+    // huggingface/transformers v4.50, configuration_gemma2.py and _gemma3.py: every second, or sixth, layer is global.
+    std::int64_t period = 0, first = 0;
+    if (model.family == "gemma2") period = 2;
+    if (model.family == "gemma3_text") period = from.size("sliding_window_pattern", 6);
+    // configuration_qwen2.py: the first max_window_layers are global.
+    if (model.family.starts_with("qwen")) first = from.size("max_window_layers", 0);
+    for (std::int64_t layer = 0; layer < model.layers && (period > 0 || first > 0); ++layer)
+        windowed.push_back(layer >= first && (period == 0 || (layer + 1) % period != 0));
+    return windowed;
+}
+
 void read_common(ConfigSizes& from, Model& model) {
     model.hidden = from.size("hidden_size");
-    model.layers = from.size("num_hidden_layers");
-    model.vocabulary = from.size("vocab_size");
-    model.longest = from.size("max_position_embeddings", 2048);
+    model.layers = from.layers("num_hidden_layers");
     AttentionShape& attention = model.attention;
-    attention.heads = from.size("num_attention_heads");
-    attention.kv_heads = from.size("num_key_value_heads", attention.heads);
-    attention.head_dim = from.size("head_dim", model.hidden / attention.heads);
-    if (from.flag("use_sliding_window", true)) attention.window = from.size("sliding_window", 0);
+    // The published files of Gemma 3 leave out what is as in configuration_gemma3.py.
+    const bool gemma3 = model.family == "gemma3_text";
+    model.vocabulary = gemma3 ? from.size("vocab_size", 262'208) : from.size("vocab_size");
+    model.longest = from.size("max_position_embeddings", gemma3 ? 131'072 : 2048);
+    attention.heads = gemma3 ? from.size("num_attention_heads", 8) : from.size("num_attention_heads");
+    attention.kv_heads = from.size("num_key_value_heads", gemma3 ? 4 : attention.heads);
+    attention.head_dim =
+        from.size("head_dim", gemma3 ? 256 : model.hidden / std::max<std::int64_t>(attention.heads, 1));
+    // Qwen2's and Qwen3's files have a window that is off unless "use_sliding_window" says otherwise.
+    if (!from.flag("use_sliding_window", !model.family.starts_with("qwen"))) return;
+    attention.window = from.size("sliding_window", 0);
+    if (attention.window > 0) attention.windowed = windowed_layers(from, model);
 }
 
 /// RMSNorm, a gated MLP, rotary positions; what Llama, Mistral, Qwen, Gemma, Phi-3 and mixtures of experts share.
 void read_llama(ConfigSizes& from, Model& model) {
     read_common(from, model);
     model.width = from.size("intermediate_size");
-    model.tied = from.flag("tie_word_embeddings", model.family == "gemma");
+    const bool gemma = model.family.starts_with("gemma");
+    model.tied = from.flag("tie_word_embeddings", gemma);
+    model.norms_behind = gemma && model.family != "gemma";
+    model.logits_capped = model.family == "gemma2" && from.has("final_logit_softcapping");
     AttentionShape& attention = model.attention;
     const bool biased = from.flag("attention_bias", false);
     attention.qkv_bias = biased || model.family.starts_with("qwen2");
     attention.out_bias = biased;
-    attention.normalised = model.family.starts_with("qwen3");
+    attention.normalised = model.family.starts_with("qwen3") || model.family == "gemma3_text";
     model.mlp_bias = from.flag("mlp_bias", false);
-    // Qwen2's and Qwen3's files have a window that is off unless "use_sliding_window" says otherwise.
-    if (model.family.starts_with("qwen") && !from.flag("use_sliding_window", false)) attention.window = 0;
 }
 
 void read_latent_attention(ConfigSizes& from, Model& model) {
@@ -91,7 +127,7 @@ void read_biased(ConfigSizes& from, Model& model) {
     model.centred = model.mlp_bias = model.attention.qkv_bias = model.attention.out_bias = true;
     if (model.family == "gpt2") {
         model.hidden = from.size("n_embd");
-        model.layers = from.size("n_layer");
+        model.layers = from.layers("n_layer");
         model.attention.heads = model.attention.kv_heads = from.size("n_head");
         model.attention.head_dim = model.hidden / model.attention.heads;
         model.longest = from.size("n_positions");
@@ -137,6 +173,7 @@ void read_falcon(ConfigSizes& from, Model& model) {
 /// Throws UserError for sizes that do not go together.
 void require_sense(const ConfigObject& config, const Model& model) {
     const AttentionShape& attention = model.attention;
+    if (attention.heads < 1) config.fail("num_attention_heads", "is 0");
     if (attention.heads % std::max<std::int64_t>(attention.kv_heads, 1) != 0)
         config.fail("num_key_value_heads", "is " + std::to_string(attention.kv_heads) +
                                                ", which does not divide the " +
@@ -154,6 +191,7 @@ std::span<const std::string> model_families() {
 }
 
 Model read_model(ConfigObject config, const std::string& name) {
+    if (config.has("text_config")) return read_model(config.object("text_config"), name);
     Model model;
     model.name = name;
     const std::string family = config.text("model_type");

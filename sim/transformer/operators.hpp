@@ -55,17 +55,19 @@ constexpr std::int64_t share(std::int64_t length, std::int64_t parts) {
     return (length + parts - 1) / parts;
 }
 
-/// Appends attention up to its output projection. `input` makes the rows that it reads, as for what follows.
-void add_attention(const Model& model, const StepShape& step, std::size_t input, OperatorList& list);
+/// Appends attention up to its output projection. `norm` makes the rows that it reads. Returns the operator that makes
+/// them for this GPU's heads: a gather, or `norm`.
+std::size_t add_attention(const Model& model, const StepShape& step, std::size_t norm, OperatorList& list);
+/// `input` makes the rows.
 void add_mlp(const Model& model, const StepShape& step, std::size_t input, OperatorList& list);
 /// From the router to the sum of the experts' results. `norm` makes the rows of this GPU: they are gathered, or sent to
 /// the experts' GPUs.
 void add_experts(const Model& model, const StepShape& step, std::size_t norm, OperatorList& list);
 
-/// Where each GPU normalises a share of the rows, gathers all rows before a GEMM. Returns the operator that makes
-/// the rows.
+/// Where each GPU has a share of the rows, which `source` makes, gathers all rows before a GEMM. Returns the operator that
+/// makes the rows.
 std::size_t add_gather(const StepShape& step, const std::string& name, std::int64_t columns,
-                       OperatorList& list);
+                       std::size_t source, OperatorList& list);
 /// Sums the partial results of a GEMM whose K is divided among GPUs.
 void add_reduce(const StepShape& step, const std::string& name, std::int64_t columns, OperatorList& list);
 

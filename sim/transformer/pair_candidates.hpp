@@ -13,6 +13,13 @@ public:
     PairCandidates(std::size_t first, const RankGroup& group, Scenario alone,
                    const AllowedCandidates& allowed, bool all);
 
+    /// The same candidates for a pair that is alike and has the same group, in another place or another list.
+    PairCandidates at(std::size_t first) const {
+        PairCandidates moved = *this;
+        moved.first_ = first;
+        return moved;
+    }
+
     bool empty() const { return ranked_.empty(); }
     const RankedCandidate& chosen() const { return ranked_[chosen_]; }
     const Candidate& candidate(std::size_t place) const { return ranked_[place].candidate; }

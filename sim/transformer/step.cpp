@@ -13,6 +13,18 @@ void require_divides(std::int64_t length, int parts, const std::string& what, co
                         std::to_string(parts) + " GPUs");
 }
 
+/// What of a model --tp `parts` does not divide; empty if it divides all.
+std::string undivided(const Model& model, int parts) {
+    const auto named = [](const char* what, std::int64_t length) {
+        return std::string(what) + " (" + std::to_string(length) + ")";
+    };
+    const std::int64_t heads = model.attention.heads, keys = model.attention.kv_heads;
+    if (heads % parts != 0) return named("the number of heads", heads);
+    if (keys % parts != 0 && parts % keys != 0) return named("the number of key heads", keys);
+    if (model.width % parts != 0) return named("the MLP's width", model.width);
+    return "";
+}
+
 }  // namespace
 
 std::int64_t rows_of(const StepShape& step) {
@@ -42,16 +54,17 @@ void require_possible(const Model& model, const StepShape& step, const std::stri
             where + ": --ep beside --tp needs --sequence-parallel, so that each GPU sends tokens of its own");
     if (spread.sequence && spread.tensor == 1 && spread.gpus > 1)
         throw UserError(where + ": --sequence-parallel needs --tp above 1");
-    if (step.phase == Phase::training && model.attention.latent() && spread.tensor > 1)
-        throw UserError(where + ": training of latent attention over --tp is not expressed (use --dp " +
-                        number(spread.gpus) + " --ep " + number(spread.gpus) + ")");
     if (step.phase == Phase::decode && model.encoder)
         throw UserError(where + ": " + model.name + " is an encoder, which generates no tokens");
     require_divides(step.tokens, spread.sequence ? spread.gpus : spread.data, "--tokens", where);
-    require_divides(model.attention.heads, spread.tensor, "the number of heads", where);
-    if (model.attention.kv_heads % spread.tensor != 0 && spread.tensor % model.attention.kv_heads != 0)
-        require_divides(model.attention.kv_heads, spread.tensor, "the number of key heads", where);
-    require_divides(model.width, spread.tensor, "the MLP's width", where);
+    if (const std::string what = undivided(model, spread.tensor); !what.empty()) {
+        std::string allowed;
+        for (int degree = 1; degree <= spread.gpus; ++degree)
+            if (spread.gpus % degree == 0 && undivided(model, degree).empty())
+                allowed += (allowed.empty() ? "" : ", ") + number(degree);
+        throw UserError(where + ": " + what + " can't be spread over " + number(spread.tensor) +
+                        " GPUs (--tp of " + number(spread.gpus) + " GPUs, allowed: " + allowed + ")");
+    }
     if (model.experts.count > 0) {
         require_divides(model.experts.count, spread.experts, "the number of experts", where);
         if (spread.experts == 1)

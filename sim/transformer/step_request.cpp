@@ -57,8 +57,9 @@ StepShape step_of(const StepRequest& request, const Model& model, const Parallel
                   std::int64_t tokens) {
     StepShape step{request.phase, tokens, 0, request.dtype, spread, request.imbalance};
     step.sequence = request.sequence.value_or(
-        step.phase == Phase::decode ? std::min<std::int64_t>(model.longest, 8192)
-                                    : std::min(model.longest, std::max<std::int64_t>(tokens / spread.data, 1)));
+        step.phase == Phase::decode
+            ? std::min<std::int64_t>(model.longest, 8192)
+            : std::min(model.longest, std::max<std::int64_t>(tokens / spread.data, 1)));
     return step;
 }
 
@@ -74,9 +75,11 @@ Json layer_workload(const Json& workload, const std::string& place, int gpus, co
     config.finish();
     const StepShape step = step_of(request, model, spread_of(request, gpus), tokens);
     require_possible(model, step, place);
-    const bool of_experts = model.layers - model.dense_layers() > model.dense_layers();
+    const std::vector<LayerKind> kinds = layer_kinds(model);
+    const LayerKind& kind = *std::max_element(
+        kinds.begin(), kinds.end(), [](const LayerKind& a, const LayerKind& b) { return a.count < b.count; });
     const Workload layer{model.name + ", " + std::to_string(tokens) + " tokens", "",
-                         layer_operators(model, step, of_experts), 0};
+                         layer_operators(model, step, kind), 0};
     return {{"name", layer.name}, {"operators", to_json(layer).at("operators")}};
 }
 

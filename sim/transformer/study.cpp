@@ -1,6 +1,8 @@
 #include "sim/transformer/study.hpp"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "sim/core/shown.hpp"
 #include "sim/transformer/list_search.hpp"
@@ -90,14 +92,24 @@ private:
             if (!pair) continue;
             row.name += " > " + operators[first + 1].name;
             row.is_pair = true;
-            Scenario alone = resolver_.resolve(config_of({"pair", "", *pair}, Json::object()));
-            alone.machine = machine_of(group_at(operators, first), serial.machine);
-            pairs.emplace_back(first, group_at(operators, first), std::move(alone), options_.allowed,
-                               options_.all_candidates);
+            pairs.push_back(candidates_of(*pair, group_at(operators, first), serial).at(first));
             told();
             ++first;
         }
         return pairs;
+    }
+
+    /// Candidates of a pair, which several lists of a step may have.
+    const PairCandidates& candidates_of(const Pair& pair, const RankGroup& group, const Scenario& serial) {
+        const Workload workload{"pair", "", pair};
+        const auto [found, is_new] =
+            known_.try_emplace({to_json(workload).dump(), group.size, group.stride}, std::nullopt);
+        if (is_new) {
+            Scenario alone = resolver_.resolve(config_of(workload, Json::object()));
+            alone.machine = machine_of(group, serial.machine);
+            found->second.emplace(0, group, std::move(alone), options_.allowed, options_.all_candidates);
+        }
+        return *found->second;
     }
 
     /// The GPUs of the first group, with the clock of the whole list.
@@ -153,6 +165,7 @@ private:
     Baselines baselines_;
     std::shared_ptr<const Machine> machine_;  ///< of the last list
     std::vector<std::shared_ptr<const Machine>> parts_;
+    std::map<std::tuple<std::string, int, int>, std::optional<PairCandidates>> known_;
 };
 
 struct ListOfStep {
@@ -163,11 +176,8 @@ struct ListOfStep {
 
 std::vector<ListOfStep> lists_of(const Model& model, const StepShape& step) {
     std::vector<ListOfStep> lists;
-    const std::int64_t dense = model.dense_layers(), others = model.layers - dense;
-    if (dense > 0)
-        lists.push_back({others > 0 ? "dense_layer" : "layer", dense, layer_operators(model, step, false)});
-    if (others > 0)
-        lists.push_back({dense > 0 ? "experts_layer" : "layer", others, layer_operators(model, step, true)});
+    for (const LayerKind& kind : layer_kinds(model))
+        lists.push_back({kind.name, kind.count, layer_operators(model, step, kind)});
     lists.push_back({"head", 1, head_operators(model, step)});
     return lists;
 }

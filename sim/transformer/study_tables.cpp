@@ -199,8 +199,8 @@ std::string to_csv(const ModelReport& report) {
 std::string to_markdown(const ModelReport& report) {
     std::string text = "## " + report.model.name + " on " + report.topology +
                        (report.is_list() ? "" : ", " + to_text(report.steps.front().shape.spread)) + "\n\n";
-    text += table_row({"step", "serial ms", "with overlap ms", "speed-up", "exposed ms", "with overlap ms",
-                       "tokens/s", "MFU"}) +
+    text += table_row({"step", "serial ms", "with overlap ms", "speed-up", "exposed, serial ms",
+                       "exposed, overlap ms", "tokens/s", "MFU"}) +
             table_row({"---", "---", "---", "---", "---", "---", "---", "---"});
     const auto ms = [](Seconds time) { return fixed(time.si() * 1e3, 2); };
     for (const StepStudy& step : report.steps)

@@ -55,6 +55,8 @@ class Explain(SimTestCase):
                      ["deepseek_v2", "--topology", "h200_8", "--ep", "8", "--phase", "training", "--tokens", "4096", "--layers", "2"],
                      ["deepseek_v3", "--topology", "h200_8", "--tokens", "256", "--phase", "decode"],
                      ["falcon_40b", "--topology", "h200_8", "--tokens", "4096", "--phase", "training"],
+                     ["deepseek_v3", "--topology", "h200_8", "--tp", "8", "--sequence-parallel", "--tokens", "4096", "--phase", "training"],
+                     ["gemma2_9b", "--topology", "h200_4", "--sequence-parallel", "--tokens", "4096"],
                      ["llama3_8b", "--topology", "h200_4", "--dp", "4", "--fsdp", "--phase", "training", "--tokens", "8192"]):
             report = json.loads(self.output("model", *args, "--format", "json"))
             for one in report["steps"][0]["lists"]:
@@ -66,7 +68,7 @@ class Explain(SimTestCase):
         for line in text[:text.index("confidence ")].splitlines()[3:]:
             words.update(re.findall(r"^ *(\S+(?: \S+)*?)(?: \(x \d+\))? {2,}[\d.]", line))
         for word in ("tokens/s", "share of peak (MFU)", "exposed communication", "qkv_dgrad_reduce", "expert_gate_up_wgrad",
-                     "absorb_keys", "branches_sum_grad", "backward_parameters_gather", "embedding", "step"):
+                     "absorb_keys", "queries_gather", "qkv_latent_wgrad_reduce", "window_layer", "logits_cap", "branches_sum_grad", "backward_parameters_gather", "embedding", "step"):
             self.assertIn(word, words)
         for word in sorted(words):
             with self.subTest(word=word):

@@ -1,6 +1,5 @@
 // The operators of models' layers: GEMMs, collectives and FLOPs against numbers computed by hand.
 #include <catch2/catch.hpp>
-#include <map>
 #include <tuple>
 
 #include "sim/schedules/listed_pairs.hpp"
@@ -8,44 +7,6 @@
 
 namespace overlap::test::transformer_layers_test {
 namespace {
-
-const Operator& called(const std::vector<Operator>& operators, const std::string& name) {
-    for (const Operator& op : operators)
-        if (op.name == name) return op;
-    FAIL("no operator " << name);
-    return operators.front();
-}
-
-struct Gemm {
-    std::string name;
-    std::int64_t m, n, k;
-    std::int64_t batch = 1;
-    friend bool operator==(const Gemm&, const Gemm&) = default;
-};
-std::ostream& operator<<(std::ostream& out, const Gemm& gemm) {
-    return out << gemm.name << " " << gemm.m << "x" << gemm.n << "x" << gemm.k << " " << gemm.batch;
-}
-
-std::vector<Gemm> gemms_of(const std::vector<Operator>& operators) {
-    std::vector<Gemm> gemms;
-    for (const Operator& op : operators)
-        if (const auto* shape = std::get_if<GemmShape>(&op.work))
-            gemms.push_back({op.name, shape->m, shape->n, shape->k, shape->batch});
-    return gemms;
-}
-
-/// "all_gather 1024" by operator.
-std::map<std::string, std::string> collectives_of(const std::vector<Operator>& operators) {
-    std::map<std::string, std::string> found;
-    for (const Operator& op : operators)
-        if (const auto* work = std::get_if<CollectiveWork>(&op.work))
-            found[op.name] = name_of(work->kind) + " " + std::to_string(std::llround(work->operand.si()));
-    return found;
-}
-
-std::string bytes(const std::string& kind, std::int64_t count) {
-    return kind + " " + std::to_string(count);
-}
 
 double flops(const std::vector<Operator>& operators) {
     return flops_of(operators).si();

@@ -53,6 +53,10 @@ TEST_CASE("parameters of ten models, by hand") {
     // One embedding for both ends; 16 heads of 256.
     CHECK(parameters(shipped_model("gemma_7b")) ==
           28LL * (4LL * 3072 * 4096 + 3LL * 3072 * 24576 + 2 * 3072) + 256000LL * 3072 + 3072);
+    // Gemma 2: 16 and 2 · 8 heads of 256 from 3584; four norms.
+    CHECK(parameters(shipped_model("gemma2_9b")) ==
+          42LL * (3584LL * (16 + 2 * 8) * 256 + 4096LL * 3584 + 3LL * 3584 * 14336 + 4 * 3584) +
+              256000LL * 3584 + 3584);
     // Biases everywhere, LayerNorms, learned positions.
     CHECK(parameters(shipped_model("gpt2")) ==
           12 * (768 * 2304 + 2304 + 768 * 768 + 768 + 2 * 768 * 3072 + 3072 + 768 + 4 * 768) +
@@ -63,6 +67,64 @@ TEST_CASE("parameters of ten models, by hand") {
               2 * 768 + 768 * 768 + 768);
 }
 
+namespace {
+// SigLIP of 27 layers for 896 x 896 pixels in patches of 14: attention 4 (1152² + 1152), MLP 2 · 1152 · 4304 + 4304 + 1152,
+// two LayerNorms; patches of 3 · 14² with a bias, 64² positions, a LayerNorm.
+constexpr std::int64_t siglip = 27LL * (4 * (1152 * 1152 + 1152) + 2 * 1152 * 4304 + 4304 + 1152 + 4 * 1152) +
+                                3 * 14 * 14 * 1152 + 1152 + 4096 * 1152 + 2 * 1152;
+/// Gemma 3's vision tower, with the projection to the model's hidden size and its norm.
+constexpr std::int64_t gemma3_vision(std::int64_t hidden) {
+    return siglip + 1152 * hidden + 1152;
+}
+}  // namespace
+
+TEST_CASE("a config of Gemma 3 as published, with what it leaves out") {
+    // huggingface.co/google/gemma-3-4b-pt: 8 heads of 256, 4 of them keys, and a vocabulary of 262208 by default.
+    const Json published =
+        Json::parse(R"({"architectures": ["Gemma3ForConditionalGeneration"], "model_type": "gemma3",
+        "mm_tokens_per_image": 256, "text_config": {"hidden_size": 2560, "intermediate_size": 10240,
+        "model_type": "gemma3_text", "num_hidden_layers": 34, "rope_scaling": {"factor": 8.0, "rope_type": "linear"},
+        "sliding_window": 1024}, "vision_config": {"hidden_size": 1152, "model_type": "siglip_vision_model"}})");
+    const Model model = read_model(ConfigObject(published, "config.json"), "gemma3_4b");
+    // Its published weights have 4,300,079,472 elements.
+    CHECK(parameters(model) + gemma3_vision(2560) == 4'300'079'472);
+    CHECK(parameters(model) ==
+          34LL * (2560LL * (8 + 2 * 4) * 256 + 2048LL * 2560 + 2 * 256 + 3LL * 2560 * 10240 + 4 * 2560) +
+              262208LL * 2560 + 2560);
+    CHECK(parameters(shipped_model("gemma3_27b")) + gemma3_vision(5376) == 27'432'406'640);
+}
+
+TEST_CASE("layers of a kind are those that attend alike") {
+    const auto kinds = [](const Json& config) {
+        std::map<std::string, std::int64_t> counts;
+        for (const LayerKind& kind : layer_kinds(read_model(ConfigObject(config, "m.json"), "m")))
+            counts[kind.name] = kind.count;
+        return counts;
+    };
+    using Counts = std::map<std::string, std::int64_t>;
+    const auto file = [](const std::string& name) { return read_json_file(shipped.find("models", name)); };
+    CHECK(kinds(file("mistral_7b")) == Counts{{"layer", 32}});
+    CHECK(kinds(file("deepseek_v3")) == Counts{{"dense_layer", 3}, {"experts_layer", 58}});
+    CHECK(kinds(file("gemma2_9b")) == Counts{{"window_layer", 21}, {"global_layer", 21}});
+    // Layers 6, 12, … 60 of 62.
+    CHECK(kinds(file("gemma3_27b")) == Counts{{"window_layer", 52}, {"global_layer", 10}});
+    Json listed = file("gemma2_9b");
+    listed["num_hidden_layers"] = 3;
+    listed["layer_types"] = {"full_attention", "sliding_attention", "full_attention"};
+    CHECK(kinds(listed) == Counts{{"window_layer", 1}, {"global_layer", 2}});
+    listed["layer_types"][1] = "linear_attention";
+    CHECK_THAT(error_of([&] { kinds(listed); }),
+               Contains("m.json: /layer_types: has 'linear_attention'; allowed are"));
+    listed["layer_types"] = {"full_attention"};
+    CHECK_THAT(error_of([&] { kinds(listed); }), Contains("/layer_types: has 1 layers, the model 3"));
+    // Qwen2: the first 21 of 28 layers attend to all tokens, where windows are used at all.
+    Json qwen = file("qwen2_7b");
+    qwen.update({{"sliding_window", 4096}, {"max_window_layers", 21}, {"use_sliding_window", true}});
+    CHECK(kinds(qwen) == Counts{{"window_layer", 7}, {"global_layer", 21}});
+    qwen["use_sliding_window"] = false;
+    CHECK(kinds(qwen) == Counts{{"layer", 28}});
+}
+
 TEST_CASE("every shipped model has as many parameters as were published") {
     // Elements of the published weights.
     const std::map<std::string, std::int64_t> published{{"bert_base", 109'482'240},
@@ -71,6 +133,8 @@ TEST_CASE("every shipped model has as many parameters as were published") {
                                                         {"deepseek_v3", 671'026'419'200},
                                                         {"falcon_40b", 41'303'293'952},
                                                         {"falcon_7b", 6'921'720'704},
+                                                        {"gemma2_9b", 9'241'705'984},
+                                                        {"gemma3_27b", 27'432'406'640 - gemma3_vision(5376)},
                                                         {"gemma_2b", 2'506'172'416},
                                                         {"gemma_7b", 8'537'680'896},
                                                         {"gpt2", 124'439'808},
@@ -157,10 +221,11 @@ TEST_CASE("what a model can't be, or can't be spread over") {
     CHECK_THAT(spreading("llama3_8b", Phase::forward, experts), Contains("needs a model with experts"));
     CHECK_THAT(spreading("mixtral_8x7b", Phase::forward, {8, 8, 8, 1, false}),
                Contains("needs --sequence-parallel"));
-    CHECK_THAT(spreading("qwen2_7b", Phase::forward, tensor),
-               Contains("the number of heads (28) can't be spread over 8 GPUs"));
+    CHECK_THAT(
+        spreading("qwen2_7b", Phase::forward, tensor),
+        Contains("the number of heads (28) can't be spread over 8 GPUs (--tp of 8 GPUs, allowed: 1, 2, 4)"));
     CHECK_THAT(spreading("llama3_8b", Phase::forward, sequence, 4097), Contains("--tokens (4097)"));
-    CHECK_THAT(spreading("deepseek_v3", Phase::training, sequence), Contains("latent attention"));
+    CHECK(spreading("deepseek_v3", Phase::training, sequence) == "");
     CHECK_THAT(spreading("bert_base", Phase::decode, data), Contains("is an encoder"));
 }
 
