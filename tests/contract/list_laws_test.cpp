@@ -4,7 +4,6 @@
 
 #include "sim/run/experiment.hpp"
 #include "sim/run/resolver.hpp"
-#include "sim/run/run.hpp"
 #include "tests/contract/laws.hpp"
 
 namespace overlap::test::list_laws_test {
@@ -387,24 +386,6 @@ TEST_CASE("what lists refuse") {
         "test: /schedules/mm: is in no pair that 'shard_p2p' serves: no collective beside this GEMM depends on it");
     CHECK(refused("shard_p2p", {{"operators", {streaming_json("a", Json::array(), 1)}}}, none)
               .find("it has no GEMM beside a collective") != std::string::npos);
-}
-
-TEST_CASE("what computes does not wait for a kernel on the local stream that is before it in the list") {
-    const auto time = [](const std::string& stream) {
-        Json cast{{"name", "cast"},      {"type", "memory_bound"}, {"read_bytes", 4096},
-                  {"write_bytes", 4096}, {"needs", {"gather"}},    {"stream", stream}};
-        const Json list{collective_json("gather", Json::array(), "all_gather", 1 << 30), cast,
-                        gemm_json("mm", Json::array(), 4096, 4096, 4096)};
-        const Json run_config{{"topology", "h200_2"},
-                              {"schedule", "concurrent"},
-                              {"params", {{"algorithm", "library"}, {"agent", "cu"}}},
-                              {"workload", {{"operators", list}}}};
-        const Scenario scenario = resolve(read_run_config(run_config, "test"), shipped);
-        const Json written = to_json(scenario.workload)["operators"][1];
-        CHECK(written.contains("stream") == (stream == "local"));
-        return run(scenario, {.record = false}).makespan;
-    };
-    CHECK(time("local") < 0.95 * time("compute"));
 }
 
 }  // namespace overlap::test::list_laws_test
