@@ -29,7 +29,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t columns_of_a_value = 130;
 /// A driver's facts are this near to those of a data sheet: 79.2 GiB are sold as 80 GB.
 constexpr double same_fact = 0.1;
 

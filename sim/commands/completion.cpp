@@ -77,7 +77,7 @@ Words values_of(const CLI::App& app, const CLI::Option& option) {
     return found == named_values.end() ? Words() : found->second();
 }
 
-Words flags_of(const CLI::App& app) {
+Words flags_offered_by(const CLI::App& app) {
     Words names;
     for (const CLI::Option* option : app.get_options())
         for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
@@ -109,7 +109,7 @@ Words allowed(const CLI::App& root, const Words& words) {
         if (!word.starts_with("-") || !takes_value) flag = nullptr;
     }
     if (flag != nullptr) return values_of(*app, *flag);
-    if (words.back().starts_with("-")) return flags_of(*app);
+    if (words.back().starts_with("-")) return flags_offered_by(*app);
     if (app == &root) return command_names(root);
     for (const CLI::Option* option :
          app->get_options([](const CLI::Option* one) { return one->get_positional(); }))

@@ -18,7 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::string given_as = "data sheet, given as ";
-constexpr std::size_t columns_of_a_value = 130;  // a line for each
 
 struct NewFlags {
     std::string like, platform, out;

@@ -53,7 +53,7 @@ private:
 };
 
 using Wait = std::tuple<TaskId, bool, double, double>;
-std::vector<Wait> waits_of(const TaskGraph& graph, TaskId id) {
+std::vector<Wait> sorted_waits(const TaskGraph& graph, TaskId id) {
     std::vector<Wait> waits;
     graph.for_each_edge_into(id, [&](const Edge& edge) {
         const bool on_other_gpu = edge.from_other_gpu || graph[edge.predecessor].gpu != graph[id].gpu;
@@ -96,7 +96,7 @@ bool is_same(const Quotient& quotient, const TaskGraph& representatives, CostVie
     bool same = true;
     for (TaskId id = 0; same && id < representatives.size(); ++id) {
         same = is_like(quotient.graph[id], representatives[id], quotient.turns) &&
-               waits_of(quotient.graph, id) == waits_of(representatives, id);
+               sorted_waits(quotient.graph, id) == sorted_waits(representatives, id);
         for_each_use(costs[id], costs[id], [&](ResourceId resource, ResourceId) {
             const std::size_t one = quotient.resources.pool(resource), other = pooled.pool(resource);
             same = same && there.try_emplace(one, other).first->second == other &&
