@@ -44,8 +44,8 @@ std::span<const TaskId> BuiltRanks::of(const RankTasks& tasks, int rank) const {
     return seen_;
 }
 
-void BuiltRanks::give(RankTasks& tasks, int rank, TaskId id) const {
-    tasks[place(rank)].push_back(alike_ ? named(number_of(id), alike_->seen_from(rank, gpu_of(id))) : id);
+TaskId BuiltRanks::given(int rank, TaskId id) const {
+    return alike_ ? named(number_of(id), alike_->seen_from(rank, gpu_of(id))) : id;
 }
 
 TaskId BuiltRanks::add(TaskGraph& graph, Task task, std::span<const TaskId> after) const {

@@ -26,7 +26,11 @@ public:
     /// The tasks of any rank. Valid until the next call.
     std::span<const TaskId> of(const RankTasks& tasks, int rank) const;
     /// Adds a task to those of any rank.
-    void give(RankTasks& tasks, int rank, TaskId id) const;
+    void give(RankTasks& tasks, int rank, TaskId id) const { tasks[place(rank)].push_back(given(rank, id)); }
+    /// The name that a task of `rank` has among those of the rank's representative.
+    TaskId given(int rank, TaskId id) const;
+    /// The rank that is to the representative of `rank` what `other` is to `rank`.
+    int seen_from(int rank, int other) const { return alike_ ? alike_->seen_from(rank, other) : other; }
     /// Adds a task of any GPU to a graph.
     TaskId add(TaskGraph& graph, Task task, std::span<const TaskId> after) const;
 

@@ -24,7 +24,7 @@ void for_each_copy(const Transfers& transfers, Wanting wanting, Peers&& peers, C
         for (const int peer : peers(gpu)) copy(by_receiver ? peer : gpu, by_receiver ? gpu : peer);
 }
 
-/// Calls `visit(rank, peer)` for every rank at the wanting end and its `peers`, in the order in which the
+/// Calls `visit(rank, peer)` for every rank that is built at the wanting end and its `peers`, in the order in which the
 /// rank needs them; all ranks have the same number of peers. Usually rank by rank. If the peers execute
 /// copies that are served in turn, the first peer of every rank comes before the second of any rank: each
 /// engine then serves the ranks as they need it, and in rotation no two engines serve one rank at once. The
@@ -36,20 +36,21 @@ void for_each_wanted(const Transfers& transfers, const std::vector<std::vector<i
     const bool receivers = wanting == Wanting::receivers, single = transfers.options().single_stream;
     const bool ranks_execute = receivers == (transfers.direction() == Direction::pull);
     const bool by_rank = transfers.served_in_turn() ? ranks_execute && !single : !(receivers && single);
-    const auto of = [&](int rank) -> const auto& { return peers[static_cast<std::size_t>(rank)]; };
+    const BuiltRanks& built = transfers.built();
+    const auto of = [&](int rank) -> const auto& { return peers[built.place(rank)]; };
     if (by_rank) {
-        for (int rank = 0; rank < transfers.ranks(); ++rank)
+        for (const int rank : built.ranks())
             for (const int peer : of(rank)) visit(rank, peer);
         return;
     }
     for (std::size_t place = 0; place < peers.front().size(); ++place)
-        for (int rank = 0; rank < transfers.ranks(); ++rank) visit(rank, of(rank)[place]);
+        for (const int rank : built.ranks()) visit(rank, of(rank)[place]);
 }
 
-/// Transfers::peers of every rank.
+/// Transfers::peers of every rank that is built.
 inline std::vector<std::vector<int>> peers_of_all(const Transfers& transfers) {
     std::vector<std::vector<int>> peers;
-    for (int rank = 0; rank < transfers.ranks(); ++rank) peers.push_back(transfers.peers(rank));
+    for (const int rank : transfers.built().ranks()) peers.push_back(transfers.peers(rank));
     return peers;
 }
 

@@ -68,8 +68,12 @@ std::vector<Wait> sorted_waits(const TaskGraph& graph, TaskId id) {
 ResourceTable pooled_by(const Turns& turns, const TaskGraph& representatives, const Topology& topology,
                         const ResourceTable& resources) {
     AlikeLinks links(turns, topology);
-    for (TaskId id = 0; id < representatives.size(); ++id)
-        if (const auto* copy = std::get_if<CopyWork>(&representatives[id].work)) links.add(*copy);
+    for (TaskId id = 0; id < representatives.size(); ++id) {
+        const auto* copy = std::get_if<CopyWork>(&representatives[id].work);
+        const TaskId before = representatives.stream_predecessor(id);
+        if (copy != nullptr && (before == id || representatives[before].work != representatives[id].work))
+            links.add(*copy);
+    }
 
     const ResourceId first_link = resources.link(0);
     std::vector<std::uint32_t> pool_of(resources.size(), 0);  // 0: links that are not used

@@ -1,7 +1,6 @@
 #include "sim/run/alike_ranks.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <unordered_map>
 
 #include "sim/quotient/representatives.hpp"
@@ -14,26 +13,34 @@ namespace {
 constexpr int most_built = 128;
 
 /// The length that is cut into shards, of each of which a GPU has one.
-std::int64_t* sharded_length(Pair& pair) {
+template <class AnyPair>
+auto sharded_length(AnyPair& pair) {
     if (pair.shard_dim == ShardDim::k) return &pair.gemm.k;
     return pair.gathers_results() ? nullptr : &pair.gemm.m;
 }
+bool has_equal_shards(const Scenario& scenario) {
+    const std::int64_t* length = sharded_length(*scenario.workload.pair());
+    return length == nullptr || *length % scenario.machine->topology.gpus() == 0;
+}
 
-/// The scenario on the small machine, with shards of the same length. None if shards differ.
-std::optional<Scenario> on_small(const Scenario& scenario, const std::shared_ptr<const Machine>& small) {
+/// The scenario on the small machine, with shards of the same length.
+Scenario on_small(const Scenario& scenario, const std::shared_ptr<const Machine>& small) {
     Scenario result = scenario.of_all_gpus();
     result.machine = small;
-    const int gpus = scenario.machine->topology.gpus();
     std::int64_t* length = sharded_length(std::get<Pair>(result.workload.content));
-    if (length != nullptr && *length % gpus != 0) return std::nullopt;
-    if (length != nullptr) *length = *length / gpus * small->topology.gpus();
+    if (length != nullptr) *length = *length / scenario.machine->topology.gpus() * small->topology.gpus();
     return result;
 }
 
-using BuildGraph = std::function<TaskGraph(const std::optional<Turns>& alike)>;
-
-/// The turns of the quotient of a whole graph, if the graph of their representatives is the same as the quotient.
-std::optional<Turns> turns_of(const Scenario& small, const BuildGraph& build) {
+/// The turns of the quotient of a schedule's whole graph, if the graph of their representatives is the same as the
+/// quotient.
+std::optional<Turns> turns_of(const Scenario& small, const ScheduleEntry& schedule, ScheduleParams params) {
+    const auto made = schedule.make();
+    if (!made->builds_representatives(small.workload, params)) return std::nullopt;
+    const auto build = [&](const std::optional<Turns>& alike) {
+        params.transfers.alike = alike;
+        return made->build(small.workload, small.machine->topology, params);
+    };
     const Topology& topology = small.machine->topology;
     const ResourceTable& resources = small.machine->resources;
     const CostModels models(small.cost_models);
@@ -42,7 +49,7 @@ std::optional<Turns> turns_of(const Scenario& small, const BuildGraph& build) {
     };
     const TaskGraph whole = build(std::nullopt);
     const std::optional<Quotient> quotient = quotient_of(whole, price_of(whole), topology, resources);
-    if (!quotient || quotient->turns.nodes() == topology.nodes()) return std::nullopt;
+    if (!quotient) return std::nullopt;
     const TaskGraph few = build(quotient->turns);
     if (!is_same(*quotient, few, price_of(few), pooled_by(quotient->turns, few, topology, resources)))
         return std::nullopt;
@@ -84,10 +91,21 @@ bool turns_routes(const Topology& topology, int nodes, int locals) {
 
 /// The same turns of a larger machine, if they turn its routes, too.
 std::optional<Turns> on_large(const std::optional<Turns>& turns, const Topology& topology) {
-    if (!turns || topology.nodes() % turns->nodes() != 0) return std::nullopt;
+    if (!turns || turns->nodes() == nodes_of_small_machine || topology.nodes() % turns->nodes() != 0)
+        return std::nullopt;
     if (!turns_routes(topology, turns->nodes(), 0) || !turns_routes(topology, 0, turns->locals()))
         return std::nullopt;
     return Turns(topology, turns->nodes(), turns->locals());
+}
+
+bool can_build_representatives(const Scenario& scenario) {
+    return scenario.workload.pair() != nullptr && scenario.engine == default_engine &&
+           scenario.host == nullptr && scenario.repeat == Repeat::once &&
+           scenario.schedule->make()->builds_representatives(scenario.workload, scenario.params);
+}
+
+int few_chunks(const Scenario& scenario) {
+    return std::min(scenario.params.chunks, 2);
 }
 
 }  // namespace
@@ -95,26 +113,40 @@ std::optional<Turns> on_large(const std::optional<Turns>& turns, const Topology&
 bool may_build_representatives(const Scenario& scenario) {
     const Topology& topology = scenario.machine->topology;
     return topology.gpus() > most_built && topology.nodes() >= 2 * nodes_of_small_machine &&
-           scenario.workload.pair() != nullptr && scenario.engine == default_engine &&
-           scenario.host == nullptr && scenario.repeat == Repeat::once &&
-           scenario.schedule->make()->builds_representatives(scenario.workload, scenario.params);
+           can_build_representatives(scenario);
+}
+
+std::string alikeness_key(const Scenario& scenario) {
+    const Topology& topology = scenario.machine->topology;
+    // The energy of all GPUs' tasks is another sum than that of representatives, to the last bit.
+    if (topology.gpus() < 2 || topology.gpus() > most_built || topology.device().energy ||
+        !can_build_representatives(scenario) || !has_equal_shards(scenario))
+        return "";
+    const Pair& pair = *scenario.workload.pair();
+    ScheduleParams params = scenario.params;
+    params.chunks = few_chunks(scenario);
+    const Json key{to_json(params, scenario.schedule->parameters),
+                   pair.collective,
+                   pair.order,
+                   pair.shard_dim,
+                   pair.gemm.dtype,
+                   scenario.cost_models,
+                   scenario.without};
+    return key.dump();
+}
+
+std::optional<Turns> alike_ranks_of_few(const Scenario& scenario) {
+    Scenario few = scenario.of_all_gpus();
+    few.params.chunks = few_chunks(scenario);
+    return turns_of(few, *few.schedule, few.params);
 }
 
 void find_alike_ranks(Scenario& scenario, const std::shared_ptr<const Machine>& small) {
-    const std::optional<Scenario> few = on_small(scenario, small);
-    if (!few) return;
-    const auto turns_of_schedule = [&](const ScheduleEntry& schedule, const ScheduleParams& given) {
-        const auto made = schedule.make();
-        const BuildGraph build = [&](const std::optional<Turns>& alike) {
-            ScheduleParams params = given;
-            params.transfers.alike = alike;
-            return made->build(few->workload, small->topology, params);
-        };
-        const bool can = made->builds_representatives(few->workload, given);
-        return can ? on_large(turns_of(*few, build), scenario.machine->topology) : std::nullopt;
-    };
-    scenario.params.transfers.alike = turns_of_schedule(*scenario.schedule, few->params);
-    scenario.serial_alike = turns_of_schedule(find_schedule("serial"), few->whole_params());
+    if (!has_equal_shards(scenario)) return;
+    const Scenario few = on_small(scenario, small);
+    const Topology& topology = scenario.machine->topology;
+    scenario.params.transfers.alike = on_large(turns_of(few, *few.schedule, few.params), topology);
+    scenario.serial_alike = on_large(turns_of(few, find_schedule("serial"), few.whole_params()), topology);
 }
 
 }  // namespace overlap

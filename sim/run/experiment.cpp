@@ -41,8 +41,10 @@ const Makespans::value_type& quantile(const Makespans& sorted, double share) {
 Experiment::Experiment(const Scenario& scenario, const TaskGraph& graph)
     : scenario_(scenario),
       models_(scenario.cost_models),
-      costs_(overlap::price(graph, scenario.workload, *scenario.machine, models_, effects_of(scenario),
-                            scenario.release())),
+      costs_(scenario.params.transfers.alike
+                 ? Costs()
+                 : overlap::price(graph, scenario.workload, *scenario.machine, models_, effects_of(scenario),
+                                  scenario.release())),
       pooled_(pooled_for(scenario, graph)),
       quotient_(quotient_for(scenario, graph, costs_)),
       graph_(quotient_ ? quotient_->graph : graph),
@@ -50,7 +52,9 @@ Experiment::Experiment(const Scenario& scenario, const TaskGraph& graph)
                  : quotient_ ? quotient_->resources
                              : scenario.machine->resources),
       engine_(make_engine(scenario.engine)),
-      pricer_(graph_, scenario.workload, *scenario.machine, models_, scenario.release()) {}
+      pricer_(graph_, scenario.workload, *scenario.machine, models_, scenario.release()) {
+    if (pooled_) costs_ = price(effects_of(scenario));
+}
 
 std::optional<Turns> Experiment::turns() const {
     return quotient_ ? quotient_->turns : scenario_.params.transfers.alike;

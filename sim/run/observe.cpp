@@ -1,6 +1,7 @@
 #include "sim/run/observe.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "models/work_energy.hpp"
@@ -24,29 +25,43 @@ bool holds_without_demand(const Cost& cost) {
                         [&](const Demand& demand) { return demand.resource == cost.claim->resource; });
 }
 
-/// `copies`: GPUs that each GPU of the graph stands for.
+/// A sum of times that does not depend on the order of its terms: a whole number of 2^-80 s.
+class SumOfTimes {
+public:
+    void add(double seconds) { sum_ += static_cast<Integer>(seconds * units); }
+    double times(int copies) const { return static_cast<double>(copies * sum_) / units; }
+
+private:
+    __extension__ using Integer = __int128;
+    static constexpr double units = 0x1p80;
+    Integer sum_ = 0;
+};
+
+/// GPUs that are alike have the same terms, in another order. `copies`: GPUs that each GPU of the graph stands for.
 Utilisation utilisation_of(CostView costs, const EngineResult& simulated, const ResourceTable& resources,
                            int copies) {
-    std::vector<double> used(resources.size());
+    struct Kind {
+        SumOfTimes used;  ///< at full capacity
+        double count = 0;
+    };
+    std::array<Kind, resource_kind_names.size()> kinds;
+    const auto of = [&](ResourceKind kind) -> Kind& { return kinds[static_cast<std::size_t>(kind)]; };
+    const auto add = [&](ResourceId id, double amount) {
+        of(resources[id].kind).used.add(amount / resources[id].capacity);
+    };
     for (TaskId id = 0; id < costs.size(); ++id) {
-        for (const Demand& demand : costs[id].demands) used[demand.resource] += demand.amount;
+        const Cost& cost = costs[id];
+        for (const Demand& demand : cost.demands) add(demand.resource, demand.amount);
         const double length = body_of(simulated.tasks[id]).length.si();
-        for (const Hold& hold : costs[id].holds) used[hold.resource] += hold.units * length;
-        if (const auto* tiles = claimed<Tiles>(costs[id]);
-            tiles != nullptr && holds_without_demand(costs[id]))
-            used[costs[id].claim->resource] += costs[id].body.si() * tiles->count / tiles->waves;
-        if (claimed<Blocks>(costs[id]) != nullptr)
-            used[costs[id].claim->resource] += simulated.tasks[id].unit_seconds;
+        for (const Hold& hold : cost.holds) add(hold.resource, hold.units * length);
+        if (const auto* tiles = claimed<Tiles>(cost); tiles != nullptr && holds_without_demand(cost))
+            add(cost.claim->resource, cost.body.si() * tiles->count / tiles->waves);
+        if (claimed<Blocks>(cost) != nullptr) add(cost.claim->resource, simulated.tasks[id].unit_seconds);
     }
+    for (ResourceId id = 0; id < resources.size(); ++id) ++of(resources[id].kind).count;
     const auto mean_share = [&](ResourceKind kind) {
-        double sum = 0;
-        std::size_t count = 0;
-        for (ResourceId id = 0; id < resources.size(); ++id) {
-            if (resources[id].kind != kind) continue;
-            sum += used[id] / (resources[id].capacity * simulated.makespan.si());
-            ++count;
-        }
-        return count == 0 || simulated.makespan.si() == 0 ? 0.0 : copies * sum / static_cast<double>(count);
+        const double all = of(kind).count * simulated.makespan.si();
+        return all == 0 ? 0.0 : of(kind).used.times(copies) / all;
     };
     return {mean_share(ResourceKind::compute_units), mean_share(ResourceKind::hbm),
             mean_share(ResourceKind::link), mean_share(ResourceKind::dma)};

@@ -199,6 +199,17 @@ Scenario Resolver::resolve(const RunConfig& config) {
     return scenario;
 }
 
+Scenario Resolver::resolve_for_numbers(const RunConfig& config) {
+    Scenario scenario = resolve(config);
+    if (scenario.params.transfers.alike) return scenario;
+    const std::string key = alikeness_key(scenario);
+    if (key.empty()) return scenario;
+    scenario.params.transfers.alike =
+        alike_.get(machine_key(config).first + '\n' + config.schedule + '\n' + key,
+                   [&] { return alike_ranks_of_few(scenario); });
+    return scenario;
+}
+
 Resolver::MachinePtr Resolver::sustaining(const MachinePtr& machine, const std::string& key,
                                           const Workload& workload) {
     const Seconds sustained = multiplying_time(workload, machine->calibration);

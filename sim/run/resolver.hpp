@@ -19,6 +19,9 @@ public:
     /// Throws UserError with the first mistake, which may be that the run needs more memory than there
     /// is (sim/run/budget.hpp).
     Scenario resolve(const RunConfig& config);
+    /// The same for runs of which only the numbers are wanted, not the timeline: where ranks are alike, the graph has the
+    /// tasks of representatives only.
+    Scenario resolve_for_numbers(const RunConfig& config);
 
     using MachinePtr = std::shared_ptr<const Machine>;
     const ConfigFolder& folder() const { return folder_; }
@@ -40,7 +43,8 @@ private:
     RecentValues<std::string, SchedulePtr> schedules_{64};
     RecentValues<std::string, std::shared_ptr<const Host>> hosts_{16};
     RecentValues<std::string, std::shared_ptr<const Workload>> workloads_{256};
-    RecentValues<std::string, MachinePtr> machines_{32};   ///< by topology and what-if
+    RecentValues<std::string, MachinePtr> machines_{32};  ///< by topology and what-if
+    RecentValues<std::string, std::optional<Turns>> alike_{256};
     RecentValues<std::string, MachinePtr> sustained_{32};  ///< by key and by duration of GEMMs
 };
 

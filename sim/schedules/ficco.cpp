@@ -19,6 +19,7 @@ public:
                    const ScheduleParams& params) const override {
         return size_of_pieces(*workload.pair(), topology, params, point(params));
     }
+    bool builds_representatives(const Workload&, const ScheduleParams&) const override { return true; }
     PiecePoint point(const ScheduleParams& params) const override {
         return fixed_ ? point_ : PiecePoint{params.comm_shape, params.uniformity, params.granularity};
     }

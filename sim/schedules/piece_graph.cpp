@@ -7,19 +7,25 @@
 namespace overlap {
 namespace {
 
-/// Tasks by (rank, shard, chunk).
+/// Tasks by (rank, shard, chunk), of ranks that are built.
 class TaskCube {
 public:
-    TaskCube(int ranks, int chunks)
-        : ranks_(static_cast<std::size_t>(ranks)),
+    TaskCube(const Transfers& transfers, int chunks)
+        : built_(transfers.built()),
+          ranks_(static_cast<std::size_t>(transfers.ranks())),
           chunks_(static_cast<std::size_t>(chunks)),
-          tasks_(ranks_ * ranks_ * chunks_) {}
+          tasks_(built_.count() * ranks_ * chunks_) {}
     TaskId& at(int rank, int shard, int chunk) {
-        return tasks_[(static_cast<std::size_t>(rank) * ranks_ + static_cast<std::size_t>(shard)) * chunks_ +
+        return tasks_[(built_.place(rank) * ranks_ + static_cast<std::size_t>(shard)) * chunks_ +
                       static_cast<std::size_t>(chunk)];
+    }
+    /// Of any rank.
+    void give(int rank, int shard, int chunk, TaskId id) {
+        at(rank, built_.seen_from(rank, shard), chunk) = built_.given(rank, id);
     }
 
 private:
+    const BuiltRanks& built_;
     std::size_t ranks_, chunks_;
     std::vector<TaskId> tasks_;
 };
@@ -29,6 +35,7 @@ public:
     PieceGraph(const Pair& pair, const Topology& topology, const ScheduleParams& params, PiecePoint point)
         : pieces_(pair, topology.gpus(), params.chunks, point.shape),
           transfers_(graph_, topology, params.transfers),
+          built_(transfers_.built()),
           fused_(point.granularity == Granularity::fused),
           hetero_(point.uniformity == Uniformity::hetero),
           scatter_(params.scatter),
@@ -48,15 +55,14 @@ private:
     /// Estimate: one copy for each piece, the GEMMs (with packing if they are
     /// fused), and one edge for each copy.
     void reserve() {
-        const auto ranks = static_cast<std::size_t>(pieces_.ranks());
-        const std::size_t steps = ranks * static_cast<std::size_t>(pieces_.chunks());
-        const std::size_t copies = steps * (ranks - 1);
-        graph_.reserve(copies + (fused_ ? 2 * steps : copies + steps) + ranks, copies + steps);
+        const std::size_t steps = built_.count() * static_cast<std::size_t>(pieces_.chunks());
+        const std::size_t copies = steps * static_cast<std::size_t>(pieces_.ranks() - 1);
+        graph_.reserve(copies + (fused_ ? 2 * steps : copies + steps) + built_.count(), copies + steps);
     }
 
     void gather_then_multiply() {
-        TaskCube arrival(pieces_.ranks(), pieces_.chunks());
-        std::vector<Payload> payloads(peers_.size());  // by shard
+        TaskCube arrival(transfers_, pieces_.chunks());
+        std::vector<Payload> payloads(static_cast<std::size_t>(pieces_.ranks()));  // by shard
         const auto copy = [&](int rank, int peer, int chunk) {
             arrival.at(rank, peer, chunk) =
                 transfers_.copy(peer, rank, payloads[static_cast<std::size_t>(peer)]);
@@ -67,7 +73,7 @@ private:
             for_each_wanted(transfers_, peers_, Wanting::receivers,
                             [&](int rank, int peer) { copy(rank, peer, chunk); });
         }
-        for (int rank = 0; rank < pieces_.ranks(); ++rank) multiply_arrivals(rank, arrival);
+        for (const int rank : built_.ranks()) multiply_arrivals(rank, arrival);
     }
 
     void multiply_arrivals(int rank, TaskCube& arrival) {
@@ -114,15 +120,16 @@ private:
     }
 
     void multiply_then_send() {
-        TaskCube produced(pieces_.ranks(), pieces_.chunks());
-        for (int rank = 0; rank < pieces_.ranks(); ++rank) multiply_for_owners(rank, produced);
+        TaskCube produced(transfers_, pieces_.chunks());
+        for (const int rank : built_.ranks()) multiply_for_owners(rank, produced);
 
-        TaskCube partial(pieces_.ranks(), pieces_.chunks());  // (owner, source, chunk)
+        TaskCube partial(transfers_, pieces_.chunks());  // (owner, source, chunk)
         for (int chunk = 0; chunk < pieces_.chunks(); ++chunk)
             for_each_wanted(transfers_, peers_, Wanting::senders, [&](int rank, int to) {
                 const int shard = pieces_.gathers_results() ? rank : to;
                 const std::array<TaskId, 1> after{produced.at(rank, shard, chunk)};
-                partial.at(to, rank, chunk) = transfers_.copy(rank, to, pieces_.payload(shard, chunk), after);
+                partial.give(to, rank, chunk,
+                             transfers_.copy(rank, to, pieces_.payload(shard, chunk), after));
             });
         if (!pieces_.reduces() || pieces_.ranks() == 1) return;
         for (int chunk = 0; chunk < pieces_.chunks(); ++chunk) finish_chunk(chunk, produced, partial);
@@ -152,7 +159,7 @@ private:
 
     void finish_chunk(int chunk, TaskCube& produced, TaskCube& partial) {
         RankTasks parts;
-        for (int owner = 0; owner < pieces_.ranks(); ++owner) {
+        for (const int owner : built_.ranks()) {
             parts.push_back({produced.at(owner, owner, chunk)});
             for (const int peer : peers(owner)) parts.back().push_back(partial.at(owner, peer, chunk));
         }
@@ -171,20 +178,21 @@ private:
     }
 
     TaskId add_local(LocalCopyWork work, int rank, int shard, int chunk, std::span<const TaskId> after) {
-        return graph_.add(Task{work, rank, local_stream, shard, chunk}, after);
+        return transfers_.add(Task{work, rank, local_stream, shard, chunk}, after);
     }
 
-    const std::vector<int>& peers(int rank) const { return peers_[static_cast<std::size_t>(rank)]; }
+    const std::vector<int>& peers(int rank) const { return peers_[built_.place(rank)]; }
 
     bool tokens_in_k() const { return pieces_.pair().shard_dim == ShardDim::k; }
 
     TaskGraph graph_;
     Pieces pieces_;
     Transfers transfers_;
+    const BuiltRanks& built_;
     bool fused_;
     bool hetero_;
     bool scatter_;
-    std::vector<std::vector<int>> peers_;  ///< by rank
+    std::vector<std::vector<int>> peers_;  ///< by rank that is built
 };
 
 }  // namespace

@@ -105,15 +105,14 @@ TaskId GemmStream::add(std::span<const int> shards, int chunk, std::span<const T
 
 void add_reductions(const Pieces& pieces, Transfers& transfers, int chunk, const RankTasks& parts) {
     RankTasks sums;
-    for (int owner = 0; owner < pieces.ranks(); ++owner)
-        sums.push_back(
-            {transfers.graph().add(Task{ReduceWork{pieces.payload(owner, chunk).bytes, pieces.ranks()}, owner,
-                                        local_stream, owner, chunk},
-                                   parts[static_cast<std::size_t>(owner)])});
+    for (const int owner : transfers.built().ranks())
+        sums.push_back({transfers.add(Task{ReduceWork{pieces.payload(owner, chunk).bytes, pieces.ranks()},
+                                           owner, local_stream, owner, chunk},
+                                      parts[transfers.built().place(owner)])});
     if (pieces.pair().collective != CollectiveKind::all_reduce) return;
     const auto peers = [&](int gpu) { return transfers.peers(gpu); };
     for_each_copy(transfers, Wanting::senders, peers, [&](int owner, int peer) {
-        transfers.copy(owner, peer, pieces.payload(owner, chunk), sums[static_cast<std::size_t>(owner)]);
+        transfers.copy(owner, peer, pieces.payload(owner, chunk), transfers.built().of(sums, owner));
     });
 }
 

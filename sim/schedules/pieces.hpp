@@ -90,8 +90,8 @@ private:
     std::vector<bool> written_;  ///< by block of C
 };
 
-/// Sums of the partial results of chunk `chunk` at the owners of its pieces, each after its `parts` (by
-/// owner); for all_reduce also the copies of the sums to all ranks.
+/// Sums of the partial results of chunk `chunk` at the owners of its pieces, each after its `parts` (of owners that are
+/// built); for all_reduce also the copies of the sums to all ranks.
 void add_reductions(const Pieces& pieces, Transfers& transfers, int chunk, const RankTasks& parts);
 
 /// The task graph of any point of the design space, for every ordered pair. One chunk, hetero, unfused: the

@@ -15,6 +15,7 @@ public:
                    const ScheduleParams& params) const override {
         return size_of_pieces(*workload.pair(), topology, params, PiecePoint{});
     }
+    bool builds_representatives(const Workload&, const ScheduleParams&) const override { return true; }
 };
 
 }  // namespace

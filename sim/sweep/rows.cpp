@@ -62,7 +62,7 @@ std::string PointRunner::header(const DesignSpace& space) {
 
 void PointRunner::run_point(const DesignPoint& point, Rows& rows) const {
     try {
-        const Scenario scenario = shared_.resolver.resolve(point.config);
+        const Scenario scenario = shared_.resolver.resolve_for_numbers(point.config);
         add_row(space_, point, to_json(overlap::run(scenario, {false, &shared_.baselines})), rows);
     } catch (const std::bad_alloc&) {
         throw;  // depends on this machine and moment; rows must not

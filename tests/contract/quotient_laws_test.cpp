@@ -10,6 +10,7 @@
 
 #include "sim/engine/engine.hpp"
 #include "sim/quotient/representatives.hpp"
+#include "sim/report/run/report.hpp"
 #include "sim/run/effects.hpp"
 #include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
@@ -176,7 +177,7 @@ TEST_CASE("a quotient has the times of the whole graph, on shipped machines, sch
 TEST_CASE("a graph of representatives only is the quotient of the whole graph, and has its times") {
     int quotients = 0, whole = 0;
     for (const std::string topology :
-         {"mi300x_16", "h100_64_rail", "mi300x_64_fat_tree", "mi300x_64_dragonfly"})
+         {"mi300x_8", "mi300x_16", "h100_64_rail", "mi300x_64_fat_tree", "mi300x_64_dragonfly"})
         for (const auto& [collective, order] : {std::pair("all_gather", "collective_first"),
                                                 {"all_to_all", "collective_first"},
                                                 {"all_gather", "gemm_first"},
@@ -196,6 +197,43 @@ TEST_CASE("a graph of representatives only is the quotient of the whole graph, a
                 }
     std::cout << "representatives: " << quotients << " quotients, " << whole << " whole graphs\n";
     CHECK(quotients > 40);
+}
+
+TEST_CASE("a run of representatives only has the numbers of the run of all GPUs, to the bit") {
+    Resolver resolver(shipped);
+    int alike = 0, different = 0;
+    const auto numbers = [](const Scenario& scenario) {
+        Json json = to_json(run(scenario, {.record = false}));
+        json.erase("wall_ms");
+        return json;
+    };
+    for (const std::string topology : {"mi300x_8", "mi250x_8", "mi300x_16", "h200_8"})
+        for (const std::string schedule : {"uniform_fused_1d", "hetero_unfused_2d", "shard_p2p", "serial"})
+            for (const Json& params :
+                 {Json{{"agent", "cu"}}, Json{{"agent", "dma"}}, Json{{"order", "ascending"}}})
+                for (const auto& [collective, order] : {std::pair("all_gather", "collective_first"),
+                                                        {"reduce_scatter", "gemm_first"},
+                                                        {"all_reduce", "gemm_first"}})
+                    for (const auto& [rows, chunks] :
+                         {std::pair(8192, 1), {16384, 3}, {8192, 8}, {8200, 8}}) {
+                        RunConfig config = config_of(topology, schedule, pair_of(collective, order, rows));
+                        config.params = params;
+                        if (find_schedule(schedule).takes("chunks")) config.params["chunks"] = chunks;
+                        INFO(topology << " " << schedule << " " << config.params << " " << collective << " "
+                                      << rows);
+                        const Scenario scenario = resolver.resolve_for_numbers(config);
+                        const std::optional<Turns>& turns = scenario.params.transfers.alike;
+                        ++(turns ? alike : different);
+                        if (!turns) continue;
+                        const Scenario whole = resolver.resolve(config);
+                        CHECK(!whole.params.transfers.alike);
+                        CHECK(scenario.graph().size() * static_cast<std::size_t>(turns->of_orbit()) ==
+                              whole.graph().size());
+                        CHECK(numbers(scenario) == numbers(whole));
+                    }
+    std::cout << "numbers of representatives: " << alike << " runs, " << different << " of all GPUs\n";
+    CHECK(alike > 60);
+    CHECK(different > 60);
 }
 
 TEST_CASE("ranks that are alike on a small machine are alike on the large one") {
