@@ -85,7 +85,7 @@ void DesignSpace::read(ConfigObject& sweep, const ConfigFolder& folder, const Lo
     learn_names(folder);
     resolver_ = std::make_shared<Resolver>(folder);
     constraints();
-    require_values_that_run(folder);
+    require_values_that_run();
     require_a_point(looked);
 }
 
@@ -245,11 +245,10 @@ std::optional<DesignPoint> DesignSpace::point(std::uint64_t number, Expressions&
 
 /// A value is an error if points have it and none of them can run. If some can, the others
 /// become rows with the reason.
-void DesignSpace::require_values_that_run(const ConfigFolder& folder) const {
+void DesignSpace::require_values_that_run() const {
     constexpr std::uint64_t tries = 32;
     constexpr std::size_t most_looked_at = 2000;
     Expressions allowed = constraints();
-    Resolver resolver(folder);
     std::uint64_t stride = size_;  // between neighbours on the axis
     for (const Axis& axis : axes_) {
         stride /= axis.values.size();
@@ -263,7 +262,7 @@ void DesignSpace::require_values_that_run(const ConfigFolder& folder) const {
                 try {
                     const std::optional<DesignPoint> point = this->point(number, allowed);
                     if (!point) continue;
-                    resolver.resolve(point->config);
+                    resolver_->resolve(point->config);
                     reason.clear();
                     break;
                 } catch (const UserError& error) {

@@ -63,7 +63,7 @@ private:
     bool repeated(const Places& places) const;
     Json variables(const RunConfig& config) const;
     void learn_names(const ConfigFolder& folder);
-    void require_values_that_run(const ConfigFolder& folder) const;
+    void require_values_that_run() const;
     void require_a_point(const Looked& looked) const;
 
     std::string file_, place_, name_, description_;  ///< place: prefix of JSON pointers in errors

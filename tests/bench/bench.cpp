@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sim/core/allocation.hpp"
+#include "sim/quotient/representatives.hpp"
 #include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
 #include "tests/test_support.hpp"
@@ -34,14 +35,25 @@ Json long_pipeline(int chunks) {
             {"gemm", {{"m", 8 * chunks * 16}, {"n", 2048}, {"k", 7168}, {"dtype", "bf16"}}}};
 }
 
+/// As a sweep resolves it: where ranks are alike, with the tasks of representatives only.
+Scenario of_representatives(const std::string& topology, const std::string& schedule, const Json& params,
+                            const Json& workload = default_workload) {
+    return Resolver(shipped).resolve_for_numbers(config_of(topology, schedule, params, workload));
+}
+
 /// Task graph, costs, and one simulation of them.
 void simulate(benchmark::State& state, const Scenario& scenario, const std::string& engine) {
     const CostModels models;
+    const Machine& machine = *scenario.machine;
+    const std::optional<Turns>& alike = scenario.params.transfers.alike;
     std::size_t tasks = 0;
     for (auto _ : state) {
         const TaskGraph graph = scenario.graph();
-        const Costs costs = price(graph, scenario.workload, *scenario.machine, models, Effects());
-        benchmark::DoNotOptimize(make_engine(engine)->run(graph, costs, scenario.machine->resources));
+        const Costs costs = price(graph, scenario.workload, machine, models, Effects());
+        std::optional<ResourceTable> pooled;
+        if (alike) pooled = pooled_by(*alike, graph, machine.topology, machine.resources);
+        benchmark::DoNotOptimize(
+            make_engine(engine)->run(graph, costs, pooled ? *pooled : machine.resources));
         tasks = graph.size();
     }
     state.counters["tasks"] = static_cast<double>(tasks);
@@ -98,6 +110,9 @@ void engine_8x8(benchmark::State& state) {
 void simulate_8x8_flow(benchmark::State& state) {
     simulate(state, eight_by_eight(), "flow");
 }
+void simulate_8x8_representatives(benchmark::State& state) {
+    simulate(state, of_representatives("mi300x_8", "hetero_fused_1d", {{"chunks", 8}}), "flow");
+}
 void simulate_8x8_simgrid(benchmark::State& state) {
     simulate(state, eight_by_eight(), "simgrid");
 }
@@ -109,7 +124,8 @@ void design_point(benchmark::State& state, const RunConfig& config) {
     Resolver resolver(shipped);
     Baselines baselines;
     for (auto _ : state)
-        benchmark::DoNotOptimize(run(resolver.resolve(config), {.record = false, .baselines = &baselines}));
+        benchmark::DoNotOptimize(
+            run(resolver.resolve_for_numbers(config), {.record = false, .baselines = &baselines}));
     state.counters["points"] = benchmark::Counter(1, benchmark::Counter::kIsIterationInvariantRate);
 }
 void design_point_8x8(benchmark::State& state, const std::string& schedule, const std::string& agent) {
@@ -132,6 +148,12 @@ void design_point_15_orders(benchmark::State& state) {
 void simulate_all_to_all_pipeline(benchmark::State& state) {
     const auto chunks = static_cast<int>(state.range(0));
     simulate(state, scenario_of("mi300x_8", "uniform_fused_1d", {{"chunks", chunks}}, long_pipeline(chunks)),
+             "flow");
+}
+void simulate_representatives_pipeline(benchmark::State& state) {
+    const auto chunks = static_cast<int>(state.range(0));
+    simulate(state,
+             of_representatives("mi300x_8", "uniform_fused_1d", {{"chunks", chunks}}, long_pipeline(chunks)),
              "flow");
 }
 void simulate_64x8_full_mesh(benchmark::State& state) {
@@ -173,12 +195,17 @@ BENCHMARK(graph_8x8)->Unit(benchmark::kMicrosecond);
 BENCHMARK(price_8x8)->Unit(benchmark::kMicrosecond);
 BENCHMARK(engine_8x8)->Unit(benchmark::kMicrosecond);
 BENCHMARK(simulate_8x8_flow)->Unit(benchmark::kMicrosecond);
+BENCHMARK(simulate_8x8_representatives)->Unit(benchmark::kMicrosecond);
 BENCHMARK(simulate_8x8_simgrid)->Unit(benchmark::kMicrosecond);
 BENCHMARK(whole_run_8x8)->Unit(benchmark::kMicrosecond);
 BENCHMARK(design_point_chunks)->RangeMultiplier(2)->Range(2, 64)->Unit(benchmark::kMicrosecond);
 BENCHMARK(design_point_gpus)->Arg(8)->Arg(16)->Arg(64)->Unit(benchmark::kMicrosecond);
 BENCHMARK(design_point_15_orders)->Arg(4)->Arg(8)->Unit(benchmark::kMicrosecond);
 BENCHMARK(simulate_all_to_all_pipeline)->RangeMultiplier(4)->Range(16, 4096)->Unit(benchmark::kMillisecond);
+BENCHMARK(simulate_representatives_pipeline)
+    ->RangeMultiplier(4)
+    ->Range(16, 4096)
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK(simulate_64x8_full_mesh)->Unit(benchmark::kMillisecond);
 BENCHMARK(simulate_1024_gpus)->Unit(benchmark::kMillisecond)->Iterations(1);
 BENCHMARK(simulate_1024_different_gpus)->Unit(benchmark::kMillisecond)->Iterations(1);

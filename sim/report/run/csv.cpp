@@ -12,11 +12,16 @@ namespace {
 
 struct Column {
     std::string name;
-    std::string pointer = {};  ///< JSON pointer into the result; empty: the name is the path
-    Json::json_pointer place() const {
-        std::string path = '/' + name;
-        std::replace(path.begin(), path.end(), '.', '/');
-        return Json::json_pointer(pointer.empty() ? path : pointer);
+    Json::json_pointer place;  ///< in the result
+
+    Column(std::string of_column, const std::string& pointer) : name(std::move(of_column)), place(pointer) {}
+    /// The name is the path.
+    Column(const std::string& of_column) : Column(of_column, path(of_column)) {}
+
+private:
+    static std::string path(std::string name) {
+        std::replace(name.begin(), name.end(), '.', '/');
+        return '/' + name;
     }
 };
 
@@ -84,9 +89,8 @@ std::string csv_row(const Json& result, CsvClock clock) {
     bool first = true;
     for (const Column& column : columns) {
         if (!has(clock, column)) continue;
-        const Json::json_pointer at = column.place();
         if (!first) line += ',';
-        if (result.contains(at)) line += csv_cell(result.at(at));
+        if (result.contains(column.place)) line += csv_cell(result.at(column.place));
         first = false;
     }
     return line;
