@@ -55,8 +55,9 @@ void execute(const RunFlags& flags) {
     for (const std::string& file : {flags.graph, flags.trace})
         if (!file.empty()) require_writable(file);
     if (!flags.graph.empty()) {
-        if (!flags.allow_large) require_affordable(budget, available_memory());
-        const TaskGraph graph = scenario.of_all_gpus().graph();
+        const Scenario all = scenario.of_all_gpus();
+        if (!flags.allow_large) require_affordable(budget_of(all), available_memory());
+        const TaskGraph graph = all.graph();
         const bool dot = flags.graph.ends_with(".dot");
         write_file_atomically(flags.graph,
                               dot ? to_dot(graph) : json_text(to_json(plan_of(scenario, graph))) + "\n");

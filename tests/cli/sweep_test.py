@@ -235,7 +235,7 @@ class SweepRunning(Sweeping, SimTestCase):
         for attempt in range(40):
             process = self.start(*args)
             try:
-                process.wait(timeout=0.03 + 0.05 * attempt)
+                process.wait(timeout=0.02 + 0.01 * attempt)
             except subprocess.TimeoutExpired:
                 process.kill()
             process.communicate()
