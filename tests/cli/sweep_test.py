@@ -244,7 +244,8 @@ class SweepRunning(Sweeping, SimTestCase):
                 break
             if (self.folder / "out" / "sweep.json").exists():
                 args = ["--resume"]
-                cuts.add((self.folder / "out" / "points.jsonl").stat().st_size)
+                points = self.folder / "out" / "points.jsonl"
+                cuts.add(points.stat().st_size if points.exists() else 0)
         self.assertEqual(process.returncode, 0)
         self.assertGreaterEqual(len(cuts), 2)
         self.assertEqual(self.results("out"), expected)
