@@ -121,10 +121,10 @@ void claim_compute_units(const Task& task, const Machine& machine, bool library_
                 cost.claim->yields_after = std::min(waves / tiles.waves, 1.0) * cost.body;
         }
         const double needed = cost.body > Seconds() ? std::ceil(demand.amount / cost.body.si()) : 1;
-        // An operator of a framework has many short thread blocks, which start on whatever is free
-        // (traces/h100_2/scatter); a kernel made for a schedule has as many as are resident at once.
-        const bool waits_for_all = persistent && task.kind() != TaskKind::memory_bound;
-        if (waits_for_all) cost.claim->least = std::clamp(static_cast<int>(needed), 1, allowed);
+        // A framework's kernel has many short thread blocks, which start on any free unit beside a collective
+        // (traces/h100_2/scatter). A kernel made for a schedule has as many thread blocks as fit on its units at once.
+        const bool of_framework = task.kind() == TaskKind::memory_bound;
+        if (persistent && !of_framework) cost.claim->least = std::clamp(static_cast<int>(needed), 1, allowed);
     }
 }
 

@@ -66,8 +66,9 @@ void limit_by_flops(const Work& work, const Machine& machine, Streamed& kernel) 
 /// hold all units (GEMM 65536x2048x1024, reduce-scatter by async-TP: 850 us measured, 1,025 if they did).
 constexpr Bytes of_one_block{4096};
 
-/// How much longer a framework's sum takes at the clock of a steady state, half of which waits for memory: the same 402 MB in 264 us
-/// at full clock (traces/h100_2/power), 300 at 0.82 of it, 412 for 351 at 0.735, 59 for 49 at 0.70 (traces/h100_2/scatter).
+/// How much longer a framework's sum takes at the clock of a steady state. Half of its time is taken to wait for memory, whose
+/// clock stays. Measured on H100: a sum that takes 264 us at full clock (traces/h100_2/power) takes 300 at 0.82 of the clock;
+/// others take 412 instead of 351 at 0.735, and 59 instead of 49 at 0.70 (traces/h100_2/scatter).
 double slowed_by_clock(const Machine& machine) {
     return (1 + 1 / clock_of(machine)) / 2;
 }

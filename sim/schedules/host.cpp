@@ -140,7 +140,7 @@ std::span<const Field<Host>> Host::fields() {
             "replay_us", "Steady state: from the end of a captured graph to the begin of its next replay.")
             .optional(),
         field<&Host::replay_collective>("replay_collective_us",
-                                        "More of that if a library's collective is in the graph.")
+                                        "In addition to replay_us, if the graph has a library's collective.")
             .optional(),
         field<&Host::release>(
             "release_us",

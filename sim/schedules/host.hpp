@@ -20,14 +20,14 @@ struct Host {
     HostThreads threads = HostThreads::one_a_gpu;
     Seconds gemm, kernel, copy, collective, event, wait, stream;
     Seconds graph;  ///< above 0: one launch enqueues the whole graph
-    /// Of a captured graph in a steady state: from the end of a replay to the begin of the next; more of that with a
-    /// library's collective in it.
-    Seconds replay, replay_collective;
-    Seconds release;  ///< how much later than a GPU's first stream its other streams begin
-    double gemm_speed =
-        1;  ///< rate of GEMMs on this program's operands, of that on the operands they are measured with
-    Seconds
-        gemm_saved;  ///< what a library's GEMM takes less than in the stream of launches where GEMMs are measured
+    /// Steady state: from the end of a captured graph's replay to the begin of the next one
+    Seconds replay;
+    Seconds replay_collective;  ///< in addition, if the graph has a library's collective
+    Seconds release;            ///< how much later than a GPU's first stream its other streams begin
+    /// Rate of GEMMs on this program's operands, as a fraction of that on the operands that GEMMs are measured with
+    double gemm_speed = 1;
+    /// What a library's GEMM takes less than in the stream of launches where GEMMs are measured
+    Seconds gemm_saved;
     int queue_depth = 0;  ///< 0: no limit
     /// What a framework's operator takes in addition, by schedule and collective: "async_tp_all_gather"
     std::map<std::string, Seconds> operators = {};

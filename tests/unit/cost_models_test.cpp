@@ -327,6 +327,17 @@ TEST_CASE("at the power limit a library's channels and recorded kernels slow as 
     CHECK(to_microseconds(recorded.body) == Approx(40));
 }
 
+TEST_CASE("at the power limit a framework's sum slows by half of what the clock loses") {
+    DeviceSpec device = round_device();
+    device.stream.framework_sum = gigabytes_per_second(1);
+    device.energy.emplace().clock_exponent = 2;
+    const Machine machine = machine_of(topology_of(2, group("full_mesh"), 1, "", device));
+    const Task sum{ReduceWork{.bytes = Bytes(100'000), .parts = 2, .by_framework = true}};
+    CHECK(to_microseconds(cost_of(sum, machine).body) == Approx(100));
+    // A quarter of the clock: half of the 100 us stays, half takes four times as long.
+    CHECK(to_microseconds(cost_of(sum, at_speed(machine, 0.5)).body) == Approx(50 + 4 * 50));
+}
+
 TEST_CASE("switches that add take the operand once through each port") {
     DeviceSpec device = round_device();
     device.collective_library.channels = 1;

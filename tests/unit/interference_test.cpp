@@ -23,6 +23,12 @@ double demand(const Cost& cost, ResourceId resource) {
     return sum;
 }
 
+Machine machine_of_persistent_gemms() {
+    DeviceSpec device = round_device();
+    device.launch.residency = Residency::persistent;
+    return machine_of(topology_of(3, group("full_mesh"), 1, "", device));
+}
+
 }  // namespace
 
 TEST_CASE("a transfer takes its share of the compute units of both ends") {
@@ -208,9 +214,7 @@ TEST_CASE("thread blocks that may share units claim any, and hold no others") {
 }
 
 TEST_CASE("a kernel that streams memory waits for the units that feed it, where GEMMs persist") {
-    DeviceSpec device = round_device();
-    device.launch.residency = Residency::persistent;
-    const Machine machine = machine_of(topology_of(3, group("full_mesh"), 1, "", device));
+    const Machine machine = machine_of_persistent_gemms();
     Cost cost;
     cost.body = Seconds(2);
     cost.demands = {{machine.resources.compute_units(0), 60}};
@@ -220,9 +224,7 @@ TEST_CASE("a kernel that streams memory waits for the units that feed it, where 
 }
 
 TEST_CASE("an operator of a framework starts on whatever units a library's channels leave") {
-    DeviceSpec device = round_device();
-    device.launch.residency = Residency::persistent;
-    const Machine machine = machine_of(topology_of(3, group("full_mesh"), 1, "", device));
+    const Machine machine = machine_of_persistent_gemms();
     MemoryBoundWork ran;
     ran.time = microseconds(10);
     const Task task{ran, 0};
