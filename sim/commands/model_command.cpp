@@ -9,6 +9,7 @@
 #include "sim/commands/terminal.hpp"
 #include "sim/core/output_file.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/run/steady.hpp"
 #include "sim/transformer/layer.hpp"
 #include "sim/transformer/step_request.hpp"
 #include "sim/transformer/study_report.hpp"
@@ -23,7 +24,7 @@ struct ModelFlags {
     std::vector<std::int64_t> tokens{4096};
     std::optional<std::int64_t> layers;
     StepRequest request;
-    bool all = false;
+    bool all = false, cool = false;
     int seeds = 3;
     std::vector<std::string> given;  ///< flags that only models have
 };
@@ -76,6 +77,34 @@ std::string memory_note(const Model& model, const std::vector<StepStudy>& steps,
             : phase == Phase::decode ? ", keys and values"
                                      : "") +
            " take " + gigabytes(most) + " GB a GPU, which has " + gigabytes(capacity);
+}
+
+std::vector<DType> operands_of(const Workload& list) {
+    if (const Pair* pair = list.pair()) return {pair->gemm.dtype};
+    std::vector<DType> types;
+    for (const Operator& one : std::get<std::vector<Operator>>(list.content))
+        if (const auto* gemm = std::get_if<GemmShape>(&one.work)) types.push_back(gemm->dtype);
+    return types;
+}
+
+/// As users run steps, one after the other, if the power of their work is known.
+Clock clock_of(const ModelFlags& flags, const Machine& machine, std::span<const DType> operands) {
+    if (flags.cool) return Clock::alone;
+    return no_power_constants(machine, operands).empty() ? Clock::settled : Clock::step;
+}
+
+/// What is taken for the GPUs' clock.
+std::string clock_note(const ModelFlags& flags, const Machine& machine, std::span<const DType> operands) {
+    switch (clock_of(flags, machine, operands)) {
+        case Clock::alone:
+            return "GPUs are cool at the start of each layer";
+        case Clock::settled:
+            return "clocks have settled at the power limit (--cool: each layer on cool GPUs)";
+        case Clock::step:
+            break;
+    }
+    return "one step on cool GPUs; of " + machine.topology.device().name + " " +
+           no_power_constants(machine, operands) + ", so a steady state can't be told";
 }
 
 std::vector<std::string> notes_of(const Model& model, const std::vector<StepStudy>& steps,
@@ -154,7 +183,10 @@ void study_list(const ModelFlags& flags, const ConfigFolder& folder, StudyOption
     report.model.name = list.name;
     report.topology = machine.topology.name();
     report.device = machine.topology.device().name;
+    const std::vector<DType> operands = operands_of(list);
+    options.clock = clock_of(flags, machine, operands);
     report.steps.push_back(study(list, options, resolver));
+    report.notes.push_back(clock_note(flags, machine, operands));
     report.confidence = confidence_of(report.steps.front(), options, resolver);
     if (!flags.html.empty()) write_file_atomically(flags.html, to_html(report));
     print_report(flags, report);
@@ -186,8 +218,10 @@ void execute(const ModelFlags& flags) {
     for (const StepShape& shape : shapes) parts += parts_of(model, shape);
     ProgressReporter progress("pairs", parts);
     options.done = [&progress] { progress.add(); };
+    options.clock = clock_of(flags, machine, std::array{request.dtype});
     for (const StepShape& shape : shapes) report.steps.push_back(study(model, shape, options, resolver));
     report.notes = notes_of(model, report.steps, machine);
+    report.notes.push_back(clock_note(flags, machine, std::array{request.dtype}));
     if (!flags.write.empty()) write_workload(flags, report);
     report.confidence = confidence_of(report.steps.front(), options, resolver);
     if (!flags.html.empty()) write_file_atomically(flags.html, to_html(report));
@@ -258,6 +292,10 @@ void add_model_command(CLI::App& app) {
     command->add_flag(
         "--all-candidates", flags->all,
         "Simulate all candidates of sim advise for each pair; default: a selection of each kind");
+    command->add_flag(
+        "--cool", flags->cool,
+        "Each layer on cool GPUs; default: step after step, at the clocks that the power limit leaves, "
+        "or one step if the power of the device's work was not measured");
     command
         ->add_option("--seeds", flags->seeds,
                      "Number of simulations if the machine leaves the order of DMA copies open; default 3")

@@ -18,10 +18,7 @@
 #include "sim/run/steady.hpp"
 
 namespace overlap {
-namespace {
 
-/// How long a workload's GEMMs keep a GPU busy, whole and back to back. Parts of the GEMMs run at the clock
-/// of the whole, not at that of a short kernel.
 Seconds multiplying_time(const Workload& workload, const Calibration& calibration) {
     Seconds sum;
     const auto add = [&](const GemmShape& shape) {
@@ -35,6 +32,8 @@ Seconds multiplying_time(const Workload& workload, const Calibration& calibratio
     }
     return sum;
 }
+
+namespace {
 
 /// Refuses a pair whose operands exceed the memory of one GPU.
 void require_memory(const Workload& workload, const DeviceSpec& device, const std::string& origin) {

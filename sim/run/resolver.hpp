@@ -10,6 +10,10 @@
 
 namespace overlap {
 
+/// How long a workload's GEMMs keep a GPU busy, whole and back to back. Parts of the GEMMs run at the clock of the whole, not
+/// at that of a short kernel.
+Seconds multiplying_time(const Workload& workload, const Calibration& calibration);
+
 /// Resolves configs. Many configs name the same files, so the last files are cached. Thread-safe; the cache
 /// holds at most some tens of machines.
 class Resolver {

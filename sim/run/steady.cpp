@@ -51,15 +51,21 @@ Watts power_of(const Scenario& scenario, const TaskGraph& graph) {
 
 }  // namespace
 
-void require_power_constants(const Machine& machine, const std::string& origin) {
+std::string no_power_constants(const Machine& machine, std::span<const DType> operands) {
     const DeviceSpec& device = machine.topology.device();
-    const std::string why = !device.energy ? "what power its work takes was not measured"
-                            : device.energy->power_exponent == 0 ? "/energy/power_exponent is not known"
-                            : machine.topology.nodes() > 1       ? "the power of NICs is not known"
-                                                                 : "";
-    if (!why.empty())
-        throw UserError(origin + ": /repeat: is \"steady\", but for device " + device.name + " " + why +
-                        " (allowed here: \"once\")");
+    if (!device.energy) return "what power its work takes was not measured";
+    if (device.energy->power_exponent == 0) return "/energy/power_exponent is not known";
+    if (machine.topology.nodes() > 1) return "the power of NICs is not known";
+    for (const DType operand : operands)
+        if (!device.energy->gemm.contains(operand))
+            return "the energy of a FLOP of " + name_of(operand) + " was not measured";
+    return "";
+}
+
+void require_power_constants(const Machine& machine, const std::string& origin) {
+    if (const std::string why = no_power_constants(machine); !why.empty())
+        throw UserError(origin + ": /repeat: is \"steady\", but for device " +
+                        machine.topology.device().name + " " + why + " (allowed here: \"once\")");
 }
 
 SteadyState steady_state(const Scenario& scenario, const TaskGraph& graph) {

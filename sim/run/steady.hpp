@@ -5,6 +5,10 @@
 
 namespace overlap {
 
+/// Why the power of work on the machine can't be told, such as "the power of NICs is not known"; empty if it can be.
+/// `operands`: types of its GEMMs.
+std::string no_power_constants(const Machine& machine, std::span<const DType> operands = {});
+
 /// Throws UserError if no measured constants say what power the device's work takes.
 void require_power_constants(const Machine& machine, const std::string& origin);
 

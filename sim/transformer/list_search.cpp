@@ -36,6 +36,20 @@ ListSearch::ListSearch(Scenario serial, std::string label, std::vector<PairCandi
     descend();
 }
 
+Scenario ListSearch::scenario(const ListWay& way) const {
+    std::vector<PairCandidates> pairs = pairs_;
+    for (std::size_t i = 0; i < pairs.size(); ++i) pairs[i].choose(way.choices[i]);
+    return scenario_of(pairs, way.concurrent);
+}
+
+void ListSearch::take_whole() {
+    best_ = whole_;
+    for (std::size_t i = 0; i < pairs_.size(); ++i) {
+        pairs_[i].choose(best_.choices[i]);
+        others_[i].reset();
+    }
+}
+
 Scenario ListSearch::scenario_of(const std::vector<PairCandidates>& pairs, bool concurrent) const {
     Scenario cut = serial_;
     cut.schedule = {SchedulePtr(), &find_schedule(concurrent ? "concurrent" : "serial")};

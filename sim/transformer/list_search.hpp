@@ -48,6 +48,8 @@ public:
     /// Starts from the fastest of whole(), uniform() and every pair's best choice alone. Then each pair in turn takes the
     /// one of its first few choices with which the list is fastest, until no change of a single pair gains.
     const ListWay& best() const { return best_; }
+    /// Makes whole() the best, where it is at the clocks of either way.
+    void take_whole();
     /// The pairs, with the choices of best().
     const std::vector<PairCandidates>& pairs() const { return pairs_; }
     /// Of a pair: the fastest list with another choice for this pair, and that choice; none if there is no other.
@@ -56,8 +58,8 @@ public:
         Seconds makespan;
     };
     const std::vector<std::optional<Other>>& others() const { return others_; }
-    /// The list by best().
-    Scenario scenario() const { return scenario_of(pairs_, best_.concurrent); }
+    /// The list by such a way.
+    Scenario scenario(const ListWay& way) const;
 
 private:
     Scenario scenario_of(const std::vector<PairCandidates>& pairs, bool concurrent) const;

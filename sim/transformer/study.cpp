@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "sim/core/shown.hpp"
+#include "sim/run/steady.hpp"
 #include "sim/transformer/list_search.hpp"
 
 namespace overlap {
@@ -12,32 +13,77 @@ namespace {
 
 class StepSimulator {
 public:
-    StepSimulator(const StudyOptions& options, Resolver& resolver) : options_(options), resolver_(resolver) {}
+    /// `lists`: of the step, of which only names, counts and operators are given.
+    StepSimulator(std::vector<ListStudy> lists, const StudyOptions& options, Resolver& resolver)
+        : lists_(std::move(lists)), options_(options), resolver_(resolver) {}
 
-    ListStudy of(const std::string& name, std::int64_t count, std::vector<Operator> operators) {
-        ListStudy list;
-        list.name = name;
-        list.count = count;
-        list.workload = {name, "", std::move(operators)};
-        const Scenario serial = fastest_serial(list);
-        const ListSearch search(serial, list.serial, candidates_of(serial, list));
-        list.own_serial = search.own_serial();
-        list.concurrent = search.best().concurrent;
-        list.whole = search.whole().run.makespan;
-        list.cut = search.best().run.makespan;
-        list.exposed_whole = search.whole().run.exposed;
-        list.exposed_cut = search.best().run.exposed;
-        list.uniform = search.uniform().run.makespan;
-        list.uniform_label = search.uniform_label();
-        list.run = search.scenario();
-        describe(search, list);
-        add_times(search.whole().run, search.best().run, list);
-        return list;
+    std::vector<ListStudy> simulated() {
+        std::vector<ListStudy> done;
+        for (const ListStudy& list : lists_) done.push_back(simulated(list));
+        return done;
     }
 
     const Machine& machine() const { return *machine_; }
 
 private:
+    ListStudy simulated(ListStudy list) {
+        Scenario serial = fastest_serial(list);
+        if (options_.clock == Clock::step) serial.machine = machine_of_step(serial.machine);
+        const std::shared_ptr<const Machine> cool = serial.machine;
+        if (options_.clock == Clock::settled) serial.machine = at_its_clock(serial).machine;
+        ListSearch search(serial, list.serial, candidates_of(serial, list));
+        list.own_serial = search.own_serial();
+        list.uniform_label = search.uniform_label();
+        const ListRun whole = run_of(search, search.whole(), cool, list.steady_whole);
+        ListRun cut = run_of(search, search.best(), cool, list.steady_cut);
+        if (cut.makespan > whole.makespan) {  // the power limit takes more than overlap gains
+            search.take_whole();
+            cut = whole;
+            list.steady_cut = list.steady_whole;
+        }
+        list.concurrent = search.best().concurrent;
+        list.run = search.scenario(search.best());
+        list.run->machine = cool;
+        if (options_.clock == Clock::settled) list.run->repeat = Repeat::steady;
+        list.whole = whole.makespan;
+        list.cut = cut.makespan;
+        list.exposed_whole = whole.exposed;
+        list.exposed_cut = cut.exposed;
+        list.uniform = cut.makespan * (search.uniform().run.makespan / search.best().run.makespan);
+        describe(search, list);
+        add_times(whole, cut, list);
+        return list;
+    }
+
+    /// Its clock falls with the duration of the GEMMs of all lists.
+    std::shared_ptr<const Machine> machine_of_step(const std::shared_ptr<const Machine>& of_list) const {
+        auto machine = std::make_shared<Machine>(*of_list);
+        machine->sustained = Seconds();
+        for (const ListStudy& list : lists_)
+            machine->sustained +=
+                static_cast<double>(list.count) * multiplying_time(list.workload, machine->calibration);
+        return machine;
+    }
+
+    /// `scenario` on a machine with the clock that settles where it runs again and again.
+    static Scenario at_its_clock(Scenario scenario) {
+        scenario.repeat = Repeat::steady;
+        scenario = settled(scenario, scenario.graph());
+        scenario.repeat = Repeat::once;
+        return scenario;
+    }
+
+    /// A way that was found, at its own clock.
+    ListRun run_of(const ListSearch& search, const ListWay& way, const std::shared_ptr<const Machine>& cool,
+                   std::optional<SteadyState>& steady) const {
+        if (options_.clock != Clock::settled) return way.run;
+        Scenario scenario = search.scenario(way);
+        scenario.machine = cool;
+        scenario = at_its_clock(std::move(scenario));
+        steady = scenario.steady;
+        return run_list(scenario);
+    }
+
     RunConfig config_of(const Workload& workload, const Json& params) const {
         RunConfig config;
         config.origin = "model";
@@ -133,7 +179,7 @@ private:
             row.gain = candidates.gain();
             if (other) {
                 row.next = candidates.candidate(other->candidate);
-                row.margin = other->makespan / list.cut - 1;
+                row.margin = other->makespan / search.best().run.makespan - 1;
             }
             if (const auto own = candidates.fastest_serial(); own && list.own_serial)
                 row.own_serial = candidates.candidate(*own);
@@ -160,6 +206,7 @@ private:
         }
     }
 
+    const std::vector<ListStudy> lists_;
     const StudyOptions& options_;
     Resolver& resolver_;
     Baselines baselines_;
@@ -168,17 +215,19 @@ private:
     std::map<std::tuple<std::string, int, int>, std::optional<PairCandidates>> known_;
 };
 
-struct ListOfStep {
-    std::string name;
-    std::int64_t count;
-    std::vector<Operator> operators;
-};
+ListStudy list_of(const std::string& name, std::int64_t count, std::vector<Operator> operators) {
+    ListStudy list;
+    list.name = name;
+    list.count = count;
+    list.workload = {name, "", std::move(operators)};
+    return list;
+}
 
-std::vector<ListOfStep> lists_of(const Model& model, const StepShape& step) {
-    std::vector<ListOfStep> lists;
+std::vector<ListStudy> lists_of(const Model& model, const StepShape& step) {
+    std::vector<ListStudy> lists;
     for (const LayerKind& kind : layer_kinds(model))
-        lists.push_back({kind.name, kind.count, layer_operators(model, step, kind)});
-    lists.push_back({"head", 1, head_operators(model, step)});
+        lists.push_back(list_of(kind.name, kind.count, layer_operators(model, step, kind)));
+    lists.push_back(list_of("head", 1, head_operators(model, step)));
     return lists;
 }
 
@@ -186,10 +235,11 @@ std::vector<ListOfStep> lists_of(const Model& model, const StepShape& step) {
 
 std::size_t parts_of(const Model& model, const StepShape& step) {
     std::size_t parts = 0;
-    for (const ListOfStep& list : lists_of(model, step)) {
+    for (const ListStudy& list : lists_of(model, step)) {
         ++parts;
-        for (std::size_t first = 0; step.spread.gpus > 1 && first < list.operators.size(); ++first)
-            if (pair_at(list.operators, first, step.spread.gpus)) {
+        const auto& operators = std::get<std::vector<Operator>>(list.workload.content);
+        for (std::size_t first = 0; step.spread.gpus > 1 && first < operators.size(); ++first)
+            if (pair_at(operators, first, step.spread.gpus)) {
                 ++parts;
                 ++first;
             }
@@ -198,10 +248,9 @@ std::size_t parts_of(const Model& model, const StepShape& step) {
 }
 
 StepStudy study(const Model& model, const StepShape& step, const StudyOptions& options, Resolver& resolver) {
-    StepSimulator simulator(options, resolver);
+    StepSimulator simulator(lists_of(model, step), options, resolver);
     StepStudy result{step, {}, {}, {}, {}, {}, {}, {}};
-    for (const ListOfStep& list : lists_of(model, step))
-        result.lists.push_back(simulator.of(list.name, list.count, list.operators));
+    result.lists = simulator.simulated();
     for (const ListStudy& list : result.lists) {
         const auto times = static_cast<double>(list.count);
         result.whole += times * list.whole;
@@ -223,11 +272,12 @@ StepStudy study(const Workload& list, const StudyOptions& options, Resolver& res
     if (list.pair() != nullptr)
         throw UserError("workload " + in_quotes(list.name) +
                         " is a pair; a step needs a list of operators (for a pair: sim advise --workload)");
-    StepSimulator simulator(options, resolver);
+    StepSimulator simulator({list_of(list.name, 1, std::get<std::vector<Operator>>(list.content))}, options,
+                            resolver);
     StepStudy result;
     result.shape.tokens = 0;
-    const ListStudy& only =
-        result.lists.emplace_back(simulator.of(list.name, 1, std::get<std::vector<Operator>>(list.content)));
+    result.lists = simulator.simulated();
+    const ListStudy& only = result.lists.front();
     result.shape.spread.gpus = simulator.machine().topology.gpus();
     result.whole = only.whole;
     result.cut = only.cut;

@@ -38,6 +38,7 @@ struct ListStudy {
     std::string uniform_label;    ///< the one candidate for all pairs with which the list is fastest
     Seconds uniform;              ///< the list's time with it
     std::optional<Scenario> run;  ///< the list with overlap; never none in a result
+    std::optional<SteadyState> steady_whole, steady_cut;  ///< of lists that follow one another
 };
 
 /// One step: all layers, one behind the other, and what is around them.
@@ -49,12 +50,23 @@ struct StepStudy {
     double tokens_per_second(Seconds time) const { return static_cast<double>(shape.tokens) / time.si(); }
 };
 
+/// For which clock GEMMs are priced.
+enum class Clock {
+    /// A list runs once on cool GPUs.
+    alone,
+    /// A step does: the clock falls with the duration of all its GEMMs (Machine::sustained).
+    step,
+    /// Lists of a kind follow one another until it has settled at the power limit (sim/run/steady.hpp).
+    settled
+};
+
 struct StudyOptions {
     std::string topology;
     Json what_if = Json::object();
     std::optional<int> seeds = 3;  ///< where the machine leaves orders unspecified
     AllowedCandidates allowed = {};
     bool all_candidates = false;
+    Clock clock = Clock::alone;
     std::function<void()> done = nullptr;  ///< called after each of the parts_of a study
 };
 
@@ -63,7 +75,8 @@ std::size_t parts_of(const Model& model, const StepShape& step);
 
 /// Simulates a layer of each kind and the head: every operator whole, by the fastest of DMA copies, copy kernels and the
 /// vendor's library, for the list or for each pair; then with the schedules of pairs with which the list is fastest
-/// (ListSearch). Layers of a kind are alike, so one of them is simulated. Throws UserError.
+/// (ListSearch). Layers of a kind are alike, so one of them is simulated. The search is at the clock that settles with
+/// nothing cut, the result at its own. Throws UserError.
 StepStudy study(const Model& model, const StepShape& step, const StudyOptions& options, Resolver& resolver);
 
 /// The same of an operator list, such as a training iteration of another kind of model. Its step has no tokens and no

@@ -30,6 +30,8 @@ Json list_json(const ListStudy& list) {
               {"exposed_serial_us", to_microseconds(list.exposed_whole)},
               {"exposed_overlapped_us", to_microseconds(list.exposed_cut)},
               {"rest", list.concurrent ? "concurrent" : "serial"},
+              {"gemm_speed_serial", list.steady_whole ? list.steady_whole->gemm_speed : 1},
+              {"gemm_speed_overlapped", list.steady_cut ? list.steady_cut->gemm_speed : 1},
               {"operators", Json::array()}};
     for (const OperatorStudy& row : list.operators) json["operators"].push_back(operator_json(row));
     return json;

@@ -29,9 +29,18 @@ std::string operator_line(const OperatorStudy& one, const TimeScale& scale, std:
     line += right(signed_percent_text(one.gain), gain_width + 2) + "  ";
     const std::string& decides = one.decided_by;
     std::string text;
-    for (const std::string& part : field(line, one.best->label() + (decides.empty() ? "" : ", " + decides), 4))
+    for (const std::string& part :
+         field(line, one.best->label() + (decides.empty() ? "" : ", " + decides), 4))
         text += (text.empty() ? "" : "\n") + part;
     return text;
+}
+
+/// What the power limit leaves of the speed of GEMMs; empty if all.
+std::string clock_text(const ListStudy& list) {
+    if (!list.steady_whole || std::min(list.steady_whole->gemm_speed, list.steady_cut->gemm_speed) == 1)
+        return "";
+    return "; GEMMs at " + fixed(100 * list.steady_whole->gemm_speed, 1) + " and " +
+           fixed(100 * list.steady_cut->gemm_speed, 1) + " % of a cool GPU's speed";
 }
 
 std::string list_text(const ListStudy& list, const TimeScale& scale, std::size_t width) {
@@ -48,7 +57,8 @@ std::string list_text(const ListStudy& list, const TimeScale& scale, std::size_t
     return text + sum("  all", list.whole, list.cut) + " " + scale.unit() + "\n" +
            sum("  exposed communication", list.exposed_whole, list.exposed_cut) + " " + scale.unit() +
            "\n  " + serial_of(list) +
-           (list.concurrent ? "; with overlap, operators outside of pairs as their data allow" : "") + "\n";
+           (list.concurrent ? "; with overlap, operators outside of pairs as their data allow" : "") +
+           clock_text(list) + "\n";
 }
 
 std::string step_text(const StepStudy& step, std::size_t width) {
