@@ -88,19 +88,19 @@ std::vector<DType> operands_of(const Workload& list) {
 }
 
 /// As users run steps, one after the other, if the power of their work is known.
-Clock clock_of(const ModelFlags& flags, const Machine& machine, std::span<const DType> operands) {
-    if (flags.cool) return Clock::alone;
-    return no_power_constants(machine, operands).empty() ? Clock::settled : Clock::step;
+StepClock clock_of(const ModelFlags& flags, const Machine& machine, std::span<const DType> operands) {
+    if (flags.cool) return StepClock::alone;
+    return no_power_constants(machine, operands).empty() ? StepClock::settled : StepClock::step;
 }
 
 /// What is taken for the GPUs' clock.
 std::string clock_note(const ModelFlags& flags, const Machine& machine, std::span<const DType> operands) {
     switch (clock_of(flags, machine, operands)) {
-        case Clock::alone:
+        case StepClock::alone:
             return "GPUs are cool at the start of each layer";
-        case Clock::settled:
+        case StepClock::settled:
             return "clocks have settled at the power limit (--cool: each layer on cool GPUs)";
-        case Clock::step:
+        case StepClock::step:
             break;
     }
     return "one step on cool GPUs; of " + machine.topology.device().name + " " +

@@ -28,9 +28,9 @@ public:
 private:
     ListStudy simulated(ListStudy list) {
         Scenario serial = fastest_serial(list);
-        if (options_.clock == Clock::step) serial.machine = machine_of_step(serial.machine);
+        if (options_.clock == StepClock::step) serial.machine = machine_of_step(serial.machine);
         const std::shared_ptr<const Machine> cool = serial.machine;
-        if (options_.clock == Clock::settled) serial.machine = at_its_clock(serial).machine;
+        if (options_.clock == StepClock::settled) serial.machine = at_its_clock(serial).machine;
         ListSearch search(serial, list.serial, candidates_of(serial, list));
         list.own_serial = search.own_serial();
         list.uniform_label = search.uniform_label();
@@ -44,7 +44,7 @@ private:
         list.concurrent = search.best().concurrent;
         list.run = search.scenario(search.best());
         list.run->machine = cool;
-        if (options_.clock == Clock::settled) list.run->repeat = Repeat::steady;
+        if (options_.clock == StepClock::settled) list.run->repeat = Repeat::steady;
         list.whole = whole.makespan;
         list.cut = cut.makespan;
         list.exposed_whole = whole.exposed;
@@ -76,7 +76,7 @@ private:
     /// A way that was found, at its own clock.
     ListRun run_of(const ListSearch& search, const ListWay& way, const std::shared_ptr<const Machine>& cool,
                    std::optional<SteadyState>& steady) const {
-        if (options_.clock != Clock::settled) return way.run;
+        if (options_.clock != StepClock::settled) return way.run;
         Scenario scenario = search.scenario(way);
         scenario.machine = cool;
         scenario = at_its_clock(std::move(scenario));

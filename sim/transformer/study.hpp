@@ -51,7 +51,7 @@ struct StepStudy {
 };
 
 /// For which clock GEMMs are priced.
-enum class Clock {
+enum class StepClock {
     /// A list runs once on cool GPUs.
     alone,
     /// A step does: the clock falls with the duration of all its GEMMs (Machine::sustained).
@@ -66,7 +66,7 @@ struct StudyOptions {
     std::optional<int> seeds = 3;  ///< where the machine leaves orders unspecified
     AllowedCandidates allowed = {};
     bool all_candidates = false;
-    Clock clock = Clock::alone;
+    StepClock clock = StepClock::alone;
     std::function<void()> done = nullptr;  ///< called after each of the parts_of a study
 };
 

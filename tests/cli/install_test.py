@@ -91,7 +91,7 @@ class Installation(InstallTestCase):
 
 
 class Package(InstallTestCase):
-    @unittest.skipUnless(shutil.which("dpkg-shlibdeps") and shutil.which("cpack"), "no dpkg-shlibdeps, or no cpack")
+    @unittest.skipUnless(all(map(shutil.which, ("dpkg-shlibdeps", "file", "cpack"))), "no dpkg-shlibdeps, file or cpack")
     def test_a_package_for_debian(self):
         self.command("cpack", "--config", BUILD / "CPackConfig.cmake", "-B", self.folder, "-D",
                      "CPACK_DEBIAN_COMPRESSION_TYPE=gzip")
@@ -170,16 +170,9 @@ COMP_WORDS=({line}); COMP_CWORD={len(words)}; _sim 2>/dev/null; printf '%s\\n' "
 
 
 class Container(unittest.TestCase):
-    def test_its_steps_are_those_of_the_scripts(self):
-        steps = dict(line.split(" ", 1) for line in (ROOT / "scripts/Containerfile").read_text(encoding="utf-8").splitlines()
-                     if line and not line.startswith(("#", "COPY")))
-        self.assertEqual(steps["FROM"], "debian:12")
-        self.assertEqual(steps["RUN"], "scripts/setup && scripts/build release sim")
-        self.assertEqual(json.loads(steps["ENTRYPOINT"]), [f"{steps['WORKDIR']}/build/release/sim"])
-
     def test_what_it_copies_builds(self):
         copied = [line.split()[1:-1] for line in (ROOT / "scripts/Containerfile").read_text(encoding="utf-8").splitlines()
-                  if line.startswith("COPY")]
+                  if line.startswith("COPY ") and not line.startswith("COPY --from")]
         names = {name for line in copied for name in line}
         self.assertTrue(all((ROOT / name).exists() for name in names))
         cmake = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
