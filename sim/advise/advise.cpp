@@ -11,6 +11,7 @@
 #include "sim/core/available_memory.hpp"
 #include "sim/run/budget.hpp"
 #include "sim/run/remarks.hpp"
+#include "sim/run/resolver.hpp"
 
 namespace overlap {
 namespace {
@@ -83,6 +84,29 @@ void compare_with_steady_state(const Scenario& scenario, SimulatedAdvice& advice
     if (of_cool == nullptr || settled.front().candidate == of_cool->candidate) return;
     advice.in_steady_state = settled.front();
     advice.gain_in_steady_state = of_cool->makespan / settled.front().makespan - 1;
+}
+
+/// The presets that serve a pair, with the parameters of their libraries.
+std::vector<PresetTime> presets_of(const Scenario& scenario, const ConfigFolder& folder,
+                                   const AllowedCandidates& allowed) {
+    std::vector<PresetTime> times;
+    if (scenario.workload.pair() == nullptr) return times;
+    Resolver resolver(folder);
+    RunConfig config = read_run_config(scenario.config(), "advise");
+    config.params = Json::object();
+    for (const std::string& name : folder.names("schedules")) {
+        config.schedule = name;
+        try {
+            const Scenario one = resolver.resolve(config);
+            if (allowed.has(one.schedule->own_kernel,
+                            agent_names[static_cast<std::size_t>(one.params.transfers.agent)]))
+                times.push_back({name, one.schedule->own_kernel, predict(one).makespan});
+        } catch (const UserError&) {  // it serves other workloads
+        }
+    }
+    std::sort(times.begin(), times.end(),
+              [](const PresetTime& a, const PresetTime& b) { return a.makespan < b.makespan; });
+    return times;
 }
 
 /// The static heuristic's advice with library kernels and with any kernels; none if it has no advice.
@@ -245,6 +269,7 @@ SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std
         advice.by_library_kernels = *one;
     compare_with_next_choice(scenario, options, advice);
     compare_with_steady_state(scenario, advice);
+    advice.presets = presets_of(scenario, folder, allowed);
     advice.what_if = scenario.what_if;
     advice.remarks = remarks_on(scenario, advice.ranked.front(), folder);
     advice.heuristic = judged(of_any, allowed, advice.ranked, beside, advice.ranked.front());

@@ -49,6 +49,13 @@ std::optional<bool> too_close_to_call(double margin, const Confidence& confidenc
 /// The same behind the margin in a text; empty if it is not too close.
 std::string sureness(double margin, const Confidence& confidence);
 
+/// A preset of configs/schedules: a schedule as a library or a paper has it.
+struct PresetTime {
+    std::string name;
+    bool own_kernel;
+    Seconds makespan;
+};
+
 /// Advice for one scenario: all candidates simulated, the best ones as full runs, and the
 /// static heuristic's advice.
 struct SimulatedAdvice {
@@ -62,6 +69,7 @@ struct SimulatedAdvice {
     std::optional<RankedCandidate> shard_level;  ///< the fastest schedule of whole shards, if allowed
     std::optional<RankedCandidate>
         by_library_kernels;                            ///< the fastest that needs no kernel of the user's own
+    std::vector<PresetTime> presets;                   ///< those that serve the pair, fastest first
     std::optional<HeuristicAdvice> heuristic;          ///< with any kernels
     std::optional<HeuristicAdvice> heuristic_library;  ///< with library kernels, so without flag_gated
     /// The loss in which the best candidate and the next choice differ most, and that difference.

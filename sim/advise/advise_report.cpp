@@ -48,6 +48,12 @@ Json to_json(const SimulatedAdvice& advice) {
         json[key] =
             one ? json_of(one->said, advice.baseline, one->regret ? Json(*one->regret) : Json()) : Json();
     };
+    json["presets"] = Json::array();
+    for (const PresetTime& one : advice.presets)
+        json["presets"].push_back({{"name", one.name},
+                                   {"own_kernel", one.own_kernel},
+                                   {"makespan_us", to_microseconds(one.makespan)},
+                                   {"speedup", advice.baseline.speedup(one.makespan)}});
     put("heuristic", advice.heuristic);
     put("heuristic_library", advice.heuristic_library);
     if (advice.next_choice) {

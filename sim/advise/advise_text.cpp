@@ -70,6 +70,16 @@ public:
                    : "";
     }
 
+    std::string presets() const {
+        if (advice_.presets.empty()) return "";
+        std::string text = "\nas libraries run them (sim explain NAME)\n";
+        for (const PresetTime& one : advice_.presets)
+            text += left("  " + one.name, name_columns) + right(scale_.format(one.makespan), 9) + " " +
+                    scale_.unit() + "   speed-up " + fixed(advice_.baseline.speedup(one.makespan), 3) +
+                    (one.own_kernel ? "   " + own_kernel_mark : "") + "\n";
+        return text;
+    }
+
     std::string heuristic() const {
         if (!advice_.heuristic && !advice_.heuristic_library) return "";
         return "\nthe static heuristic says\n" + said("  any kernels", advice_.heuristic) +
@@ -129,7 +139,7 @@ std::string sureness(double margin, const Confidence& confidence) {
 std::string to_text(const SimulatedAdvice& advice) {
     const AdviceText text(advice);
     return text.head() + "\n" + text.ranking() + "\n" + text.gains() + text.next_choice() +
-           text.steady_state() + text.heuristic();
+           text.steady_state() + text.presets() + text.heuristic();
 }
 
 }  // namespace overlap

@@ -54,9 +54,12 @@ bool Candidate::same_choice(const Candidate& other) const {
 }
 
 std::string AllowedCandidates::left_out_by(const Candidate& candidate) const {
-    if (!agents.empty() && std::find(agents.begin(), agents.end(), candidate.agent) == agents.end())
-        return "--agent";
-    return candidate.own_kernel() && !own_kernels ? "--kernels" : "";
+    return left_out_by(candidate.own_kernel(), candidate.agent);
+}
+
+std::string AllowedCandidates::left_out_by(bool own_kernel, const std::string& agent) const {
+    if (!agents.empty() && std::find(agents.begin(), agents.end(), agent) == agents.end()) return "--agent";
+    return own_kernel && !own_kernels ? "--kernels" : "";
 }
 
 bool own_kernel(const std::string& label) {

@@ -17,7 +17,8 @@ namespace {
 
 struct AdviseFlags {
     WorkloadFlags workload;
-    std::string topology, format = "text";
+    std::string topology, host, format = "text";
+    bool steady = false;
     std::vector<std::string> agents, traces, what_if;
     std::size_t top = 5;
     std::optional<std::size_t> count;
@@ -41,6 +42,8 @@ void print_advice(const AdviseFlags& flags, const ConfigFolder& folder) {
     config.topology = flags.topology;
     config.schedule = "serial";  // only for resolving; every candidate brings its own
     config.seeds = flags.seeds;
+    config.host = flags.host;
+    if (flags.steady) config.repeat = Repeat::steady;
     flags.workload.apply(config, folder);
     assign_what_ifs(config.what_if, flags.what_if);
     Resolver resolver(folder);
@@ -49,7 +52,9 @@ void print_advice(const AdviseFlags& flags, const ConfigFolder& folder) {
         throw UserError("command line: --topology " + flags.topology + " has one GPU, nothing to overlap");
     const SimulatedAdvice advice = advise_with_progress(scenario, folder, flags);
     for (const std::string& note : advice.remarks.notes) spdlog::warn("best candidate: {}", note);
-    const StudyOptions options{flags.topology, config.what_if, flags.seeds, allowed_by(flags)};
+    StudyOptions options{flags.topology, config.what_if, flags.seeds, allowed_by(flags)};
+    options.host = flags.host;
+    if (flags.steady) options.clock = StepClock::settled;
     const std::optional<ListAdvice> pairs = advise_pairs(scenario.workload, options, advice, resolver);
     if (flags.format == "json") {
         Json json = to_json(advice);
@@ -138,6 +143,7 @@ void add_advise_command(CLI::App& app) {
                                                 "Machine: a file, or a name in configs/topologies");
     flags->workload.add_to(*command);
     add_what_if_flag(*command, flags->what_if);
+    add_host_flags(*command, flags->host, flags->steady);
     command->add_option("--agent", flags->agents, "Only candidates that copy by dma, or by cu; repeatable")
         ->check(CLI::IsMember({"dma", "cu"}))
         ->take_all();
@@ -186,7 +192,7 @@ void add_advise_command(CLI::App& app) {
     for (CLI::Option* mode : {fit, judge, traces}) mode->excludes(topology);
     for (CLI::Option* mode : {constants, simulate, fit, judge, traces})
         for (const char* flag : {"--workload", "--gemm", "--dtype", "--collective", "--order", "--shard-dim",
-                                 "--what-if", "--agent", "--kernels"})
+                                 "--what-if", "--host", "--steady", "--agent", "--kernels"})
             mode->excludes(command->get_option(flag));
     command->callback([flags] { execute(*flags); });
 }

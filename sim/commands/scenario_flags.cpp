@@ -65,6 +65,15 @@ void add_what_if_flag(CLI::App& app, std::vector<std::string>& what_ifs) {
         ->take_all();
 }
 
+void add_host_flags(CLI::App& app, std::string& host, bool& steady) {
+    app.add_option("--host", host,
+                   "Host program that enqueues the kernels, and the time of each of its calls: a file, or a "
+                   "name in configs/hosts; default: all is enqueued before the run starts");
+    app.add_flag("--steady", steady,
+                 "Run the workload back to back until the clocks have settled at the power limit, instead of "
+                 "once on cool GPUs");
+}
+
 void ScenarioFlags::add_to(CLI::App& app) {
     app.add_option("--topology", topology, "Machine: a file, or a name in configs/topologies");
     app.add_option("--schedule", schedule, "Overlap schedule (see: sim list)");
@@ -88,12 +97,7 @@ void ScenarioFlags::add_to(CLI::App& app) {
     app.add_option("--without", without,
                    "Effects to switch off: host, contention, launch, packing, decomposition")
         ->delimiter(',');
-    app.add_option("--host", host,
-                   "Host program that enqueues the kernels, and the time of each of its calls: a file, or a "
-                   "name in configs/hosts; default: all is enqueued before the run starts");
-    app.add_flag("--steady", steady,
-                 "Run the workload back to back until the clocks have settled at the power limit, instead of "
-                 "once on cool GPUs");
+    add_host_flags(app, host, steady);
 }
 
 }  // namespace overlap

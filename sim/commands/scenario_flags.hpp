@@ -25,6 +25,8 @@ struct ScenarioFlags {
 
 /// `--what-if`, into `what_ifs`.
 void add_what_if_flag(CLI::App& app, std::vector<std::string>& what_ifs);
+/// `--host` and `--steady`: how a workload is run in a program.
+void add_host_flags(CLI::App& app, std::string& host, bool& steady);
 /// Adds "KEY=VALUE" texts to the what-if of a run config. Throws UserError.
 void assign_what_ifs(Json& what_if, const std::vector<std::string>& assignments);
 

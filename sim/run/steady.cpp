@@ -90,7 +90,7 @@ Seconds period_of(const Scenario& scenario, const TaskGraph& graph, Seconds make
 }
 
 Scenario settled(const Scenario& scenario, const TaskGraph& graph) {
-    if (scenario.repeat != Repeat::steady) return scenario;
+    if (scenario.repeat != Repeat::steady || scenario.steady) return scenario;
     const SteadyState steady = steady_state(scenario, graph);
     Scenario slowed = at(scenario, steady.gemm_speed);
     slowed.steady = steady;

@@ -24,7 +24,7 @@ SteadyState steady_state(const Scenario& scenario, const TaskGraph& graph);
 /// at least the time that the busiest host takes for its calls.
 Seconds period_of(const Scenario& scenario, const TaskGraph& graph, Seconds makespan);
 
-/// `scenario` on a machine at its steady speed for `graph`; `scenario` itself where it runs once.
+/// `scenario` on a machine at its steady speed for `graph`; `scenario` itself where it runs once, or has settled before.
 Scenario settled(const Scenario& scenario, const TaskGraph& graph);
 
 }  // namespace overlap

@@ -19,7 +19,7 @@ ListRun run_list(const Scenario& scenario) {
                    std::vector<Lasted>(count)};
     for (TaskId id = 0; id < graph.size(); ++id) {
         const Span& span = prediction.timeline.spans()[id];
-        if (graph[id].gpu == 0)
+        if (graph[id].gpu == 0 && graph[id].kind() != TaskKind::host)
             result.operators[static_cast<std::size_t>(graph[id].op)].add({span.start, span.end});
     }
     return result;

@@ -30,7 +30,7 @@ private:
         Scenario serial = fastest_serial(list);
         if (options_.clock == StepClock::step) serial.machine = machine_of_step(serial.machine);
         const std::shared_ptr<const Machine> cool = serial.machine;
-        if (options_.clock == StepClock::settled) serial.machine = at_its_clock(serial).machine;
+        if (options_.clock == StepClock::settled) serial = at_its_clock(serial, cool);
         ListSearch search(serial, list.serial, candidates_of(serial, list));
         list.own_serial = search.own_serial();
         list.uniform_label = search.uniform_label();
@@ -44,7 +44,7 @@ private:
         list.concurrent = search.best().concurrent;
         list.run = search.scenario(search.best());
         list.run->machine = cool;
-        if (options_.clock == StepClock::settled) list.run->repeat = Repeat::steady;
+        list.run->steady.reset();
         list.whole = whole.makespan;
         list.cut = cut.makespan;
         list.exposed_whole = whole.exposed;
@@ -66,20 +66,18 @@ private:
     }
 
     /// `scenario` on a machine with the clock that settles where it runs again and again.
-    static Scenario at_its_clock(Scenario scenario) {
+    static Scenario at_its_clock(Scenario scenario, const std::shared_ptr<const Machine>& cool) {
+        scenario.machine = cool;
         scenario.repeat = Repeat::steady;
-        scenario = settled(scenario, scenario.graph());
-        scenario.repeat = Repeat::once;
-        return scenario;
+        scenario.steady.reset();
+        return settled(scenario, scenario.graph());
     }
 
     /// A way that was found, at its own clock.
     ListRun run_of(const ListSearch& search, const ListWay& way, const std::shared_ptr<const Machine>& cool,
                    std::optional<SteadyState>& steady) const {
         if (options_.clock != StepClock::settled) return way.run;
-        Scenario scenario = search.scenario(way);
-        scenario.machine = cool;
-        scenario = at_its_clock(std::move(scenario));
+        const Scenario scenario = at_its_clock(search.scenario(way), cool);
         steady = scenario.steady;
         return run_list(scenario);
     }
@@ -93,6 +91,7 @@ private:
         config.params = params;
         config.workload = to_json(workload);
         config.seeds = options_.seeds;
+        config.host = options_.host;
         return config;
     }
 
@@ -153,6 +152,8 @@ private:
         if (is_new) {
             Scenario alone = resolver_.resolve(config_of(workload, Json::object()));
             alone.machine = machine_of(group, serial.machine);
+            alone.repeat = serial.repeat;
+            alone.steady = serial.steady;
             found->second.emplace(0, group, std::move(alone), options_.allowed, options_.all_candidates);
         }
         return *found->second;

@@ -67,6 +67,7 @@ struct StudyOptions {
     AllowedCandidates allowed = {};
     bool all_candidates = false;
     StepClock clock = StepClock::alone;
+    std::string host = "";  ///< as in a run config
     std::function<void()> done = nullptr;  ///< called after each of the parts_of a study
 };
 

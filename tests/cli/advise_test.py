@@ -37,6 +37,23 @@ class Advise(SimTestCase):
         losses = [run["losses_us"] for run in advice["best"]]
         self.assertIn(advice["next_choice"]["decided_by"], losses[0])
 
+    def test_in_a_program_that_repeats_the_operator(self):
+        program = ["--topology", "h200_2", "--gemm", "4096x4096x4096", "--host", "pytorch_eager", "--steady"]
+        advice = self.result("advise", *program)
+        cool = self.result("advise", *program[:4])
+        self.assertNotEqual(advice["candidates"][0]["makespan_us"], cool["candidates"][0]["makespan_us"])
+        self.assertNotIn("steady", advice)
+        presets = {one["name"]: one["makespan_us"] for one in advice["presets"]}
+        self.assertEqual(list(presets.values()), sorted(presets.values()))
+        for name in ("async_tp", "te_ring_exchange"):
+            self.assertEqual(presets[name], self.result(*program, "--schedule", name)["makespan_us"])
+        self.assertIn("as libraries run them", self.output("advise", *program))
+        self.assertNotIn("flux_ag_gemm", [one["name"] for one in self.result("advise", *program, "--kernels", "library")["presets"]])
+        lists = ["--topology", "h200_8", "--workload", "llama3_70b_mlp_layer", "--steady"]
+        of_pairs = self.result("advise", *lists)
+        self.assertEqual(of_pairs["presets"], [])
+        self.assertLess(self.result("advise", *lists[:4])["pairs"]["makespan_us"], of_pairs["pairs"]["makespan_us"])
+
     def test_a_what_if_changes_the_machine_as_in_a_run(self):
         change = ["--what-if", "device.gemm.bf16.peak_TFLOPS=2x", "--what-if", "device.copy_kernel.default_cus=1x"]
         advice = self.sim("advise", *SCENARIO[1:], *change, "--format", "json")
