@@ -258,9 +258,15 @@ SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std
     advice.baseline = baseline_among(advice.ranked, beside);
     Baselines baselines;
     const RunOptions options{.record = false, .baselines = &baselines};
-    for (std::size_t i = 0; i < std::min(top, advice.ranked.size()); ++i) {
+    for (const RankedCandidate& one : advice.ranked) {
+        if (advice.choices.size() == top) break;
+        const auto is_same = [&](const RankedCandidate& other) {
+            return one.candidate.same_choice(other.candidate);
+        };
+        if (std::any_of(advice.choices.begin(), advice.choices.end(), is_same)) continue;
+        advice.choices.push_back(one);
         advice.best.push_back(
-            against(run(with_candidate(scenario, advice.ranked[i].candidate), options), advice.baseline));
+            against(run(with_candidate(scenario, one.candidate), options), advice.baseline));
         told();
     }
     advice.scenario = advice.best.front().scenario;

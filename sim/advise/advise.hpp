@@ -64,8 +64,9 @@ struct SimulatedAdvice {
     Remarks remarks;                      ///< on the best candidate's run
     std::vector<RankedCandidate> ranked;  ///< fastest first; equal ones in the order of candidates_for
     AdviceBaseline baseline;
-    /// Full runs of the first of `ranked`; serial time and speed-up refer to the baseline
-    std::vector<RunResult> best;
+    /// The fastest of each choice (Candidate::same_choice), fastest first; as many as asked for.
+    std::vector<RankedCandidate> choices;
+    std::vector<RunResult> best;  ///< their full runs; serial time and speed-up refer to the baseline
     std::optional<RankedCandidate> shard_level;  ///< the fastest schedule of whole shards, if allowed
     std::optional<RankedCandidate>
         by_library_kernels;                            ///< the fastest that needs no kernel of the user's own
@@ -86,7 +87,7 @@ struct SimulatedAdvice {
 };
 
 /// Throws UserError if no schedule serves the scenario, or no allowed candidate does. `top` ≥ 1
-/// candidates are run in full. `simulated` is called, by any thread, after each simulated candidate: at
+/// choices are run in full. `simulated` is called, by any thread, after each simulated candidate: at
 /// most most_simulated() times.
 SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std::size_t top,
                        const AllowedCandidates& allowed = {},

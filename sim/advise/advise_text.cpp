@@ -17,7 +17,7 @@ public:
 
     std::string head() const {
         std::string text = clipped(advice_.scenario) + "\n" + std::to_string(advice_.ranked.size()) +
-                           " candidates simulated: schedule/chunks/agent/transfer\n";
+                           " candidates simulated, the fastest of each choice: schedule/chunks/agent/transfer\n";
         for (const auto& change : advice_.what_if.items())
             text += clipped("what-if " + change.key() + " = " + shown(change.value())) + "\n";
         for (const std::string& note : advice_.remarks.notes)
@@ -32,8 +32,8 @@ public:
     std::string ranking() const {
         std::string text;
         bool marked = false;
-        for (std::size_t i = 0; i < advice_.best.size(); ++i) {
-            const RankedCandidate& one = advice_.ranked[i];
+        for (std::size_t i = 0; i < advice_.choices.size(); ++i) {
+            const RankedCandidate& one = advice_.choices[i];
             marked = marked || one.candidate.own_kernel();
             text += right(std::to_string(i + 1), 3) + "  " + left(name(one), 34) + time(one, 10) + "  +" +
                     percent_text(one.makespan / best_ - 1) + "   speed-up " +

@@ -151,7 +151,11 @@ void add_advise_command(CLI::App& app) {
         ->add_option("--kernels", flags->kernels,
                      "library: only candidates that a vendor's GEMM library and copies can run; default any")
         ->check(CLI::IsMember({"library", "any"}));
-    command->add_option("--top", flags->top, "Candidates to print and to run in full; default 5")
+    command
+        ->add_option(
+            "--top", flags->top,
+            "Choices to print and to run in full: a schedule, an agent and a kind of GEMMs, with the "
+            "chunks and the direction that are fastest; default 5")
         ->check(CLI::Range(1, 1000));
     command
         ->add_option("--seeds", flags->seeds,

@@ -30,9 +30,11 @@ class Advise(SimTestCase):
         self.assertAlmostEqual(advice["best"][0]["makespan_us"], times[0])
         for key in ("heuristic", "best_shard_level"):
             self.assertGreaterEqual(advice[key]["regret"], 0)
-        for row, run in zip(advice["candidates"], advice["best"]):
-            for one in (row, run):
-                self.assertAlmostEqual(one["speedup"], advice["baseline"]["makespan_us"] / row["makespan_us"])
+        for one in (*advice["candidates"], *advice["best"]):
+            self.assertAlmostEqual(one["speedup"], advice["baseline"]["makespan_us"] / one["makespan_us"])
+        first, second = ((run["config"]["schedule"], run["config"]["params"]["agent"]) for run in advice["best"])
+        self.assertNotEqual(first, second)
+        self.assertEqual(advice["best"][1]["makespan_us"], advice["next_choice"]["candidate"]["makespan_us"])
         self.assertAlmostEqual(advice["next_choice"]["margin"], advice["next_choice"]["candidate"]["regret"])
         losses = [run["losses_us"] for run in advice["best"]]
         self.assertIn(advice["next_choice"]["decided_by"], losses[0])
