@@ -69,7 +69,9 @@ TaskGraph Scenario::graph() const {
 TaskGraph Scenario::as_enqueued(TaskGraph device, const std::string& by) const {
     if (!host_calls()) return device;
     const Pair* pair = workload.pair();
-    return enqueued(device, *host, pair == nullptr ? Seconds() : host->of_operator(by, pair->collective));
+    Host at_start = *host;
+    if (repeat == Repeat::steady) at_start.start_skew = Seconds();
+    return enqueued(device, at_start, pair == nullptr ? Seconds() : host->of_operator(by, pair->collective));
 }
 
 }  // namespace overlap

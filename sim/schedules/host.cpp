@@ -77,7 +77,7 @@ private:
     void add(Enqueuer& host, TaskId id) {
         const Task& task = graph_[id];
         Seconds time = host_.call(task, waits_of(graph_, id), host.stream >= 0 && host.stream != task.stream);
-        if (host.next == 0) time += first_ + host_.graph;
+        if (host.next == 0) time += first_ + host_.graph + late_start(task.gpu);
         const TaskId call = time > Seconds() ? add_call(host, task, time) : Renumbered::none;
         const TaskId number = numbers_[id] = new_.add(task);
         graph_.for_each_edge_into(id, [&](const Edge& edge) {
@@ -100,6 +100,10 @@ private:
         const auto depth = static_cast<std::size_t>(host_.queue_depth);
         if (depth == 0 || host.enqueued.size() < depth) return new_.add(call);
         return new_.add(call, {host.enqueued[host.enqueued.size() - depth]});
+    }
+
+    Seconds late_start(int gpu) const {
+        return gpu == 0 ? Seconds() : host_.start_skew * gpu / (graph_.gpus() - 1);
     }
 
     TaskId& last_call(int gpu) {
@@ -146,6 +150,11 @@ std::span<const Field<Host>> Host::fields() {
             "release_us",
             "How much later than a GPU's first stream its other streams begin, because they wait for "
             "an event that the first records.")
+            .optional(),
+        field<&Host::start_skew>(
+            "start_skew_us",
+            "How much later the last GPU's host begins than the first one's, the others between them by rank. Not in a "
+            "steady state, where ranks have waited for each other before.")
             .optional(),
         field<&Host::gemm_speed>(
             "gemm_speed",

@@ -24,6 +24,7 @@ struct Host {
     Seconds replay;
     Seconds replay_collective;  ///< in addition, if the graph has a library's collective
     Seconds release;            ///< how much later than a GPU's first stream its other streams begin
+    Seconds start_skew;         ///< how much later the last GPU's host begins than the first; the others between, by rank
     /// Rate of GEMMs on this program's operands, as a fraction of that on the operands that GEMMs are measured with
     double gemm_speed = 1;
     /// What a library's GEMM takes less than in the stream of launches where GEMMs are measured
@@ -50,7 +51,7 @@ Json host_schema();
 /// The graph in the order in which hosts that work side by side enqueue it: the k-th tasks of all GPUs before any GPU's
 /// next. A DMA engine that serves in the order of enqueueing serves by that order. If calls take time, each task waits
 /// for its call, a task of `host_stream`; a call waits for a place in a queue of `queue_depth` tasks. `first`: what
-/// each GPU's host does before its first call.
+/// each GPU's host does before its first call, beside its part of `start_skew`.
 TaskGraph enqueued(const TaskGraph& graph, const Host& host, Seconds first);
 
 /// Time that the busiest GPU's host takes for `graph`.

@@ -54,6 +54,22 @@ TEST_CASE("hosts side by side enqueue in turn, and calls that take no time are n
     }
 }
 
+TEST_CASE("ranks that begin apart wait at the collective, but not in a loop") {
+    const TemporaryFolder folder;
+    const std::string file = folder / "late_ranks.json";
+    std::ofstream(file) << R"({"schema": 1, "name": "late_ranks", "description": "x.",
+        "start_skew_us": {"value": 80, "source": "test"}})";
+    const auto library = [&](const char* host, const char* repeat) {
+        const Json params{{"agent", "cu"}, {"algorithm", "library"}};
+        return run_of({{"host", host}, {"repeat", repeat}, {"params", params}}, "serial");
+    };
+    // NCCL's kernel begins when the last of the ranks comes: GPU 1, 80 us late.
+    const RunResult together = library("threads", "once"), late = library(file.c_str(), "once");
+    CHECK(to_microseconds(late.makespan - together.makespan) == Approx(80).margin(0.5));
+    CHECK(to_microseconds(late.losses.host - together.losses.host) == Approx(80).margin(0.5));
+    CHECK(library(file.c_str(), "steady").makespan == library("threads", "steady").makespan);
+}
+
 TEST_CASE("a task waits for its call, and the calls of a GPU follow each other") {
     const TaskGraph graph = enqueued(two_by_two(), of_calls(5), microseconds(100));
     REQUIRE(graph.size() == 8);
