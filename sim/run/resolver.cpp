@@ -108,18 +108,18 @@ Workload Resolver::workload(const RunConfig& config) {
     });
 }
 
-std::shared_ptr<const Host> Resolver::host(const RunConfig& config) {
-    if (config.host.empty()) return nullptr;
-    return hosts_.get(config.host, [&] { return std::make_shared<const Host>(folder_.host(config.host)); });
+std::shared_ptr<const Host> Resolver::host(const std::string& name) {
+    if (name.empty()) return nullptr;
+    return hosts_.get(name, [&] { return std::make_shared<const Host>(folder_.host(name)); });
 }
 
 std::pair<std::string, Json> Resolver::machine_key(const RunConfig& config) {
     Json changes = config.what_if;
-    if (const auto host = this->host(config); host != nullptr && changes.is_object())
+    if (const auto host = this->host(config.host); host != nullptr && changes.is_object())
         changes.insert(host->device.begin(), host->device.end());
     std::string key = config.topology;
     if (changes != Json::object()) key += '\n' + changes.dump();
-    if (const auto host = this->host(config); host != nullptr && changes_gemms(*host))
+    if (const auto host = this->host(config.host); host != nullptr && changes_gemms(*host))
         key += '\n' + config.host;
     return {std::move(key), std::move(changes)};
 }
@@ -129,7 +129,7 @@ Resolver::MachinePtr Resolver::machine(const RunConfig& config) {
     return machines_.get(key, [&, &what_ifs = changes] {
         const WhatIf what_if(what_ifs, config.origin);
         Machine machine = folder_.machine(config.topology, what_if);
-        if (const auto host = this->host(config); host != nullptr && changes_gemms(*host))
+        if (const auto host = this->host(config.host); host != nullptr && changes_gemms(*host))
             run_gemms_from(*host, machine);
         return std::make_shared<const Machine>(std::move(machine));
     });
@@ -166,6 +166,9 @@ Scenario Resolver::resolve(const RunConfig& config) {
     MachinePtr machine = this->machine(config);
     const Topology& topology = machine->topology;
     ScheduleParams params = parameters_of(schedule, config.params, workload, topology, config.origin);
+    // In what order hosts enqueue matters where a GPU's engines serve all pulls from it in that order.
+    const bool as_library =
+        config.host.empty() && schedule.is_preset && topology.device().dma.pulls == PullServer::sender;
     ListPlan plan = plan_list(config, kept, workload, topology, find);
     require_memory(workload, topology.device(), config.origin);
     require_ranks(workload, topology.gpus(), config.origin);
@@ -187,7 +190,7 @@ Scenario Resolver::resolve(const RunConfig& config) {
                       config.topology,
                       std::move(plan.pairs),
                       std::move(plan.whole),
-                      host(config),
+                      host(as_library ? "threads" : config.host),
                       config.repeat};
     if (config.repeat == Repeat::steady) require_power_constants(*machine, config.origin);
     if (may_build_representatives(scenario))

@@ -34,7 +34,7 @@ public:
     Workload workload(const RunConfig& config);
 
 private:
-    std::shared_ptr<const Host> host(const RunConfig& config);
+    std::shared_ptr<const Host> host(const std::string& name);
     /// Name of the machine of a config in the caches, and its what-ifs.
     std::pair<std::string, Json> machine_key(const RunConfig& config);
     /// The machine with nodes_of_small_machine nodes; null if its network is not one for so few.

@@ -42,6 +42,7 @@ ScheduleEntry read_preset(const ConfigFile& file) {
     ScheduleEntry entry = schedules()[config.choice("schedule", names)];
     entry.name = config.text("name");
     entry.summary = config.text("description");
+    entry.is_preset = true;
     ConfigObject params = config.object("params");
     for (const std::string& key : params.keys())
         if (!entry.takes(key))

@@ -44,6 +44,7 @@ struct ScheduleEntry {
     /// Needs a kernel of one's own: its GEMM polls or sets flags, or stores at peers, while it runs. All other
     /// schedules run with a vendor's GEMM library plus copies.
     bool own_kernel = false;
+    bool is_preset = false;          ///< of a library or a paper: a process a GPU enqueues its tasks, unless a run says else
     bool between_nodes = false;      ///< for several nodes; on one node it equals another schedule
     bool advised = true;             ///< whether `sim advise` tries it
     Json defaults = Json::object();  ///< parameters whose default differs from schedule_parameters()

@@ -54,6 +54,16 @@ TEST_CASE("hosts side by side enqueue in turn, and calls that take no time are n
     }
 }
 
+TEST_CASE("schedules of libraries are enqueued by a process a GPU, where that matters") {
+    const auto resolved = [](const char* topology, const char* schedule) {
+        return resolve(read_run_config({{"topology", topology}, {"schedule", schedule}}, "x.json"), shipped);
+    };
+    REQUIRE(resolved("h200_8", "async_tp").host != nullptr);
+    CHECK(resolved("h200_8", "async_tp").host->name == "threads");
+    CHECK(resolved("h200_8", "two_streams").host == nullptr);
+    CHECK(resolved("mi300x_8", "async_tp").host == nullptr);  // receivers' engines serve their own pulls
+}
+
 TEST_CASE("ranks that begin apart wait at the collective, but not in a loop") {
     const TemporaryFolder folder;
     const std::string file = folder / "late_ranks.json";
