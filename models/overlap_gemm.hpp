@@ -249,13 +249,13 @@ private:
 /// for 36 of them, with the listed tiles alone for 14; times are 2.0 % off instead of 4.8. Nothing was fitted to them.
 inline void consider_other_rows(const Problem& problem, const GemmConstants& p, double most_split,
                                 Choice& choice) {
-    if (p.row_step <= 0 || std::fmod(problem.m, usual_rows) == 0) return;
+    if (p.row_step <= 0 || problem.m < usual_rows || std::fmod(problem.m, usual_rows) == 0) return;
     double largest = 0;
     for (std::size_t i = 0; i < p.tile_count; ++i)
         largest = std::max(largest, p.tiles[i].rows * p.tiles[i].columns);
     for (const double columns : {128.0, 192.0, 256.0}) {
         double before = 0;
-        for (double rows = usual_rows; rows * columns <= largest; rows += p.row_step) {
+        for (double rows = usual_rows + p.row_step; rows * columns <= largest; rows += p.row_step) {
             const double count = std::ceil(problem.m / rows);
             if (count == before) continue;  // more padding than the tile before
             before = count;
