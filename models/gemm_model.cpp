@@ -32,6 +32,7 @@ overlap_advice::GemmConstants to_constants(const GemmParameters& p) {
     constants.lone_unit_speed = p.lone_unit_speed;
     constants.unit_speed_exponent = p.unit_speed_exponent;
     constants.mask_loss = p.mask_loss;
+    constants.row_step = static_cast<double>(p.row_step);
     for (const GemmTile& tile : p.tiles)
         constants.tiles[constants.tile_count++] = {static_cast<double>(tile.m), static_cast<double>(tile.n),
                                                    tile.efficiency};

@@ -85,6 +85,8 @@ std::span<const Field<GemmParameters>> GemmParameters::fixed_fields() {
         field<&P::dies>("dies", "Compute dies to which hardware deals work-groups in turn.").whole().in({1, 64}).optional(),
         field<&P::engines>("engines", "Shader engines of all dies. The engine with the fewest units decides the waves "
             "of a GEMM on fewer units.").whole().in({1, 64}).optional(),
+        field<&P::row_step>("row_step", "Where M is no multiple of 64, tiles have any multiple of this as rows. "
+            "Without it only the listed tiles exist.").in({1, 256}).optional(),
     };
     return rows;
 }

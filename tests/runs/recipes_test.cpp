@@ -12,7 +12,7 @@ using Catch::Contains;
 namespace {
 
 const std::string tiles =
-    R"({"schema": 1, "description": "two", "lists": {"two": {"tiles": ["256x128", "64x64"], "source": "a test"}},
+    R"({"schema": 1, "description": "two", "lists": {"two": {"tiles": ["256x128", "64x64"], "row_step": 8, "source": "a test"}},
                               "of_platform": {"AMD": "two", "NVIDIA": "two"}})";
 const Json recipe = Json::parse(R"({"schema": 1, "device": "gpu",
     "tables": [{"dtype": "bf16", "file": "gpu.csv", "origin": "a test", "licence": "none", "rows": {"where": {"lib": "a"}},
@@ -46,6 +46,7 @@ TEST_CASE("a recipe is a table, a prior that its hardware decides, and what is d
     CHECK(to_gigabytes_per_second(table.prior.start.unit_bandwidth) == Approx(3000.0 / 60));
     REQUIRE(table.prior.start.tiles.size() == 2);
     CHECK(table.prior.start.tiles[1].efficiency == Approx(std::pow(1.0 / 8, 0.15)));  // 64 x 64 of 256 x 128
+    CHECK(table.prior.start.row_step == 8);
     CHECK(table.anchors.front().measurement.time.si() == Approx(2e9 / 500e12));
     REQUIRE(recipes.derivations.size() == 2);
     CHECK(recipes.derivations[0].dtype == DType::fp16);  // the source of fp8

@@ -56,6 +56,21 @@ std::vector<std::pair<DType, GemmParameters>> calibrated(const std::filesystem::
 
 }  // namespace
 
+TEST_CASE("a library has tiles of other heights where 64 does not divide M") {
+    GemmParameters p = four_units();
+    p.tiles = {{128, 128, 1.0}, {128, 256, 1.0}};
+    // 336 x 384 in 3 x 3 tiles of 128x128 on 4 units: three waves of 10 us.
+    CHECK(body_us({336, 384, 1024}, p) == Approx(30));
+    p.row_step = 8;
+    // In 2 x 2 tiles of 168x192: one wave of 10 us * 168 * 192 / 128^2.
+    const GemmEstimate estimate = estimate_gemm({336, 384, 1024}, p);
+    CHECK(to_microseconds(estimate.body) == Approx(19.6875));
+    CHECK(estimate.tile_m == 168);
+    CHECK(estimate.tile_n == 192);
+    CHECK(estimate.waves == Approx(1));
+    CHECK(body_us({384, 384, 1024}, p) == Approx(30));
+}
+
 TEST_CASE("a GEMM takes as many tile times as it has waves") {
     const GemmParameters p = four_units();
     // 2 × 2 tiles on 4 units: one wave, 10 µs, plus 1 µs of launch.

@@ -26,6 +26,9 @@ Json gemm_group(const Json& provenance, const std::string& library, const GemmFi
         group["dies"] = parameter_entry(fit.parameters.dies, "datasheet");
         group["engines"] = parameter_entry(fit.parameters.engines, "datasheet");
     }
+    if (fit.parameters.row_step > 0)
+        group["row_step"] = parameter_entry(static_cast<double>(fit.parameters.row_step),
+                                            "configs/calibrations/recipes/tiles.json, the library's list");
     std::size_t i = 0;
     for (const Field<GemmParameters>& field : GemmParameters::fields()) {
         const std::string key(field.key);

@@ -62,14 +62,15 @@ TileLists::TileLists(const std::filesystem::path& path) {
     for (const std::string& name : lists.keys()) {
         ConfigObject list = lists.object(name);
         list.text("source");
-        std::vector<GemmTile>& tiles = lists_[name];
+        TileList& library = lists_[name];
+        if (list.has("row_step")) library.row_step = list.integer("row_step", 1, 256);
         const std::vector<std::string> texts = list.texts("tiles");
         for (const std::string& text : texts) {
             GemmTile tile = parse_tile(list, "tiles", text);
             tile.efficiency = tile_efficiency_of(tile.m, tile.n);
-            tiles.push_back(tile);
+            library.tiles.push_back(tile);
         }
-        if (tiles.empty()) list.fail("tiles", "is empty, expected at least one tile");
+        if (library.tiles.empty()) list.fail("tiles", "is empty, expected at least one tile");
         list.finish();
     }
     lists.finish();
@@ -82,16 +83,16 @@ TileLists::TileLists(const std::filesystem::path& path) {
     root.finish();
 }
 
-const std::vector<GemmTile>& TileLists::at(const std::string& name, const ConfigObject& recipe,
-                                           const std::string& key) const {
+const TileList& TileLists::at(const std::string& name, const ConfigObject& recipe,
+                              const std::string& key) const {
     const auto found = lists_.find(name);
     if (found != lists_.end()) return found->second;
     std::vector<std::string> known;
-    for (const auto& [one, tiles] : lists_) known.push_back(one);
+    for (const auto& [one, list] : lists_) known.push_back(one);
     recipe.fail(key, "is no list of tiles.json" + suggestion(name, known));
 }
 
-const std::vector<GemmTile>& TileLists::of_platform(const std::string& platform) const {
+const TileList& TileLists::of_platform(const std::string& platform) const {
     return lists_.at(of_platform_.at(platform));
 }
 
@@ -129,7 +130,8 @@ GemmPrior gemm_prior(const GemmHardware& hardware) {
     GemmPrior prior;
     prior.start.compute_units = hardware.units;
     prior.start.k_step = hardware.k_step;
-    prior.start.tiles = hardware.tiles;
+    prior.start.tiles = hardware.library.tiles;
+    prior.start.row_step = hardware.library.row_step;
     prior.start.dies = hardware.dies;
     prior.start.engines = hardware.engines;
     if (by_units) {
@@ -151,7 +153,7 @@ GemmHardware read_gemm_hardware(ConfigObject prior, const TileLists& tiles) {
     GemmHardware hardware;
     prior.text("source");
     read_fields(prior, hardware, GemmHardware::fields());
-    hardware.tiles = tiles.at(prior.text("tiles"), prior, "tiles");
+    hardware.library = tiles.at(prior.text("tiles"), prior, "tiles");
     prior.finish();
     return hardware;
 }
@@ -164,7 +166,7 @@ GemmHardware gemm_hardware_of(const DeviceSpec& device, const std::string& platf
     hardware.hbm = device.hbm;
     hardware.cache = device.last_level_cache;
     hardware.slow_sustained_clock = true;
-    hardware.tiles = tiles.of_platform(platform);
+    hardware.library = tiles.of_platform(platform);
     return hardware;
 }
 

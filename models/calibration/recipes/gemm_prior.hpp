@@ -9,6 +9,12 @@
 
 namespace overlap {
 
+/// Macro-tiles of a kernel library.
+struct TileList {
+    std::vector<GemmTile> tiles;
+    std::int64_t row_step = 0;  ///< GemmParameters::row_step
+};
+
 /// What a GEMM prior depends on: the device and the macro-tiles of its kernel library.
 struct GemmHardware {
     double units = 0;  ///< compute units
@@ -23,7 +29,7 @@ struct GemmHardware {
     double dies = 0, engines = 0, lone_unit_speed = 0, unit_speed_exponent = 0, mask_loss = 0;
     /// Parameters of a machine whose clock falls only after 40 to 100 ms of GEMMs without a pause.
     bool slow_sustained_clock = false;
-    std::vector<GemmTile> tiles;
+    TileList library;
 
     static std::span<const Field<GemmHardware>> fields();
 };
@@ -35,13 +41,12 @@ public:
     explicit TileLists(const std::filesystem::path& file);
 
     /// Throws UserError at `key` of `recipe` if no list has that name.
-    const std::vector<GemmTile>& at(const std::string& name, const ConfigObject& recipe,
-                                    const std::string& key) const;
+    const TileList& at(const std::string& name, const ConfigObject& recipe, const std::string& key) const;
     /// The list of the library that frameworks call on the GPUs of "NVIDIA" or "AMD".
-    const std::vector<GemmTile>& of_platform(const std::string& platform) const;
+    const TileList& of_platform(const std::string& platform) const;
 
 private:
-    std::map<std::string, std::vector<GemmTile>> lists_;
+    std::map<std::string, TileList> lists_;
     std::map<std::string, std::string> of_platform_;
 };
 

@@ -3,9 +3,12 @@
 
 noise.py FOLDER ...             differences between the runs of each case (the last run is on another machine)
 noise.py FOLDER --next FOLDER   (or files) differences between the medians of the second folder and the first
+noise.py --choices FILE ...     the same schedules, measured again and again: how often the schedule that is best in one file is
+                                within 2 % of the best in another, and its mean loss. No model can choose better than that
 
 A cell has the median, the 90th percentile and the largest absolute difference over the cases, in %.
 """
+import collections
 import json
 import math
 import pathlib
@@ -79,8 +82,41 @@ def next_day(first, second):
         print(f"| {name} | {cell(differences)} | {100 * statistics.mean(differences):+.1f} |")
 
 
+AS_GOOD_AS_BEST = 0.02  # as `sim compare` counts choices
+
+
+def operators(file):
+    """{operator: {schedule: median}} of the operators with at least two schedules."""
+    found = collections.defaultdict(dict)
+    for config, runs in cases(file):
+        work = config["workload"]
+        operator = work["collective"], work["order"], tuple(work["gemm"].values())
+        found[operator][config["schedule"], tuple(config["params"].items())] = statistics.median(pooled(runs))
+    return {operator: medians for operator, medians in found.items() if len(medians) > 1}
+
+
+def losses(chosen_by, judged_by):
+    """By operator: the loss in `judged_by` of the schedule that is the fastest in `chosen_by`."""
+    assert chosen_by.keys() == judged_by.keys()
+    return [judged_by[one][min(medians, key=medians.get)] / min(judged_by[one].values()) - 1
+            for one, medians in chosen_by.items()]
+
+
+def choices(files):
+    measured = [operators(file) for file in files]
+    pairs = [losses(one, other) for one in measured for other in measured if one is not other]
+    assert pairs
+    hits = [sum(loss <= AS_GOOD_AS_BEST for loss in pair) for pair in pairs]
+    count = len(measured[0])
+    print(f"chosen by one of {len(files)} measurements, judged by another: within 2 % of the best for {min(hits)} to {max(hits)} "
+          f"of {count} operators, mean {100 * statistics.mean(hits) / count:.1f} %; "
+          f"mean loss {100 * statistics.mean(loss for pair in pairs for loss in pair):.2f} %")
+
+
 if __name__ == "__main__":
-    if "--next" in sys.argv:
+    if "--choices" in sys.argv:
+        choices(sys.argv[2:])
+    elif "--next" in sys.argv:
         next_day(sys.argv[1], sys.argv[3])
     else:
         between_runs(sys.argv[1:])
