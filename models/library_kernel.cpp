@@ -49,8 +49,8 @@ public:
             cost.launch.time = line.latency;
             cost.body = on_bus / (machine.topology.share_of_links(task.gpu, work.group) * line.bus);
         }
-        // Channels copy at the clock of their units
-        cost.body = std::max(cost.body, Seconds()) / clock_of(machine);
+        const double slower = 1 + library.clock_share * (1 / clock_of(machine) - 1);
+        cost.body = slower * std::max(cost.body, Seconds());
         if (library.pattern == CollectivePattern::ring)
             go_round(work, task.gpu, machine, on_bus, cost);
         else

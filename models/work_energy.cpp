@@ -46,6 +46,8 @@ std::optional<Energy> work_energy(const Task& task, const Cost& cost, const Mach
     for (const Demand& demand : cost.demands)
         if (machine.resources[demand.resource].kind == ResourceKind::hbm)
             energy.hbm += Bytes(demand.amount) * known->hbm;
+    if (const auto* sum = std::get_if<ReduceWork>(&task.work); sum != nullptr && sum->by_framework)
+        energy.compute = (sum->parts + 1) * sum->bytes * known->framework_sum;
     const Moved moved = moved_by(task.work, machine.topology.gpus());
     energy.links = moved.bytes * known->link;
     if (moved.by_kernel) energy.copy_kernels = moved.bytes * known->copy_kernel;

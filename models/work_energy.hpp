@@ -11,6 +11,7 @@ namespace overlap {
 /// Energy of one task's work, whatever GPUs it uses: `compute`, `hbm`, `links`, `copy_kernels`. The other
 /// parts belong to a run and are 0 here.
 ///   compute      = FLOPs of a GEMM or of attention · pJ a FLOP of its type · gemm_speed^(power_exponent − 1)
+///                  (of a framework's sum: bytes read and written · extra pJ a byte)
 ///   hbm          = bytes that the task demands of any HBM · pJ a byte
 ///   links        = bytes between GPUs · pJ a byte
 ///   copy_kernels = bytes between GPUs that kernels move · extra pJ a byte

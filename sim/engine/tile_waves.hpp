@@ -46,15 +46,14 @@ private:
     };
     /// Waves after the next one during which no compute unit can leave or come.
     int waves_to_skip() const;
-    void add(int units, double next, int own) {
-        if (units > 0) groups_.push_back({units, next, own});
-    }
+    void add(int units, double next, int own);
 
     boost::container::small_vector<Group, 4> groups_;
     int each_ = 1;  ///< tiles that a compute unit takes at its start
     int late_ = 0;  ///< compute units that have not come yet
     int kept_ = 0;  ///< tiles reserved for late compute units
     int open_ = 0;  ///< tiles for any compute unit
+    bool took_over_ = false;
 };
 
 }  // namespace overlap

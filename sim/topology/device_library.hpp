@@ -64,6 +64,7 @@ struct DeviceLibrary {
     };
     std::map<CollectiveKernel, AllReduce> all_reduces;
     double channels = 0;
+    double clock_share = 1;
     Residency residency = Residency::shared;
     CollectivePattern pattern = CollectivePattern::direct;
     std::map<CollectiveKind, Fit> collectives;
@@ -74,6 +75,8 @@ struct DeviceLibrary {
         // clang-format off
         static const std::array rows{
             field<&D::channels>("channels", "Compute units that the library's kernel holds.").whole().in({1, 1024}),
+            field<&D::clock_share>("clock_share", "Share of a collective's time that goes with the clock of its compute units; "
+                "the rest waits for links.").in({0.0, 1.0}).optional(),
             field<&D::residency>("residency", residency_names, "What becomes of the library's kernel beside a GEMM "
                 "where launch.residency is shared. shared: the kernel finds compute units at once. tiled: the kernel "
                 "gets all units that it needs when tiles of the GEMM leave them, if its priority is higher, else when "

@@ -78,7 +78,7 @@ struct DeviceVariation {
 struct DeviceEnergy {
     Watts idle, active;
     std::map<DType, JoulesPerFlop> gemm;  ///< "bf16_pJ_per_flop", by type of the operands
-    JoulesPerByte hbm, link, copy_kernel;
+    JoulesPerByte hbm, link, copy_kernel, framework_sum;
     double power_exponent = 0;  ///< 0: not known
     double clock_exponent = 1;
 
@@ -94,6 +94,9 @@ struct DeviceEnergy {
                 "a DMA engine's part is in it."),
             field<&D::copy_kernel>("copy_kernel_pJ_per_byte",
                                    "Extra energy of such a byte where a kernel moves it."),
+            field<&D::framework_sum>("framework_sum_pJ_per_byte",
+                                     "Extra energy of a byte that a framework's sum reads or writes.")
+                .optional(),
             field<&D::power_exponent>(
                 "power_exponent",
                 "Power that the FLOPs of a GEMM draw changes with its speed to this power when "

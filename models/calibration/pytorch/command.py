@@ -14,8 +14,8 @@ from . import drawn
 from .cases import scenario, write_cases
 from .host import write_host
 
-PARTS = ("calls", "memory", "enqueued", "operands", "loops", "operators", "others", "allreduce", "lines", "power", "layers",
-         "fsdp")
+PARTS = ("calls", "memory", "enqueued", "operands", "loops", "operators", "others", "allreduce", "lines", "power", "kernels",
+         "layers", "fsdp")
 OF_SEVERAL_GPUS = ("operators", "others", "allreduce", "lines", "layers", "fsdp")
 OF_DRAWN_SHAPES = ("others", "allreduce", "layers", "fsdp")
 GRACE_S = 60  # for starting and ending the processes of a part
@@ -31,7 +31,8 @@ def arguments(words):
                "distributed, or zeros; loops: GEMMs from cool and in steady state with clock and power; operators: collective "
                "and GEMM by NCCL and async TP, eager and in graphs; others: the same of other shapes, steady only; allreduce: "
                "all-reduces by symmetric memory and NCCL, alone and behind GEMMs of few rows; lines: NCCL's collectives behind a "
-               "small kernel, in graphs; power: power of GEMMs at full clock and of transfers, the end of a graph; layers: MLP "
+               "small kernel, in graphs; power: power of GEMMs at full clock and of transfers, the end of a graph; kernels: clocks "
+               "of kernels that alternate, kernels of operators in graphs by kineto; layers: MLP "
                "blocks and transformer layers, tensor parallel, in graphs and compiled; "
                "fsdp: iterations by fully_shard, and traces OUT.fsdp_*.json.gz. OUT.cases.jsonl has what sim compare reads, "
                "OUT.host.json the host's calls (of calls, enqueued) for its --host.")
@@ -164,7 +165,7 @@ def measure(part, out, seconds, seed):
     elif part == "enqueued":
         for ranks in (gpus,) if gpus > 1 else (2, 4):
             in_processes(part, ranks, out, seconds, shared_gpu=gpus == 1)
-    elif part == "power":
+    elif part in ("power", "kernels"):
         in_processes(part, gpus, out, seconds)
     elif gpus > 1:
         in_processes(part, gpus, out, seconds, seed)
