@@ -25,6 +25,8 @@ Json gemm_group(const Json& provenance, const std::string& library, const GemmFi
     if (fit.parameters.engines > 0) {
         group["dies"] = parameter_entry(fit.parameters.dies, "datasheet");
         group["engines"] = parameter_entry(fit.parameters.engines, "datasheet");
+        group["first_large_engine"] =
+            parameter_entry(fit.parameters.first_large_engine, "prior of configs/calibrations/recipes");
     }
     std::size_t i = 0;
     for (const Field<GemmParameters>& field : GemmParameters::fields()) {
