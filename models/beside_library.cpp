@@ -20,7 +20,7 @@ void slow_gemm(const Task& task, const Machine& machine, Cost& cost) {
     for (int taken = 1; taken <= most_taken; ++taken) {
         const double by_units =
             masked ? 1.0 : slowed_by_lost_units(shape, parameters, machine.sustained, taken);
-        const double slower = by_units / (1 - losses.gemm_slowed_beside_library);
+        const double slower = by_units / std::max(1 - taken * losses.gemm_slowed_beside_library, left);
         const double demand = left * std::clamp(slower, 1.0, 1 / left) * cost.body.si();
         cost.demands.push_back({machine.resources.engines(task.gpu, taken), demand});
     }
@@ -67,7 +67,8 @@ void add_engine_units(const Task& task, const Machine& machine, Cost& cost) {
     if (!machine.resources.counts_engines() || cost.body == Seconds()) return;
     if (task.kind() == TaskKind::gemm) slow_gemm(task, machine, cost);
     const auto* collective = std::get_if<CollectiveKernelWork>(&task.work);
-    if (collective != nullptr && collective->kernel == CollectiveKernel::library) slow_collective(task, machine, cost);
+    if (collective != nullptr && collective->kernel == CollectiveKernel::library)
+        slow_collective(task, machine, cost);
 }
 
 }  // namespace overlap

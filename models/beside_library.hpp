@@ -9,8 +9,9 @@ namespace overlap {
 ///
 /// A collective of c channels takes t = ⌊c / channels_per_engine_unit⌋ − 1 compute units of each shader engine,
 /// from 1 to most_taken, also while its ranks wait for each other (the latency). Hardware deals the tiles of a GEMM
-/// evenly to the engines, so the GEMM takes as many waves as the units left in an engine need (slowed_by_lost_units),
-/// for the share of its body that the collective runs. It loses gemm_slowed_beside_library in addition.
+/// to the engines without regard to units in use, so the GEMM takes as many waves as the units left in an engine need
+/// (slowed_by_lost_units), for the share of its body that the collective runs. It loses t times
+/// gemm_slowed_beside_library in addition.
 ///
 /// Beside a GEMM each channel runs at the share 1 - collectives_slowed_beside_gemms of the rate of a channel that is
 /// alone or one of few. If the links limit a collective of many channels, the collective slows down less.

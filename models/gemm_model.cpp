@@ -29,6 +29,7 @@ overlap_advice::GemmConstants to_constants(const GemmParameters& p) {
     constants.quantise_rate = p.quantise_rate.si();
     constants.dies = p.dies;
     constants.engines = p.engines;
+    constants.first_large_engine = p.first_large_engine;
     constants.lone_unit_speed = p.lone_unit_speed;
     constants.unit_speed_exponent = p.unit_speed_exponent;
     constants.mask_loss = p.mask_loss;
@@ -41,18 +42,23 @@ overlap_advice::GemmConstants to_constants(const GemmParameters& p) {
 
 namespace {
 
-GemmEstimate estimate_on(const GemmShape& shape, const overlap_advice::GemmConstants& constants, Seconds busy,
-                         double units, bool persistent = false) {
+overlap_advice::GemmWork to_work(const GemmShape& shape) {
     assert(shape.m >= 1 && shape.n >= 1 && shape.k >= 1);
-    const overlap_advice::GemmWork work{static_cast<double>(shape.m),
-                                        static_cast<double>(shape.n),
-                                        static_cast<double>(shape.k),
-                                        static_cast<double>(shape.batch),
-                                        element_size(shape.dtype).si(),
-                                        element_size(output_type(shape.dtype)).si(),
-                                        shape.accumulate};
+    return {static_cast<double>(shape.m),
+            static_cast<double>(shape.n),
+            static_cast<double>(shape.k),
+            static_cast<double>(shape.batch),
+            element_size(shape.dtype).si(),
+            element_size(output_type(shape.dtype)).si(),
+            shape.accumulate};
+}
+
+}  // namespace
+
+GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& parameters, Seconds busy, int units,
+                           bool persistent) {
     const overlap_advice::GemmCost cost =
-        overlap_advice::gemm_cost(work, constants, busy.si(), units, persistent);
+        overlap_advice::gemm_cost(to_work(shape), to_constants(parameters), busy.si(), units, persistent);
     return {.launch = Seconds(cost.launch),
             .body = Seconds(cost.body),
             .hbm_traffic = Bytes(cost.traffic),
@@ -65,22 +71,13 @@ GemmEstimate estimate_on(const GemmShape& shape, const overlap_advice::GemmConst
             .last_tiles = cost.last_tiles};
 }
 
-}  // namespace
-
-GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& parameters, Seconds busy, int units,
-                           bool persistent) {
-    const overlap_advice::GemmConstants constants = to_constants(parameters);
-    return estimate_on(shape, constants, busy,
-                       persistent ? units : overlap_advice::units_dealt_evenly(constants, units), persistent);
-}
-
 double slowed_by_lost_units(const GemmShape& shape, const GemmParameters& parameters, Seconds busy,
                             int lost) {
     const overlap_advice::GemmConstants constants = to_constants(parameters);
-    if (constants.engines < 1) return 1;
-    const double of_each = std::max(std::floor(constants.compute_units / constants.engines) - lost, 1.0);
-    return estimate_on(shape, constants, busy, of_each * constants.engines).body /
-           estimate_on(shape, constants, busy, 0).body;
+    if (!overlap_advice::knows_engines(constants)) return 1;
+    const overlap_advice::GemmWork work = to_work(shape);
+    return overlap_advice::gemm_cost_without(work, constants, busy.si(), lost).body /
+           overlap_advice::gemm_cost(work, constants, busy.si()).body;
 }
 
 }  // namespace overlap

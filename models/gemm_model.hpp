@@ -61,9 +61,10 @@ struct GemmEstimate {
 ///
 /// `units`: compute units that the kernel may use, of those that the parameters describe; 0: all. The library
 /// picks tile and split as if it had all units, because it does not know the CU mask of its stream. Where
-/// `engines` is given (MI300X bf16), the engine with the fewest units decides the number of waves
-/// (overlap_advice::units_dealt_evenly), fewer units run faster each (`lone_unit_speed`), and units out of step
-/// share fewer operands in the last-level cache (`mask_loss`); elsewhere each unit keeps its rate.
+/// `engines` is given (MI300X bf16), each engine gets a part of the tiles that does not depend on the mask and works
+/// through it in rounds. Tiles of a round take as long as the number of units at work says: fewer run faster each
+/// (`lone_unit_speed`), and what they share costs more with large operands (`mask_loss`). Elsewhere tiles go to any unit, and
+/// each unit keeps its rate.
 ///
 /// `persistent`: the kernel of a schedule that programs its own GEMM (`work_group_fused`, `flag_gated`), with one
 /// work-group on each of `units`. The tile is the fastest for that number, K is not split (flags are set by finished
@@ -72,8 +73,9 @@ struct GemmEstimate {
 GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& parameters, Seconds busy = {},
                            int units = 0, bool persistent = false);
 
-/// Factor on the body of a GEMM while every shader engine lacks `lost` of its units. Beside 8192^3 on MI300X,
-/// 1,184 tiles are 37 an engine: on 9 units alone, on 8 units five rounds. 1 where engines are not known.
+/// Factor on the body of a GEMM while every shader engine lacks `lost` of its units, as if each had as many as the
+/// smallest one. Beside 8192^3 on MI300X, 1,184 tiles are 37 an engine: on 8 units five rounds instead of four. 1 where
+/// engines are not known.
 double slowed_by_lost_units(const GemmShape& shape, const GemmParameters& parameters, Seconds busy, int lost);
 
 /// The parameters as the formulas take them: plain SI numbers (models/overlap_gemm.hpp).

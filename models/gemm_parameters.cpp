@@ -68,8 +68,8 @@ std::span<const Field<GemmParameters>> GemmParameters::fields() {
             "work, which share power and caches; without it units keep their speed.").in({1.0, 10.0}).optional(),
         field<&P::unit_speed_exponent>("unit_speed_exponent", "How sharply that speed falls with the units at work.")
             .in({1.0, 20.0}).optional(),
-        field<&P::mask_loss>("mask_loss", "Extra time, as a share, of a GEMM on fewer units whose operands are far "
-            "larger than the last-level cache: units out of step share fewer of them.").in({0.0, 2.0}).optional()};
+        field<&P::mask_loss>("mask_loss", "Extra time, as a share, in what the units of a GEMM share, on fewer units "
+            "and with operands far larger than the last-level cache.").in({0.0, 2.0}).optional()};
     // clang-format on
     return rows;
 }
@@ -83,8 +83,10 @@ std::span<const Field<GemmParameters>> GemmParameters::fixed_fields() {
         field<&P::k_step>("k_step", "K is padded to a multiple of this: main-loop depth of the kernels.")
             .in({1, 4096}),
         field<&P::dies>("dies", "Compute dies to which hardware deals work-groups in turn.").whole().in({1, 64}).optional(),
-        field<&P::engines>("engines", "Shader engines of all dies. The engine with the fewest units decides the waves "
-            "of a GEMM on fewer units.").whole().in({1, 64}).optional(),
+        field<&P::engines>("engines", "Shader engines of all dies, to which hardware deals the tiles of a GEMM in "
+            "proportion to the units that they have, in use or not.").whole().in({1, 64}).optional(),
+        field<&P::first_large_engine>("first_large_engine", "Where the units of a die do not divide evenly among its "
+            "engines: the first engine, from 0, of those that have one more.").whole().in({0, 63}).optional(),
         field<&P::row_step>("row_step", "Where M is no multiple of 64, tiles have any multiple of this as rows. "
             "Without it only the listed tiles exist.").in({1, 256}).optional(),
     };

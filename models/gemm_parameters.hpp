@@ -39,6 +39,7 @@ struct GemmParameters {
     Seconds sustained_time;
     BytesPerSecond quantise_rate;  ///< 0: no quantise step
     double dies = 0, engines = 0;  ///< 0: not known
+    double first_large_engine = 0;
     double lone_unit_speed = 0, unit_speed_exponent = 0, mask_loss = 0;
     std::int64_t row_step = 0;  ///< 0: only `tiles`
     std::vector<GemmTile> tiles;

@@ -25,7 +25,9 @@ struct GemmConstants {
         sustained_slowdown, sustained_time,
         quantise_rate;  ///< 0: the time has no quantise step
     /// 0 where not known: compute dies of the chip, shader engines of all, and what fewer units gain and lose
-    double dies, engines, lone_unit_speed, unit_speed_exponent, mask_loss;
+    double dies, engines;
+    double first_large_engine;  ///< of a die: first engine that has a unit more than the others
+    double lone_unit_speed, unit_speed_exponent, mask_loss;
     double row_step;  ///< tiles have any multiple of it as rows; 0: only `tiles`
     std::array<GemmTile, most_gemm_tiles> tiles;
     std::size_t tile_count;
@@ -77,11 +79,12 @@ inline Problem describe(const GemmWork& work) {
 }
 
 /// Time of a tile while `share` of the units work, relative to all at work: the units share power and caches. A
-/// unit alone is `lone_unit_speed` times as fast as one of all; 0 without this parameter.
-inline double tile_time(double share, const GemmConstants& p) {
+/// unit alone is `lone_unit_speed` times as fast as one of all; 0 without this parameter. `loss`: extra time, as a
+/// share, in what the units share.
+inline double tile_time(double share, const GemmConstants& p, double loss = 0) {
     if (p.lone_unit_speed <= 1) return 0;
     const double shared = std::pow(p.lone_unit_speed, p.unit_speed_exponent) - 1;
-    return std::pow((1 + shared * std::pow(share, p.unit_speed_exponent)) / (1 + shared),
+    return std::pow((1 + shared * std::pow((1 + loss) * share, p.unit_speed_exponent)) / (1 + shared),
                     1 / p.unit_speed_exponent);
 }
 
@@ -276,80 +279,200 @@ inline Cover choose(const Problem& problem, const GemmConstants& p, double most_
     return choice.fastest();
 }
 
-}  // namespace gemm_detail
+/// Units that a kernel may use of each shader engine.
+struct Engines {
+    std::size_t dies, on_die;
+    std::array<double, most_engines> units, whole;  ///< `whole`: all units of the engine
+};
 
-/// Units that tiles can use of a mask of `units`: hardware deals work-groups evenly to the dies, and on a die
-/// evenly to the engines that have units, so the engine with the fewest units decides. A mask has the same number
-/// of low bits set in each of as many blocks as there are dies; bit i is unit i div dies of die i mod dies, on
-/// engine (i div dies) mod (engines of a die).
-inline double units_dealt_evenly(const GemmConstants& p, double units) {
-    if (p.engines < 1 || p.dies < 1 || p.engines > gemm_detail::most_engines || units >= p.compute_units)
-        return units;
-    const auto dies = static_cast<std::size_t>(p.dies), on_die = static_cast<std::size_t>(p.engines) / dies,
-               block = static_cast<std::size_t>(p.compute_units) / dies,
-               all = static_cast<std::size_t>(units);
-    std::array<double, gemm_detail::most_engines> units_of{};
-    for (std::size_t b = 0; b < dies; ++b)
-        for (std::size_t bit = b * block; bit < b * block + (all + dies - 1 - b) / dies; ++bit)
-            units_of[bit % dies * on_die + bit / dies % on_die] += 1;
-    double least = units, used_dies = 0;
-    for (std::size_t die = 0; die < dies; ++die) {
-        double fewest = 0, used = 0;
-        for (std::size_t e = die * on_die; e < (die + 1) * on_die; ++e) {
-            if (units_of[e] == 0) continue;
-            fewest = used == 0 ? units_of[e] : std::min(fewest, units_of[e]);
-            used += 1;
-        }
-        if (used == 0) continue;
-        used_dies += 1;
-        least = std::min(least, used * fewest);
+/// The engines of a chip with none of their units in use. A die whose units don't divide evenly has large
+/// engines, from `first_large_engine` on.
+inline Engines engines_of(const GemmConstants& p) {
+    Engines engines{};
+    engines.dies = static_cast<std::size_t>(p.dies);
+    engines.on_die = static_cast<std::size_t>(p.engines) / engines.dies;
+    const auto of_die = static_cast<std::size_t>(p.compute_units) / engines.dies;
+    for (std::size_t e = 0; e < engines.dies * engines.on_die; ++e) {
+        const auto large =
+            (e + engines.on_die - static_cast<std::size_t>(p.first_large_engine)) % engines.on_die;
+        engines.whole[e] =
+            static_cast<double>(of_die / engines.on_die + (large < of_die % engines.on_die ? 1 : 0));
     }
-    return used_dies * least;
+    return engines;
 }
 
-/// Formulas, accuracy and limits: models/gemm_model.hpp. `busy`: s that the GPU multiplies without a pause
-/// around this GEMM. `units`: compute units that it may use, 0 for all. Under a mask they are those of engines
-/// with equally many (see units_dealt_evenly), and the library's tile is that of the whole chip. A `persistent`
-/// kernel has one work-group a unit, which take tiles in turn, and a tile chosen for that number. It does not split
-/// K, because it sets and polls flags by finished tiles.
-inline GemmCost gemm_cost(const GemmWork& work, const GemmConstants& constants, double busy = 0,
-                          double units = 0, bool persistent = false) {
-    namespace detail = gemm_detail;
-    detail::Problem problem = detail::describe(work);
-    // Chosen by shape alone: libraries look neither at beta nor at the CU mask of their stream.
-    const bool some = units > 0 && units < constants.compute_units;
-    GemmConstants p = some ? detail::on_units(constants, units) : constants;
-    detail::Cover chosen = persistent ? detail::choose(problem, p, 1) : detail::choose(problem, constants);
-    double out_of_step = 1;
-    if (some && !persistent) {
-        const double operands = problem.a + problem.b;
-        out_of_step += p.mask_loss * operands / (operands + p.reuse_cache);
-        chosen = detail::cover(problem, p, chosen.tile, chosen.rows, chosen.columns, chosen.split);
+/// Those of a mask of `units`: the same number of low bits in each of as many blocks as there are dies. Bit i is unit
+/// i div dies of die i mod dies. Units of a die are on its engines in turn; the last ones on the large engines.
+inline Engines engines_under_mask(const GemmConstants& p, double units) {
+    Engines engines = engines_of(p);
+    const auto all = static_cast<std::size_t>(units),
+               block = static_cast<std::size_t>(p.compute_units) / engines.dies,
+               even = block / engines.on_die * engines.on_die;
+    for (std::size_t b = 0; b < engines.dies; ++b)
+        for (std::size_t bit = b * block; bit < b * block + (all + engines.dies - 1 - b) / engines.dies;
+             ++bit) {
+            const std::size_t unit = bit / engines.dies;
+            const std::size_t engine =
+                unit < even ? unit : unit - even + static_cast<std::size_t>(p.first_large_engine);
+            engines.units[bit % engines.dies * engines.on_die + engine % engines.on_die] += 1;
+        }
+    return engines;
+}
+
+/// Every engine like the smallest one, less `lost` units.
+inline Engines engines_without(const GemmConstants& p, double lost) {
+    Engines engines = engines_of(p);
+    const double smallest = std::floor(p.compute_units / p.engines);
+    engines.whole.fill(smallest);
+    engines.units.fill(std::max(smallest - lost, 1.0));
+    return engines;
+}
+
+/// Tiles of each engine. Hardware deals work-groups to the dies in turn, and on a die to the engines in use, in
+/// proportion to all their units: it looks neither at the mask nor at what other kernels hold.
+inline std::array<double, most_engines> deal_tiles(const Engines& engines, double tiles) {
+    std::array<double, most_engines> dealt{};
+    const double dies = static_cast<double>(engines.dies);
+    for (std::size_t die = 0; die < engines.dies; ++die) {
+        const std::size_t first = die * engines.on_die, end = first + engines.on_die;
+        const double of_die = std::floor((tiles + dies - 1 - static_cast<double>(die)) / dies);
+        double whole = 0, left = of_die;
+        for (std::size_t e = first; e < end; ++e) whole += engines.units[e] > 0 ? engines.whole[e] : 0;
+        for (std::size_t e = first; e < end; ++e)
+            if (engines.units[e] > 0) left -= dealt[e] = std::floor(of_die * engines.whole[e] / whole);
+        for (; left >= 1; left -= 1) {  // to the engine that has least of its part
+            std::size_t next = end;
+            double most = -1;
+            for (std::size_t e = first; e < end; ++e) {
+                const double missing = of_die * engines.whole[e] / whole - dealt[e];
+                if (engines.units[e] > 0 && missing > most) most = missing, next = e;
+            }
+            if (next == end) break;
+            dealt[next] += 1;
+        }
     }
+    return dealt;
+}
+
+/// Rounds of tiles, one on each unit at a time; all tiles take equally long.
+struct Rounds {
+    double time;                   ///< of all, in tiles of the chip with all units at work
+    double busy;                   ///< mean number of units that hold a tile
+    double last_time, last_tiles;  ///< of the last round
+};
+
+inline Rounds count_rounds(const Engines& engines, double tiles, const GemmConstants& p, double loss) {
+    const std::array<double, most_engines> dealt = deal_tiles(engines, tiles);
+    const std::size_t count = engines.dies * engines.on_die;
+    Rounds rounds{};
+    double tile_times = 0;
+    for (double begun = 0;;) {
+        // Units at work stay the same until an engine's full rounds are over.
+        double working = 0, next = 1e300;
+        for (std::size_t e = 0; e < count; ++e) {
+            if (engines.units[e] == 0) continue;
+            const double left = dealt[e] - begun * engines.units[e];
+            if (left <= 0) continue;
+            working += std::min(left, engines.units[e]);
+            next = std::min(next, std::max(std::floor(left / engines.units[e]), 1.0));
+        }
+        if (working == 0) break;
+        const double shared = tile_time(working / p.compute_units, p, loss),
+                     time = shared > 0 ? shared : 1 + loss;
+        rounds.time += next * time;
+        tile_times += next * time * working;
+        rounds.last_time = time;
+        rounds.last_tiles = working;
+        begun += next;
+    }
+    rounds.busy = rounds.time > 0 ? tile_times / rounds.time : 0;
+    return rounds;
+}
+
+}  // namespace gemm_detail
+
+namespace gemm_detail {
+
+/// The time of a problem on a cover, by its parameters, with what else GemmCost says. `rounds`: on engines with fewer
+/// units; null: in waves over all units.
+inline GemmCost cost_of(const GemmWork& work, Problem problem, const GemmConstants& p, Cover chosen,
+                        double busy, const Rounds* rounds) {
     if (work.accumulate) problem.c_passes = problem.epilogue_factor = 2;
-    const double bytes = detail::hbm_bytes(problem, p, chosen);
-    const double quantise = detail::quantise_time(work, p);
-    const double multiply =
-        out_of_step * detail::smooth_max(detail::compute_time(problem, p, chosen),
-                                         bytes / detail::memory_rate(p, chosen.active), p.overlap_exponent) +
-        detail::reduction_time(problem, p, chosen);
+    const double bytes = hbm_bytes(problem, p, chosen);
+    const double quantise = quantise_time(work, p);
+    if (rounds != nullptr) chosen.waves_cost = rounds->time;
+    const double multiply = smooth_max(compute_time(problem, p, chosen),
+                                       bytes / memory_rate(p, chosen.active), p.overlap_exponent) +
+                            reduction_time(problem, p, chosen);
     const double body = quantise + multiply;
-    const double quantised = quantise > 0 ? detail::unquantised_bytes(work) + problem.a : 0;
+    const double quantised = quantise > 0 ? unquantised_bytes(work) + problem.a : 0;
     const double hot = std::max(body, busy);
     const double full = std::floor(chosen.waves);
-    const bool partial = full > 0 && chosen.waves > full;
-    const double share = full / chosen.waves_cost;  // of the tiles' time, before the last wave
+    const double tiles = problem.batch * chosen.rows * chosen.columns * chosen.split;
+    // Before the last wave
+    const double share = rounds != nullptr ? 1 - rounds->last_time / rounds->time : full / chosen.waves_cost;
+    const double last_tiles =
+        rounds != nullptr ? rounds->last_tiles : std::round((chosen.waves - full) * p.compute_units);
+    const bool partial =
+        rounds != nullptr ? share > 0 && last_tiles < chosen.active : full > 0 && chosen.waves > full;
     return {p.launch,
             body * (1 + p.sustained_slowdown * hot / (hot + p.sustained_time)),
-            bytes + 2 * detail::partial_results(problem, chosen) + quantised,
-            std::min(chosen.active,
-                     problem.batch * chosen.rows * chosen.columns * chosen.split / chosen.waves_cost),
+            bytes + 2 * partial_results(problem, chosen) + quantised,
+            std::min(chosen.active, rounds != nullptr ? rounds->busy : tiles / chosen.waves_cost),
             chosen.tile.rows,
             chosen.tile.columns,
             chosen.split,
             chosen.waves,
             partial ? share + (1 - share) * (quantise / body) : 1,
-            partial ? std::round((chosen.waves - full) * p.compute_units) : 0};
+            partial ? last_tiles : 0};
+}
+
+/// With all units, or some of the units of engines. A library does not know which: the tile is that of the whole chip.
+inline GemmCost cost_on_engines(const GemmWork& work, const GemmConstants& p, double busy,
+                                const Engines& engines, double units) {
+    const Problem problem = describe(work);
+    Cover chosen = choose(problem, p);
+    const double tiles = problem.batch * chosen.rows * chosen.columns * chosen.split,
+                 operands = problem.a + problem.b;
+    const double loss = p.mask_loss * operands / (operands + p.reuse_cache);
+    const Rounds rounds = count_rounds(engines, tiles, p, loss);
+    chosen.waves = tiles / units;
+    chosen.active = std::min(tiles, units);
+    return cost_of(work, problem, p, chosen, busy, &rounds);
+}
+
+}  // namespace gemm_detail
+
+/// Whether the shader engines of the chip are known.
+inline bool knows_engines(const GemmConstants& p) {
+    return p.engines >= 1 && p.dies >= 1 && p.engines <= gemm_detail::most_engines;
+}
+
+/// Formulas, accuracy and limits: models/gemm_model.hpp. `busy`: s that the GPU multiplies without a pause
+/// around this GEMM. `units`: compute units that it may use, 0 for all; with a mask the library's tile is that of the whole
+/// chip. A `persistent` kernel has one work-group a unit, which take tiles in turn, and a tile chosen for that number. It
+/// does not split K, because it sets and polls flags by finished tiles.
+inline GemmCost gemm_cost(const GemmWork& work, const GemmConstants& constants, double busy = 0,
+                          double units = 0, bool persistent = false) {
+    namespace detail = gemm_detail;
+    // Chosen by shape alone: libraries look neither at beta nor at the CU mask of their stream.
+    const bool some = units > 0 && units < constants.compute_units;
+    if (some && !persistent && knows_engines(constants))
+        return detail::cost_on_engines(work, constants, busy, detail::engines_under_mask(constants, units),
+                                       units);
+    const detail::Problem problem = detail::describe(work);
+    const GemmConstants p = some ? detail::on_units(constants, units) : constants;
+    detail::Cover chosen = persistent ? detail::choose(problem, p, 1) : detail::choose(problem, constants);
+    if (some && !persistent)
+        chosen = detail::cover(problem, p, chosen.tile, chosen.rows, chosen.columns, chosen.split);
+    return detail::cost_of(work, problem, p, chosen, busy, nullptr);
+}
+
+/// On a chip whose shader engines are known, while each lacks `lost` of its units.
+inline GemmCost gemm_cost_without(const GemmWork& work, const GemmConstants& constants, double busy,
+                                  double lost) {
+    const gemm_detail::Engines engines = gemm_detail::engines_without(constants, lost);
+    return gemm_detail::cost_on_engines(work, constants, busy, engines, engines.units[0] * constants.engines);
 }
 
 }  // namespace overlap_advice

@@ -175,6 +175,7 @@ std::string to_json_text(const overlap_advice::Machine& machine) {
                           {"quantise_rate", gemm.quantise_rate},
                           {"dies", gemm.dies},
                           {"engines", gemm.engines},
+                          {"first_large_engine", gemm.first_large_engine},
                           {"lone_unit_speed", gemm.lone_unit_speed},
                           {"unit_speed_exponent", gemm.unit_speed_exponent},
                           {"mask_loss", gemm.mask_loss},

@@ -14,12 +14,13 @@ namespace overlap {
 /// send what they have made.
 enum class Wanting { receivers, senders };
 
-/// Calls `copy(src, dst)` for every pair of peers. Served in turn: GPU by GPU that executes copies, each in
-/// the order of its own `peers(gpu)`. Otherwise: rank by rank at the `wanting` end.
+/// Calls `copy(src, dst)` for every pair of peers. Served in turn, or one after another on one stream: GPU by GPU that
+/// executes copies, each in the order of its own `peers(gpu)`. Otherwise: rank by rank at the `wanting` end.
 template <class Peers, class Copy>
 void for_each_copy(const Transfers& transfers, Wanting wanting, Peers&& peers, Copy&& copy) {
+    const bool in_turn = transfers.served_in_turn() || transfers.commands() == DmaCommands::one_stream;
     const bool by_receiver =
-        transfers.served_in_turn() ? transfers.direction() == Direction::pull : wanting == Wanting::receivers;
+        in_turn ? transfers.direction() == Direction::pull : wanting == Wanting::receivers;
     for (const int gpu : transfers.built().ranks())
         for (const int peer : peers(gpu)) copy(by_receiver ? peer : gpu, by_receiver ? gpu : peer);
 }
@@ -37,7 +38,9 @@ void for_each_wanted(const Transfers& transfers, const std::vector<std::vector<i
     const bool ranks_execute = receivers == (transfers.direction() == Direction::pull);
     const bool by_rank = transfers.served_in_turn() ? ranks_execute && !single : !(receivers && single);
     const BuiltRanks& built = transfers.built();
-    const auto of = [&](int rank) -> const auto& { return peers[built.place(rank)]; };
+    const auto of = [&](int rank) -> const auto& {
+        return peers[built.place(rank)];
+    };
     if (by_rank) {
         for (const int rank : built.ranks())
             for (const int peer : of(rank)) visit(rank, peer);

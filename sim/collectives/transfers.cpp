@@ -54,8 +54,9 @@ Task Transfers::transfer(int src, int dst, const Payload& payload) const {
     Task task;
     task.work = work;
     task.gpu = pull ? dst : src;
-    // With single_stream the one stream has the number of the GPU itself.
-    task.stream = transfer_stream(options_.single_stream ? task.gpu : pull ? src : dst);
+    // One stream for all peers has the number of the GPU itself.
+    const bool single = options_.single_stream || options_.commands == DmaCommands::one_stream;
+    task.stream = transfer_stream(single ? task.gpu : pull ? src : dst);
     task.shard = payload.shard;
     task.chunk = payload.chunk;
     task.priority = static_cast<int>(options_.priority);

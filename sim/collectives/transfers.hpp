@@ -17,11 +17,11 @@ inline const std::array<std::string, 2> peer_order_names{"rotation", "ascending"
 enum class Priority { normal, high };  ///< numbers as in Task::priority
 inline const std::array<std::string, 2> priority_names{"normal", "high"};
 
-/// DMA commands for the pieces of a whole collective. best: the fastest of the others, chosen
-/// before a graph is built.
-enum class DmaCommands { copy, broadcast, swap, back_to_back, best };
-inline const std::array<std::string, 5> dma_commands_names{"copy", "broadcast", "swap", "back_to_back",
-                                                           "auto"};
+/// DMA commands for the pieces of a whole collective. one_stream: copies, those of a GPU on one stream. best: the
+/// fastest of the others, chosen before a graph is built.
+enum class DmaCommands { copy, one_stream, broadcast, swap, back_to_back, best };
+inline const std::array<std::string, 6> dma_commands_names{"copy", "one_stream",   "broadcast",
+                                                           "swap", "back_to_back", "auto"};
 
 /// How the transfers of a schedule are carried out.
 struct TransferOptions {
@@ -36,7 +36,7 @@ struct TransferOptions {
     DmaCommands commands = DmaCommands::copy;  ///< for collectives that are not cut
     bool prelaunch = false;                    ///< CopyWork::prelaunched
     bool stored = false, added = false;        ///< CopyWork::stored and added
-    std::optional<Turns> alike;                ///< of the whole topology: only representatives' tasks are built
+    std::optional<Turns> alike;  ///< of the whole topology: only representatives' tasks are built
 };
 
 /// Contents of a transfer: names for reports, and its size.

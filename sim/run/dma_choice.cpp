@@ -21,8 +21,8 @@ bool is_possible(DmaCommands commands, const Scenario& scenario) {
 }  // namespace
 
 TransferOptions fastest_commands(const Scenario& scenario) {
-    constexpr std::array candidates{DmaCommands::copy, DmaCommands::broadcast, DmaCommands::swap,
-                                    DmaCommands::back_to_back};
+    constexpr std::array candidates{DmaCommands::copy, DmaCommands::one_stream, DmaCommands::broadcast,
+                                    DmaCommands::swap, DmaCommands::back_to_back};
     TransferOptions fastest;
     Seconds shortest(1e300);
     for (const DmaCommands commands : candidates) {

@@ -94,7 +94,7 @@ std::unique_ptr<CollectiveAlgorithm> algorithm_for(const CollectiveWork& work, c
     if (!can_command(commands, work.kind))
         throw UserError("dma_commands '" + dma_commands_names[static_cast<std::size_t>(commands)] +
                         "' can't do an " + name_of(work.kind) +
-                        " (broadcast: all_gather; swap: all_to_all; copy, back_to_back, auto: any)");
+                        " (broadcast: all_gather; swap: all_to_all; copy, one_stream, back_to_back, auto: any)");
     return algorithm;
 }
 

@@ -25,6 +25,7 @@ int default_cus(const Topology& topology, int streams) {
 void require_dma_commands(ConfigObject& given, const ScheduleParams& params, const Topology& topology) {
     const TransferOptions& transfers = params.transfers;
     const bool other = transfers.commands != DmaCommands::copy;
+    const bool copies = !other || transfers.commands == DmaCommands::one_stream;
     if (!other && !transfers.prelaunch) return;
     const std::string key = other ? "dma_commands" : "prelaunch";
     const bool kernels = transfers.agent == Agent::cu;
@@ -33,7 +34,7 @@ void require_dma_commands(ConfigObject& given, const ScheduleParams& params, con
     if (params.algorithm != "direct")
         given.fail(key, "needs algorithm 'direct', not '" + params.algorithm + "'");
     if (topology.nodes() > 1) given.fail(key, "needs GPUs of one node (between nodes NICs move the data)");
-    if (!topology.device().dma.commands)
+    if ((!copies || transfers.prelaunch) && !topology.device().dma.commands)
         given.fail(key,
                    "has no figures for device " + topology.device().name +
                        ", whose engines are only known to copy (see dma/commands in sim explain DEVICE)");
@@ -203,7 +204,8 @@ std::vector<Parameter> make_parameters() {
         choice("order", peer_order_names, [](auto& p) -> auto& { return p.transfers.order; },
             "order of peers: rotation is r+1, r+2, ... mod P, ascending is 0, 1, ..."),
         choice("dma_commands", dma_commands_names, [](auto& p) -> auto& { return p.transfers.commands; },
-            "DMA commands of a collective that is not cut (agent dma, algorithm direct, one node): a copy for each peer, each by its own engine; "
+            "DMA commands of a collective that is not cut (agent dma, algorithm direct, one node): a copy for each peer, each by its own engine; the same copies "
+            "on one stream a GPU, one after another (push unless said); "
             "broadcasts to two peers (all_gather, push); swaps in place (all_to_all, push); all copies by one engine with one completion; or the fastest of these")
             .shown_if([](const ScheduleParams& p) { return p.transfers.agent == Agent::dma; }),
         flag("prelaunch", [](auto& p) -> auto& { return p.transfers.prelaunch; },

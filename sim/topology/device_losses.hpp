@@ -47,7 +47,7 @@ struct DeviceInterference {
                 "number. GEMMs whose calibration counts engines take as many waves as the units left need.")
                 .in({1, 1024}).optional(),
             field<&D::gemm_slowed_beside_library>("gemm_slowed_beside_library", "Share of GEMM rate lost while a "
-                "library's collective runs, beyond the units that it takes.").in(loss).optional()
+                "library's collective runs, for each unit that it takes of every engine and beyond what the units are worth.").in(loss).optional()
                 .only_with("channels_per_engine_unit"),
             field<&D::collectives_slowed_beside_gemms>("collectives_slowed_beside_gemms", "Share of the rate of a channel, one of "
                 "few alone, lost while a GEMM runs. With many channels the links limit, and the loss is smaller.")

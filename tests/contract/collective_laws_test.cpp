@@ -57,22 +57,23 @@ bool has_library_kernel(const TaskGraph& graph) {
 }
 
 /// Every algorithm with plain copies that are pulled; in one node also the direct one with all DMA commands
-/// that can do the collective.
+/// that can do the collective, and both ways where engines may read from other GPUs.
 std::vector<Way> ways(CollectiveKind kind, const Topology& topology) {
     std::vector<Way> result;
     for (const CollectiveEntry& entry : collective_algorithms()) {
         if (!entry.make()->handles(kind)) continue;
         result.push_back({&entry, {}});
         if (entry.name != "direct" || topology.nodes() > 1) continue;
-        for (const DmaCommands commands :
-             {DmaCommands::broadcast, DmaCommands::swap, DmaCommands::back_to_back}) {
+        for (const DmaCommands commands : {DmaCommands::one_stream, DmaCommands::broadcast, DmaCommands::swap,
+                                           DmaCommands::back_to_back}) {
             if (!can_command(commands, kind)) continue;
             TransferOptions options;
             options.commands = commands;
             options.direction = Direction::push;
             result.push_back({&entry, options});
             options.direction = Direction::pull;
-            if (commands == DmaCommands::back_to_back) result.push_back({&entry, options});
+            if (commands == DmaCommands::back_to_back || commands == DmaCommands::one_stream)
+                result.push_back({&entry, options});
         }
     }
     return result;

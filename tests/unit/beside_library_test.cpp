@@ -55,22 +55,40 @@ constexpr GemmShape two_waves{2000, 1000, 1000};
 
 }  // namespace
 
-TEST_CASE("the engine with the fewest units decides the waves of a GEMM") {
+TEST_CASE(
+    "engines get tiles in proportion to all their units, and take rounds with those that a mask leaves") {
+    using namespace overlap_advice::gemm_detail;
     overlap_advice::GemmConstants chip{};
     chip.compute_units = 304;
     chip.dies = 8;
     chip.engines = 32;
-    const auto dealt = [&](double units) { return overlap_advice::units_dealt_evenly(chip, units); };
-    // Two low bits in each of 8 blocks of 38: bits 0, 1, 38, 39, 76, 77, … are one or more units of each of the 8
-    // dies on one or more engines, with 2 units where a die has only one engine in use.
-    CHECK(dealt(16) == 16);
-    CHECK(dealt(64) == 32);
-    CHECK(dealt(128) == 64);
-    CHECK(dealt(160) == 128);
-    CHECK(dealt(288) == 256);
-    CHECK(dealt(304) == 304);
-    chip.engines = 0;
-    CHECK(dealt(160) == 160);
+    chip.first_large_engine = 1;  // 38 units a die: 9, 10, 10 and 9
+    const auto of_die = [](const std::array<double, most_engines>& all, std::size_t die) {
+        return std::vector<double>(all.begin() + 4 * static_cast<std::ptrdiff_t>(die),
+                                   all.begin() + 4 * static_cast<std::ptrdiff_t>(die + 1));
+    };
+    using Four = std::vector<double>;
+    CHECK(of_die(engines_under_mask(chip, 303).whole, 7) == Four{9, 10, 10, 9});
+    // 144: 18 low bits in each of 8 blocks of 38, of which every eighth is a unit of die 4.
+    CHECK(of_die(engines_under_mask(chip, 144).units, 4) == Four{4, 6, 5, 3});
+    CHECK(of_die(engines_under_mask(chip, 256).units, 0) ==
+          Four{7, 8, 9, 8});  // units 36 and 37 are the large ones
+    // 304 tiles are 38 a die; 1,184 are 148: of these 9 / 38 are 35.05, 10 / 38 are 38.95.
+    const Engines masked = engines_under_mask(chip, 144);
+    CHECK(of_die(deal_tiles(masked, 304), 4) == Four{9, 10, 10, 9});
+    CHECK(of_die(deal_tiles(masked, 1184), 4) == Four{35, 39, 39, 35});
+    const auto rounds = [&](double units, double tiles) {
+        return count_rounds(engines_under_mask(chip, units), tiles, chip, 0).time;
+    };
+    CHECK(rounds(144, 304) == 3);  // 9 tiles on 3 units
+    CHECK(rounds(128, 304) == 5);  // 9 on 2
+    CHECK(rounds(288, 304) == 2);
+    CHECK(rounds(208, 1184) == 7);  // 39 on 6
+    CHECK(rounds(16, 304) == 20);   // 2 units a die, on two engines; of die 4 on one of 9 and one of 10
+    // Without a lone unit's speed all rounds take equally long.
+    const Rounds of_304 = count_rounds(masked, 304, chip, 0.5);
+    CHECK(of_304.time == Approx(3 * 1.5));
+    CHECK(of_304.busy == Approx(304.0 / 3));
 }
 
 TEST_CASE("a GEMM takes as many rounds as the units left in each engine need") {
@@ -101,12 +119,19 @@ TEST_CASE("fewer units run faster each where the speed of a lone unit is known")
 }
 
 TEST_CASE("operands that the cache cannot hold cost a masked GEMM more") {
-    GemmParameters p = round_gemm();
+    GemmParameters p = round_engines();
     p.mask_loss = 0.5;
     p.reuse_cache = Bytes(6e6);  // A and B: 2000 · 1000 and 1000 · 1000 elements of 2 bytes
+    // 50 units: 25 low bits in each of two blocks of 50 are 26 units of die 0, 13 an engine, and 24 of die 1, 12 an
+    // engine, which take five rounds for 50 tiles.
     CHECK(to_microseconds(estimate_gemm(two_waves, p, {}, 50).body) ==
-          Approx(80 * (1 + 0.5 * 6 / (6 + 6.0))));
+          Approx(5 * 20 * (1 + 0.5 * 6 / (6 + 6.0))));
     CHECK(to_microseconds(estimate_gemm(two_waves, p).body) == Approx(40));
+    // Not so a unit that works alone: of 20 µs it takes half, and shares nothing.
+    p.lone_unit_speed = 2;
+    p.unit_speed_exponent = 1;
+    CHECK(to_microseconds(estimate_gemm({100, 100, 1000}, p, {}, 50).body) ==
+          Approx(20 * (1 + 0.01 * (1 + 0.5 * 0.4 / (0.4 + 6.0))) / 2));
 }
 
 TEST_CASE("a collective takes a unit of each engine, or more with many channels") {

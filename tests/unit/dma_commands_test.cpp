@@ -87,6 +87,25 @@ TEST_CASE("copies of a GPU are issued one at a time, and pre-launched ones set g
     }
 }
 
+TEST_CASE("copies on one stream a GPU go one after another, in rotation") {
+    // One engine a GPU. Each of three copies: command, schedule, start and link 1 µs each, bytes 1, completion 1.
+    DeviceSpec device = round_device();
+    device.dma.peer_engines = 1;
+    const Machine machine = machine_of(topology_of(4, group("full_mesh"), 1, "", device));
+    const std::string engine = any_engine();
+    for (const Direction direction : {Direction::push, Direction::pull}) {
+        const TransferOptions how = options(DmaCommands::one_stream, false, direction);
+        TaskGraph graph;
+        Transfers transfers(graph, machine.topology, how);
+        make_collective_algorithm("direct")->build({gather, Bytes(4e4)}, RankTasks(4), transfers);
+        REQUIRE(graph.size() == 12);
+        for (TaskId id = 0; id < graph.size(); ++id)
+            CHECK(graph[id].stream == transfer_stream(graph[id].gpu));
+        // 100 MB a copy: engines are busy all the time if no two of them serve one GPU at once.
+        CHECK(time_us(engine, gather, 1e8, how, machine) == Approx(3 * 1e4).epsilon(0.01));
+    }
+}
+
 TEST_CASE("a broadcast is one command for two GPUs, at the engine's rate for both together") {
     const std::string engine = any_engine();
     // A broadcast, issued until 2: start 1, link 1, 20 kB at 8 GB/s = 2.5, completion 1: 7.5. A copy for the

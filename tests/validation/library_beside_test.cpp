@@ -78,15 +78,15 @@ TEST_CASE("MI300X bf16 GEMMs by hipBLASLt alone and under masks are predicted wi
     const auto large = [](const GemmMeasurement& row) { return row.units >= 128 && row.units < 304; };
     const test::Errors alone{0.03, 0.07}, masked{0.06, 0.14};
     const std::vector<Claims> claims{
-        {"alone", rows_of(0, any), {alone, {0.02, 0.046}}, {alone, {0.023, 0.051}}},
+        {"alone", rows_of(0, any), {alone, {0.022, 0.044}}, {alone, {0.028, 0.05}}},
         {"models' GEMMs, a campaign of its own rate",
          rows_of(2, any),
-         {alone, {0.034, 0.072}, known_gap},
-         {alone, {0.037, 0.072}, known_gap}},
+         {alone, {0.035, 0.063}, known_gap},
+         {alone, {0.038, 0.078}, known_gap}},
         {"masks of 128 to 296 units",
          rows_of(1, large),
-         {masked, {0.06, 0.106}},
-         {masked, {0.078, 0.153}, known_gap}}};
+         {masked, {0.036, 0.057}},
+         {masked, {0.048, 0.073}}}};
     const GemmParameters shipped = test::shipped_machine("mi300x_8").calibration.gemm_for(DType::bf16);
     const Json provenance = read_json_file(std::filesystem::path(OVERLAP_SOURCE_DIR) /
                                            "configs/calibrations/mi300x.json")["gemm"]["bf16"]["provenance"];
@@ -118,7 +118,7 @@ TEST_CASE("MI300X persistent GEMMs lose by fewer work-groups what was measured")
     std::erase_if(parameters.tiles, [](const GemmTile& tile) { return tile.m != 256 || tile.n != 256; });
     REQUIRE(parameters.tiles.size() == 1);  // that of the kernels
     const test::Errors masked{0.06, 0.14};
-    const std::map<std::string, test::Asked> claims{{"4096", {masked, {0.05, 0.066}}},
+    const std::map<std::string, test::Asked> claims{{"4096", {masked, {0.05, 0.07}}},
                                                     {"8192", {masked, {0.048, 0.078}}},
                                                     {"16384", {masked, {0.097, 0.17}, known_gap}}};
     for (const auto& [side, claim] : claims) {
@@ -150,10 +150,10 @@ TEST_CASE("MI300X GEMMs and RCCL slow each other as predicted, within target") {
     const DeviceProblem problem = library_beside_gemms(public_data(), "mi300x");
     const test::Errors of_gemm{0.06, 0.12}, of_library{0.10, 0.20};
     const std::vector<test::Asked> claims{
-        {of_gemm, {0.07, 0.118}, known_gap},      // GEMM
-        {of_library, {0.132, 0.418}, known_gap},  // library
-        {of_library, {0.035, 0.036}},             // of these longer than the GEMM
-        {of_library, {0.445, 0.641}, known_gap},  // and shorter: how late ranks are varies
+        {of_gemm, {0.05, 0.09}},                  // GEMM
+        {of_library, {0.136, 0.462}, known_gap},  // library
+        {of_library, {0.03, 0.117}},              // of these longer than the GEMM
+        {of_library, {0.478, 0.654}, known_gap},  // and shorter: how late ranks are varies
         {of_gemm, {0.047, 0.139}, known_gap}};    // wall time: its p90
     REQUIRE(problem.classes.size() == claims.size());
     for (std::size_t i = 0; i < claims.size(); ++i) {

@@ -25,6 +25,8 @@ Json gemm_group(const Json& provenance, const std::string& library, const GemmFi
     if (fit.parameters.engines > 0) {
         group["dies"] = parameter_entry(fit.parameters.dies, "datasheet");
         group["engines"] = parameter_entry(fit.parameters.engines, "datasheet");
+        group["first_large_engine"] =
+            parameter_entry(fit.parameters.first_large_engine, "prior of configs/calibrations/recipes");
     }
     if (fit.parameters.row_step > 0)
         group["row_step"] = parameter_entry(static_cast<double>(fit.parameters.row_step),

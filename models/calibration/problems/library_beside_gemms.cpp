@@ -127,9 +127,9 @@ void add_rows(const Cells& cells, double weight, DeviceProblem& problem) {
 }
 
 std::vector<DeviceParameter> library_parameters() {
-    const Range share{1e-3, 0.95};
+    const Range share{1e-3, 0.95}, share_of_each{1e-3, 0.3};
     return {
-        {"interference", "gemm_slowed_beside_library", 0.1, 2, share,
+        {"interference", "gemm_slowed_beside_library", 0.1, 2, share_of_each,
          "estimate: 8192^3 by a kernel whose tiles go to any unit takes 1.10 times as long beside 2 channels"},
         {"interference", "collectives_slowed_beside_gemms", 0.5, 1.5, share,
          "estimate: 4 to 32 channels lose half of their rate"},

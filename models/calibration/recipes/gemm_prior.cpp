@@ -46,6 +46,7 @@ std::span<const Field<GemmHardware>> GemmHardware::fields() {
         field<&H::dies>("dies", "Compute dies.").whole().plain_in({1, 64}).optional(),
         field<&H::engines>("engines", "Shader engines, of all dies. With them, the speed of units in a partial wave "
             "is fitted instead of floors.").whole().plain_in({1, 64}).optional(),
+        field<&H::first_large_engine>("first_large_engine", "That GEMM parameter.").whole().plain_in({0, 63}).optional(),
         field<&H::lone_unit_speed>("lone_unit_speed", "Prior of that GEMM parameter.").plain_in({1, 10}).optional(),
         field<&H::unit_speed_exponent>("unit_speed_exponent", "The same.").plain_in({1, 20}).optional(),
         field<&H::mask_loss>("mask_loss", "The same.").plain_in({0, 2}).optional()};
@@ -134,6 +135,7 @@ GemmPrior gemm_prior(const GemmHardware& hardware) {
     prior.start.row_step = hardware.library.row_step;
     prior.start.dies = hardware.dies;
     prior.start.engines = hardware.engines;
+    prior.start.first_large_engine = hardware.first_large_engine;
     if (by_units) {
         // Known tiles (ROCm/tritonBLAS docs/overlap-analysis.md) follow from the waves only with like efficiencies.
         for (GemmTile& tile : prior.start.tiles)
