@@ -6,22 +6,22 @@
 namespace overlap {
 namespace {
 
-/// Bytes that cross from one GPU to another, and whether a kernel moves them.
+/// Bytes that cross from one GPU to another, and what each takes of a kernel that moves it.
 struct Moved {
     Bytes bytes;
-    bool by_kernel = false;
+    JoulesPerByte by_kernel;
 };
 
-Moved moved_by(const Work& work, int ranks) {
+Moved moved_by(const Work& work, int ranks, const DeviceSpec::Energy& known) {
     if (const auto* copy = std::get_if<CopyWork>(&work)) {
-        Moved moved{Bytes(), copy->agent == Agent::cu};
+        Moved moved{Bytes(), copy->agent == Agent::cu ? known.copy_kernel : JoulesPerByte()};
         for_each_way(*copy, [&](int, int) { moved.bytes += copy->bytes; });
         return moved;
     }
     if (const auto* library = std::get_if<CollectiveKernelWork>(&work)) {
         const double passes = library->kind == CollectiveKind::all_reduce ? 2 : 1;
         const int joined = library->group.members(ranks);
-        return {passes * (joined - 1) / joined * library->operand, true};
+        return {passes * (joined - 1) / joined * library->operand, known.of_library()};
     }
     return {};
 }
@@ -47,10 +47,10 @@ std::optional<Energy> work_energy(const Task& task, const Cost& cost, const Mach
         if (machine.resources[demand.resource].kind == ResourceKind::hbm)
             energy.hbm += Bytes(demand.amount) * known->hbm;
     if (const auto* sum = std::get_if<ReduceWork>(&task.work); sum != nullptr && sum->by_framework)
-        energy.compute = (sum->parts + 1) * sum->bytes * known->framework_sum;
-    const Moved moved = moved_by(task.work, machine.topology.gpus());
+        energy.compute = at_clock * ((sum->parts + 1) * sum->bytes * known->framework_sum);
+    const Moved moved = moved_by(task.work, machine.topology.gpus(), *known);
     energy.links = moved.bytes * known->link;
-    if (moved.by_kernel) energy.copy_kernels = moved.bytes * known->copy_kernel;
+    energy.copy_kernels = moved.bytes * moved.by_kernel;
     return energy;
 }
 

@@ -14,7 +14,7 @@ namespace overlap {
 ///                  (of a framework's sum: bytes read and written · extra pJ a byte)
 ///   hbm          = bytes that the task demands of any HBM · pJ a byte
 ///   links        = bytes between GPUs · pJ a byte
-///   copy_kernels = bytes between GPUs that kernels move · extra pJ a byte
+///   copy_kernels = bytes between GPUs that kernels, or a library's collectives, move · extra pJ a byte
 /// Bytes between GPUs are counted where they arrive, however many links they cross. None if the
 /// device has no constants (DeviceSpec::Energy) or none of the GEMM's type, or if the machine has
 /// NICs, whose energy is unknown.

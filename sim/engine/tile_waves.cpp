@@ -57,7 +57,8 @@ int TileWaves::go_on() {
     }
     int leaving = 0;
     boost::container::small_vector<Group, 4> ended;
-    const auto over = std::partition(groups_.begin(), groups_.end(), [&](const Group& group) { return group.next > now + same_wave; });
+    const auto over = std::partition(groups_.begin(), groups_.end(),
+                                     [&](const Group& group) { return group.next > now + same_wave; });
     ended.assign(over, groups_.end());
     groups_.erase(over, groups_.end());
     for (const Group& group : ended) {

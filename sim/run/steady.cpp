@@ -3,6 +3,7 @@
 #include <boost/math/tools/toms748_solve.hpp>
 #include <set>
 
+#include "models/gpu_spread.hpp"
 #include "models/settled_clock.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/run/experiment.hpp"
@@ -70,7 +71,11 @@ void require_power_constants(const Machine& machine, const std::string& origin) 
 
 SteadyState steady_state(const Scenario& scenario, const TaskGraph& graph) {
     const Watts limit = scenario.machine->topology.device().board_power;
-    const auto beyond = [&](double speed) { return (power_of(at(scenario, speed), graph) - limit).si(); };
+    const Topology& topology = scenario.machine->topology;
+    const double most = slowest_of(topology.gpus(), topology.device().energy->spread);
+    const auto beyond = [&](double speed) {
+        return (most * power_of(at(scenario, speed), graph) - limit).si();
+    };
     const double at_full = beyond(1), at_least = at_full > 0 ? beyond(least_speed) : 0;
     double speed = 1;
     if (at_full > 0 && at_least >= 0) speed = least_speed;

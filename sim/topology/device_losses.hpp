@@ -78,9 +78,11 @@ struct DeviceVariation {
 struct DeviceEnergy {
     Watts idle, active;
     std::map<DType, JoulesPerFlop> gemm;  ///< "bf16_pJ_per_flop", by type of the operands
-    JoulesPerByte hbm, link, copy_kernel, framework_sum;
+    JoulesPerByte hbm, link, copy_kernel, library, framework_sum;
+    JoulesPerByte of_library() const { return library > JoulesPerByte() ? library : copy_kernel; }
     double power_exponent = 0;  ///< 0: not known
     double clock_exponent = 1;
+    double spread = 0;
 
     static std::span<const Field<DeviceEnergy>> fields() {
         using D = DeviceEnergy;
@@ -94,6 +96,10 @@ struct DeviceEnergy {
                 "a DMA engine's part is in it."),
             field<&D::copy_kernel>("copy_kernel_pJ_per_byte",
                                    "Extra energy of such a byte where a kernel moves it."),
+            field<&D::library>("library_pJ_per_byte",
+                               "The same where a library's collective moves it; "
+                               "without it copy_kernel_pJ_per_byte.")
+                .optional(),
             field<&D::framework_sum>("framework_sum_pJ_per_byte",
                                      "Extra energy of a byte that a framework's sum reads or writes.")
                 .optional(),
@@ -106,8 +112,14 @@ struct DeviceEnergy {
             field<&D::clock_exponent>(
                 "clock_exponent",
                 "The clock falls as this power of the speed of GEMMs then; attention, kernels of a recorded "
-                "time and the channels of a library's collective slow as the clock.")
+                "time and collective_library/clock_share of a library's collective slow as the clock.")
                 .in({1, 10})
+                .optional(),
+            field<&D::spread>(
+                "power_spread",
+                "Standard deviation of the power that the same work takes from GPU to GPU, as a share of its "
+                "mean. In a steady state the GPU that takes most sets the pace of all.")
+                .in({0.0, 0.5})
                 .optional()};
         return rows;
     }

@@ -321,6 +321,11 @@ TEST_CASE("at the power limit a library's channels and recorded kernels slow as 
     // A half of 8 kB is on the bus: 4 us at the peak clock.
     CHECK(alone_us(cost_of(Task{CollectiveKernelWork{CollectiveKind::all_gather, Bytes(8'000)}}, slowed),
                    slowed) == Approx(1 + 4 * 4));
+    // A quarter of its time at a quarter of the clock
+    device.collective_library.clock_share = 0.25;
+    const Machine shared = at_speed(machine_of(topology_of(2, group("full_mesh"), 1, "", device)), 0.5);
+    CHECK(alone_us(cost_of(Task{CollectiveKernelWork{CollectiveKind::all_gather, Bytes(8'000)}}, shared),
+                   shared) == Approx(1 + 4 * (0.75 + 0.25 * 4)));
     MemoryBoundWork ran;
     ran.time = microseconds(10);
     const Cost recorded = cost_of(Task{ran}, slowed);

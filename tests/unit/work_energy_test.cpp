@@ -141,6 +141,18 @@ TEST_CASE("library kernels move their share of the operand, by kernels") {
     CHECK(links(CollectiveKind::all_reduce) == Approx(12));  // twice
 }
 
+TEST_CASE("a library's collective and a framework's sum may take more for a byte than copies do") {
+    DeviceSpec given = device();
+    given.energy->library = JoulesPerByte(5e-9);
+    given.energy->framework_sum = JoulesPerByte(1e-9);
+    const Machine machine = machine_of(topology_of(4, group("full_mesh"), 1, "", given));
+    const Task gather{CollectiveKernelWork{CollectiveKind::all_gather, Bytes(4e9)}, 0, transfer_stream(1)};
+    CHECK(work_energy(gather, Cost(), machine)->copy_kernels.si() == Approx(15));  // 3/4 · 4 GB · 5 nJ
+    // 3 GB read and 1 GB written
+    const Task sum{ReduceWork{.bytes = Bytes(1e9), .parts = 3, .by_framework = true}};
+    CHECK(work_energy(sum, Cost(), machine)->compute.si() == Approx(4));
+}
+
 TEST_CASE("a run that works for long at more than the power limit saves the rest, by its share") {
     TaskGraph graph;
     graph.add(gemm(0));
