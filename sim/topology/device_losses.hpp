@@ -78,7 +78,8 @@ struct DeviceVariation {
 struct DeviceEnergy {
     Watts idle, active;
     std::map<DType, JoulesPerFlop> gemm;  ///< "bf16_pJ_per_flop", by type of the operands
-    JoulesPerByte hbm, link, copy_kernel, library, framework_sum;
+    JoulesPerByte hbm, link, copy_kernel;
+    JoulesPerByte library = {}, framework_sum = {};
     JoulesPerByte of_library() const { return library > JoulesPerByte() ? library : copy_kernel; }
     double power_exponent = 0;  ///< 0: not known
     double clock_exponent = 1;

@@ -189,7 +189,7 @@ class Header(SimTestCase):
         compiler = shutil.which(os.environ.get("CXX", "c++"))
         if compiler is None:
             self.skipTest("no compiler")
-        for header in [*(ROOT / "models" / "heuristic").glob("overlap_*.hpp"), ROOT / "models" / "overlap_gemm.hpp"]:
+        for header in [*(ROOT / "models" / "heuristic").glob("overlap_*.hpp"), *(ROOT / "models").glob("overlap_*.hpp")]:
             shutil.copy(header, self.folder)
         self.file("use.cpp", """#include "overlap_advice.hpp"
 #include <cstdio>

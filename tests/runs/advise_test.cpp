@@ -215,7 +215,7 @@ TEST_CASE("kernels of one's own are named, and may be left out", "[advise]") {
     for (const RankedCandidate& one : library.ranked) CHECK_FALSE(one.candidate.own_kernel());
 
     const std::string text = to_text(any), without = to_text(library);
-    CHECK_THAT(text, Catch::Contains(" speed-up 1.660   own kernel\n") && Catch::Contains("\nown kernel: ") &&
+    CHECK_THAT(text, Catch::Contains(" speed-up 1.661   own kernel\n") && Catch::Contains("\nown kernel: ") &&
                          Catch::Contains("  best with library kernels"));
     CHECK_THAT(without, !Catch::Contains("\nown kernel: ") && !Catch::Contains("best with library kernels") &&
                             Catch::Contains("left out by --kernels"));

@@ -146,7 +146,10 @@ TEST_CASE("the last tiles of a GEMM that took another one's units over end one a
     two.add(two.kernel(25, 1));
     // The second has 10 units from 1 s and 90 from 2 s on, and 180 tiles there end at 4 s. The last of the first 10 units end
     // at 3 s, and a quarter of the 90, 22, at 3.6 s: 32 are free for the kernel.
-    CHECK(two.ends() == std::vector{Approx(2), Approx(4), Approx(4.6)});
+    const std::vector<double> ends = two.ends();
+    CHECK(ends[0] == Approx(2));
+    CHECK(ends[1] == Approx(4));
+    CHECK(ends[2] == Approx(4.6));
 }
 
 }  // namespace overlap::test::tile_waves_test

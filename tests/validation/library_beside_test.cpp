@@ -150,11 +150,11 @@ TEST_CASE("MI300X GEMMs and RCCL slow each other as predicted, within target") {
     const DeviceProblem problem = library_beside_gemms(public_data(), "mi300x");
     const test::Errors of_gemm{0.06, 0.12}, of_library{0.10, 0.20};
     const std::vector<test::Asked> claims{
-        {of_gemm, {0.05, 0.09}},                  // GEMM
+        {of_gemm, {0.054, 0.094}},                // GEMM
         {of_library, {0.136, 0.462}, known_gap},  // library
-        {of_library, {0.03, 0.117}},              // of these longer than the GEMM
+        {of_library, {0.033, 0.038}},             // of these longer than the GEMM
         {of_library, {0.478, 0.654}, known_gap},  // and shorter: how late ranks are varies
-        {of_gemm, {0.047, 0.139}, known_gap}};    // wall time: its p90
+        {of_gemm, {0.036, 0.108}}};               // wall time
     REQUIRE(problem.classes.size() == claims.size());
     for (std::size_t i = 0; i < claims.size(); ++i) {
         std::vector<double> errors;

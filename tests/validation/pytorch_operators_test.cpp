@@ -63,7 +63,7 @@ TEST_CASE("a GEMM of few rows and its all-reduce, a graph of one") {
     CHECK(summarise(by_nccl).mean < 0.063);
 }
 
-TEST_CASE("166 drawn cases of two H100 are predicted as they were before they were measured") {
+TEST_CASE("166 drawn cases of two H100, which were predicted before they were measured") {
     const Comparison comparison = of_file("h100_2/drawn_4/drawn");
     CHECK(comparison.all.count == 166);
     CHECK(errors(comparison, "operators: serial, cuda_graph").mean < 0.038);    // tokens, blocks

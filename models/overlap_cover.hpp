@@ -1,0 +1,286 @@
+// Tiles that a GEMM library chooses and how long they take, in plain doubles: for overlap_gemm.hpp.
+// Needs only the standard library (C++11).
+#ifndef OVERLAP_COVER_HPP
+#define OVERLAP_COVER_HPP
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+
+namespace overlap_advice {
+
+struct GemmTile {
+    double rows, columns;
+    double efficiency;  ///< main-loop rate as a fraction of `peak_rate`
+};
+
+constexpr std::size_t most_gemm_tiles = 32;
+
+/// Parameters of a device's GEMM library for one type, in SI units: the `gemm` group of a calibration
+/// (meanings: models/gemm_parameters.hpp).
+struct GemmConstants {
+    double compute_units, k_step, launch, tile_fixed, tile_epilogue, peak_rate, stride_loss, tail_floor,
+        partial_floor, hbm, unit_bandwidth, overlap_exponent, reuse_cache, split_k_fixed, split_k_rate,
+        sustained_slowdown, sustained_time,
+        quantise_rate;  ///< 0: the time has no quantise step
+    /// 0 where not known: compute dies of the chip, shader engines of all, and what fewer units gain and lose
+    double dies, engines;
+    double first_large_engine;  ///< of a die: first engine that has a unit more than the others
+    double lone_unit_speed, unit_speed_exponent, mask_loss;
+    double row_step;  ///< tiles have any multiple of it as rows; 0: only `tiles`
+    std::array<GemmTile, most_gemm_tiles> tiles;
+    std::size_t tile_count;
+};
+
+/// C[m,n] (+)= A[m,k]·B[k,n], `batch` of them in one kernel. Sizes of elements in bytes.
+struct GemmWork {
+    double m, n, k, batch;
+    double operand_size, output_size;
+    bool accumulate;  ///< C is read as well
+};
+
+/// Meanings: models/gemm_model.hpp; SI units.
+struct GemmCost {
+    double launch, body, traffic, units_busy;
+    double tile_rows, tile_columns, split, waves, last_wave, last_tiles;
+};
+
+namespace gemm_detail {
+
+constexpr double shortest_split = 256;             // least K of a split; less is never faster in the tables
+constexpr double reference_tile_area = 128 * 128;  // elements of C that `tile_epilogue` is given for
+constexpr double conflicting_row = 512;            // bytes; see stride_slowdown
+// bytes; no table has longer rows, so the loss grows no further
+constexpr double longest_strided_row = 16384;
+constexpr double partial_result_bytes = 4;  // split-K partials are fp32
+constexpr std::size_t most_engines = 64;
+constexpr double usual_rows = 64;  // rows; see consider_other_rows
+
+/// The problem's sizes, which do not depend on the tile.
+struct Problem {
+    double batch, m, n, k;
+    double operand_element;            // bytes
+    double a, b, c;                    // bytes of the matrices, of the whole batch
+    double c_passes, epilogue_factor;  // 1, or 2 when C is read as well
+};
+
+inline Problem describe(const GemmWork& work) {
+    return {work.batch,
+            work.m,
+            work.n,
+            work.k,
+            work.operand_size,
+            work.batch * (work.m * work.k * work.operand_size),
+            work.batch * (work.k * work.n * work.operand_size),
+            work.batch * (work.m * work.n * work.output_size),
+            1,
+            1};
+}
+
+/// Time of a tile while `share` of the units work, relative to all at work: the units share power and caches. A
+/// unit alone is `lone_unit_speed` times as fast as one of all; 0 without this parameter. `loss`: extra time, as a
+/// share, in what the units share.
+inline double tile_time(double share, const GemmConstants& p, double loss = 0) {
+    if (p.lone_unit_speed <= 1) return 0;
+    const double shared = std::pow(p.lone_unit_speed, p.unit_speed_exponent) - 1;
+    return std::pow((1 + shared * std::pow((1 + loss) * share, p.unit_speed_exponent)) / (1 + shared),
+                    1 / p.unit_speed_exponent);
+}
+
+/// Cost of `waves` in full waves. A partial wave is cheaper: with few units busy the clock
+/// rises and memory is free.
+inline double effective_waves(double waves, const GemmConstants& p) {
+    const double full = std::floor(waves);
+    const double filled = waves - full;
+    const double floor = full > 0 ? p.tail_floor : p.partial_floor;
+    return filled > 0 ? full + std::max(floor + (1 - floor) * filled, tile_time(filled, p)) : full;
+}
+
+/// A chip with only `units` of its units. Without `lone_unit_speed` each keeps its rate.
+inline GemmConstants on_units(const GemmConstants& constants, double units) {
+    GemmConstants p = constants;
+    const double share = units / p.compute_units, time = tile_time(share, p);
+    p.peak_rate = p.peak_rate * share;
+    if (time > 0) p.peak_rate = p.peak_rate / time, p.lone_unit_speed = p.lone_unit_speed * time;
+    p.compute_units = units;
+    return p;
+}
+
+/// One choice of tile and split-K for the problem.
+struct Cover {
+    GemmTile tile;
+    double rows, columns;  // of tiles, of one GEMM of the batch
+    double split;
+    double depth;  // K of one split, padded
+    double waves, waves_cost;
+    double active;  // compute units
+};
+
+inline Cover cover(const Problem& problem, const GemmConstants& p, const GemmTile& tile, double rows,
+                   double columns, double split) {
+    const double tiles = problem.batch * rows * columns * split, waves = tiles / p.compute_units;
+    return {tile,
+            rows,
+            columns,
+            split,
+            std::ceil(problem.k / split / p.k_step) * p.k_step,
+            waves,
+            effective_waves(waves, p),
+            std::min(tiles, p.compute_units)};
+}
+
+/// Bytes to and from HBM. A wave covers a block of tiles that is as square as possible in elements of C, and
+/// reads that block's rows of A and columns of B. A library sweeps along the larger matrix, so the re-read
+/// working set is the smaller matrix and one wave. The fraction of re-reads that misses the last-level cache
+/// grows smoothly with this working set.
+inline double hbm_bytes(const Problem& problem, const GemmConstants& p, const Cover& cover) {
+    const double tm = cover.tile.rows, tn = cover.tile.columns;
+    const double one = cover.rows * cover.columns;  // tiles of one GEMM of the batch
+    const double together = std::max(1.0, cover.active / cover.split / one);
+    const double wave_tiles = cover.active / cover.split / together;
+    double wave_rows = std::min(std::max(std::sqrt(wave_tiles * tn / tm), 1.0), cover.rows);
+    const double wave_columns = std::min(std::max(wave_tiles / wave_rows, 1.0), cover.columns);
+    wave_rows = std::min(std::max(wave_tiles / wave_columns, 1.0), cover.rows);
+    const double wave = together * (wave_rows * tm + wave_columns * tn) * problem.k * problem.operand_element;
+    const double reread = std::max(0.0, wave * std::max(1.0, cover.waves) - problem.a - problem.b);
+    const double working_set = std::min(problem.a, problem.b) / problem.batch + wave;
+    const double overflow = working_set / (working_set + p.reuse_cache);
+    return problem.a + problem.b + problem.c * problem.c_passes + reread * overflow * overflow;
+}
+
+/// Memory rate with `active` units reading: linear at first, then that of
+/// HBM; the corner is rounded (4-norm).
+inline double memory_rate(const GemmConstants& p, double active) {
+    const double ratio = p.hbm / (active * p.unit_bandwidth);
+    const double fourth = ratio * ratio * ratio * ratio;
+    return p.hbm / std::sqrt(std::sqrt(1 + fourth));
+}
+
+/// (a^p + b^p)^(1/p)
+inline double smooth_max(double a, double b, double exponent) {
+    const double high = std::max(a, b), low = std::min(a, b);
+    return high * std::pow(1 + std::pow(low / high, exponent), 1 / exponent);
+}
+
+/// If the row length of A and B is a multiple of 512 B, the rows lie on few memory channels. Tiles that
+/// run side by side then drift apart and lose each other's cache lines, more so with larger K. MI300X
+/// fp8 (public table, N = 5120, M >= 8192): 830 to 905 TFLOPS at K = 2176, 4352, 6400, but 840, 800,
+/// 750 at 4096, 5120, 12800.
+inline double stride_slowdown(const Problem& problem, const GemmConstants& p, double depth) {
+    if (std::fmod(problem.k * problem.operand_element, conflicting_row) != 0) return 1;
+    return 1 + p.stride_loss * std::min(depth * problem.operand_element, longest_strided_row) / 1e3;
+}
+
+inline double compute_time(const Problem& problem, const GemmConstants& p, const Cover& cover) {
+    const double area = cover.tile.rows * cover.tile.columns;
+    const double unit_rate = p.peak_rate / p.compute_units * cover.tile.efficiency;
+    const double overhead =
+        p.tile_fixed + p.tile_epilogue * problem.epilogue_factor * area / reference_tile_area;
+    const double main_loop = 2 * area * cover.depth / unit_rate * stride_slowdown(problem, p, cover.depth);
+    return (main_loop + overhead) * cover.waves_cost;
+}
+
+inline double partial_results(const Problem& problem, const Cover& cover) {
+    return cover.split > 1 ? problem.batch * problem.m * problem.n * partial_result_bytes * cover.split : 0;
+}
+
+inline double reduction_time(const Problem& problem, const GemmConstants& p, const Cover& cover) {
+    return cover.split > 1 ? p.split_k_fixed + partial_results(problem, cover) / p.split_k_rate : 0;
+}
+
+/// Bytes of A as the kernel before writes it (bf16), which a quantise step reads.
+inline double unquantised_bytes(const GemmWork& work) {
+    return work.batch * work.m * work.k * 2;
+}
+
+/// The step that turns A from bf16 into the operand type, before the first tile of the GEMM.
+inline double quantise_time(const GemmWork& work, const GemmConstants& p) {
+    return p.quantise_rate > 0 ? unquantised_bytes(work) / p.quantise_rate : 0;
+}
+
+/// Finds the fastest cover, as a library's heuristic would choose it.
+class Choice {
+public:
+    Choice(const Problem& problem, const GemmConstants& p)
+        : problem_(problem),
+          p_(p),
+          least_share_(std::pow(2.0, 1 / p.overlap_exponent - 1)),
+          compulsory_(problem.a + problem.b + problem.c) {}
+
+    /// Tries this tile and all ways to split K at most `most_split` times.
+    void consider(const GemmTile& tile, double most_split) {
+        static const double splits[] = {16, 8, 6, 4, 3, 2, 1};
+        const double rows = std::ceil(problem_.m / tile.rows), columns = std::ceil(problem_.n / tile.columns);
+        for (const double split : splits) {
+            if (split > most_split) continue;
+            // Only GEMMs that leave units idle gain from a split.
+            if (split > 1 &&
+                (problem_.batch * rows * columns > p_.compute_units || problem_.k < split * shortest_split))
+                continue;
+            consider(cover(problem_, p_, tile, rows, columns, split));
+        }
+    }
+    const Cover& fastest() const { return fastest_; }
+
+private:
+    void consider(const Cover& tried) {
+        const double compute = compute_time(problem_, p_, tried),
+                     reduction = reduction_time(problem_, p_, tried);
+        const double top_rate = std::min(p_.hbm, tried.active * p_.unit_bandwidth);
+        if (at_least(compute, compulsory_ / top_rate) + reduction >= least_) return;
+        const double memory = hbm_bytes(problem_, p_, tried) / memory_rate(p_, tried.active);
+        if (at_least(compute, memory) + reduction >= least_) return;
+        const double time = smooth_max(compute, memory, p_.overlap_exponent) + reduction;
+        if (time >= least_) return;
+        least_ = time;
+        fastest_ = tried;
+    }
+    /// A power mean is at least the arithmetic mean: this bound on smooth_max saves most calls of pow.
+    double at_least(double a, double b) const { return std::max(std::max(a, b), (a + b) * least_share_); }
+
+    const Problem& problem_;
+    const GemmConstants& p_;
+    double least_share_, compulsory_;
+    double least_ = 1e300;
+    Cover fastest_ = {};
+};
+
+/// Where `usual_rows` does not divide M, the library also has tiles of any other multiple of `row_step` as rows, no larger
+/// than the largest listed tile. Each is taken to be as efficient as the best listed tile that is no larger.
+/// cuBLASLt on H200 (traces/h200_4/microbench/parts_1.jsonl, 46 GEMMs of 562 to 9000 such rows): the number of tiles is right
+/// for 38 of them, with the listed tiles alone for 14; times are 2.1 % off instead of 4.8. Nothing was fitted to them.
+inline void consider_other_rows(const Problem& problem, const GemmConstants& p, double most_split,
+                                Choice& choice) {
+    if (p.row_step <= 0 || problem.m < usual_rows || std::fmod(problem.m, usual_rows) == 0) return;
+    double largest = 0;
+    for (std::size_t i = 0; i < p.tile_count; ++i)
+        largest = std::max(largest, p.tiles[i].rows * p.tiles[i].columns);
+    for (const double columns : {128.0, 192.0, 256.0}) {
+        double before = 0;
+        for (double rows = usual_rows + p.row_step; rows * columns <= largest; rows += p.row_step) {
+            const double count = std::ceil(problem.m / rows);
+            if (count == before) continue;  // more padding than the tile before
+            before = count;
+            GemmTile tile = {rows, columns, 0};
+            for (std::size_t i = 0; i < p.tile_count; ++i)
+                if (p.tiles[i].rows * p.tiles[i].columns <= rows * columns)
+                    tile.efficiency = std::max(tile.efficiency, p.tiles[i].efficiency);
+            if (tile.efficiency > 0) choice.consider(tile, most_split);
+        }
+    }
+}
+
+/// The fastest cover of those that split K at most `most_split` times.
+inline Cover choose(const Problem& problem, const GemmConstants& p, double most_split = 16) {
+    Choice choice(problem, p);
+    for (std::size_t i = 0; i < p.tile_count; ++i) choice.consider(p.tiles[i], most_split);
+    consider_other_rows(problem, p, most_split, choice);
+    return choice.fastest();
+}
+
+}  // namespace gemm_detail
+
+}  // namespace overlap_advice
+
+#endif
