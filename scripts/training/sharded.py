@@ -185,7 +185,8 @@ def experiments():
                 for name, title, published, reason in (
                     ("gpt3_6_7b", "GPT of 7 billion", 10.85,
                      "GEMMs beside RCCL: with all channels they lose 24 % of their rate beyond units here, as measured beside "
-                     "all-reduces; beside all-gathers, as in this step, only two rows with 32 channels are known"),
+                     "all-reduces (with a third of that loss: 11.8 %); beside all-gathers, as in this step, only two rows with "
+                     "32 channels are known"),
                     ("qwen3_32b", "Qwen3-32B", 9.93,
                      "the source's steps take 1.3 and 2 times as long as their kernels and copies here: a host that launches "
                      "kernels more slowly than they run, embedding, head and loss; and RCCL, which has 73 us of fixed time here "

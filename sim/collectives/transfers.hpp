@@ -36,7 +36,7 @@ struct TransferOptions {
     DmaCommands commands = DmaCommands::copy;  ///< for collectives that are not cut
     bool prelaunch = false;                    ///< CopyWork::prelaunched
     bool stored = false, added = false;        ///< CopyWork::stored and added
-    std::optional<Turns> alike;  ///< of the whole topology: only representatives' tasks are built
+    std::optional<Turns> alike;                ///< of the whole topology: only representatives' tasks are built
 };
 
 /// Contents of a transfer: names for reports, and its size.

@@ -47,7 +47,8 @@ struct DeviceInterference {
                 "number. GEMMs whose calibration counts engines take as many waves as the units left need.")
                 .in({1, 1024}).optional(),
             field<&D::gemm_slowed_beside_library>("gemm_slowed_beside_library", "Share of GEMM rate lost while a "
-                "library's collective runs, for each unit that it takes of every engine and beyond what the units are worth.").in(loss).optional()
+                "library's collective runs, for each unit that the collective takes of every engine; the loss of these units "
+                "themselves is not in it.").in(loss).optional()
                 .only_with("channels_per_engine_unit"),
             field<&D::collectives_slowed_beside_gemms>("collectives_slowed_beside_gemms", "Share of the rate of a channel, one of "
                 "few alone, lost while a GEMM runs. With many channels the links limit, and the loss is smaller.")
@@ -98,8 +99,8 @@ struct DeviceEnergy {
             field<&D::copy_kernel>("copy_kernel_pJ_per_byte",
                                    "Extra energy of such a byte where a kernel moves it."),
             field<&D::library>("library_pJ_per_byte",
-                               "The same where a library's collective moves it; "
-                               "without it copy_kernel_pJ_per_byte.")
+                               "Extra energy of such a byte where a library's collective moves it. Left out: "
+                               "copy_kernel_pJ_per_byte.")
                 .optional(),
             field<&D::framework_sum>("framework_sum_pJ_per_byte",
                                      "Extra energy of a byte that a framework's sum reads or writes.")
@@ -112,8 +113,8 @@ struct DeviceEnergy {
                 .optional(),
             field<&D::clock_exponent>(
                 "clock_exponent",
-                "The clock falls as this power of the speed of GEMMs then; attention, kernels of a recorded "
-                "time and collective_library/clock_share of a library's collective slow as the clock.")
+                "The clock falls as this power of the speed of GEMMs then. Attention and kernels of a recorded time "
+                "slow down as the clock does; of a library's collective, its clock_share does.")
                 .in({1, 10})
                 .optional(),
             field<&D::spread>(

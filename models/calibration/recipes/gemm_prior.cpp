@@ -63,15 +63,15 @@ TileLists::TileLists(const std::filesystem::path& path) {
     for (const std::string& name : lists.keys()) {
         ConfigObject list = lists.object(name);
         list.text("source");
-        TileList& library = lists_[name];
-        if (list.has("row_step")) library.row_step = list.integer("row_step", 1, 256);
+        TileList& made = lists_[name];
+        if (list.has("row_step")) made.row_step = list.integer("row_step", 1, 256);
         const std::vector<std::string> texts = list.texts("tiles");
         for (const std::string& text : texts) {
             GemmTile tile = parse_tile(list, "tiles", text);
             tile.efficiency = tile_efficiency_of(tile.m, tile.n);
-            library.tiles.push_back(tile);
+            made.tiles.push_back(tile);
         }
-        if (library.tiles.empty()) list.fail("tiles", "is empty, expected at least one tile");
+        if (made.tiles.empty()) list.fail("tiles", "is empty, expected at least one tile");
         list.finish();
     }
     lists.finish();
@@ -131,8 +131,8 @@ GemmPrior gemm_prior(const GemmHardware& hardware) {
     GemmPrior prior;
     prior.start.compute_units = hardware.units;
     prior.start.k_step = hardware.k_step;
-    prior.start.tiles = hardware.library.tiles;
-    prior.start.row_step = hardware.library.row_step;
+    prior.start.tiles = hardware.tile_list.tiles;
+    prior.start.row_step = hardware.tile_list.row_step;
     prior.start.dies = hardware.dies;
     prior.start.engines = hardware.engines;
     prior.start.first_large_engine = hardware.first_large_engine;
@@ -155,7 +155,7 @@ GemmHardware read_gemm_hardware(ConfigObject prior, const TileLists& tiles) {
     GemmHardware hardware;
     prior.text("source");
     read_fields(prior, hardware, GemmHardware::fields());
-    hardware.library = tiles.at(prior.text("tiles"), prior, "tiles");
+    hardware.tile_list = tiles.at(prior.text("tiles"), prior, "tiles");
     prior.finish();
     return hardware;
 }
@@ -168,7 +168,7 @@ GemmHardware gemm_hardware_of(const DeviceSpec& device, const std::string& platf
     hardware.hbm = device.hbm;
     hardware.cache = device.last_level_cache;
     hardware.slow_sustained_clock = true;
-    hardware.library = tiles.of_platform(platform);
+    hardware.tile_list = tiles.of_platform(platform);
     return hardware;
 }
 

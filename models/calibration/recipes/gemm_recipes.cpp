@@ -81,7 +81,7 @@ GemmRecipe read_table(ConfigObject table, const std::string& device, const TileL
     GemmHardware hardware = read_gemm_hardware(table.object("prior"), tiles);
     recipe.prior = gemm_prior(hardware);
     if (table.has("tiles_of_libraries")) {
-        hardware.library = tiles.at(table.text("tiles_of_libraries"), table, "tiles_of_libraries");
+        hardware.tile_list = tiles.at(table.text("tiles_of_libraries"), table, "tiles_of_libraries");
         recipe.start_of_libraries = gemm_prior(hardware);
     }
     if (table.has("more_tables"))
