@@ -42,10 +42,12 @@ ConfigFolder ConfigFolder::standard() {
 fs::path ConfigFolder::find(const std::string& kind, const std::string& name) const {
     std::error_code ignored;
     if (name.empty()) throw UserError("a name of " + kind + " is empty" + suggestion(name, names(kind)));
-    if (fs::exists(name, ignored)) return name;
-    if (name.find('/') != std::string::npos) throw UserError(one_line(name) + ": no such file");
+    const bool is_folder = fs::is_directory(name, ignored);
+    if (fs::exists(name, ignored) && !is_folder) return name;
+    if (name.find('/') != std::string::npos && !is_folder) throw UserError(one_line(name) + ": no such file");
     for (const std::string& candidate : {name, name + ".json"})
-        if (fs::exists(root_ / kind / candidate, ignored)) return root_ / kind / candidate;
+        if (fs::is_regular_file(root_ / kind / candidate, ignored)) return root_ / kind / candidate;
+    if (is_folder) return name;  // its reader says what is wrong
     const std::string stem = name.ends_with(".json") ? name.substr(0, name.size() - 5) : name;
     throw UserError(one_line(name) + ": no such file here or in " + (root_ / kind).string() +
                     suggestion(stem, names(kind)));

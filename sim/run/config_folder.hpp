@@ -19,8 +19,9 @@ public:
     /// program is in; else those of the build. Throws UserError if there is none.
     static ConfigFolder standard();
 
-    /// `name` as a path if such a file exists, else `<root>/<kind>/<name>` with or without ".json". `kind`:
-    /// topologies, devices, calibrations or workloads. Throws UserError with the nearest name.
+    /// `name` as a path if such a file exists, else `<root>/<kind>/<name>` with or without ".json". A folder called `name` is
+    /// taken only if the configs have no such name. `kind`: topologies, devices, calibrations or workloads. Throws
+    /// UserError with the nearest name.
     std::filesystem::path find(const std::string& kind, const std::string& name) const;
     /// Names of the files of a kind, sorted, without ".json".
     std::vector<std::string> names(const std::string& kind) const;

@@ -128,6 +128,10 @@ class Files(SimTestCase):
         self.assert_refused(["--config", "folder"], "folder", "is a directory")
         self.assert_refused([*PAIR, "--workload", "folder"], "folder", "is a directory")
         self.assert_refused([*PAIR[2:], "--topology", "folder"], "folder", "is a directory")
+        for name in ("mi300x", "h200_2", "llama3_8b"):  # as results may be called
+            (self.folder / name).mkdir()
+        self.assertIn("mi300x_8", self.output("list"))
+        self.output("model", "llama3_8b", "--topology", "h200_2")
 
     def test_not_json(self):
         whole = json.dumps(SMALL)
