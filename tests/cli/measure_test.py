@@ -51,7 +51,7 @@ class MeasureArchive(MeasureTestCase):
                  | {"energy": "the driver gives no energy counter"})]:
             with self.subTest(gpus=gpus):
                 code, out, _ = self.measure(f"node{gpus}", gpus=gpus, **variables)
-                self.assertEqual(code, 0)
+                self.assertEqual(code, 0, out)
                 skipped = {piece["name"]: piece["state"] for piece in self.manifest(f"node{gpus}")["pieces"]
                            if piece["state"] != "done"}
                 self.assertEqual(skipped, {name: f"skipped: {reason}" for name, reason in lacks.items()})
@@ -144,7 +144,7 @@ class MeasureGoesOn(MeasureTestCase):
 
     def test_after_the_limit(self):
         code, out, _ = self.measure("node", "--minutes", "0.15", gpus=2, FAKE_CASE_S=0.02)
-        self.assertEqual(code, 0)
+        self.assertEqual(code, 0, out)
         self.assertIn("cut by the time limit: ", out)
         states = [piece["state"] for piece in self.manifest()["pieces"]]
         self.assertEqual(set(states) - {"done", "cut by the time limit"}, {
@@ -165,10 +165,22 @@ class MeasureGoesOn(MeasureTestCase):
 
     def test_past_a_case_with_a_wrong_result(self):
         mark = self.folder / "mark"
-        code, out, _ = self.measure("node", FAKE_FAULT=f"fail:memory operation=write blocks=8:{mark}")
-        self.assertEqual(code, 0)
+        code, out, error = self.measure("node", FAKE_FAULT=f"fail:memory operation=write blocks=8:{mark}")
+        self.assertEqual(code, 0, error)
         self.assertIn("local A: 1 of ", out)
         self.whole(failed=1)
+
+    def test_when_results_get_their_name_while_they_are_read(self):
+        from measure.runner import Run
+        whole, part = self.folder / "gemm.A.run", self.folder / "gemm.A.run.part"
+
+        def renamed_meanwhile(name):
+            if name == part:
+                part.rename(whole)
+            return name.read_bytes()
+        part.write_bytes(b"a\nb\n")
+        self.assertEqual(Run.written(whole, renamed_meanwhile, b""), b"a\nb\n")
+        self.assertEqual((Run.size(whole), Run.count(whole), Run.count(self.folder / "none")), (4, 2, 0))
 
     def test_says_when_nothing_can_be_measured(self):
         code, _, error = self.measure("node", FAKE_FAULT="crash::/nowhere/mark")

@@ -171,18 +171,23 @@ class Run:
         return f"plan {lacks[min(seen, len(lacks) - 1)] + 1}" if piece.file == "replays" else line
 
     @staticmethod
-    def size(path):
-        for name in (path, path.with_name(path.name + ".part")):
-            if name.exists():
-                return name.stat().st_size
-        return 0
+    def written(path, read, nothing):
+        """What `read` says of the program's results: under their name, or under the one that they have until they are whole.
+        The program may rename them at any time."""
+        for name in (path, path.with_name(path.name + ".part"), path):
+            try:
+                return read(name)
+            except FileNotFoundError:
+                continue
+        return nothing
 
-    @staticmethod
-    def count(path):
-        for name in (path, path.with_name(path.name + ".part")):
-            if name.exists():
-                return name.read_bytes().count(b"\n")
-        return 0
+    @classmethod
+    def size(cls, path):
+        return cls.written(path, lambda name: name.stat().st_size, 0)
+
+    @classmethod
+    def count(cls, path):
+        return cls.written(path, lambda name: name.read_bytes().count(b"\n"), 0)
 
     def collect(self, piece, path):
         """Moves the results of a run to those of its piece, with the pass and the lines of the piece's list."""
