@@ -67,7 +67,16 @@ Json schema_of(const std::string& kind) {
             item.value() = sweep["properties"][item.key()];
         schema["definitions"] = sweep["definitions"];
     }
-    if (kind == "experiment" || kind == "sweep") schema["definitions"]["field"]["pattern"] = field_pattern();
+    if (kind == "experiment" || kind == "sweep") {
+        schema["definitions"]["field"]["pattern"] = field_pattern();
+        schema["definitions"]["base"]["properties"] = run_schema()["properties"];
+        schema["definitions"]["base"]["properties"]["workload"] = Json::object();  // also a layer of a model
+    }
+    if (kind == "measured_case") {
+        const Json run = run_schema();
+        for (const char* key : {"required", "properties"}) schema["properties"]["scenario"][key] = run[key];
+        schema["properties"]["scenario"]["additionalProperties"] = false;
+    }
     return schema;
 }
 

@@ -2,6 +2,7 @@
 
 #include <glob.h>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -56,8 +57,10 @@ CaseTolerance read_tolerance(ConfigObject& object) {
 MeasuredCase read_case(const Json& json, const std::string& origin) {
     ConfigObject object(json, origin);
     object.integer("schema", 1, 1);
-    for (const char* of_replay : {"kind", "plan", "unit", "recorded_makespan_us"})
-        if (object.has(of_replay)) object.raw(of_replay);
+    for (const auto& [key, only] : {std::pair("kind", "overlap"), {"unit", "us"}})
+        if (object.has(key)) object.choice(key, std::array{std::string(only)});
+    if (object.has("plan")) object.integer("plan", 1, 1'000'000'000);
+    if (object.has("recorded_makespan_us")) object.number("recorded_makespan_us", positive);
     MeasuredCase result;
     result.origin = origin;
     result.system = object.text("system");

@@ -69,7 +69,14 @@ const std::vector<Metric>& metrics() {
     return all;
 }
 
-Verdict judge_claim(const Comparison& comparison, ConfigObject& claim) {
+struct ToleranceClaim {
+    ConfigObject at;
+    Labels where;
+    const Metric* metric;
+    Verdict verdict;  ///< but for the value
+};
+
+ToleranceClaim read_claim(ConfigObject claim) {
     const std::array<std::string, 2> states{"enforced", "known_gap"};
     std::vector<std::string> names;
     for (const Metric& metric : metrics()) names.push_back(metric.name);
@@ -83,15 +90,18 @@ Verdict judge_claim(const Comparison& comparison, ConfigObject& claim) {
     if (verdict.known_gap || claim.has("reached")) verdict.reached = claim.number("reached", non_negative);
     if (verdict.known_gap || claim.has("reason")) verdict.reason = claim.text("reason");
     claim.finish();
-
-    const Selection selection = select(comparison, where);
-    if (selection.errors.count == 0) claim.fail("where", "no case has these labels");
-    if (metric.of_scenarios && selection.scenarios == 0)
-        claim.fail("metric", "no scenario here has two cases to choose from");
-    verdict.value = metric.value(selection);
     for (const auto& [key, value] : where) verdict.claim += key + "=" + value + " ";
     verdict.claim += metric.name;
-    return verdict;
+    return {std::move(claim), where, &metric, verdict};
+}
+
+Verdict judge_claim(const Comparison& comparison, ToleranceClaim claim) {
+    const Selection selection = select(comparison, claim.where);
+    if (selection.errors.count == 0) claim.at.fail("where", "no case has these labels");
+    if (claim.metric->of_scenarios && selection.scenarios == 0)
+        claim.at.fail("metric", "no scenario here has two cases to choose from");
+    claim.verdict.value = claim.metric->value(selection);
+    return claim.verdict;
 }
 
 /// Factor by which a prediction may be too long or too short without a tolerance. The worst measured case is
@@ -119,8 +129,10 @@ std::vector<Verdict> judge(const Comparison& comparison, const std::filesystem::
     ConfigObject object(json, tolerances.string());
     object.integer("schema", 2, 2);
     if (object.has("description")) object.text("description");
-    for (ConfigObject& claim : object.objects("claims")) verdicts.push_back(judge_claim(comparison, claim));
+    std::vector<ToleranceClaim> claims;
+    for (ConfigObject& claim : object.objects("claims")) claims.push_back(read_claim(std::move(claim)));
     object.finish();
+    for (ToleranceClaim& claim : claims) verdicts.push_back(judge_claim(comparison, std::move(claim)));
     return verdicts;
 }
 

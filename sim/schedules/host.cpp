@@ -230,7 +230,9 @@ Json host_schema() {
         "Who enqueues, a thread or a process a GPU, and how long a call takes on it. What is left out takes no time.",
         newest_version("host"));
     add_fields<Host>(schema, "sourced");
-    const Json name{{"pattern", "^[a-z][a-zA-Z0-9_.]*$"}}, value{{"$ref", "#/definitions/sourced"}};
+    const Json name{{"pattern", "^[a-z][a-zA-Z0-9_.]*$"}}, 
+        value{{"allOf", {{{"$ref", "#/definitions/sourced"}}}},
+              {"properties", {{"value", {{"type", "number"}, {"minimum", 0}, {"maximum", 1e6}}}}}};
     schema["properties"]["operators_us"] = map_schema(
         "What a framework's operator takes in addition to its calls, by schedule and collective: async_tp_all_gather.",
         name, value);
