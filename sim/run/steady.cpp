@@ -33,6 +33,11 @@ std::string types_without_energy(const TaskGraph& graph, const Machine& machine)
     return joined(std::vector(types.begin(), types.end()));
 }
 
+/// Only the power counts it.
+Seconds pause_of(const Scenario& scenario) {
+    return scenario.host != nullptr && without(scenario.without).host ? scenario.host->pause : Seconds();
+}
+
 Watts power_of(const Scenario& scenario, const TaskGraph& graph) {
     const Experiment experiment(scenario, graph);
     const Costs& costs = experiment.costs();
@@ -44,7 +49,7 @@ Watts power_of(const Scenario& scenario, const TaskGraph& graph) {
                         types_without_energy(graph, *scenario.machine) + " was not measured on device " +
                         scenario.machine->topology.device().name);
     const int gpus = scenario.machine->topology.gpus();
-    const Seconds period = period_of(scenario, graph, simulated.makespan);
+    const Seconds period = period_of(scenario, graph, simulated.makespan) + pause_of(scenario);
     const Joules waiting =
         scenario.machine->topology.device().energy->idle * (gpus * (period - simulated.makespan));
     return (energy->total() + waiting) / (gpus * period);

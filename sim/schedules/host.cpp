@@ -151,6 +151,11 @@ std::span<const Field<Host>> Host::fields() {
             "How much later than a GPU's first stream its other streams begin, because they wait for "
             "an event that the first records.")
             .optional(),
+        field<&Host::pause>(
+            "pause_us",
+            "Steady state: from the end of a run to the begin of the next, in which the GPUs are idle and cool, as in a "
+            "benchmark that waits for all GPUs before it goes on. No result counts it.")
+            .optional(),
         field<&Host::start_skew>(
             "start_skew_us",
             "How much later the last GPU's host begins than the first one's, the others between them by rank. Not in a "

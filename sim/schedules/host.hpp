@@ -24,6 +24,7 @@ struct Host {
     Seconds replay;
     Seconds replay_collective;  ///< in addition, if the graph has a library's collective
     Seconds release;            ///< how much later than a GPU's first stream its other streams begin
+    Seconds pause;              ///< steady: from the end of a run to the begin of the next, in which the GPUs are idle
     Seconds start_skew;         ///< how much later the last GPU's host begins than the first; the others between, by rank
     /// Rate of GEMMs on this program's operands, as a fraction of that on the operands that GEMMs are measured with
     double gemm_speed = 1;

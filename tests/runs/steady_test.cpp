@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <fstream>
 
 #include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
@@ -66,6 +67,26 @@ TEST_CASE("a lower limit and more work in the same time cost speed") {
     with_copy["operators"][1]["needs"] = {"g"};
     CHECK(run_of(with_copy).steady->gemm_speed >
           at_700.steady->gemm_speed);  // the copy draws less than the GEMM
+}
+
+TEST_CASE("a benchmark's pause cools the GPUs, and no result counts its time") {
+    const TemporaryFolder folder;
+    const auto after = [&](double pause_us) {
+        const std::string file = folder / "pauses.json";
+        std::ofstream(file) << Json{{"schema", 1},
+                                    {"name", "pauses"},
+                                    {"description", "One thread."},
+                                    {"threads", "one"},
+                                    {"pause_us", {{"value", pause_us}, {"source", "test only"}}}};
+        return run_of(gemm(8192, 8192, 8192), {{"host", file}});
+    };
+    const RunResult none = after(0), some = after(500), long_rest = after(1e5);
+    CHECK(none.makespan > some.makespan);
+    CHECK(long_rest.steady->gemm_speed == 1);
+    // The limit is met over run and pause: makespan · power + 500 us · idle = (makespan + 500 us) · 700 W.
+    const double seconds = some.makespan.si(), idle = shipped.device("h200").energy->idle.si();
+    const double running = some.energy->total().si() / (2 * seconds);
+    CHECK((seconds * running + 500e-6 * idle) / (seconds + 500e-6) == Approx(700).epsilon(1e-3));
 }
 
 TEST_CASE("overlap gains less in a steady state, and the loss has a name") {
