@@ -177,13 +177,14 @@ class ModelSteps(SimTestCase):
 
     def test_eighty_layers_are_eighty_times_one(self):
         # On H200 at the clocks of a steady state, on MI300X at those of one step, to which the head belongs, too.
-        self.simulate_eighty("h200_8", "steady", 1e-4)
-        whole = self.simulate_eighty("mi300x_8", "once", 2e-3)
+        self.simulate_eighty("h200_8", "1024", "steady", 1e-4)  # by the library
+        self.simulate_eighty("h200_4", "4096", "steady", 1e-3)  # by copy kernels
+        whole = self.simulate_eighty("mi300x_8", "4096", "once", 2e-3)
         self.assertEqual(whole["simulated_gpus"], 1)
         self.assertLess(whole["wall_ms"], 50)  # 1 to 2 ms, measured
 
-    def simulate_eighty(self, topology, repeat, apart):
-        step = ["model", "llama3_70b", "--topology", topology, "--sequence-parallel", "--tokens", "4096"]
+    def simulate_eighty(self, topology, tokens, repeat, apart):
+        step = ["model", "llama3_70b", "--topology", topology, "--sequence-parallel", "--tokens", tokens]
         layer = self.report(*step, "--write", "layer.json")["steps"][0]["lists"][0]
         self.assertEqual((layer["count"], layer["own_serial_of_pairs"]), (80, False))
         one = json.loads((self.folder / "layer.json").read_text(encoding="utf-8"))["operators"]
