@@ -50,7 +50,10 @@ TEST_CASE(
     int right = 0;
     for (const auto& scenario : comparison.scenarios) right += scenario.regret <= 0.02;
     CHECK(comparison.scenarios.size() == 40);
-    CHECK(right >= 39);
+    CHECK(right == 40);
+    // By the median of nine hosts, this one not among them; asked are 8 %.
+    CHECK(errors(comparison, "all_gather > gemm: async_tp, pytorch_eager").mean < 0.054);
+    CHECK(errors(comparison, "gemm > reduce_scatter: async_tp, pytorch_eager").mean < 0.089);
 }
 
 TEST_CASE("a GEMM of few rows and its all-reduce, a graph of one") {
