@@ -81,6 +81,17 @@ TEST_CASE("166 drawn cases of two H100, which were predicted before they were me
     CHECK(errors(comparison, "operators: concurrent, pytorch_fsdp2").mean < 0.017);
 }
 
+TEST_CASE("80 operators of two H100, which were predicted before they were measured") {
+    const Comparison comparison = of_file("h100_2/drawn_7/drawn");
+    CHECK(comparison.all.count == 80);
+    CHECK(errors(comparison, "all_gather > gemm: async_tp, cuda_graph").mean < 0.041);
+    CHECK(errors(comparison, "gemm > reduce_scatter: async_tp, cuda_graph").mean < 0.027);
+    CHECK(errors(comparison, "all_gather > gemm: serial, cuda_graph").mean < 0.024);
+    CHECK(errors(comparison, "gemm > reduce_scatter: serial, cuda_graph").mean < 0.021);
+    CHECK(errors(comparison, "all_gather > gemm: serial, pytorch_eager").mean < 0.025);
+    CHECK(errors(comparison, "gemm > reduce_scatter: serial, pytorch_eager").mean < 0.027);
+}
+
 TEST_CASE("168 drawn cases of two H100 whose errors decided what was measured since") {
     const Comparison comparison = of_file("h100_2/drawn_3/drawn");
     CHECK(comparison.all.count == 168);
