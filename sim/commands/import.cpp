@@ -97,7 +97,8 @@ Seconds median_of(const std::vector<Timeline>& runs, const std::vector<std::size
 }
 
 /// Makespans, and the spans of the run with the median makespan, with names by `scenario` if there is one.
-void put_runs(Json& measured, const std::vector<Timeline>& runs, const std::optional<Scenario>& scenario, std::string& text) {
+void put_runs(Json& measured, const std::vector<Timeline>& runs, const std::optional<Scenario>& scenario,
+              std::string& text) {
     std::vector<std::size_t> by_makespan(runs.size());
     std::iota(by_makespan.begin(), by_makespan.end(), 0);
     std::sort(by_makespan.begin(), by_makespan.end(),
@@ -119,22 +120,27 @@ std::size_t gemms_a_gpu(const Scenario& scenario) {
 }
 
 /// The run config that the recording shows, with the machine's topology; null, and why, if it shows none.
-Json recognised_config(const ImportFlags& flags, const Iteration& iteration, const std::vector<RecordedTrace>& traces,
-                       std::string& text) {
+Json recognised_config(const ImportFlags& flags, const Iteration& iteration,
+                       const std::vector<RecordedTrace>& traces, std::string& text) {
     std::optional<GemmShape> gemm;
     if (!flags.gemm.empty()) gemm = parse_shape(flags.gemm, "command line: --gemm");
-    const Recognised found = recognise(iteration.spans, gemm);
+    const int gpus = iteration.timeline().gpus();
+    const ConfigFolder folder = ConfigFolder::standard();
+    const std::string topology =
+        !flags.topology.empty() ? flags.topology : topology_of(traces.front().device, gpus, folder);
+    ShapeGuess guess;
+    if (!topology.empty())
+        guess = [&](const ShapeHint& hint) { return guessed_shape(hint, folder.machine(topology)); };
+    const Recognised found = recognise(iteration.spans, gemm, guess);
     if (found.what.empty()) {
         text += "recognised  nothing: " + found.why_not + "\n";
         return {};
     }
     text += "recognised  " + found.what + "\n";
     for (const std::string& note : found.notes) text += "            " + one_line(note) + "\n";
-    const int gpus = iteration.timeline().gpus();
     Json config = found.config;
-    config["topology"] = !flags.topology.empty() ? flags.topology
-                                                 : topology_of(traces.front().device, gpus, ConfigFolder::standard());
-    if (config["topology"] == "") {
+    config["topology"] = topology;
+    if (topology.empty()) {
         text += "            no topology of " + std::to_string(gpus) + " x " +
                 (traces.front().device.empty() ? "GPUs without a name" : one_line(traces.front().device)) +
                 " is known: give --topology\n";
@@ -149,17 +155,20 @@ std::string not_mapped_text(const std::vector<RecordedTrace>& traces) {
     std::map<std::string, RecordedTrace::NotMapped> kinds;
     double all_ns = 0;
     for (const RecordedTrace& trace : traces) {
-        for (const RecordedSpan& span : trace.spans) all_ns += static_cast<double>(span.end_ns - span.start_ns);
+        for (const RecordedSpan& span : trace.spans)
+            all_ns += static_cast<double>(span.end_ns - span.start_ns);
         for (const auto& [name, one] : trace.not_mapped) {
             // A template's arguments and a function's do not make another kind.
-            RecordedTrace::NotMapped& kind = kinds[name.substr(0, std::max<std::size_t>(1, name.find_first_of("<(", 5)))];
+            RecordedTrace::NotMapped& kind =
+                kinds[name.substr(0, std::max<std::size_t>(1, name.find_first_of("<(", 5)))];
             kind.count += one.count;
             kind.ns += one.ns;
             all_ns += static_cast<double>(one.ns);
         }
     }
     std::vector<std::pair<std::string, RecordedTrace::NotMapped>> sorted(kinds.begin(), kinds.end());
-    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second.ns > b.second.ns; });
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const auto& a, const auto& b) { return a.second.ns > b.second.ns; });
     std::ostringstream out;
     out << std::fixed << std::setprecision(1);
     for (std::size_t i = 0; i < std::min(most, sorted.size()); ++i)
@@ -202,7 +211,8 @@ void execute(const ImportFlags& flags) {
         for (const std::size_t number : chosen) runs.push_back(found.all[number].timeline());
         if (!found.found_by.empty()) text += table_of(found, chosen);
         if (clipped > microseconds(1))
-            text += "start skew  ranks waited up to " + std::to_string(std::llround(to_microseconds(clipped))) +
+            text += "start skew  ranks waited up to " +
+                    std::to_string(std::llround(to_microseconds(clipped))) +
                     " us in the first barrier or collective of an iteration; clipped\n";
         if (!found.doubt.empty()) text += "doubtful    " + found.doubt + "\n";
         if (config.is_null()) {
@@ -221,7 +231,8 @@ void execute(const ImportFlags& flags) {
     if (scenario) measured["scenario"] = config;
     put_runs(measured, runs, scenario, text);
     write_file_atomically(flags.out, json_text(measured) + "\n");
-    if (!flags.out_scenario.empty() && scenario) write_file_atomically(flags.out_scenario, json_text(config, 2) + "\n");
+    if (!flags.out_scenario.empty() && scenario)
+        write_file_atomically(flags.out_scenario, json_text(config, 2) + "\n");
     text += not_mapped_text(traces);
     text += "measured case of " + std::to_string(runs.size()) + (runs.size() == 1 ? " run, " : " runs, ") +
             std::to_string(measured["makespan_us"].get<double>()) + " us\n";
@@ -245,16 +256,22 @@ void add_import_command(CLI::App& app) {
         ->required();
     command->add_option("--out", flags->out, "File of the measured case to write (JSON)")->required();
     command->add_option("--format", flags->format, "Trace format, if it can't be recognised");
-    command->add_option("--scenario", flags->scenario,
-                        "Run config of the recorded run; default: the run that sim import recognises in the trace");
-    command->add_option("--topology", flags->topology, "Machine of a recognised run; default: by the GPUs' name and number");
+    command->add_option(
+        "--scenario", flags->scenario,
+        "Run config of the recorded run; default: the run that sim import recognises in the trace");
+    command->add_option("--topology", flags->topology,
+                        "Machine of a recognised run; default: by the GPUs' name and number");
     command->add_option("--gemm", flags->gemm, "MxNxK of a recognised pair, if the trace has no shapes");
-    command->add_option("--kernels", flags->kernels, "Table of kernels (JSON) that is asked before configs/kernels.json");
-    command->add_option("--out-scenario", flags->out_scenario, "File of the recognised run config to write (JSON)");
-    command->add_option("--iteration", flags->iteration,
-                        "Iterations of the recording to take: steady (the default; leaves out those far above the "
-                        "median), the number of one, from 0, or all (the whole recording as one run)");
-    command->add_option("--system", flags->system, "Name of the machine in the measured case; default: imported");
+    command->add_option("--kernels", flags->kernels,
+                        "Table of kernels (JSON) that is asked before configs/kernels.json");
+    command->add_option("--out-scenario", flags->out_scenario,
+                        "File of the recognised run config to write (JSON)");
+    command->add_option(
+        "--iteration", flags->iteration,
+        "Iterations of the recording to take: steady (the default; leaves out those far above the "
+        "median), the number of one, from 0, or all (the whole recording as one run)");
+    command->add_option("--system", flags->system,
+                        "Name of the machine in the measured case; default: imported");
     command->callback([flags] { execute(*flags); });
 }
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <map>
 
+#include "models/cost_model_registry.hpp"
 #include "sim/run/run.hpp"
 
 namespace overlap {
@@ -33,6 +35,37 @@ std::string topology_of(const std::string& device, int gpus, const ConfigFolder&
     return !best.empty() && std::find(known.begin(), known.end(), topology) != known.end() ? topology : "";
 }
 
+std::optional<GemmShape> guessed_shape(const ShapeHint& hint, const Machine& machine) {
+    constexpr std::int64_t step = 128, largest = 1 << 18;
+    std::int64_t rows = 0;
+    for (std::int64_t side = step; side * side <= hint.operand; side += step)
+        if (hint.operand % side == 0 && side % hint.parts == 0) rows = side;
+    if (rows == 0) return std::nullopt;
+    const CostModels models;
+    const auto shape_of = [&](std::int64_t free) {
+        const std::int64_t other = hint.operand / rows;
+        return hint.of_a ? GemmShape{rows, free, other, hint.dtype}
+                         : GemmShape{rows, other, free, hint.dtype};
+    };
+    const auto off = [&](std::int64_t free) {
+        GemmShape part = shape_of(free);
+        part.m /= hint.parts;
+        return std::abs(isolated_time(models.cost({.work = part}, machine), machine.resources) / hint.time -
+                        1);
+    };
+    std::int64_t best = step;
+    double least = off(step);
+    for (std::int64_t free = 2 * step; free <= largest; free += step) {
+        const double error = off(free);
+        if (error < least) {
+            least = error;
+            best = free;
+        }
+        if (error > least + 1) break;  // already twice too long
+    }
+    return least < 0.1 ? std::optional(shape_of(best)) : std::nullopt;
+}
+
 Timeline with_names_of(const Scenario& scenario, const Timeline& recorded, std::string& notes) {
     const Timeline predicted = predict(scenario).timeline;
     std::vector<Span> spans(recorded.spans().begin(), recorded.spans().end());
@@ -50,8 +83,9 @@ Timeline with_names_of(const Scenario& scenario, const Timeline& recorded, std::
         for (std::size_t i = 0; i < count; ++i) spans[places[i]].name = tasks[found->second[i]].name;
     }
     for (const auto& [kind, counts] : differ)
-        notes += "not paired  " + std::to_string(counts.first) + " x " + task_kind_names[static_cast<std::size_t>(kind)] +
-                 " recorded, " + std::to_string(counts.second) + " predicted\n";
+        notes += "not paired  " + std::to_string(counts.first) + " x " +
+                 task_kind_names[static_cast<std::size_t>(kind)] + " recorded, " +
+                 std::to_string(counts.second) + " predicted\n";
     return Timeline(std::move(spans));
 }
 

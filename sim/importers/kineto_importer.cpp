@@ -153,6 +153,7 @@ public:
                               .end_ns = start + nanoseconds(event, "dur", duration_us)};
             if (args.has(external_id)) span.by = launchers.of(args.raw(external_id));
             span.collective = collective_of(args);
+            if (category == "gpu_memcpy" && args.has("bytes")) span.bytes = args.number("bytes", {0, 1e18});
             if (args.has("correlation")) span.step = launches.step_of(correlation_of(args));
             trace.add(std::move(span), use, [&](const std::string& problem) { event.fail("", problem); });
         }

@@ -74,7 +74,8 @@ double us_of(Ran span) {
 /// What one GPU ran, by start.
 class Recogniser {
 public:
-    Recogniser(const std::vector<RecordedSpan>& iteration, const std::optional<GemmShape>& gemm) : given_(gemm) {
+    Recogniser(const std::vector<RecordedSpan>& iteration, const std::optional<GemmShape>& gemm, const ShapeGuess& guess)
+        : given_(gemm), guess_(guess) {
         std::set<std::int64_t> gpus;
         for (const RecordedSpan& span : iteration) gpus.insert(span.gpu);
         ranks_ = static_cast<std::int64_t>(gpus.size());
@@ -109,7 +110,7 @@ private:
     }
 
     /// Shape of a pair's GEMM over the rows of all ranks; `rows`: that of one recorded GEMM times this.
-    std::optional<GemmShape> pair_shape(Ran gemm, std::int64_t rows) {
+    std::optional<GemmShape> pair_shape(Ran gemm, std::int64_t rows, const ShapeHint& hint) {
         std::optional<GemmShape> shape = shape_of(gemm->by.get());
         if (shape) {
             shape->m *= rows;
@@ -117,6 +118,11 @@ private:
         } else if (given_) {
             shape = given_;
             notes_.push_back("GEMM " + shape_name(*shape) + " as given by --gemm: the trace has no shapes (record_shapes=True)");
+        } else if (guess_ && hint.operand > 0) {
+            shape = guess_(hint);
+            if (shape)
+                notes_.push_back("GEMM " + shape_name(*shape) + " " + name_of(shape->dtype) + " guessed: " + std::to_string(hint.operand) + " elements that move are " +
+                                 (hint.of_a ? "M x K, N" : "M x N, K") + " by the GEMM's time, and how they divide is not known: better record_shapes=True, or --gemm MxNxK");
         }
         return shape;
     }
@@ -129,9 +135,14 @@ private:
         if (kind.empty()) return not_recognised("the collective is none of all_gather, reduce_scatter, all_reduce, all_to_all");
         if (sends->collective && sends->collective->ranks != ranks_ && sends->collective->ranks > 0)
             return not_recognised("the collective is of " + std::to_string(sends->collective->ranks) + " ranks, but the trace has " + std::to_string(ranks_));
-        const std::optional<GemmShape> shape = pair_shape(gemm, 1);
-        if (!shape) return not_recognised(no_shape);
         const bool first = sends->start_ns < gemm->start_ns;
+        ShapeHint hint{.of_a = first && kind == "all_gather", .time = microseconds(us_of(gemm))};
+        if (sends->collective) {
+            hint.operand = kind == "all_gather" ? sends->collective->out_elements : sends->collective->in_elements;
+            if (const std::string type = dtype_of(sends->collective->dtype); !type.empty()) hint.dtype = type_called(type);
+        }
+        const std::optional<GemmShape> shape = pair_shape(gemm, 1, hint);
+        if (!shape) return not_recognised(no_shape);
         const Ran before = first ? sends : gemm, after = first ? gemm : sends;
         const bool beside = after->start_ns < before->end_ns - (before->end_ns - before->start_ns) / 10;
         const std::string order = beside ? "independent" : first ? "collective_first" : "gemm_first";
@@ -160,7 +171,10 @@ private:
         const auto &gemms = of_[TaskKind::gemm], &copies = of_[TaskKind::copy];
         const auto first_gemm_end = gemms.front()->end_ns;
         const bool gathers = copies.front()->start_ns < first_gemm_end;
-        const std::optional<GemmShape> shape = pair_shape(gemms.front(), shape_of(gemms.front()->by.get()) ? ranks_ : 1);
+        // Each rank's part of the operand moves by one copy.
+        ShapeHint hint{.of_a = gathers, .parts = ranks_, .time = microseconds(us_of(gemms.back()))};
+        hint.operand = std::llround(copies.front()->bytes * static_cast<double>(ranks_) / element_size(hint.dtype).si());
+        const std::optional<GemmShape> shape = pair_shape(gemms.front(), shape_of(gemms.front()->by.get()) ? ranks_ : 1, hint);
         if (!shape) return not_recognised(no_shape);
         Recognised result;
         result.what = std::string("async_tp (PyTorch's symmetric memory), ") + (gathers ? "all_gather, then a GEMM" : "a GEMM, then reduce_scatter");
@@ -243,6 +257,7 @@ private:
 
     static constexpr std::size_t none = ~std::size_t{0};
     std::optional<GemmShape> given_;
+    ShapeGuess guess_;
     std::int64_t ranks_ = 0;
     std::vector<Ran> spans_;
     std::map<TaskKind, std::vector<Ran>> of_;
@@ -255,8 +270,9 @@ private:
 
 }  // namespace
 
-Recognised recognise(const std::vector<RecordedSpan>& iteration, const std::optional<GemmShape>& gemm) {
-    return Recogniser(iteration, gemm).recognise();
+Recognised recognise(const std::vector<RecordedSpan>& iteration, const std::optional<GemmShape>& gemm,
+                     const ShapeGuess& guess) {
+    return Recogniser(iteration, gemm, guess).recognise();
 }
 
 }  // namespace overlap

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,11 +17,23 @@ struct Recognised {
     std::vector<std::string> notes;  ///< what was assumed, a line each
 };
 
+/// What a pair without shapes says of its GEMM.
+struct ShapeHint {
+    std::int64_t operand = 0;  ///< elements of A that are gathered, or of C that are sent, over all ranks
+    bool of_a = true;
+    DType dtype = DType::bf16;
+    std::int64_t parts = 1;  ///< GEMMs, each of so many of the rows
+    Seconds time;            ///< of one of them
+};
+/// A shape with that operand whose GEMMs take that time; none if there is none.
+using ShapeGuess = std::function<std::optional<GemmShape>(const ShapeHint&)>;
+
 /// Judges by the kernels of one iteration, which all ranks share, and by what the profiler says of them: a pair of one
 /// collective and one GEMM; PyTorch's async tensor parallelism, by its copies between GPUs; else a list of operators.
-/// `gemm`: the shape of a pair's GEMM where the recording has none. In a list, kernels without shapes are operators of
+/// `gemm`: the shape of a pair's GEMM where the recording has none; `guess`: else its shape. In a list, kernels without shapes are operators of
 /// recorded time. An operator needs the one before it on its stream, and of other streams what ended last before it
 /// began, which may be more than what the program waited for.
-Recognised recognise(const std::vector<RecordedSpan>& iteration, const std::optional<GemmShape>& gemm);
+Recognised recognise(const std::vector<RecordedSpan>& iteration, const std::optional<GemmShape>& gemm,
+                     const ShapeGuess& guess = nullptr);
 
 }  // namespace overlap

@@ -41,6 +41,7 @@ struct RecordedSpan {
     std::int64_t end_ns = 0;
     std::optional<std::int64_t> step = {};  ///< number of the profiler's step that launched it
     int clock = 0;                          ///< only times of the same clock are comparable; see merged
+    double bytes = 0;                       ///< of a copy; 0 if not recorded
     bool waits = false;                     ///< a barrier or a collective: it ends when the last rank has come
     std::shared_ptr<const RecordedOperator> by = {};            ///< null if not recorded
     std::shared_ptr<const RecordedCollective> collective = {};  ///< null if not recorded

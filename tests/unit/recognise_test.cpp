@@ -57,6 +57,28 @@ TEST_CASE("a collective and a GEMM are a pair, with the shapes of the operator",
     CHECK(scattered.notes.size() == 1);
 }
 
+TEST_CASE("what moves and the GEMM's time are hints at a shape that was not recorded", "[recognise]") {
+    ShapeHint hint;
+    const auto guess = [&](const ShapeHint& given) {
+        hint = given;
+        return std::optional(GemmShape{512, 256, 1024});
+    };
+    const auto gathers = on_two({collective(0, 50, "_allgather_base", 262144, 524288), span(TaskKind::gemm, 50, 90)});
+    const Recognised found = recognise(gathers, std::nullopt, guess);
+    CHECK(found.config.at("workload").at("gemm").at("n") == 256);
+    CHECK(found.notes.front().find("GEMM 512x256x1024 bf16 guessed: 524288 elements that move are M x K, N by") == 0);
+    CHECK((hint.operand == 524288 && hint.of_a && hint.parts == 1 && hint.dtype == DType::bf16));
+    CHECK(hint.time == microseconds(40));
+    const auto scatters = on_two({span(TaskKind::gemm, 0, 40), collective(40, 60, "reduce_scatter_tensor_coalesced", 131072, 65536)});
+    recognise(scatters, std::nullopt, guess);
+    CHECK((hint.operand == 131072 && !hint.of_a));
+    // What was recorded or given goes before.
+    recognise(on_two({collective(0, 50, "_allgather_base", 262144, 524288), gemm(50, 90, "aten::mm", {{512, 1024}, {1024, 256}})}), std::nullopt, guess);
+    recognise(gathers, GemmShape{512, 256, 1024}, guess);
+    CHECK(hint.operand == 131072);
+    CHECK(recognise(gathers, std::nullopt, [](const ShapeHint&) { return std::nullopt; }).what.empty());
+}
+
 TEST_CASE("a pair without shapes needs one", "[recognise]") {
     auto spans = on_two({collective(0, 50, "_allgather_base", 262144, 524288), span(TaskKind::gemm, 50, 90)});
     CHECK(recognise(spans, std::nullopt).what.empty());
