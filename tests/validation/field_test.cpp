@@ -1,4 +1,5 @@
-// Predicted against measured: another program's all-gather, GEMM schedules on 4 x H200, by DMA and by its own copy kernel.
+// Predicted against measured on 4 x H200, by programs that are not ours: all-gather, GEMM schedules by DMA and by a copy
+// kernel, and PyTorch's operators.
 #include <catch2/catch.hpp>
 #include <map>
 
@@ -11,7 +12,7 @@
 #include "tests/skip.hpp"
 #include "tests/test_support.hpp"
 
-namespace overlap::test::field_threads_test {
+namespace overlap::test::field_test {
 namespace {
 
 /// The run config of a row's scenario; null for GEMMs and all-gathers alone. "uniform_fused_1d_noscatter_c8": 8 chunks,
@@ -42,6 +43,13 @@ Json config_of(const Json& row) {
     return config;
 }
 
+std::vector<Json> rows_of(const std::filesystem::path& file) {
+    std::vector<Json> rows;
+    std::ifstream in = open_input(file, "measurements");
+    for (std::string line; std::getline(in, line);) rows.push_back(parse_json(line, file.string()));
+    return rows;
+}
+
 struct Errors {
     std::vector<double> all;
     std::array<std::vector<double>, 2> halves;  ///< shapes by turns
@@ -55,9 +63,7 @@ TEST_CASE("another program's schedules of host threads on 4 H200 are predicted a
         return skip_test("no " + file.string() + " (set OVERLAP_SHARED_DATA)");
     std::map<std::string, std::vector<Seconds>> measured;  // five runs on three machines
     std::vector<std::string> shapes;
-    std::ifstream in = open_input(file, "measured schedules");
-    for (std::string line; std::getline(in, line);) {
-        const Json row = parse_json(line, file.string());
+    for (const Json& row : rows_of(file)) {
         const Json config = config_of(row);
         if (config.is_null()) continue;
         measured[config.dump()].push_back(microseconds(row.at("median_us").get<double>()));
@@ -88,4 +94,41 @@ TEST_CASE("another program's schedules of host threads on 4 H200 are predicted a
     CHECK(summarise(errors["dma"].halves[1]).mean < 0.043);
 }
 
-}  // namespace overlap::test::field_threads_test
+TEST_CASE("PyTorch's eager operators on 4 H200, single calls that decided nothing") {
+    const std::filesystem::path file = public_data() / "field" / "h200_4_pytorch_eager.jsonl";
+    if (!std::filesystem::exists(file))
+        return skip_test("no " + file.string() + " (set OVERLAP_SHARED_DATA)");
+    struct Operator {
+        std::string schedule, collective;
+    };
+    const std::map<std::string, Operator> operators{
+        {"nccl_ag_then_matmul", {"serial", "all_gather"}},
+        {"matmul_then_nccl_rs", {"serial", "reduce_scatter"}},
+        {"async_tp_all_gather_matmul", {"async_tp", "all_gather"}},
+        {"async_tp_matmul_reduce_scatter", {"async_tp", "reduce_scatter"}}};
+    std::map<std::string, std::vector<double>> errors;
+    Resolver resolver(shipped);
+    for (const Json& row : rows_of(file)) {
+        const auto found = operators.find(row.at("op"));
+        if (found == operators.end()) continue;
+        const auto& [schedule, collective] = found->second;
+        Json config{{"topology", "h200_4"}, {"schedule", schedule}, {"host", "pytorch_eager"}};
+        if (schedule == "serial") config["params"] = {{"agent", "cu"}, {"algorithm", "library"}};
+        config["workload"] = {
+            {"collective", collective},
+            {"order", collective == "all_gather" ? "collective_first" : "gemm_first"},
+            {"gemm", {{"m", row.at("M")}, {"n", row.at("N")}, {"k", row.at("K")}, {"dtype", "bf16"}}}};
+        const Seconds predicted = predict(resolver.resolve(read_run_config(config, "config"))).makespan;
+        errors[schedule].push_back(to_microseconds(predicted) / row.at("median_us").get<double>() - 1);
+    }
+    const ErrorSummary nccl = summarise(errors["serial"]), async_tp = summarise(errors["async_tp"]);
+    CHECK(nccl.count == 20);
+    CHECK(async_tp.count == 20);
+    INFO(nccl.mean << ' ' << nccl.p90 << ' ' << async_tp.mean << ' ' << async_tp.p90);
+    CHECK(nccl.mean < 0.055);
+    CHECK(nccl.p90 < 0.103);
+    CHECK(async_tp.mean < 0.109);
+    CHECK(async_tp.p90 < 0.196);
+}
+
+}  // namespace overlap::test::field_test
