@@ -124,8 +124,8 @@ Confidence confidence_of(const Scenario& scenario, const TaskGraph& graph, const
     if (longer.empty() || makespan == Seconds()) return confidence;
     double sum = 0;
     for (const Lengthened& factors : longer) {
-        const Seconds changed = experiment.makespan(without(scenario.without),
-                                                    [&](const Task& task) { return factors.of(task); });
+        const Seconds changed =
+            experiment.makespan(effects_of(scenario), [&](const Task& task) { return factors.of(task); });
         sum += std::pow(changed / makespan - 1, 2);
     }
     confidence.error_of_known = std::sqrt(sum);

@@ -176,7 +176,7 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
     observe(graph, costs, simulated, *steady.machine, alike, repeated.turns(), result);
     // One after another, all of the communication is exposed, but for gaps between its transfers.
     const bool overlapped = result.exposed_comm < 0.99 * result.comm;
-    result.confidence = confidence_of(scenario, graph, own, result.makespan, overlapped);
+    result.confidence = confidence_of(scenario, graph, repeated, simulated.makespan, overlapped);
     if (options.record) record(std::move(graph), costs, simulated, scenario.machine->resources, result);
     return result;
 }

@@ -112,4 +112,14 @@ TEST_CASE(
     CHECK(*changed.confidence.makespan_error() <= 1.05 * std::hypot(contention, copies));
 }
 
+TEST_CASE("in a steady state, errors of parts move the steady makespan", "[confidence]") {
+    const RunResult steady =
+        run_on("h200_4", "hetero_fused_1d", {{"repeat", "steady"}, {"host", "pytorch_eager"}});
+    REQUIRE(steady.steady->gemm_speed < 0.95);  // so that the cool makespan is another
+    const double contention = *part(steady.confidence, "contention with DMA").evidence.error,
+                 copies = *part(steady.confidence, "DMA copies").evidence.error;
+    CHECK(*steady.confidence.makespan_error() > 0);
+    CHECK(*steady.confidence.makespan_error() <= 1.05 * std::hypot(contention, copies));
+}
+
 }  // namespace overlap::test::confidence_test
