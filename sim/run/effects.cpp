@@ -191,14 +191,13 @@ Pricer::Pricer(const TaskGraph& graph, const Workload& workload, const Machine& 
 }
 
 Costs Pricer::price(const Effects& effects) const {
-    return price_all(graph_, classes_, machine_, release_, effects,
-                     [&](std::size_t number, const Task& task) {
-                         const Cost& alone = alone_.classes[number];
-                         const GemmShape* whole = effects.decomposition ? nullptr : whole_of(workload_, task);
-                         if (whole == nullptr) return alone;
-                         return without_loss(alone, wholes_.at({task.op, task.gpu}), *whole, task,
-                                             machine_.resources);
-                     });
+    return price_all(
+        graph_, classes_, machine_, release_, effects, [&](std::size_t number, const Task& task) {
+            const Cost& alone = alone_.classes[number];
+            const GemmShape* whole = effects.decomposition ? nullptr : whole_of(workload_, task);
+            if (whole == nullptr) return alone;
+            return without_loss(alone, wholes_.at({task.op, task.gpu}), *whole, task, machine_.resources);
+        });
 }
 
 Costs price(const TaskGraph& graph, const Workload& workload, const Machine& machine,
