@@ -143,7 +143,8 @@ void Dispatcher::take_launcher(TaskId task) {
 }
 
 void Dispatcher::serve_launchers() {
-    if (!std::is_sorted(to_launch_.begin(), to_launch_.end())) std::sort(to_launch_.begin(), to_launch_.end());
+    if (!std::is_sorted(to_launch_.begin(), to_launch_.end()))
+        std::sort(to_launch_.begin(), to_launch_.end());
     for (const TaskId task : to_launch_) take_launcher(task);
     to_launch_.clear();
 }
