@@ -14,12 +14,17 @@ std::string kind_of(DType dtype, bool accumulate) {
 template <class Take>
 void read_table(ConfigObject& group, const std::string& key, DType dtype, bool accumulate, Take&& take) {
     if (!group.has(key)) return;
-    ConfigObject rows = group.object(key);
-    for (const std::string& name : rows.keys()) {
-        GemmShape shape = parse_shape(name, group.file() + ": /measured_gemms/" + key + ": key");
+    group.object(key);  // throws if it is none
+    // Each row is read as an object of its own: a key is looked for in all keys of its object.
+    for (const auto& item : group.raw(key).items()) {
+        const std::string place = "/measured_gemms/" + key;
+        GemmShape shape = parse_shape(item.key(), group.file() + ": " + place + ": key");
         shape.dtype = dtype;
         shape.accumulate = accumulate;
-        take(rows, name, shape);
+        Json row = Json::object();
+        row[item.key()] = item.value();
+        ConfigObject alone(row, group.file(), place);
+        take(alone, item.key(), shape);
     }
 }
 

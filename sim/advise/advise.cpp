@@ -97,10 +97,10 @@ std::vector<PresetTime> presets_of(const Scenario& scenario, const ConfigFolder&
     for (const std::string& name : folder.names("schedules")) {
         config.schedule = name;
         try {
-            const Scenario one = resolver.resolve(config);
+            const Scenario one = resolver.resolve_for_numbers(config);
             if (allowed.has(one.schedule->own_kernel,
                             agent_names[static_cast<std::size_t>(one.params.transfers.agent)]))
-                times.push_back({name, one.schedule->own_kernel, predict(one).makespan});
+                times.push_back({name, one.schedule->own_kernel, makespan_of(one)});
         } catch (const UserError&) {  // it serves other workloads
         }
     }
@@ -174,7 +174,7 @@ std::vector<RankedCandidate> ranked(const Scenario& scenario, const std::vector<
     tbb::parallel_for(std::size_t{0}, candidates.size(), [&](std::size_t) {
         const std::size_t i = next++;
         try {
-            times[i] = predict(with_candidate(scenario, candidates[i])).makespan;
+            times[i] = makespan_of(with_candidate(scenario, candidates[i]));
         } catch (const UserError& error) {
             refusals[i] = error.what();  // for example more chunks than rows
         }

@@ -18,24 +18,23 @@ constexpr std::int64_t large_rows = 65'536, large_columns = 8'192;
 class Benchmarks {
 public:
     Benchmarks(const std::string& topology, const ConfigFolder& folder, const Json& what_if)
-        : topology_(topology), folder_(folder), what_if_(what_if) {
-        const Scenario any = scenario("serial", Json::object(), gathered(large_bytes));
-        gpus_ = any.machine->topology.gpus();
+        : topology_(topology), what_if_(what_if), resolver_(folder) {
+        machine_ = scenario("serial", Json::object(), gathered(large_bytes)).machine;
     }
 
+    const Machine& machine() const { return *machine_; }
+
     /// All-gather of the large operand alone: bytes/s that a GPU receives.
-    double rate(const Json& params) const {
-        return received() / time("serial", params, gathered(large_bytes));
-    }
+    double rate(const Json& params) { return received() / time("serial", params, gathered(large_bytes)); }
     /// Time of an all-gather of `gpus` cache lines.
-    double latency(const Json& params) const { return time("serial", params, gathered(128.0 * gpus_)); }
+    double latency(const Json& params) { return time("serial", params, gathered(128.0 * gpus())); }
     /// Rate of a schedule's transfers, from a run whose GEMM has one column and so takes almost no time.
-    double rate_of_schedule(const std::string& schedule, const Json& params) const {
+    double rate_of_schedule(const std::string& schedule, const Json& params) {
         const Json gemm{{"m", large_rows}, {"n", 1}, {"k", large_columns}, {"dtype", "bf16"}};
         return received() / time(schedule, params, {{"collective", "all_gather"}, {"gemm", gemm}});
     }
     /// Rate of the transfers of pieces that a GEMM with almost no arithmetic produces.
-    double sent_rate(const std::string& schedule, const Json& params) const {
+    double sent_rate(const std::string& schedule, const Json& params) {
         const Json gemm{{"m", large_rows}, {"n", large_columns}, {"k", 32}, {"dtype", "bf16"}};
         Json pieces = params;
         pieces["chunks"] = 8;
@@ -43,10 +42,10 @@ public:
                                  {{"collective", "all_to_all"}, {"order", "gemm_first"}, {"gemm", gemm}});
     }
     /// Compute units that kernels hold while they copy to all peers.
-    double copy_units() const {
+    double copy_units() {
         const Scenario by_kernels = scenario("serial", {{"agent", "cu"}}, gathered(large_bytes));
         const DeviceSpec& device = by_kernels.machine->topology.device();
-        return by_kernels.params.transfers.cus * (gpus_ - 1) * device.copy_kernel.units_per_block;
+        return by_kernels.params.transfers.cus * (gpus() - 1) * device.copy_kernel.units_per_block;
     }
 
 private:
@@ -56,8 +55,9 @@ private:
         Json op{{"name", "gather"}, {"type", "collective"}, {"collective", "all_gather"}, {"bytes", bytes}};
         return {{"operators", Json::array({op})}};
     }
-    double received() const { return large_bytes * (gpus_ - 1) / gpus_; }
-    Scenario scenario(const std::string& schedule, const Json& params, const Json& workload) const {
+    int gpus() const { return machine_->topology.gpus(); }
+    double received() const { return large_bytes * (gpus() - 1) / gpus(); }
+    Scenario scenario(const std::string& schedule, const Json& params, const Json& workload) {
         RunConfig config;
         config.origin = "machine constants";
         config.topology = topology_;
@@ -65,27 +65,26 @@ private:
         config.params = params;
         config.workload = workload;
         config.what_if = what_if_;
-        return resolve(config, folder_);
+        return resolver_.resolve_for_numbers(config);
     }
-    double time(const std::string& schedule, const Json& params, const Json& workload) const {
-        return predict(scenario(schedule, params, workload)).makespan.si();
+    double time(const std::string& schedule, const Json& params, const Json& workload) {
+        return makespan_of(scenario(schedule, params, workload)).si();
     }
 
     const std::string& topology_;
-    const ConfigFolder& folder_;
     const Json& what_if_;
-    int gpus_ = 1;
+    Resolver resolver_;
+    Resolver::MachinePtr machine_;
 };
 
 }  // namespace
 
 MachineConstants::MachineConstants(const std::string& topology, const ConfigFolder& folder,
                                    const Json& what_if) {
-    const Machine changed = folder.machine(topology, WhatIf(what_if, "machine constants"));
-    calibration_ = changed.calibration;
-    const Topology& machine = changed.topology;
+    Benchmarks alone(topology, folder, what_if);
+    calibration_ = alone.machine().calibration;
+    const Topology& machine = alone.machine().topology;
     const DeviceSpec& device = machine.device();
-    const Benchmarks alone(topology, folder, what_if);
     const Json pull{{"agent", "dma"}, {"transfer", "pull"}}, push{{"agent", "dma"}, {"transfer", "push"}},
         by_kernels{{"agent", "cu"}};
     common_.gpus = machine.gpus();

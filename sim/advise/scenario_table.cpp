@@ -60,7 +60,7 @@ std::vector<SimulatedScenario> simulate(std::span<const AdviceScenario> scenario
         table[i].scenario = scenarios[i];
         for (const Candidate& candidate : candidates_for(base.workload, base.machine->topology)) {
             try {
-                const Seconds time = predict(with_candidate(base, candidate)).makespan;
+                const Seconds time = makespan_of(with_candidate(base, candidate));
                 table[i].makespan_us[candidate.label()] = std::stod(five_digits(to_microseconds(time)));
             } catch (const UserError&) {
                 // More chunks than rows: no candidate for this scenario.

@@ -40,17 +40,20 @@ Json dry_run(const Scenario& scenario, const RunBudget& budget) {
     return json;
 }
 
-RunResult run_with_progress(Scenario scenario, const RunBudget& budget) {
+RunResult run_with_progress(Scenario scenario, const RunBudget& budget, const RunOptions& options) {
     ProgressReporter progress("simulations", static_cast<std::uint64_t>(budget.simulations));
     scenario.simulated = [&progress] { progress.add(); };
-    return run(scenario);
+    return run(scenario, options);
 }
 
 void execute(const RunFlags& flags) {
     const ConfigFolder folder = ConfigFolder::standard();
     RunConfig config = flags.scenario.config(folder);
     config.allow_large = flags.allow_large || flags.dry_run;
-    const Scenario scenario = resolve(config, folder);
+    Resolver resolver(folder);
+    // Only files show more GPUs than the first, which is a representative.
+    const bool whole = flags.dry_run || !flags.trace.empty() || !flags.graph.empty();
+    const Scenario scenario = whole ? resolver.resolve(config) : resolver.resolve_for_numbers(config);
     const RunBudget budget = budget_of(scenario);
     for (const std::string& file : {flags.graph, flags.trace})
         if (!file.empty()) require_writable(file);
@@ -64,7 +67,8 @@ void execute(const RunFlags& flags) {
     }
     if (flags.dry_run) return print(json_text(dry_run(scenario, budget), 2) + "\n");
     spdlog::info("simulating {} on {}", scenario.schedule->name, scenario.machine->topology.name());
-    const RunResult result = run_with_progress(scenario, budget);
+    const bool record = flags.format == "text" || !flags.trace.empty();
+    const RunResult result = run_with_progress(scenario, budget, {.record = record});
     if (!flags.trace.empty()) write_file_atomically(flags.trace, to_chrome_trace(result));
     const Remarks remarks = Remarker(folder).on(config, scenario, result.makespan);
     for (const std::string& note : remarks.notes) spdlog::warn("{}", note);

@@ -68,6 +68,9 @@ void Dispatcher::add_stops(const TaskGraph& graph) {
         double share;
         auto operator<=>(const At&) const = default;
     };
+    const bool any_tail = std::any_of(costs_.classes().begin(), costs_.classes().end(),
+                                      [](const Cost& cost) { return claimed<Tail>(cost) != nullptr; });
+    if (!graph.has_progress_edges() && !any_tail) return;
     std::vector<At> all;
     for (std::size_t i = 0; i < graph.edge_count(); ++i) {
         const Edge edge = graph.edge(i);
@@ -140,7 +143,8 @@ void Dispatcher::take_launcher(TaskId task) {
 }
 
 void Dispatcher::serve_launchers() {
-    std::sort(to_launch_.begin(), to_launch_.end());
+    if (!std::is_sorted(to_launch_.begin(), to_launch_.end()))
+        std::sort(to_launch_.begin(), to_launch_.end());
     for (const TaskId task : to_launch_) take_launcher(task);
     to_launch_.clear();
 }

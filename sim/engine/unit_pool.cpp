@@ -25,37 +25,39 @@ int crowded_units(const Blocks& blocks, int waiting) {
 
 UnitPools::UnitPools(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
                      std::uint64_t seed, Progress progress, Clock now)
-    : costs_(costs), resources_(resources), seed_(mixed(seed)), progress_(std::move(progress)), now_(std::move(now)) {
+    : costs_(costs), seed_(mixed(seed)), progress_(std::move(progress)), now_(std::move(now)) {
+    std::vector<std::uint32_t> pool_by_resource;
     for (TaskId id = 0; id < graph.size(); ++id) {
         if (!costs[id].claim) continue;
         if (places_.empty()) {
             places_.resize(graph.size());
-            pool_by_resource_.assign(resources.pools(), UINT32_MAX);
+            pool_by_resource.assign(resources.pools(), UINT32_MAX);
         }
-        places_[id] = {graph[id].priority, static_cast<std::uint32_t>(graph.stream_number(id))};
         const Claim& claim = *costs[id].claim;
         assert(claim.least >= 1 && claim.least <= claim.most);
         [[maybe_unused]] const auto* tail = claimed<Tail>(costs[id]);
         assert(tail == nullptr || (tail->from > 0 && tail->from < 1 && tail->units >= 1));
         assert(claim.least <= resources[claim.resource].units);
-        std::uint32_t& pool = pool_by_resource_[resources.pool(claim.resource)];
+        std::uint32_t& pool = pool_by_resource[resources.pool(claim.resource)];
         if (pool == UINT32_MAX) {
             pool = static_cast<std::uint32_t>(pools_.size());
             pools_.emplace_back().free = resources[claim.resource].units;
             pools_.back().order = resources[claim.resource].order;
         }
+        places_[id] = {graph[id].priority, static_cast<std::uint32_t>(graph.stream_number(id)), pool};
+        pools_[pool].one_each = pools_[pool].one_each && claim.most == 1 && claim.parts.index() == 0;
         if (claim.as_enqueued) pools_[pool].enqueued.push_back(static_cast<std::uint32_t>(id));
     }
 }
 
 UnitPools::Pool& UnitPools::pool_of(TaskId task) {
-    const std::uint32_t number = pool_by_resource_[resources_.pool(costs_[task].claim->resource)];
+    const std::uint32_t number = places_[task].pool;
     if (!std::exchange(pools_[number].touched, true)) touched_.push_back(number);
     return pools_[number];
 }
 
 const UnitPools::Pool& UnitPools::pool_of(TaskId task) const {
-    return pools_[pool_by_resource_[resources_.pool(costs_[task].claim->resource)]];
+    return pools_[places_[task].pool];
 }
 
 void UnitPools::request(TaskId task) {
@@ -129,7 +131,7 @@ double UnitPools::stretch(TaskId task) const {
 }
 
 void UnitPools::settle(std::vector<TaskId>& served, std::vector<TaskId>& resumed) {
-    std::sort(requests_.begin(), requests_.end());
+    if (!std::is_sorted(requests_.begin(), requests_.end())) std::sort(requests_.begin(), requests_.end());
     for (const TaskId task : requests_) {
         Pool& pool = pool_of(task);
         std::uint64_t rank = pool.arrivals++;
@@ -149,16 +151,18 @@ void UnitPools::settle(std::vector<TaskId>& served, std::vector<TaskId>& resumed
 
 void UnitPools::settle(Pool& pool, std::vector<TaskId>& served, std::vector<TaskId>& resumed) {
     while (!pool.waiting.empty()) {
+        if (pool.one_each && pool.free == 0) return;
         const std::size_t next = next_waiter(pool);
         if (!is_in_turn(pool, pool.waiting[next])) break;
         const Waiter waiter = pool.waiting[next];
-        grow_holders(pool, waiter.priority, resumed);
+        if (!pool.one_each) grow_holders(pool, waiter.priority, resumed);
         const int within_reach = pool.free + reclaimable(pool, waiter.priority);
         if (within_reach < costs_[waiter.task].claim->least) return update_pace(pool, resumed);
         give(pool, waiter, within_reach);
         pool.waiting.erase(pool.waiting.begin() + static_cast<std::ptrdiff_t>(next));
         served.push_back(waiter.task);
     }
+    if (pool.one_each) return;
     grow_holders(pool, INT32_MIN, resumed);
     update_pace(pool, resumed);
 }
@@ -211,19 +215,22 @@ bool UnitPools::is_in_turn(const Pool& pool, const Waiter& waiter) const {
 
 std::size_t UnitPools::next_waiter(const Pool& pool) const {
     if (pool.waiting.size() == 1) return 0;
-    const auto before = [&](const Waiter& a, const Waiter& b) {
-        const bool round_robin = pool.order == QueueOrder::round_robin;
-        const auto turn = [&](const Waiter& w) {
-            return round_robin ? w.rank - pool.last_stream - 1 : w.rank;
-        };
-        const auto turns_away = [&](const Waiter& w) {
-            return pool.order == QueueOrder::unspecified && places_[w.task].stream != pool.last_stream;
-        };
-        return std::tuple(!is_in_turn(pool, a), -a.priority, turns_away(a), turn(a), a.task) <
-               std::tuple(!is_in_turn(pool, b), -b.priority, turns_away(b), turn(b), b.task);
+    const auto place_in_line = [&](const Waiter& waiter) {
+        const bool turns_away =
+            pool.order == QueueOrder::unspecified && places_[waiter.task].stream != pool.last_stream;
+        const std::uint64_t turn =
+            pool.order == QueueOrder::round_robin ? waiter.rank - pool.last_stream - 1 : waiter.rank;
+        return std::tuple(!is_in_turn(pool, waiter), -waiter.priority, turns_away, turn, waiter.task);
     };
-    return static_cast<std::size_t>(std::min_element(pool.waiting.begin(), pool.waiting.end(), before) -
-                                    pool.waiting.begin());
+    std::size_t first = 0;
+    auto of_first = place_in_line(pool.waiting[0]);
+    for (std::size_t i = 1; i < pool.waiting.size(); ++i) {
+        const auto place = place_in_line(pool.waiting[i]);
+        if (!(place < of_first)) continue;
+        first = i;
+        of_first = place;
+    }
+    return first;
 }
 
 // Tasks of at least this priority that hold units take the free units that they can use: their thread blocks

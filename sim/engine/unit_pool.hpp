@@ -58,7 +58,7 @@ public:
 private:
     struct Place {
         int priority = 0;
-        std::uint32_t stream = 0;
+        std::uint32_t stream = 0, pool = 0;
         bool switched = false;
         double had = 0;  ///< unit·s
     };
@@ -84,6 +84,7 @@ private:
         std::uint64_t arrivals = 0;
         std::uint64_t settled = 0;  ///< number of calls of settle() so far
         bool touched = false;
+        bool one_each = true;  ///< every claim is of one unit, to the end of its body: nobody grows or yields
         std::vector<Waiter> waiting;
         std::vector<std::uint32_t> enqueued;  ///< tasks with Claim::as_enqueued, in their order
         std::size_t next_enqueued = 0;
@@ -113,12 +114,10 @@ private:
     void reclaim(Pool& pool, int priority, int units);
 
     CostView costs_;
-    const ResourceTable& resources_;
     std::uint64_t seed_;
     Progress progress_;
     Clock now_;
     std::vector<Place> places_;  ///< by task; empty where nothing is claimed
-    std::vector<std::uint32_t> pool_by_resource_;
     std::vector<Pool> pools_;
     std::vector<std::uint32_t> touched_;
     std::vector<TaskId> requests_;  ///< requests of this instant

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <optional>
 
 #include "sim/engine/ends.hpp"
@@ -14,7 +13,7 @@ namespace {
 /// No task waits for units: each claimed resource has the tasks of one stream, which run one at a time.
 bool claims_nothing_together(CostView costs, const ResourceTable& resources,
                              std::span<const std::uint32_t> streams) {
-    std::map<std::size_t, std::uint32_t> claimed_by;  // by pool
+    std::vector<std::uint32_t> claimed_by(resources.pools(), UINT32_MAX);  // a stream, by pool
     std::vector<bool> seen(costs.classes().size());
     for (TaskId id = 0; id < costs.size(); ++id) {
         if (seen[costs.class_of(id)]) continue;
@@ -22,8 +21,9 @@ bool claims_nothing_together(CostView costs, const ResourceTable& resources,
         const std::optional<Claim>& claim = costs[id].claim;
         if (!claim) continue;
         if (claim->parts.index() != 0) return false;
-        const std::size_t pool = resources.pool(claim->resource);
-        if (claimed_by.try_emplace(pool, streams[id]).first->second != streams[id]) return false;
+        std::uint32_t& stream = claimed_by[resources.pool(claim->resource)];
+        if (stream == UINT32_MAX) stream = streams[id];
+        if (stream != streams[id]) return false;
     }
     return true;
 }

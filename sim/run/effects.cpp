@@ -176,33 +176,28 @@ Pricer::Pricer(const TaskGraph& graph, const Workload& workload, const Machine& 
       classes_(graph, release > Seconds()),
       alone_{{}, classes_.of} {
     const double slowest = slowest_gpu(machine);
-    const auto price_whole = [&](int op, const GemmShape& shape) {
-        std::vector<Cost>& costs = wholes_[op];
-        if (!costs.empty()) return;
-        for (int gpu = 0; gpu < machine.topology.gpus(); ++gpu)
-            costs.push_back(cost_alone(whole_gemm(shape, gpu), machine, models, slowest));
-    };
-    if (const Pair* pair = workload.pair()) price_whole(-1, pair->gemm);
     alone_.classes.reserve(classes_.first.size());
     for (const TaskId first : classes_.first) {
         const Task& task = graph[first];
         alone_.classes.push_back(cost_alone(task, machine, models, slowest));
         has_host_ = has_host_ || task.kind() == TaskKind::host;
         has_packing_ = has_packing_ || task.kind() == TaskKind::local_copy;
-        if (const GemmShape* whole = whole_of(workload, task)) price_whole(task.op, *whole);
+        const GemmShape* whole = whole_of(workload, task);
+        if (whole != nullptr && !wholes_.contains({task.op, task.gpu}))
+            wholes_.emplace(std::pair(task.op, task.gpu),
+                            cost_alone(whole_gemm(*whole, task.gpu), machine, models, slowest));
     }
     require_simulable(graph, alone_, machine.resources);
 }
 
 Costs Pricer::price(const Effects& effects) const {
-    return price_all(graph_, classes_, machine_, release_, effects,
-                     [&](std::size_t number, const Task& task) {
-                         const Cost& alone = alone_.classes[number];
-                         const GemmShape* whole = effects.decomposition ? nullptr : whole_of(workload_, task);
-                         if (whole == nullptr) return alone;
-                         return without_loss(alone, wholes_.at(task.op)[static_cast<std::size_t>(task.gpu)],
-                                             *whole, task, machine_.resources);
-                     });
+    return price_all(
+        graph_, classes_, machine_, release_, effects, [&](std::size_t number, const Task& task) {
+            const Cost& alone = alone_.classes[number];
+            const GemmShape* whole = effects.decomposition ? nullptr : whole_of(workload_, task);
+            if (whole == nullptr) return alone;
+            return without_loss(alone, wholes_.at({task.op, task.gpu}), *whole, task, machine_.resources);
+        });
 }
 
 Costs price(const TaskGraph& graph, const Workload& workload, const Machine& machine,

@@ -3,6 +3,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/cost_model_registry.hpp"
@@ -71,7 +72,7 @@ private:
     TaskClasses classes_;
     Costs alone_;  ///< without interference
     /// By Task::op and GPU: whole GEMMs of which the graph has parts
-    std::map<int, std::vector<Cost>> wholes_;
+    std::map<std::pair<int, int>, Cost> wholes_;
     bool has_packing_ = false, has_host_ = false;
 };
 

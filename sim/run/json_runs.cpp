@@ -7,8 +7,8 @@ namespace overlap {
 
 Json JsonRuns::run(const Json& config, const std::string& origin) {
     const RunConfig read = read_run_config(config, origin);
-    const Scenario scenario = resolver_.resolve(read);
-    const RunResult result = overlap::run(scenario);
+    const Scenario scenario = resolver_.resolve_for_numbers(read);
+    const RunResult result = overlap::run(scenario, {.record = false, .baselines = &baselines_});
     return to_json(result, remarker_.on(read, scenario, result.makespan));
 }
 

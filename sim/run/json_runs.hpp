@@ -1,11 +1,12 @@
 #pragma once
 
+#include "sim/run/baseline.hpp"
 #include "sim/run/remarks.hpp"
 #include "sim/run/resolver.hpp"
 
 namespace overlap {
 
-/// Runs configs given as JSON, as `sim batch` and the Python module do. Thread-safe; keeps the files that it read.
+/// Runs configs given as JSON, as `sim batch` and the Python module do. Thread-safe; keeps files that it read, and baselines.
 class JsonRuns {
 public:
     explicit JsonRuns(const ConfigFolder& folder) : resolver_(folder), remarker_(folder) {}
@@ -15,6 +16,7 @@ public:
 
 private:
     Resolver resolver_;
+    Baselines baselines_;
     Remarker remarker_;
 };
 

@@ -125,7 +125,7 @@ std::string before_rounding(const ChangedValue& change) {
 bool changes_nothing(RunConfig config, const std::string& key, Seconds makespan, const ConfigFolder& folder) {
     config.what_if.erase(key);
     try {
-        return predict(resolve(config, folder)).makespan == makespan;
+        return makespan_of(resolve(config, folder)) == makespan;
     } catch (const UserError&) {  // the rest of the config needs the change
         return false;
     }

@@ -120,6 +120,12 @@ Prediction predict(const Scenario& given) {
             timeline_of(graph, own.costs(), simulated)};
 }
 
+Seconds makespan_of(const Scenario& given) {
+    const TaskGraph graph = given.graph();
+    const Scenario scenario = settled(given, graph);
+    return period_of(scenario, graph, Experiment(scenario, graph).makespan(effects_of(scenario)));
+}
+
 RunResult run(const Scenario& scenario, const RunOptions& options) {
     const Effects effects = effects_of(scenario);
     TaskGraph graph = scenario.graph();

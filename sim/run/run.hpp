@@ -15,6 +15,8 @@ struct Prediction {
     Timeline timeline;  ///< of a median run
 };
 Prediction predict(const Scenario& scenario);
+/// The makespan alone.
+Seconds makespan_of(const Scenario& scenario);
 
 struct RunOptions {
     bool record = true;              ///< with timeline and counters; all numbers are the same without

@@ -76,13 +76,13 @@ public:
         RunConfig config = config_;
         config.schedule = schedule;
         config.what_if = what_if;
-        return resolver_.resolve(config);
+        return resolver_.resolve_for_numbers(config);
     }
 
     ChangedRuns best(const Json& what_if) {
         ChangedRuns best;
         for (const std::string& schedule : schedules_) {
-            const Seconds makespan = predict(scenario(schedule, what_if)).makespan;
+            const Seconds makespan = makespan_of(scenario(schedule, what_if));
             if (!best.best.empty() && makespan >= best.makespan) continue;
             best.makespan = makespan;
             best.best = schedule;

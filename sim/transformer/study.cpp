@@ -111,7 +111,7 @@ private:
             if (!options_.allowed.has(candidate)) continue;
             try {
                 const Scenario scenario = with_candidate(copies, candidate);
-                const Seconds makespan = predict(scenario).makespan;
+                const Seconds makespan = makespan_of(scenario);
                 if (!best || makespan < best->second) {
                     best = {scenario, makespan};
                     list.serial = candidate.label();
