@@ -1,5 +1,6 @@
 """sim calibrate ARCHIVE: a machine that scripts/measure measured becomes files that every command takes."""
 import collections
+import hashlib
 import io
 import json
 import tarfile
@@ -12,14 +13,38 @@ H100 = ROOT / "traces/h100_1/three_minutes.tar.gz"
 class CalibrateArchive(SimTestCase):
     def archive(self, name, change):
         """H100's archive with files changed by `change(name, content)`, which may return None to leave one out."""
-        with tarfile.open(H100) as old, tarfile.open(self.folder / name, "w:gz", compresslevel=1) as new:
-            for member in old.getmembers():
-                content = change(member.name.split("/", 1)[1], old.extractfile(member).read())
-                if content is not None:
-                    entry = tarfile.TarInfo(member.name)
-                    entry.size = len(content)
-                    new.addfile(entry, io.BytesIO(content))
+        with tarfile.open(H100) as old:
+            files = {member.name.split("/", 1)[1]: old.extractfile(member).read() for member in old.getmembers()}
+        changed = {file: change(file, content) for file, content in files.items()}
+        return self.pack(name, self.sealed({file: content for file, content in changed.items() if content is not None}))
+
+    @staticmethod
+    def sealed(files):
+        """The same with a manifest of their digests, if the manifest can be read."""
+        try:
+            manifest = json.loads(files["manifest.json"])
+        except (KeyError, ValueError):
+            return files
+        manifest["sha256"] = {file: hashlib.sha256(content).hexdigest() for file, content in files.items() if file != "manifest.json"}
+        return {**files, "manifest.json": json.dumps(manifest).encode()}
+
+    def pack(self, name, files):
+        with tarfile.open(self.folder / name, "w:gz", compresslevel=1) as new:
+            for file, content in files.items():
+                entry = tarfile.TarInfo("h100/" + file)
+                entry.size = len(content)
+                new.addfile(entry, io.BytesIO(content))
         return name
+
+    def test_a_file_that_is_not_the_one_that_was_packed_is_refused(self):
+        with tarfile.open(H100) as old:
+            files = {member.name.split("/", 1)[1]: old.extractfile(member).read() for member in old.getmembers()}
+        flipped = bytearray(files["gemm.jsonl"])
+        flipped[flipped.index(b'"median":') + 9] ^= 1
+        for name, content, message in (("gemm.jsonl", bytes(flipped), "is not the file that was packed"), ("drawn.jsonl", None, "is no file of the archive")):
+            kept = {file: text for file, text in {**files, name: content}.items() if text is not None}
+            self.assert_refused(["calibrate", self.pack("bad.tar.gz", kept), "--name", "node7", "--out", "out"], name, message)
+        self.assertEqual([file for file in self.files() if file.startswith("out/")], [])
 
     def manifest(self, name, change):
         def changed(file, content):
@@ -66,6 +91,8 @@ class CalibrateArchive(SimTestCase):
         folder = next((self.folder / "pair").iterdir())
         lines = (ROOT / "traces/h200_2/overlap/cases.jsonl").read_text().splitlines()[1:31]
         (folder / "replays.jsonl").write_text("\n".join(lines) + "\n")
+        files = {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+        (folder / "manifest.json").write_bytes(self.sealed(files)["manifest.json"])
         return folder, collections.Counter(json.dumps(json.loads(line)["scenario"]["workload"]) for line in lines)
 
     def check_validation(self, said, schedules_of):

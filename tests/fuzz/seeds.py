@@ -7,11 +7,12 @@ import json
 import pathlib
 import sqlite3
 import sys
+import tarfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONFIGS, TRACES = ROOT / "configs", ROOT / "traces"
 JSON_TARGETS = ["run_config", "topology", "device", "calibration", "workload", "preset", "kernels", "sweep", "experiment", "measured_case",
-                "kineto", "rocprof_json", "own_trace"]
+                "manifest", "kineto", "rocprof_json", "own_trace"]
 LONGEST = 16384  # bytes; of larger files, arrays and tables of GEMMs keep their first entries
 
 GEMM = {"m": 8192, "n": 1280, "k": 8192, "dtype": "bf16"}
@@ -165,6 +166,7 @@ def seeds():
         "run_config": [json.dumps(run) for run in RUNS] + scenarios,
         "sweep": [json.dumps(sweep) for sweep in SWEEPS] + [(CONFIGS / "sweeps/chunk_size.json").read_text()],
         "measured_case": cases[:2] + with_spans + published,
+        "manifest": list(manifests()),
         "own_trace": with_spans,
         "kineto": [json.dumps(one_of_each_kind(json.loads(file.read_text(encoding="utf-8"))))
                    for file in sorted(TRACES.glob("*/profiler/rank*.json"))] + [json.dumps(SHAPES)],
@@ -174,6 +176,15 @@ def seeds():
                            for name in ("gemm", "local", "two_gpus", "at_once")],
     }
     return texts
+
+
+def manifests():
+    """Of archives, without digests, because an input is a manifest alone."""
+    for file in sorted(TRACES.glob("*/*.tar.gz")):
+        with tarfile.open(file) as archive:
+            member = next(one for one in archive if one.name.endswith("/manifest.json"))
+            manifest = json.load(archive.extractfile(member))
+        yield json.dumps({**manifest, "sha256": {}})
 
 
 def write(folder, texts):

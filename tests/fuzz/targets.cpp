@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "models/calibration/measurements/gemm_table.hpp"
+#include "models/calibration/measurements/measured_machine.hpp"
 #include "models/calibration/measurements/measurement_file.hpp"
 #include "models/gemm_libraries.hpp"
 #include "sim/advise/scenario_table.hpp"
@@ -111,6 +112,10 @@ void read_case(const Path& path) {
     read_measured_cases(std::vector{path.string()});
 }
 
+void read_manifest(const Path& path) {
+    read_measured_machine(path.parent_path());
+}
+
 /// As `sim import` does; `format` is a name of trace_importers().
 template <const char* format>
 void read_trace(const Path& path) {
@@ -176,6 +181,7 @@ const std::vector<Target>& targets() {
         {"sweep", "sweep.json", read_sweep_file},
         {"experiment", "experiment.json", read_experiment_file},
         {"measured_case", "case.json", read_case},
+        {"manifest", "manifest.json", read_manifest},
         {"kineto", "trace.json", read_trace<kineto>},
         {"rocprof_json", "trace.json", read_trace<rocprof_json>},
         {"rocprof_csv", "trace.csv", read_trace<rocprof_csv>},

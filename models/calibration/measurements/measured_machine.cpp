@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "models/calibration/measurements/measurement_file.hpp"
+#include "sim/core/digest.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
@@ -75,6 +76,20 @@ void check_files(const std::filesystem::path& folder, const Json& facts) {
             if (facts.contains(key) && line.has(key) && line.raw(key) != facts[key])
                 line.fail(key, "is " + shown(line.raw(key)) + ", expected " + shown(facts[key]) +
                                    " as in manifest.json");
+    }
+}
+
+/// Every file that the manifest lists is there, as scripts/measure packed it.
+void check_digests(const std::filesystem::path& folder, ConfigObject digests) {
+    for (const std::string& name : digests.keys()) {
+        const std::string packed = digests.text(name);
+        const std::filesystem::path inside = std::filesystem::path(name).lexically_normal();
+        if (inside.empty() || inside.is_absolute() || *inside.begin() == ".." ||
+            !std::filesystem::is_regular_file(folder / inside))
+            digests.fail(name, "is no file of the archive");
+        if (sha256_of(folder / inside) != packed)
+            throw UserError((folder / inside).string() +
+                            ": is not the file that was packed: its SHA-256 differs from manifest.json's");
     }
 }
 
@@ -149,6 +164,7 @@ MeasuredMachine read_measured_machine(const std::filesystem::path& folder) {
             machine.missing.push_back(piece.text("name") + ": " + state);
     for (const Json& warning : array_of(manifest, "warnings"))
         if (warning.is_string()) machine.warnings.push_back(warning);
+    if (manifest.has("sha256")) check_digests(folder, manifest.object("sha256"));
     check_files(folder, json["facts"]);
     return machine;
 }
