@@ -12,7 +12,6 @@ add_library(overlap_fits STATIC
     models/calibration/fits/measured_calibration.cpp
     models/calibration/fits/robust_fit.cpp
     models/calibration/measurements/measured_links.cpp
-    models/calibration/measurements/measured_machine.cpp
     models/calibration/problems/beside_chains.cpp
     models/calibration/problems/device_problems.cpp
     models/calibration/problems/dma_copies.cpp
