@@ -16,8 +16,8 @@ namespace overlap {
 /// Beside a GEMM each channel runs at the share 1 - collectives_slowed_beside_gemms of the rate of a channel that is
 /// alone or one of few. If the links limit a collective of many channels, the collective slows down less.
 ///
-/// The engine has no resource of this kind, so resources that limit each user alone stand for it: the GEMM uses a
-/// tenth of engines[t] times its slow-down with t units taken, and the collective leaves a tenth of engines[t].
+/// The resources engines[t] represent this; they limit each user separately. A collective holds 0.9 of engines[t]. A GEMM
+/// demands 0.1 times its slow-down with t units taken.
 /// Ignored: several collectives at once take no more than the largest of them.
 void add_engine_units(const Task& task, const Machine& machine, Cost& cost);
 

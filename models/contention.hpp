@@ -19,10 +19,9 @@ namespace overlap {
 /// - channels_per_engine_unit and two more: GEMMs beside a library's collective, see beside_library.hpp.
 /// - weights of task classes on a resource: the ratio of their shares when the resource is saturated.
 /// - residency: beside a GEMM that keeps its compute units, a new kernel waits for free units before it
-///   starts. A tiled GEMM takes as many units as it has tiles to begin, so its last wave frees some; it also
-///   gives units to a kernel of higher priority as tiles end, at once on the GPUs that are simulated. A library's
-///   collective that gets units in this way holds them and waits for the slowest rank, late_ranks_waves waves of
-///   tiles, unless a mask keeps the GEMM from some units.
+///   starts. A tiled GEMM starts on as many units as it has tiles, so its last wave frees some. As tiles end, a kernel
+///   of higher priority gets units, on all simulated GPUs at the same time. A collective that gets units so waits
+///   late_ranks_waves waves for the slowest rank, unless a mask bars the GEMM from some units.
 ///   Ignored: a GEMM is not slowed when its last wave's free units are held. A persistent GEMM starts with all
 ///   its tiles and works through them on the units it gets (sim/engine/tile_waves.hpp). Thread blocks of a copy
 ///   are placed on units as these come free (sim/engine/thread_blocks.hpp); beside a GEMM they run at a lower

@@ -1,11 +1,8 @@
 #pragma once
 
 #include <boost/container/small_vector.hpp>
-#include <memory>
 #include <optional>
-#include <string>
 #include <variant>
-#include <vector>
 
 #include "models/calibration.hpp"
 #include "models/evidence.hpp"
@@ -153,8 +150,8 @@ Seconds isolated_body(const Cost& cost, const ResourceTable& resources);
 Seconds isolated_time(const Cost& cost, const ResourceTable& resources);
 
 /// A machine as the cost models see it: topology, resources, fitted parameters of the device. `sustained`:
-/// how long its GPUs multiply without a pause, which sets their clock under a power cap (0: a single kernel).
-/// `gemm_speed`: of a cool GPU's arithmetic (models/settled_clock.hpp).
+/// duration of back-to-back GEMMs, which lowers the clock (0: one kernel). `gemm_speed`: GEMM rate as a fraction of a cool
+/// GPU's (models/settled_clock.hpp).
 struct Machine {
     Topology topology;
     ResourceTable resources;

@@ -24,11 +24,10 @@ struct ExpertLoad {
 /// times with fixed seeds; the median of the nine busiest GPUs is returned. Ignored: no expert gets a token twice.
 std::vector<std::int64_t> expert_rows(const ExpertLoad& load);
 
-/// The same where tokens are routed as in the public tables' kernel _min_latency (nvfp4): by DeepSeek V3's gate, which
-/// keeps the 4 best of 8 groups of experts, whatever the model is. A token wants the experts that the distribution deals
-/// to it. Groups are ranked by the sum of their two best scores, all wanted experts have the same score, and of equals
-/// the lowest number wins. So choices outside of the kept groups go to the lowest experts of these: with a balanced
-/// distribution half of all rows go to the first experts, which are those of the GPU that is measured.
+/// Rows as kernel `_min_latency` (nvfp4) of the public tables routes them: DeepSeek V3's gate keeps 4 of 8 groups of experts
+/// a token, those with the largest sums of their two best scores, whatever the model is. Choices outside of them go to the
+/// lowest experts inside: with a balanced distribution half of all rows go to the first experts, which are those of the
+/// GPU that is measured.
 /// Source: github.com/ai-dynamo/aiconfigurator, collector/trtllm/collect_moe.py (n_group, topk_group) and
 /// collector/helper.py (balanced_logits, power_law_logits_v3), read 2026-11-25.
 std::vector<std::int64_t> group_limited_rows(const ExpertLoad& load);

@@ -14,7 +14,7 @@ namespace overlap {
 /// replaces it. Measured GEMM times change by the ratio of the model's.
 Machine at_speed(const Machine& machine, double speed);
 
-/// The clock of that machine, of a cool GPU's: speed^(energy/clock_exponent). GEMMs lose less than the clock, because the
+/// Clock as a fraction of a cool GPU's: speed^clock_exponent (group `energy` of a device). GEMMs lose less than the clock, because the
 /// clock of a cool GPU falls within a long GEMM, too.
 double clock_of(const Machine& machine);
 

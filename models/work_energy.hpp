@@ -1,7 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 
 #include "models/cost_model.hpp"
 #include "sim/core/energy.hpp"

@@ -1,8 +1,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
-#include <exception>
 #include <iostream>
 #include <new>
 

@@ -3,10 +3,12 @@
 #include <filesystem>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <unistd.h>
 
 #include "models/cost_model.hpp"
+#include "sim/core/task_graph.hpp"
 #include "sim/core/temporary_folder.hpp"
 #include "sim/run/config_folder.hpp"
 #include "sim/workload/workload.hpp"
@@ -29,6 +31,12 @@ std::string error_of(Action&& action) {
 
 using overlap::TemporaryFolder;
 
+inline std::vector<TaskId> predecessors(const TaskGraph& graph, TaskId id) {
+    std::vector<TaskId> result;
+    graph.for_each_edge_into(id, [&](const Edge& edge) { result.push_back(edge.predecessor); });
+    return result;
+}
+
 /// A GPU of round numbers: 100 compute units, 100 TFLOP/s bf16, 1000 GB/s of HBM, one 10 GB/s DMA engine;
 /// every latency 1 µs; a copy kernel's unit moves 10·ln 2 GB/s, so on a 10 GB/s link one unit reaches a half
 /// of it and two reach three quarters. No interference.
@@ -39,7 +47,7 @@ inline DeviceSpec round_device() {
     device.peak[DType::bf16] = teraflops(100);
     device.hbm_capacity = gigabytes(100);
     device.hbm_peak = device.hbm = gigabytes_per_second(1000);
-    device.last_level_cache = megabytes(1);
+    device.last_level_cache = Bytes(1e6);
     const Seconds one = microseconds(1);
     device.launch.kernel = device.launch.dependency = one;
     device.launch.remote_dependency = device.launch.flag = one;

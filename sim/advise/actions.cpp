@@ -1,7 +1,5 @@
 #include "sim/advise/actions.hpp"
 
-#include <algorithm>
-
 namespace overlap {
 namespace {
 

@@ -223,7 +223,9 @@ std::size_t most_simulated(const Scenario& scenario, std::size_t top) {
 SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std::size_t top,
                        const AllowedCandidates& allowed, const std::function<void()>& simulated) {
     const std::function<void()> told = simulated ? simulated : [] {};
-    const std::array<std::string, 2> shard_level{"shard_p2p", "shard_direct"};
+    std::vector<std::string> shard_level;
+    for (const ScheduleEntry& entry : schedules())
+        if (entry.shard_level) shard_level.push_back(entry.name);
     const Topology& topology = scenario.machine->topology;
     std::vector<Candidate> all = candidates_for(scenario.workload, topology);
     const auto add = [&](const Candidate& one) {

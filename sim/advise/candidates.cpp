@@ -89,10 +89,7 @@ Candidate parse_candidate(const std::string& label, const std::string& where) {
     return candidate;
 }
 
-std::vector<Candidate> candidates_for(const Workload& workload, const Topology& topology,
-                                      std::span<const std::string> agents) {
-    static const std::vector<std::string> all_agents(agent_names.begin(), agent_names.end());
-    if (agents.empty()) agents = all_agents;
+std::vector<Candidate> candidates_for(const Workload& workload, const Topology& topology) {
     std::vector<Candidate> result;
     for (const ScheduleEntry& schedule : schedules()) {
         if (!schedule.handles(workload) || !schedule.advised ||
@@ -100,7 +97,7 @@ std::vector<Candidate> candidates_for(const Workload& workload, const Topology& 
             continue;
         const bool cuts = schedule.takes("chunks");
         const bool columns = schedule.make()->point({}).shape == CommShape::two_d;
-        for (const std::string& agent : agents)
+        for (const std::string& agent : agent_names)
             for (const std::string& transfer : directions(agent)) {
                 if (!cuts) {
                     result.push_back({schedule.name, 0, agent, transfer, ""});

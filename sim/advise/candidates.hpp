@@ -1,6 +1,5 @@
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -61,9 +60,7 @@ inline constexpr std::array chunk_counts{1, 2, 4, 8, 16};
 /// names are left out: `ficco` (its points have names), `hierarchical_chunked` on one node (equals
 /// hetero_fused_1d), `serial`'s library collectives, and column blocks of one chunk (equal row chunks of
 /// one). DMA copies go in both directions, kernel copies in their default direction (push). Never empty.
-/// Empty `agents`: all agents.
-std::vector<Candidate> candidates_for(const Workload& workload, const Topology& topology,
-                                      std::span<const std::string> agents = {});
+std::vector<Candidate> candidates_for(const Workload& workload, const Topology& topology);
 
 /// Every schedule of whole collectives with those of the vendor's library (NCCL, RCCL), if the device has
 /// measurements of a library, and with each kernel that was measured for all-reduces of as many GPUs, if all are such. Empty if no collective is within a node: the library was measured in one. Kept apart from

@@ -254,11 +254,11 @@ std::size_t leaves_of(const RegretTree& tree) {
         std::count_if(tree.begin(), tree.end(), [](const TreeNode& node) { return node.leaf(); }));
 }
 
-RegretSummary summarise_regrets(std::span<const double> regrets, double hit) {
+RegretSummary summarise_regrets(std::span<const double> regrets) {
     RegretSummary summary{regrets.size(), 0, 0, 0};
     if (regrets.empty()) return summary;
     for (const double regret : regrets) {
-        summary.hit_rate += regret <= hit;
+        summary.hit_rate += regret <= TreeOptions().hit;
         summary.mean_regret += regret;
         summary.worst_regret = std::max(summary.worst_regret, regret);
     }

@@ -57,6 +57,6 @@ struct RegretSummary {
     double mean_regret = 0;  ///< uncapped
     double worst_regret = 0;
 };
-RegretSummary summarise_regrets(std::span<const double> regrets, double hit = 0.02);
+RegretSummary summarise_regrets(std::span<const double> regrets);
 
 }  // namespace overlap

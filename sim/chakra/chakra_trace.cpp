@@ -3,7 +3,6 @@
 #include <sim/chakra/execution_trace.pb.h>
 #include <algorithm>
 #include <fstream>
-#include <limits>
 #include <set>
 #include <unordered_map>
 

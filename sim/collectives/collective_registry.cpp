@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <array>
 
 #include "sim/collectives/collective_algorithm.hpp"

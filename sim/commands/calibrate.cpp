@@ -4,7 +4,6 @@
 #include <iomanip>
 #include <memory>
 #include <optional>
-#include <set>
 #include <sstream>
 
 #include "models/calibration/fits/gemm_calibration.hpp"

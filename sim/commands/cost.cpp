@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <fstream>
 #include <iomanip>
 #include <map>
 #include <memory>

@@ -294,8 +294,7 @@ void add_model_command(CLI::App& app) {
         "Simulate all candidates of sim advise for each pair; default: a selection of each kind");
     command->add_flag(
         "--cool", flags->cool,
-        "Each layer on cool GPUs; default: step after step, at the clocks that the power limit leaves, "
-        "or one step if the power of the device's work was not measured");
+        "Cool GPUs. Default: the settled clock of back-to-back steps, where the device's power constants are known");
     command
         ->add_option("--seeds", flags->seeds,
                      "Number of simulations if the machine leaves the order of DMA copies open; default 3")

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <memory>
-#include <set>
 
 #include "sim/commands/commands.hpp"
 #include "sim/commands/folders.hpp"

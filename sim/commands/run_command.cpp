@@ -2,7 +2,6 @@
 #include "sim/run/run.hpp"
 
 #include <spdlog/spdlog.h>
-#include <iostream>
 #include <memory>
 
 #include "sim/commands/commands.hpp"

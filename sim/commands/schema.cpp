@@ -6,6 +6,7 @@
 #include "sim/commands/commands.hpp"
 #include "sim/commands/graph_export.hpp"
 #include "sim/commands/json_lines.hpp"
+#include "sim/compare/compare_cases.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/report/run/report.hpp"
 #include "sim/run/config_folder.hpp"
@@ -72,7 +73,13 @@ Json schema_of(const std::string& kind) {
         schema["definitions"]["base"]["properties"] = run_schema()["properties"];
         schema["definitions"]["base"]["properties"]["workload"] = Json::object();  // also a layer of a model
     }
+    if (kind == "tolerances") {
+        Json& where = schema["properties"]["claims"]["items"]["properties"]["where"]["properties"];
+        for (const std::string& label : comparison_labels()) where[label] = {{"type", "string"}};
+        where["task"]["enum"] = task_kind_names;
+    }
     if (kind == "measured_case") {
+        schema["properties"]["spans"]["items"]["properties"]["kind"]["enum"] = task_kind_names;
         const Json run = run_schema();
         for (const char* key : {"required", "properties"}) schema["properties"]["scenario"][key] = run[key];
         schema["properties"]["scenario"]["additionalProperties"] = false;

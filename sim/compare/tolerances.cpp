@@ -127,7 +127,7 @@ std::vector<Verdict> judge(const Comparison& comparison, const std::filesystem::
     std::vector<Verdict> verdicts = judge_cases(comparison);
     const Json json = upgraded(read_json_file(tolerances), "tolerances", tolerances.string());
     ConfigObject object(json, tolerances.string());
-    object.integer("schema", 2, 2);
+    object.integer("schema", newest_version("tolerances"), newest_version("tolerances"));
     if (object.has("description")) object.text("description");
     std::vector<ToleranceClaim> claims;
     for (ConfigObject& claim : object.objects("claims")) claims.push_back(read_claim(std::move(claim)));

@@ -1,7 +1,6 @@
 #include "sim/core/allocation.hpp"
 
 #include <atomic>
-#include <cstdlib>
 #include <new>
 
 #ifdef __GLIBC__

@@ -75,19 +75,6 @@ void TaskGraph::add_edge(const Edge& edge) {
     last = number;
 }
 
-std::vector<TaskId> TaskGraph::predecessors(TaskId id) const {
-    std::vector<TaskId> result;
-    for_each_edge_into(id, [&](const Edge& edge) { result.push_back(edge.predecessor); });
-    return result;
-}
-
-std::vector<TaskId> TaskGraph::successors(TaskId id) const {
-    std::vector<TaskId> result;
-    for (const StoredEdge& edge : edges_)
-        if (edge.predecessor == id) result.push_back(edge.successor);
-    return result;
-}
-
 int TaskGraph::gpus() const {
     int highest = -1;
     for (TaskId id = 0; id < size(); ++id) highest = std::max(highest, tasks_[id].gpu);

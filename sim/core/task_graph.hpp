@@ -195,8 +195,6 @@ public:
 
     std::size_t size() const { return tasks_.size(); }
     const Task& operator[](TaskId id) const { return tasks_[id]; }
-    std::vector<TaskId> predecessors(TaskId id) const;
-    std::vector<TaskId> successors(TaskId id) const;
     /// Edges are numbered in the order in which they were added.
     std::size_t edge_count() const { return edges_.size(); }
     Edge edge(std::size_t number) const {

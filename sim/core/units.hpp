@@ -72,9 +72,6 @@ constexpr FlopsPerSecond teraflops(double rate) {
 constexpr double to_teraflops(FlopsPerSecond rate) {
     return rate.si() * 1e-12;
 }
-constexpr Bytes megabytes(double size) {
-    return Bytes(size * 1e6);
-}
 constexpr Bytes gigabytes(double size) {
     return Bytes(size * 1e9);
 }

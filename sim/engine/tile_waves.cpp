@@ -10,8 +10,8 @@ namespace {
 constexpr double same_wave = 1e-9;
 /// Thread blocks of a cluster: two in all GEMMs of residency.jsonl but one (`cluster 3` and `5`).
 constexpr int pair = 2;
-/// Share of a wave over which the last tiles end of a GEMM that took another's units over, and in how many steps. Derived: in
-/// traces/h100_2/kernels a local copy behind the first of two GEMMs on two streams, 5 to 29 us alone, ends 2 to 9 us after the
+/// A GEMM that started on less than half of its units ends its last tiles spread over this share of a wave, in `steps`
+/// steps. Derived: in traces/h100_2/kernels a local copy behind the first of two GEMMs on two streams, 5 to 29 us alone, ends 2 to 9 us after the
 /// second one of two waves of 24 to 97 us.
 constexpr double spread = 0.4;
 constexpr int steps = 4;

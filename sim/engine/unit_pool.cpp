@@ -5,16 +5,10 @@
 #include <tuple>
 #include <utility>
 
+#include "sim/core/mixed.hpp"
+
 namespace overlap {
 namespace {
-
-/// splitmix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
-std::uint64_t mixed(std::uint64_t x) {
-    x += 0x9e3779b97f4a7c15U;
-    x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
-    x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
-    return x ^ (x >> 31U);
-}
 
 /// Number of compute units for `waiting` thread blocks of a kernel that had to wait.
 int crowded_units(const Blocks& blocks, int waiting) {

@@ -6,9 +6,9 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "sim/core/mixed.hpp"
 #include "sim/quotient/alike.hpp"
 #include "sim/quotient/likeness.hpp"
-#include "sim/quotient/mixed.hpp"
 #include "sim/quotient/tie_order.hpp"
 
 namespace overlap {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "sim/quotient/mixed.hpp"
+#include "sim/core/mixed.hpp"
 
 namespace overlap {
 namespace {

@@ -1,4 +1,3 @@
-#include <sstream>
 
 #include "sim/report/run/report.hpp"
 #include "sim/report/text_format.hpp"

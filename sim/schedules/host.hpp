@@ -25,10 +25,10 @@ struct Host {
     Seconds replay_collective;  ///< in addition, if the graph has a library's collective
     Seconds release;            ///< how much later than a GPU's first stream its other streams begin
     Seconds pause;              ///< steady: from the end of a run to the begin of the next, in which the GPUs are idle
-    Seconds start_skew;         ///< how much later the last GPU's host begins than the first; the others between, by rank
+    Seconds start_skew;         ///< start delay of the last rank; it grows linearly with the rank
     /// Rate of GEMMs on this program's operands, as a fraction of that on the operands that GEMMs are measured with
     double gemm_speed = 1;
-    /// What a library's GEMM takes less than in the stream of launches where GEMMs are measured
+    /// Time that a library GEMM saves, relative to back-to-back launches on a stream, where GEMMs are measured
     Seconds gemm_saved;
     int queue_depth = 0;  ///< 0: no limit
     /// What a framework's operator takes in addition, by schedule and collective: "async_tp_all_gather"

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 
 #include "sim/collectives/collective_algorithm.hpp"
 #include "sim/schedules/listed_pairs.hpp"

@@ -209,8 +209,7 @@ std::vector<Parameter> make_parameters() {
             "broadcasts to two peers (all_gather, push); swaps in place (all_to_all, push); all copies by one engine with one completion; or the fastest of these")
             .shown_if([](const ScheduleParams& p) { return p.transfers.agent == Agent::dma; }),
         flag("prelaunch", [](auto& p) -> auto& { return p.transfers.prelaunch; },
-            "the DMA commands were queued before, behind a poll that a write to memory ends; agent cu: kernels that run already, "
-            "as parts of a fused kernel do, see a flag instead of being launched")
+            "dma: commands are queued in advance and start on a write to memory; cu: a running kernel starts the copy when it sees a flag")
             .shown_if([](const ScheduleParams& p) { return p.transfers.agent == Agent::dma || p.transfers.prelaunch; }),
         choice("transfer", direction_names, [](auto& p) -> auto& { return p.transfers.direction; }, "which end executes a transfer")
             .settled(settle_direction, "pull by dma that feeds a GEMM, else push"),

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <map>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "sim/collectives/transfers.hpp"
 #include "sim/core/config_reader.hpp"

@@ -1,5 +1,4 @@
 #include <array>
-#include <numeric>
 
 #include "sim/collectives/call_order.hpp"
 #include "sim/schedules/pieces.hpp"

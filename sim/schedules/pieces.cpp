@@ -1,6 +1,5 @@
 #include "sim/schedules/pieces.hpp"
 
-#include <array>
 #include <cassert>
 
 #include "sim/collectives/call_order.hpp"

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <set>
 #include <vector>
 
 #include "sim/collectives/collective_algorithm.hpp"

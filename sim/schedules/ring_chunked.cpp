@@ -1,4 +1,3 @@
-#include <array>
 
 #include "sim/schedules/pieces.hpp"
 

@@ -40,6 +40,7 @@ struct ScheduleEntry {
     std::vector<std::string> parameters;           ///< accepted names, a subset of schedule_parameters()
     std::function<bool(const Workload&)> handles;  ///< supported forms of workload
     std::unique_ptr<Schedule> (*make)() = nullptr;
+    bool shard_level = false;    ///< a GEMM for each shard, which comes whole
     bool single_stream = false;  ///< one transfer stream a GPU instead of one for each peer
     /// Needs a kernel of one's own: its GEMM polls or sets flags, or stores at peers, while it runs. All other
     /// schedules run with a vendor's GEMM library plus copies.

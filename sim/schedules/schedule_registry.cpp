@@ -98,6 +98,7 @@ std::span<const ScheduleEntry> schedules() {
          .parameters = shards,
          .handles = computes_several_shards,
          .make = make_shard_direct,
+         .shard_level = true,
          .single_stream = true},
         {.name = "two_streams",
          .summary =
@@ -125,7 +126,8 @@ std::span<const ScheduleEntry> schedules() {
          .summary = "Whole shards, all peers at once; a GEMM for each shard.",
          .parameters = shards,
          .handles = computes_several_shards,
-         .make = make_shard_direct},
+         .make = make_shard_direct,
+         .shard_level = true},
         {.name = "uniform_fused_1d",
          .summary = "Chunk c of every shard at step c; one GEMM of M/C rows a step, own chunk included.",
          .parameters = pieces,

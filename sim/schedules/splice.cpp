@@ -1,6 +1,5 @@
 #include "sim/schedules/splice.hpp"
 
-#include <algorithm>
 #include <array>
 #include <set>
 

@@ -3,7 +3,6 @@
 #include <tbb/concurrent_queue.h>
 
 #include <future>
-#include <thread>
 
 #include "sim/sweep/workers.hpp"
 

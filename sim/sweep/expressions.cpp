@@ -2,7 +2,6 @@
 
 #include <muparserx/mpParser.h>
 
-#include <algorithm>
 #include <cmath>
 #include <deque>
 

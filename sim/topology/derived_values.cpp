@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <set>
 
 #include "sim/topology/device.hpp"
@@ -52,7 +53,40 @@ Factors factors_of(const std::vector<ChangedValue>& changes) {
     return factors;
 }
 
+/// Time of a library's collective by the fastest of its lines, in us.
+double line_us(const Json& fit, double bus_bytes) {
+    const auto of = [&](const Json& line) {
+        return line.at("latency_us").at("value").get<double>() +
+               bus_bytes / (1e3 * line.at("bus_GBps").at("value").get<double>());
+    };
+    double us = of(fit);
+    for (const char* protocol : {"small", "smallest"})
+        if (fit.contains(protocol)) us = std::min(us, of(fit.at(protocol)));
+    return us;
+}
+
+/// Scales the times of collectives of a device whose library was `before`.
+void follow_lines(Json& device, const Json& before) try {
+    for (const std::string& kind : collective_names)
+        if (before.contains(kind) && before.at(kind).contains("by_ranks")) {
+            Json& fit = device.at("collective_library").at(kind);
+            scale_times(fit.at("by_ranks"), kind, before.at(kind), fit);
+        }
+} catch (const Json::exception&) {  // of a malformed file, which the reader refuses
+}
+
 }  // namespace
+
+void scale_times(Json& by_ranks, const std::string& collective, const Json& before, const Json& after) {
+    for (const auto& [ranks, table] : by_ranks.items())
+        for (std::size_t i = 0; i < table.at("us").size(); ++i) {
+            const double gpus = std::strtod(ranks.c_str(), nullptr),
+                         passes = collective == "all_reduce" ? 2 : 1,
+                         bus_bytes = passes * (gpus - 1) / gpus * table.at("bytes").at(i).get<double>(),
+                         factor = line_us(after, bus_bytes) / line_us(before, bus_bytes);
+            if (std::isfinite(factor) && factor > 0) table["us"][i] = table["us"][i].get<double>() * factor;
+        }
+}
 
 std::span<const DerivedValue> derived_values() {
     static const std::vector<DerivedValue> rows{
@@ -135,8 +169,12 @@ void for_each_number(Json& file, const VisitValue& visit) {
 
 std::vector<ChangedValue> change_device(const WhatIf& what_if, std::span<ConfigFile* const> files) {
     const std::vector<ChangedValue> changes = changed_values(what_if.changes(), "device", files, is_count);
-    what_if.change("device", files, is_count);
     std::vector<ChangedValue> moved;
+    if (what_if.changes().empty()) return moved;
+    Json& device = files.front()->json;
+    const Json library = device.is_object() ? device.value("collective_library", Json()) : Json();
+    what_if.change("device", files, is_count);
+    follow_lines(device, library);
     const Factors factors = factors_of(changes);
     if (factors.empty()) return moved;
     for (ConfigFile* file : files) {

@@ -46,8 +46,12 @@ double scaled(std::string_view key, double value, double factor);
 using VisitValue = std::function<void(const std::string& key, Json& parameter)>;
 void for_each_number(Json& file, const VisitValue& visit);
 
+/// Scales times of a library's collective, `by_ranks` of its group, as its lines changed from those of the group `before` to
+/// those of `after`. Throws Json::exception if a file is malformed.
+void scale_times(Json& by_ranks, const std::string& collective, const Json& before, const Json& after);
+
 /// Makes the changes of `what_if` below "device." in the first of `files` (device, calibration) that has
-/// the key, and moves the values that follow. Factors of counts give the nearest whole number. Returns the
+/// the key, and moves the values that follow and the times of library collectives whose lines change. Factors of counts give the nearest whole number. Returns the
 /// values that moved along, as ChangedValue whose `given` is the list of the changes' keys. Throws UserError.
 std::vector<ChangedValue> change_device(const WhatIf& what_if, std::span<ConfigFile* const> files);
 

@@ -42,8 +42,8 @@ struct DeviceCopyKernel {
             field<&D::units_per_block>("units_per_block", "Compute units that a thread block of a copy keeps from "
                 "other kernels: less than 1 where blocks share a unit.").in({0.01, 1}).optional(),
             field<&D::blocks_per_unit>("blocks_per_unit",
-                "Thread blocks of copies that a compute unit has room for; they share the rate of one. With more than "
-                "1, GEMMs lose the units that a copy was given, instead of units_per_block.").in({1, 32}).optional(),
+                "Thread blocks of copies that fit on a compute unit; together they run at the rate of one. Above 1, copies "
+                "take whole units and units_per_block is unused.").in({1, 32}).optional(),
             field<&D::pull_rate_beside_gemms>("pull_rate_beside_gemms", "Share of a compute unit's rate that pulls "
                 "have while a GEMM runs on their GPU, where blocks_per_unit is more than 1.").in({0.01, 1}).optional(),
             field<&D::rate_beside_gemms>("rate_beside_gemms",

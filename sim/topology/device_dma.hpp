@@ -74,8 +74,8 @@ struct DeviceDma {
             field<&D::first_poll>("first_poll_us",
                 "From when the receiver's stream began to wait to the first poll.").only_with("poll_us"),
             field<&D::event_queues>("event_queues",
-                "A GPU looks for the awaited ends of its pulls in this number of queues by turns, each in order; their "
-                "streams go on only then. 0: streams go on at once.").in({1, 1024}).only_with("poll_us").optional(),
+                "Number of event queues of a GPU. Awaited ends of pulls are assigned to the queues round robin and seen in "
+                "order within a queue; a stream continues when its end has been seen. 0: streams continue at once.").in({1, 1024}).only_with("poll_us").optional(),
             field<&D::completion>("completion_us", "From the last byte until the waiter sees the end."),
             field<&D::queued_launch>("queued_launch_us", "Copies of a GPU are issued one at a time; one that had to "
                 "wait for another takes this time instead of command_us and schedule_us. 0: side by side.").optional(),

@@ -42,19 +42,18 @@ struct DeviceInterference {
                 "larger of both losses counts.").in(loss).optional(),
             field<&D::gemm_slowed_beside_copy_kernels>(
                 "gemm_slowed_beside_copy_kernels", "The same for copy kernels.").in(loss).optional(),
-            field<&D::channels_per_engine_unit>("channels_per_engine_unit", "A library's collective takes one "
-                "compute unit of every shader engine, and one more for each such number of channels beyond twice the "
-                "number. GEMMs whose calibration counts engines take as many waves as the units left need.")
+            field<&D::channels_per_engine_unit>("channels_per_engine_unit", "A library's collective of c channels "
+                "takes floor(c / this) - 1 compute units of every shader engine, at least 1 and at most 3. GEMMs whose calibration counts engines take as many waves as the units left need.")
                 .in({1, 1024}).optional(),
             field<&D::gemm_slowed_beside_library>("gemm_slowed_beside_library", "Share of GEMM rate lost while a "
                 "library's collective runs, for each unit that the collective takes of every engine; the loss of these units "
                 "themselves is not in it.").in(loss).optional()
                 .only_with("channels_per_engine_unit"),
-            field<&D::collectives_slowed_beside_gemms>("collectives_slowed_beside_gemms", "Share of the rate of a channel, one of "
-                "few alone, lost while a GEMM runs. With many channels the links limit, and the loss is smaller.")
+            field<&D::collectives_slowed_beside_gemms>("collectives_slowed_beside_gemms", "Share of a channel's rate lost beside a "
+                "GEMM, measured with few channels. With many channels the links limit, and the loss is smaller.")
                 .in(loss).optional().only_with("channels_per_engine_unit"),
-            field<&D::late_ranks_waves>("late_ranks_waves", "Waves of tiles of a GEMM that a library's collective of higher "
-                "priority waits, with its units, for the rank whose GEMM leaves them last.")
+            field<&D::late_ranks_waves>("late_ranks_waves", "Waves of GEMM tiles for which a library's collective of higher "
+                "priority, which has its units, waits for the slowest rank.")
                 .in({0, 16}).optional().only_with("channels_per_engine_unit")};
         // clang-format on
         return rows;
@@ -107,13 +106,13 @@ struct DeviceEnergy {
                 .optional(),
             field<&D::power_exponent>(
                 "power_exponent",
-                "Power that the FLOPs of a GEMM draw changes with its speed to this power when "
-                "the clock falls at the board's limit; steady states need it.")
+                "Exponent e: at the power limit, the power of a GEMM's FLOPs is proportional to speed^e. Steady "
+                "states need it.")
                 .in({1, 10})
                 .optional(),
             field<&D::clock_exponent>(
                 "clock_exponent",
-                "The clock falls as this power of the speed of GEMMs then. Attention and kernels of a recorded time "
+                "Exponent e: at the power limit, the clock is proportional to (GEMM speed)^e. Attention and kernels of a recorded time "
                 "slow down as the clock does; of a library's collective, its clock_share does.")
                 .in({1, 10})
                 .optional(),

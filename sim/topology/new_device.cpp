@@ -32,6 +32,30 @@ void estimate(Json& node, const std::string& key, const DataSheet& sheet, const 
         node["value"] = six_digits(scaled(key, old.get<double>(), factor));
 }
 
+/// The times of a library's collectives, estimated from those of `like` by the lines in `library` and `old`.
+void estimate_times(Json& library, const Json& old, const std::string& like) {
+    const auto estimate = [&](Json& timed, const std::string& collective) {
+        if (!timed.contains("by_ranks") || !old.contains(collective)) return;
+        scale_times(timed["by_ranks"], collective, old.at(collective), library.at(collective));
+        for (auto& table : timed["by_ranks"]) {
+            table["source"] =
+                "estimate: times of " + like + ", scaled as " + collective + "'s latency and bus rate";
+            for (auto& us : table["us"]) us = six_digits(us.get<double>());
+        }
+    };
+    for (const std::string& collective : collective_names)
+        if (library.contains(collective)) estimate(library[collective], collective);
+    if (library.contains("all_reduce_kernels"))
+        for (auto& kernel : library["all_reduce_kernels"]) estimate(kernel, "all_reduce");
+}
+
+/// Without the times by number of GPUs, which hold for links of the type that they were measured on.
+void erase_times(Json& library) {
+    for (const std::string& collective : collective_names)
+        if (library.contains(collective)) library[collective].erase("by_ranks");
+    library.erase("all_reduce_kernels");
+}
+
 double number(const Json& group, const char* key) {
     return group.at(key).at("value").get<double>();
 }
@@ -140,7 +164,15 @@ NewMachine new_machine(const DataSheet& sheet, const LikeMachine& like) {
             factors.emplace("peak_TFLOPS." + type.key(), factors[first_type]);
     NewMachine made;
     made.topology = topology_of(sheet, like, factors);
+    const Json library = device.value("collective_library", Json());
     estimate(device, "", sheet, factors, like.name);
+    if (!library.is_null()) {
+        const Json *links = links_of(made.topology), *known = links_of(like.topology);
+        if (links != nullptr && known != nullptr && links->at("type") == known->at("type"))
+            estimate_times(device["collective_library"], library, like.name);
+        else
+            erase_times(device["collective_library"]);
+    }
     for (const auto& [key, value] : sheet.values)  // types that the other device has not
         if (const std::string_view type = std::string_view(key).substr(key.find('.') + 1);
             key.starts_with("peak_TFLOPS.") && !device["peak_TFLOPS"].contains(type))

@@ -26,7 +26,7 @@ Topology::Topology(ConfigObject config, DeviceSpec device)
     : device_(std::make_shared<const DeviceSpec>(std::move(device))) {
     config.integer("schema", 1, 1);
     name_ = config.text("name");
-    description_ = config.text("description");
+    config.text("description");
     config.text("device");
     read_fields(config, size_, size_fields());
     if (gpus() > most_gpus)

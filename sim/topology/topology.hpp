@@ -29,7 +29,6 @@ public:
     Topology(ConfigObject config, DeviceSpec device);
 
     const std::string& name() const { return name_; }
-    const std::string& description() const { return description_; }
     const DeviceSpec& device() const { return *device_; }
     int gpus() const { return size_.gpus(); }
     int gpus_per_node() const { return size_.gpus_per_node; }
@@ -74,7 +73,6 @@ private:
     double unloaded_time(const LinkIds& links) const;
 
     std::string name_;
-    std::string description_;
     std::shared_ptr<const DeviceSpec> device_;
     ClusterSize size_, whole_;
     RankGroup group_;

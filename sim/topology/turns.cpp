@@ -1,7 +1,5 @@
 #include "sim/topology/turns.hpp"
 
-#include <utility>
-
 namespace overlap {
 
 int seen_stream(int gpu, int stream, const Turns& turns) {

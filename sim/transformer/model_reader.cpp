@@ -24,7 +24,8 @@ public:
     std::int64_t layers(const std::string& key) { return config_.integer(key, 1, most_layers); }
     std::vector<std::string> texts(const std::string& key) { return config_.texts(key); }
     std::int64_t size(const std::string& key, std::int64_t otherwise) {
-        return has(key) ? config_.integer(key, 0, largest_size) : otherwise;
+        return has(key) ? config_.integer(key, std::min<std::int64_t>(otherwise, 1), largest_size)
+                        : otherwise;
     }
     [[noreturn]] void fail(const std::string& key, const std::string& message) { config_.fail(key, message); }
     bool flag(const std::string& key, bool otherwise) { return has(key) ? config_.boolean(key) : otherwise; }
@@ -69,8 +70,7 @@ void read_common(ConfigSizes& from, Model& model) {
     model.longest = from.size("max_position_embeddings", gemma3 ? 131'072 : 2048);
     attention.heads = gemma3 ? from.size("num_attention_heads", 8) : from.size("num_attention_heads");
     attention.kv_heads = from.size("num_key_value_heads", gemma3 ? 4 : attention.heads);
-    attention.head_dim =
-        from.size("head_dim", gemma3 ? 256 : model.hidden / std::max<std::int64_t>(attention.heads, 1));
+    attention.head_dim = from.size("head_dim", gemma3 ? 256 : model.hidden / attention.heads);
     // Qwen2's and Qwen3's files have a window that is off unless "use_sliding_window" says otherwise.
     if (!from.flag("use_sliding_window", !model.family.starts_with("qwen"))) return;
     attention.window = from.size("sliding_window", 0);
@@ -173,8 +173,7 @@ void read_falcon(ConfigSizes& from, Model& model) {
 /// Throws UserError for sizes that do not go together.
 void require_sense(const ConfigObject& config, const Model& model) {
     const AttentionShape& attention = model.attention;
-    if (attention.heads < 1) config.fail("num_attention_heads", "is 0");
-    if (attention.heads % std::max<std::int64_t>(attention.kv_heads, 1) != 0)
+    if (attention.heads % attention.kv_heads != 0)
         config.fail("num_key_value_heads", "is " + std::to_string(attention.kv_heads) +
                                                ", which does not divide the " +
                                                std::to_string(attention.heads) + " heads");

@@ -1,7 +1,5 @@
 #include "sim/transformer/step.hpp"
 
-#include <algorithm>
-
 #include "sim/core/shown.hpp"
 
 namespace overlap {

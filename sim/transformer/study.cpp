@@ -1,6 +1,5 @@
 #include "sim/transformer/study.hpp"
 
-#include <algorithm>
 #include <map>
 #include <tuple>
 

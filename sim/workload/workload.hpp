@@ -1,8 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <filesystem>
-#include <optional>
 #include <string>
 #include <variant>
 #include <vector>

@@ -41,6 +41,16 @@ class NewDevice(SimTestCase):
         group = self.load("b100_8.json")["fabric"][0]
         self.assertEqual((group["type"], group["bandwidth_GBps"]["value"]), ("switch", 900))
         self.assertEqual(values["collective_library.all_gather.bus_GBps"]["value"], round(334.2 * 900 / 397.5, 3))
+        # Its measured times become estimates: 512 MiB to 8 GPUs take as much less as the line 23.0 us + bytes / 334.2 GB/s does.
+        library = device["collective_library"]
+        table, on_bus = library["all_gather"]["by_ranks"]["8"], 7 / 8 * 536870912
+        self.assertEqual(table["bytes"][-1], 536870912)
+        self.assertAlmostEqual(table["us"][-1], 1394.97 * (23.0 + on_bus / (334.2e3 * 900 / 397.5)) / (23.0 + on_bus / 334.2e3), delta=0.01)
+        kernel = library["all_reduce_kernels"]["two_shot"]["by_ranks"]["2"]
+        self.assertLess(kernel["us"][-1], 0.7 * 213.099)
+        for one in (table, kernel):
+            self.assertRegex(one["source"], "^estimate: times of h200, scaled as all_(gather|reduce)'s latency and bus rate$")
+        self.assertNotIn('"measured', json.dumps(device))
         # All keys that the shipped device and its calibration have, but energy and kernels that have tables of their own.
         shipped = {}
         for kind in ("devices", "calibrations"):
@@ -51,6 +61,14 @@ class NewDevice(SimTestCase):
         shipped = {key for key in shipped if ".provenance" not in key}
         self.assertEqual(shipped - values.keys(), set())
         self.assertGreater(len(shipped), 60)
+
+    def test_times_of_collectives_by_number_of_gpus_hold_for_links_of_the_same_type_only(self):
+        self.output(*[flag for flag in B100 if flag not in ("--switch", "--links", "18")], "--like", "b300")
+        self.assertEqual(self.load("b100_8.json")["fabric"][0]["type"], "full_mesh")
+        text = json.dumps(self.load("b100.json"))
+        self.assertIn("bus_GBps", text)
+        self.assertNotIn("by_ranks", text)
+        self.assertIn("candidates", self.result("advise", "--topology", "b100_8.json", "--gemm", "8192x8192x8192"))
 
     def test_it_runs_at_once_and_results_say_whose_calibration_is_scaled(self):
         self.output(*B100, "--like", "h200")

@@ -44,7 +44,7 @@ std::vector<std::set<int>> sources(const TaskGraph& graph) {
     std::vector<std::set<int>> seen(graph.size());
     for (TaskId id = 0; id < graph.size(); ++id) {
         if (graph[id].kind() == TaskKind::gemm) seen[id] = {graph[id].gpu};
-        for (const TaskId before : graph.predecessors(id))
+        for (const TaskId before : predecessors(graph, id))
             seen[id].insert(seen[before].begin(), seen[before].end());
     }
     return seen;
@@ -146,7 +146,7 @@ TEST_CASE("every reduction adds as many parts as it waits for, and every rank re
             for (TaskId id = 0; id < built.graph.size(); ++id) {
                 const auto* sum = std::get_if<ReduceWork>(&built.graph[id].work);
                 if (sum == nullptr) continue;
-                REQUIRE(built.graph.predecessors(id).size() == static_cast<std::size_t>(sum->parts));
+                REQUIRE(predecessors(built.graph, id).size() == static_cast<std::size_t>(sum->parts));
                 added[static_cast<std::size_t>(built.graph[id].gpu)] += (sum->parts - 1) * sum->bytes.si();
             }
             // A sum of P pieces of operand/P is P−1 additions of a piece, in whatever grouping.

@@ -71,7 +71,7 @@ TEST_CASE("direct: one copy from every peer, one sum of all parts") {
     CHECK(sum.parts == 4);
     CHECK(sum.bytes.si() == Approx(200));
     // The sum waits for the own part and three arrivals.
-    CHECK(scatter.graph.predecessors(scatter.done[0][0]).size() == 4);
+    CHECK(predecessors(scatter.graph, scatter.done[0][0]).size() == 4);
     CHECK(count(build("direct", all_reduce).graph, TaskKind::copy) == 24);
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("direct: a copy waits for the rank that has the data") {
     for (TaskId id = 0; id < gather.graph.size(); ++id) {
         const auto* copy = std::get_if<CopyWork>(&gather.graph[id].work);
         if (copy == nullptr) continue;
-        CHECK(gather.graph.predecessors(id) == std::vector<TaskId>{static_cast<TaskId>(copy->src)});
+        CHECK(predecessors(gather.graph, id) == std::vector<TaskId>{static_cast<TaskId>(copy->src)});
         ++copies;
     }
     CHECK(copies == 12);
@@ -95,7 +95,7 @@ TEST_CASE("ring: neighbours only, each forwarding what it got the step before") 
         const auto* copy = std::get_if<CopyWork>(&gather.graph[id].work);
         if (copy == nullptr) continue;
         CHECK(copy->dst == (copy->src + 1) % ranks);
-        const auto before = gather.graph.predecessors(id);
+        const auto before = predecessors(gather.graph, id);
         REQUIRE(before.size() == 1);
         const Task& source = gather.graph[before[0]];
         if (source.kind() == TaskKind::gemm) {
@@ -161,7 +161,7 @@ TEST_CASE("hierarchical: on one node it is direct") {
         CHECK(direct.done == hierarchical.done);
         for (TaskId id = 0; id < direct.graph.size(); ++id, ++checked) {
             CHECK(direct.graph[id].name() == hierarchical.graph[id].name());
-            CHECK(direct.graph.predecessors(id) == hierarchical.graph.predecessors(id));
+            CHECK(predecessors(direct.graph, id) == predecessors(hierarchical.graph, id));
         }
     }
     CHECK(checked >= 4 * (4 + 12));  // GEMMs and copies, with the sums of two kinds

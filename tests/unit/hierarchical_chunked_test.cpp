@@ -40,11 +40,11 @@ Seen rank0(const TaskGraph& graph) {
         if (task.gpu != 0) continue;
         if (const auto* shape = std::get_if<GemmShape>(&task.work)) {
             seen.rows.push_back(shape->m);
-            seen.gemm_waits.push_back(graph.predecessors(id).size());
+            seen.gemm_waits.push_back(predecessors(graph, id).size());
         }
         if (const auto* sum = std::get_if<ReduceWork>(&task.work)) {
             seen.parts.push_back(sum->parts);
-            CHECK(graph.predecessors(id).size() == static_cast<std::size_t>(sum->parts));
+            CHECK(predecessors(graph, id).size() == static_cast<std::size_t>(sum->parts));
         }
     }
     return seen;
@@ -80,7 +80,7 @@ TEST_CASE("hierarchical_chunked: a forwarded chunk waits for the rail, not for t
     for (TaskId id = 0; id < graph.size(); ++id) {
         const auto* copy = std::get_if<CopyWork>(&graph[id].work);
         if (copy == nullptr || copy->bytes.si() != 2400) continue;
-        const auto before = graph.predecessors(id);
+        const auto before = predecessors(graph, id);
         CHECK(before.size() == 2);
         for (const TaskId arrival : before) {
             CHECK(std::get<CopyWork>(graph[arrival].work).dst == copy->src);
@@ -116,7 +116,7 @@ TEST_CASE("hierarchical_chunked on one node is hetero_fused_1d") {
         std::vector<std::string> tasks;
         for (TaskId id = 0; id < graph.size(); ++id)
             tasks.push_back(std::to_string(graph[id].gpu) + " " + stream_name(graph[id].stream) + " " +
-                            graph[id].name() + " " + std::to_string(graph.predecessors(id).size()));
+                            graph[id].name() + " " + std::to_string(predecessors(graph, id).size()));
         std::sort(tasks.begin(), tasks.end());
         return tasks;
     };

@@ -36,7 +36,7 @@ Rank0 rank0(const std::string& name, const Pair& pair, const std::string& given 
         } else if (const auto* shape = std::get_if<GemmShape>(&task.work)) {
             CHECK(task.stream == compute_stream);
             seen.gemms.push_back(*shape);
-            seen.gemm_waits.push_back(graph.predecessors(id).size());
+            seen.gemm_waits.push_back(predecessors(graph, id).size());
         } else if (const auto* local = std::get_if<LocalCopyWork>(&task.work)) {
             seen.local_bytes.push_back(local->bytes.si());
         } else {

@@ -66,7 +66,7 @@ TEST_CASE("each rank stores its first shard at its neighbour, sends two on as th
         CHECK(copy->dst == 1);
         CHECK(copy->added);
         CHECK(copy->stored == shares.empty());
-        CHECK(graph.predecessors(id).size() == (shares.empty() ? 1 : 2));
+        CHECK(predecessors(graph, id).size() == (shares.empty() ? 1 : 2));
         shards.push_back(graph[id].shard);
         graph.for_each_edge_into(id, [&](const Edge& edge) {
             if (graph[edge.predecessor].kind() == TaskKind::gemm) shares.push_back(edge.from);
@@ -87,7 +87,7 @@ TEST_CASE("memory that can't add leaves the sums to kernels, and what a chunk wa
         const auto* copy = std::get_if<CopyWork>(&graph[id].work);
         if (copy == nullptr) continue;
         CHECK(!copy->added);
-        for (const TaskId before : graph.predecessors(id))
+        for (const TaskId before : predecessors(graph, id))
             if (graph[before].kind() == TaskKind::reduce) {
                 CHECK(graph[before].gpu == copy->src);
                 CHECK(graph[before].shard == graph[id].shard);

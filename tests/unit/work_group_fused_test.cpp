@@ -66,7 +66,7 @@ TEST_CASE("owners add the parts of a reduction up, and store the sum at everybod
         const TaskGraph graph = graph_of(workload, topology, 2);
         for (TaskId id = 0; id < graph.size(); ++id) {
             ++counts[graph[id].kind()];
-            if (graph[id].kind() == TaskKind::reduce) CHECK(graph.predecessors(id).size() == 3 + 1);
+            if (graph[id].kind() == TaskKind::reduce) CHECK(predecessors(graph, id).size() == 3 + 1);
         }
         return counts;
     };
@@ -126,7 +126,7 @@ TEST_CASE("in a list, what can be is fused, and who needs the collective waits f
         if (graph[id].kind() == TaskKind::copy)
             graph.for_each_edge_into(id,
                                      [&](const Edge& edge) { sent_as_made += edge.of_progress() ? 1 : 0; });
-        const std::vector<TaskId> before = graph.predecessors(id);
+        const std::vector<TaskId> before = predecessors(graph, id);
         if (streaming == nullptr || before.empty()) continue;
         // Own kernel, dense, and a copy from each peer.
         CHECK(before.size() == 2 + 3);

@@ -3,7 +3,7 @@
 #include <future>
 
 #include "models/calibration/fits/gemm_calibration.hpp"
-#include "models/calibration/problems/library_beside_gemms.hpp"
+#include "models/calibration/problems/problems.hpp"
 #include "sim/core/error_summary.hpp"
 #include "tests/public_data.hpp"
 #include "tests/recipes.hpp"

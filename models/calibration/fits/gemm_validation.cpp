@@ -29,11 +29,11 @@ GemmLibraryValidation judge_libraries(std::span<const GemmMeasurement> outside,
 }  // namespace
 
 GemmErrors gemm_errors(std::span<const GemmMeasurement> rows,
-                       const std::function<Seconds(const GemmMeasurement&)>& predicted, Seconds shortest) {
+                       const std::function<Seconds(const GemmMeasurement&)>& predicted) {
     std::vector<double> errors;
     std::set<std::pair<std::int64_t, std::int64_t>> families;
     for (const GemmMeasurement& row : rows) {
-        if (row.time < shortest) continue;
+        if (row.time < shortest_judged) continue;
         families.insert({row.shape.n, row.shape.k});
         errors.push_back(std::abs(predicted(row) / row.time - 1));
     }
@@ -46,10 +46,9 @@ GemmErrors gemm_errors(std::span<const GemmMeasurement> rows,
 }
 
 GemmErrors gemm_errors(std::span<const GemmMeasurement> rows, const GemmParameters& parameters,
-                       std::span<const double> campaign_rates, Seconds shortest) {
+                       std::span<const double> campaign_rates) {
     return gemm_errors(
-        rows, [&](const GemmMeasurement& row) { return fitted_time(row, parameters, campaign_rates); },
-        shortest);
+        rows, [&](const GemmMeasurement& row) { return fitted_time(row, parameters, campaign_rates); });
 }
 
 int gemm_fold(const GemmShape& shape) {

@@ -9,7 +9,7 @@
 
 namespace overlap {
 
-/// Relative errors |predicted / measured − 1| of the kernels that take at least `shortest`.
+/// Relative errors |predicted / measured − 1| of the kernels that take at least `shortest_judged`.
 struct GemmErrors {
     std::size_t rows = 0;
     std::size_t families = 0;
@@ -18,10 +18,9 @@ struct GemmErrors {
 };
 inline constexpr Seconds shortest_judged = microseconds(20);
 GemmErrors gemm_errors(std::span<const GemmMeasurement> rows,
-                       const std::function<Seconds(const GemmMeasurement&)>& predicted,
-                       Seconds shortest = shortest_judged);
+                       const std::function<Seconds(const GemmMeasurement&)>& predicted);
 GemmErrors gemm_errors(std::span<const GemmMeasurement> rows, const GemmParameters& parameters,
-                       std::span<const double> campaign_rates = {}, Seconds shortest = shortest_judged);
+                       std::span<const double> campaign_rates = {});
 
 /// A family is one (N,K). A hash puts each family into one of four folds, so no family is on both sides.
 /// Every committed calibration is fitted without fold 0.

@@ -26,6 +26,15 @@ __device__ inline std::uint16_t float_to_bf16(float value) {  // to nearest even
     return static_cast<std::uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
+/// Two bf16 numbers in a word: added to sums, and of two sums.
+__device__ inline void add_pair(float* sum, unsigned pair) {
+    sum[0] += __uint_as_float(pair << 16);
+    sum[1] += __uint_as_float(pair & 0xffff0000u);
+}
+__device__ inline unsigned rounded_pair(const float* sum) {
+    return float_to_bf16(sum[0]) | static_cast<unsigned>(float_to_bf16(sum[1])) << 16;
+}
+
 /// e4m3: bias 7, subnormals in steps of 2^-9.
 __device__ inline float fp8_to_float(std::uint8_t bits) {
     const int exponent = (bits >> 3) & 15, mantissa = bits & 7;

@@ -55,14 +55,6 @@ __global__ void __launch_bounds__(threads) triad(float4* __restrict__ a, const f
     });
 }
 
-__device__ void add_pair(float* sum, unsigned pair) {
-    sum[0] += __uint_as_float(pair << 16);
-    sum[1] += __uint_as_float(pair & 0xffff0000u);
-}
-__device__ unsigned rounded_pair(const float* sum) {
-    return float_to_bf16(sum[0]) | static_cast<unsigned>(float_to_bf16(sum[1])) << 16;
-}
-
 __global__ void __launch_bounds__(threads)
     reduce(Parts parts, uint4* __restrict__ result, std::size_t count) {
     each(count, [&](std::size_t i) {

@@ -1,13 +1,11 @@
 #pragma once
 
 #include <array>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <variant>
-#include <vector>
 
 #include "models/attention_model.hpp"
 #include "models/moe_model.hpp"

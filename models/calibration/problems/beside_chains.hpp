@@ -1,8 +1,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "models/calibration/measurements/measurement_file.hpp"
 #include "models/cost_model.hpp"

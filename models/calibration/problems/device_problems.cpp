@@ -2,13 +2,7 @@
 
 #include <algorithm>
 
-#include "models/calibration/problems/dma_copies.hpp"
-#include "models/calibration/problems/energy_of_work.hpp"
-#include "models/calibration/problems/gpu_speeds.hpp"
-#include "models/calibration/problems/interference_factors.hpp"
-#include "models/calibration/problems/kernel_copies.hpp"
-#include "models/calibration/problems/library_beside_gemms.hpp"
-#include "models/calibration/problems/local_kernels.hpp"
+#include "models/calibration/problems/problems.hpp"
 
 namespace overlap {
 namespace {

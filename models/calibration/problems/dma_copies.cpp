@@ -1,4 +1,4 @@
-#include "models/calibration/problems/dma_copies.hpp"
+#include "models/calibration/problems/problems.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "models/calibration/problems/energy_of_work.hpp"
+#include "models/calibration/problems/problems.hpp"
 
 #include <algorithm>
 #include <map>

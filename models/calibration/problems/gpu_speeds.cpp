@@ -1,4 +1,4 @@
-#include "models/calibration/problems/gpu_speeds.hpp"
+#include "models/calibration/problems/problems.hpp"
 
 #include <algorithm>
 #include <map>

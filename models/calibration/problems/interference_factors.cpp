@@ -1,4 +1,4 @@
-#include "models/calibration/problems/interference_factors.hpp"
+#include "models/calibration/problems/problems.hpp"
 
 #include <algorithm>
 #include <map>

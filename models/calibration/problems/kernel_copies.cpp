@@ -1,4 +1,4 @@
-#include "models/calibration/problems/kernel_copies.hpp"
+#include "models/calibration/problems/problems.hpp"
 
 #include "models/calibration/problems/peer_copies.hpp"
 #include "sim/engine/engine.hpp"

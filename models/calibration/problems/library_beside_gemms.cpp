@@ -1,4 +1,4 @@
-#include "models/calibration/problems/library_beside_gemms.hpp"
+#include "models/calibration/problems/problems.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "models/calibration/problems/local_kernels.hpp"
+#include "models/calibration/problems/problems.hpp"
 
 #include <cmath>
 #include <map>

@@ -46,14 +46,6 @@ __global__ void __launch_bounds__(threads) move_blocks(Moves moves) {
     }
 }
 
-__device__ void add_pair(float* sum, unsigned pair) {
-    sum[0] += __uint_as_float(pair << 16);
-    sum[1] += __uint_as_float(pair & 0xffff0000u);
-}
-__device__ unsigned rounded_pair(const float* sum) {
-    return float_to_bf16(sum[0]) | static_cast<unsigned>(float_to_bf16(sum[1])) << 16;
-}
-
 /// A thread reads all parts of its vectors before it writes: the result may be one of the parts.
 __global__ void __launch_bounds__(threads) sum_blocks(Parts parts) {
     const unsigned stride = gridDim.x * threads;
