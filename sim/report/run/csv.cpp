@@ -43,7 +43,8 @@ const std::vector<Column> columns{
     {"energy_J.total"}, {"energy_J.idle"}, {"energy_J.active"}, {"energy_J.compute"}, {"energy_J.hbm"},
     {"energy_J.links"}, {"energy_J.copy_kernels"}, {"energy_J.power_limit"},
     {"losses_us.host"}, {"losses_us.power"}, {"steady.gemm_speed"}, {"steady.power_W"},
-    {"confidence.basis"}, {"confidence.makespan_error_pct"}, {"simulated_gpus"}};
+    {"confidence.basis"}, {"confidence.makespan_error_pct"}, {"simulated_gpus"}, {"gemm_library"},
+    {"confidence.known_parts_error_pct"}};
 // clang-format on
 
 bool has(CsvClock clock, const Column& column) {

@@ -14,7 +14,7 @@ std::string to_text(const RunResult& result, const Remarks& remarks = {});
 /// Numbers as sim/README.md defines them, full precision, one line without the trailing newline. `extra` fields of errors
 /// never appear here.
 Json to_json(const RunResult& result);
-/// The same with "gemm_library" (null if unknown) and "notes".
+/// The same with "notes".
 Json to_json(const RunResult& result, const Remarks& remarks);
 /// JSON schema of both.
 Json result_schema();

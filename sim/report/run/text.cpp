@@ -84,12 +84,6 @@ std::string workload_text(const RunResult& result) {
     return text;
 }
 
-/// Lines that the confidence may take behind `before` others of a header: a report fits on a screen of 40 lines.
-std::size_t confidence_lines(std::size_t before) {
-    constexpr std::size_t all = 9, least = 2, most = 4;
-    return std::clamp(all - std::min(before, all), least, most);
-}
-
 Lines header(const RunResult& result, const Remarks& remarks) {
     Lines lines = field("", result.scenario);
     lines.push_back(left("topology", label_columns) + config_text(result, "topology"));
@@ -108,11 +102,8 @@ Lines header(const RunResult& result, const Remarks& remarks) {
         append(lines, field(left("host", label_columns), config_text(result, "host")));
     if (const auto off = result.config.find("without"); off != result.config.end() && !off->empty())
         engine += ", without " + off->dump();
-    if (!remarks.gemm_library.empty())
-        append(lines, field(left("GEMMs", label_columns), "priced as kernels of " + remarks.gemm_library));
     lines.push_back(left("engine", label_columns) + engine);
-    if (const std::string sure = to_text(result.confidence); !sure.empty())
-        append(lines, field(left("confidence", label_columns), sure, confidence_lines(lines.size())));
+    append(lines, lines_of(result.confidence));
     for (const std::string& note : remarks.notes) append(lines, field(left("note", label_columns), note));
     return lines;
 }
