@@ -84,7 +84,7 @@ std::string workload_text(const RunResult& result) {
     return text;
 }
 
-Lines header(const RunResult& result, const Remarks& remarks) {
+Lines header(const RunResult& result, const Remarks& remarks, std::size_t sure_lines) {
     Lines lines = field("", result.scenario);
     lines.push_back(left("topology", label_columns) + config_text(result, "topology"));
     if (const auto changes = result.config.find("what_if"); changes != result.config.end())
@@ -103,7 +103,10 @@ Lines header(const RunResult& result, const Remarks& remarks) {
     if (const auto off = result.config.find("without"); off != result.config.end() && !off->empty())
         engine += ", without " + off->dump();
     lines.push_back(left("engine", label_columns) + engine);
-    append(lines, lines_of(result.confidence));
+    const Lines sure = lines_of(result.confidence);
+    append(lines, sure.size() <= sure_lines
+                      ? sure
+                      : field(left("confidence", label_columns), to_text(result.confidence), sure_lines));
     for (const std::string& note : remarks.notes) append(lines, field(left("note", label_columns), note));
     return lines;
 }
@@ -227,11 +230,10 @@ Lines next_steps(const RunResult& result) {
     return lines;
 }
 
-}  // namespace
-
-std::string to_text(const RunResult& result, const Remarks& remarks) {
+/// The report with at most `sure_lines` lines of confidence.
+Lines report_lines(const RunResult& result, const Remarks& remarks, std::size_t sure_lines) {
     const TimeScale scale(std::max(result.makespan, result.serial));
-    Lines lines = header(result, remarks);
+    Lines lines = header(result, remarks, sure_lines);
     const auto section = [&](const Lines& more) {
         if (more.empty()) return;
         lines.emplace_back();
@@ -245,6 +247,17 @@ std::string to_text(const RunResult& result, const Remarks& remarks) {
     section(used);
     section(gantt(result.timeline, 0, scale));
     section(next_steps(result));
+    return lines;
+}
+
+}  // namespace
+
+std::string to_text(const RunResult& result, const Remarks& remarks) {
+    constexpr std::size_t most = 6, least = 2;
+    const std::size_t screen = 40 + 2 * remarks.notes.size();
+    Lines lines = report_lines(result, remarks, most);
+    if (lines.size() > screen)
+        lines = report_lines(result, remarks, std::max(most - std::min(lines.size() - screen, most), least));
     std::string text;
     for (const std::string& line : lines) text += clipped(line) + "\n";
     return text;

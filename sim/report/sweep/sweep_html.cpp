@@ -121,9 +121,11 @@ std::string prices_text(const SweepPoints& points) {
     std::string text;
     for (const std::string& library : points.gemm_libraries)
         text += (text.empty() ? "GEMMs of " : "; ") + library;
+    std::string bases;
     for (const auto& [basis, count] : points.bases)
-        text += (text.empty() ? "" : "; ") + std::string("the weakest price is ") + basis + " in " +
-                std::to_string(count) + " points";
+        bases +=
+            (bases.empty() ? "points by their weakest price: " : ", ") + std::to_string(count) + " " + basis;
+    if (!bases.empty()) text += (text.empty() ? "" : "; ") + bases;
     return text.empty() ? "" : text + "; ";
 }
 
