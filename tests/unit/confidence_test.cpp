@@ -82,7 +82,7 @@ TEST_CASE("evidence is read from fits, and from the sources of values that were 
     CHECK(all.gemm.at(DType::bf16).values == 3);
     CHECK(all.gemm.at(DType::bf16).estimates == 2);
     CHECK(text_of({"GEMM bf16", all.gemm.at(DType::bf16), "x"}) ==
-          "GEMM bf16 of x fitted ±7.0 % (9 rows; 2 of 3 values prior)");
+          "GEMM bf16 of x fitted ±7.0 % (9 rows; 2 of 3 prior)");
     CHECK(all.collectives.at("/all_gather").basis == Basis::derived);
     CHECK(*all.collectives.at("/all_gather").error == Approx(0.02));
     CHECK(all.collectives.at("/all_gather/small").basis == Basis::estimate);

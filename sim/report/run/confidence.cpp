@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "sim/core/output_keys.hpp"
-#include "sim/report/run/report.hpp"
 #include "sim/report/text_format.hpp"
 
 namespace overlap {
@@ -75,8 +74,7 @@ std::string text_of(const PricedPart& part) {
     std::string more = evidence.rows > 0 ? std::to_string(evidence.rows) + " rows" : "";
     if (evidence.basis != Basis::estimate && evidence.estimates > 0)
         more += (more.empty() ? "" : "; ") + std::to_string(evidence.estimates) + " of " +
-                std::to_string(evidence.values) +
-                (evidence.basis == Basis::fitted ? " values prior" : " estimated");
+                std::to_string(evidence.values) + (evidence.basis == Basis::fitted ? " prior" : " estimated");
     return more.empty() ? text : text + " (" + more + ")";
 }
 
@@ -129,13 +127,6 @@ Json to_json(const PricedPart& part) {
 
 Json to_json(const Confidence& confidence) {
     return written(confidence, confidence_keys());
-}
-
-std::string confidence_cells(const Confidence* confidence) {
-    if (confidence == nullptr) return ",,,";
-    const auto cell = [](const std::optional<double>& error) { return csv_cell(percent(error)); };
-    return csv_cell(confidence->gemm_library()) + "," + name_of(confidence->basis()) + "," +
-           cell(confidence->makespan_error()) + "," + cell(confidence->error_of_known);
 }
 
 Json confidence_schema() {

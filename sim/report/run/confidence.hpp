@@ -32,7 +32,7 @@ struct Confidence {
     std::string gemm_library() const;
 };
 
-/// "GEMM bf16 of hipBLASLt fitted ±7.1 % (117 rows; 25 of 30 values prior)".
+/// "GEMM bf16 of hipBLASLt fitted ±7.1 % (117 rows; 25 of 30 prior)".
 std::string text_of(const PricedPart& part);
 Json to_json(const PricedPart& part);
 /// The parts and the makespan, in a line; ± is the mean of |predicted / measured − 1|. Empty without parts.
@@ -40,10 +40,6 @@ std::string to_text(const Confidence& confidence);
 /// The same as a field of a report. Empty without parts.
 std::vector<std::string> lines_of(const Confidence& confidence);
 Json to_json(const Confidence& confidence);
-/// Columns of tables of many results, and their cells in a row; without `confidence` they are empty.
-inline const std::string confidence_columns =
-    "gemm_library,confidence.basis,confidence.makespan_error_pct,confidence.known_parts_error_pct";
-std::string confidence_cells(const Confidence* confidence);
 Json confidence_schema();
 
 }  // namespace overlap

@@ -97,4 +97,13 @@ std::string csv_row(const Json& result, CsvClock clock) {
     return line;
 }
 
+std::string confidence_cells(const Confidence* confidence) {
+    if (confidence == nullptr) return ",,,";
+    const Json json = to_json(*confidence);
+    std::string cells = csv_cell(confidence->gemm_library());
+    for (const std::string key : {"basis", "makespan_error_pct", "known_parts_error_pct"})
+        cells += "," + csv_cell(json[key]);
+    return cells;
+}
+
 }  // namespace overlap

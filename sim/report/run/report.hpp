@@ -26,6 +26,10 @@ std::string csv_header(CsvClock clock = CsvClock::with);
 std::string csv_row(const Json& result, CsvClock clock = CsvClock::with);
 /// A value as a cell: text quoted if necessary, numbers with the fewest digits that read back the same.
 std::string csv_cell(const Json& value);
+/// Columns of tables of many results, and their cells in a row; without `confidence` they are empty.
+inline const std::string confidence_columns =
+    "gemm_library,confidence.basis,confidence.makespan_error_pct,confidence.known_parts_error_pct";
+std::string confidence_cells(const Confidence* confidence);
 /// Chrome-trace JSON for Perfetto: a process for each GPU, a track for each stream, counter tracks for HBM and
 /// links. With a recording also what each task did (slice_facts.hpp), an arrow for each edge of the task graph, and
 /// the critical path: a process of its own, and "critical path" in the arguments of its slices.
