@@ -16,6 +16,7 @@ const Json& at(const Json& json, const std::string& pointer) {
 }
 
 Basis basis_of(const std::string& source) {
+    if (source.starts_with("prior")) return Basis::estimate;
     for (const Basis basis : {Basis::measured, Basis::derived, Basis::estimate})
         if (source.starts_with(basis_names[static_cast<std::size_t>(basis)])) return basis;
     return Basis::published;
@@ -65,6 +66,19 @@ Evidence fitted_or(const Json& group, const std::string& problem, const std::str
     return evidence;
 }
 
+/// Counts the values of a fit, and those of them that rest on priors. Values that no fit moves have no standard error.
+void count_fitted(const Json& group, Evidence& evidence) {
+    for (const auto& [key, value] : group.items()) {
+        if (key == "provenance" || !value.is_object()) continue;
+        if (!value.contains("value")) {
+            count_fitted(value, evidence);
+        } else if (value.contains("standard_error")) {
+            ++evidence.values;
+            evidence.estimates += !value.value("source", "").starts_with("fitted");
+        }
+    }
+}
+
 Evidence of_gemms(const Json& group, bool library_chosen) {
     Evidence evidence;
     const Json& provenance = at(group, "/provenance");
@@ -73,6 +87,7 @@ Evidence of_gemms(const Json& group, bool library_chosen) {
         return evidence;
     }
     evidence.rows = provenance.value("rows_fitted", 0);
+    count_fitted(group, evidence);
     const Json& known = library_chosen ? at(provenance, "/library_known") : provenance;
     const Json& judged = known.empty() ? provenance : known;
     for (const std::string key : {"mean_error_cross_validated_pct", "mean_error_held_out_pct"})
@@ -105,6 +120,24 @@ std::map<std::string, Evidence> of_kernels(const Json& calibration) {
     return all;
 }
 
+/// Lines and tables of collectives, by their place in `library`.
+void add_collectives(const Json& library, const std::string& place, std::map<std::string, Evidence>& all) {
+    for (const auto& [key, value] : library.items()) {
+        if (!value.is_object() || value.contains("value")) continue;
+        const std::string here = place + "/" + key;
+        Evidence evidence;
+        if (value.contains("bytes"))
+            evidence.basis = basis_of(value.value("source", ""));
+        else
+            evidence = from_sources(value.contains("latency_us") ? Json{{"at_once", value["latency_us"]},
+                                                                        {"rate", at(value, "/bus_GBps")}}
+                                                                 : value);
+        evidence.error = error_in(value, "error_pct");
+        if (evidence.values > 0 || value.contains("bytes")) all[here] = evidence;
+        add_collectives(value, here, all);
+    }
+}
+
 std::optional<SchedulesMeasured> of_schedules(const Json& calibration) {
     const Json& found = at(calibration, "/validation/schedules");
     if (found.empty()) return std::nullopt;
@@ -127,10 +160,12 @@ MachineEvidence evidence_of(const Json& device, const Json& calibration) {
     all.dma = fit("dma", "DMA copies", "DMA copy >= 1 MiB");
     all.small_dma = fit("dma", "DMA copies", "DMA copy < 1 MiB");
     all.copy_kernels = fit("copy_kernel", "kernel copies", "kernel copy >= 1 MiB");
-    all.collectives = from_sources(at(device, "/collective_library"));
+    add_collectives(at(device, "/collective_library"), "", all.collectives);
     all.beside_dma = fit("interference", "interference", "work beside copies", "dma");
     all.beside_copy_kernels = fit("interference", "interference", "work beside copies", "copy_kernels");
     all.beside_library = fit("interference", "library beside GEMMs", "GEMM beside the library", "library");
+    all.library_beside_gemms = fit("interference", "library beside GEMMs", "library beside a GEMM",
+                                   "collectives_slowed_beside_gemms");
     all.schedules = of_schedules(calibration);
     return all;
 }

@@ -18,7 +18,8 @@ inline const std::array<std::string, 5> basis_names{"measured", "fitted", "publi
 struct Evidence {
     Basis basis = Basis::estimate;  ///< of several values: the most frequent one
     int rows = 0;                   ///< measurements in the fit; 0: not fitted
-    int values = 0, estimates = 0;  ///< of values with a source each: how many, and how many are estimates
+    /// Of values with a source each: how many, and how many are estimates; in a fit those that stayed near their priors
+    int values = 0, estimates = 0;
     /// Mean of |predicted / measured − 1| on measurements that no fit saw; none if nobody measured
     std::optional<double> error = {};
 };
@@ -36,8 +37,10 @@ struct MachineEvidence {
     /// Fits of attention and grouped GEMMs, by group and format of a calibration: "attention_prefill/bf16"
     std::map<std::string, Evidence> kernels;
     Evidence dma, small_dma;  ///< copies of at least 1 MiB, and smaller ones
-    Evidence copy_kernels, collectives;
+    Evidence copy_kernels;
+    std::map<std::string, Evidence> collectives;               ///< by key_of_collective
     Evidence beside_dma, beside_copy_kernels, beside_library;  ///< contention of GEMMs with these
+    Evidence library_beside_gemms;                             ///< and of library collectives with GEMMs
     std::optional<SchedulesMeasured> schedules;
 };
 

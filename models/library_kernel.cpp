@@ -3,7 +3,7 @@
 #include <iterator>
 #include <utility>
 
-#include "models/cost_model.hpp"
+#include "models/library_kernel.hpp"
 #include "models/settled_clock.hpp"
 
 namespace overlap {
@@ -45,7 +45,8 @@ public:
             cost.launch.time = times->second.front().second;
             cost.body = time_between(times->second, work.operand) - cost.launch.time;
         } else {
-            const DeviceSpec::Library::Line line = fastest(fit->second, channels, on_bus, work.kind, device);
+            const DeviceSpec::Library::Line line =
+                fastest(fit->second, channels, on_bus, work.kind, device).second;
             cost.launch.time = line.latency;
             cost.body = on_bus / (machine.topology.share_of_links(task.gpu, work.group) * line.bus);
         }
@@ -59,6 +60,27 @@ public:
                         cost);
         cost.holds.push_back({machine.resources.compute_units(task.gpu), channels});
         return cost;
+    }
+
+    /// Of the lines of `channels` channels the one with the shortest time for `on_bus`, with its key: those of small operands are
+    /// measured with all channels only.
+    static std::pair<std::string, DeviceSpec::Library::Line> fastest(const DeviceSpec::Library::Fit& fit,
+                                                                     double channels, Bytes on_bus,
+                                                                     CollectiveKind kind,
+                                                                     const DeviceSpec& device) {
+        std::pair<std::string, DeviceSpec::Library::Line> best{
+            "", {fit.latency, bus_rate(fit, channels, kind, device), {}}};
+        const auto time = [&](const DeviceSpec::Library::Line& line) {
+            return line.latency + on_bus / line.bus;
+        };
+        const auto try_one = [&](const char* key, const std::optional<DeviceSpec::Library::Line>& protocol) {
+            if (protocol && channels == device.collective_library.channels &&
+                time(*protocol) < time(best.second))
+                best = {key, *protocol};
+        };
+        try_one("/small", fit.small);
+        try_one("/smallest", fit.smallest);
+        return best;
     }
 
 private:
@@ -91,20 +113,6 @@ private:
         const auto& [low, shorter] = *std::prev(above);
         const auto& [high, longer] = *above;
         return shorter + (bytes - low) / (high - low) * (longer - shorter);
-    }
-
-    /// Of the lines of `channels` channels the one with the shortest time for `on_bus`: those of small operands are measured
-    /// with all channels only.
-    static DeviceSpec::Library::Line fastest(const DeviceSpec::Library::Fit& fit, double channels,
-                                             Bytes on_bus, CollectiveKind kind, const DeviceSpec& device) {
-        DeviceSpec::Library::Line best{fit.latency, bus_rate(fit, channels, kind, device), {}};
-        const auto time = [&](const DeviceSpec::Library::Line& line) {
-            return line.latency + on_bus / line.bus;
-        };
-        for (const auto& protocol : {fit.small, fit.smallest})
-            if (protocol && channels == device.collective_library.channels && time(*protocol) < time(best))
-                best = *protocol;
-        return best;
     }
 
     static std::vector<int> peers_of(int gpu, const RankGroup& group, const Machine& machine) {
@@ -165,6 +173,23 @@ private:
 };
 
 }  // namespace
+
+std::string key_of_collective(const CollectiveKernelWork& work, int gpu, const Machine& machine) {
+    const DeviceSpec& device = machine.topology.device();
+    const DeviceSpec::Library& library = device.collective_library;
+    const int ranks = work.group.members(machine.topology.gpus());
+    const std::string of_ranks = "/by_ranks/" + std::to_string(ranks);
+    if (work.kernel != CollectiveKernel::library)
+        return "/all_reduce_kernels/" + name_of(work.kernel) + of_ranks;
+    const std::string key = "/" + name_of(work.kind);
+    if (work.cus > 0 && work.cus != library.channels) return key + "/bus_GBps_by_channels";
+    const auto fit = library.collectives.find(work.kind);
+    if (fit == library.collectives.end() || fit->second.times.contains(ranks)) return key + of_ranks;
+    if (machine.topology.share_of_links(gpu, work.group) != 1) return key + "/of a part of the GPUs";
+    const double passes = work.kind == CollectiveKind::all_reduce ? 2 : 1;
+    const Bytes on_bus = passes * (ranks - 1) / ranks * work.operand;
+    return key + LibraryKernel::fastest(fit->second, library.channels, on_bus, work.kind, device).first;
+}
 
 std::unique_ptr<CostModel> make_library_kernel() {
     return std::make_unique<LibraryKernel>();

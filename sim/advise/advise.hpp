@@ -99,8 +99,9 @@ Json to_json(const SimulatedAdvice& advice);
 /// A header, and one row for each candidate.
 std::string to_csv(const SimulatedAdvice& advice);
 /// One row. `best`: the makespan that its regret refers to; `pair`: the pair of a list that it is for; empty: all.
+/// `confidence`: of a run of the same choice; null if there is none.
 std::string csv_row(std::size_t rank, const RankedCandidate& one, Seconds best,
-                    const AdviceBaseline& baseline, const std::string& pair);
+                    const AdviceBaseline& baseline, const std::string& pair, const Confidence* confidence);
 
 /// Advice judged by measured makespans, restricted to the measured variants of each scenario.
 struct MeasuredJudgement {

@@ -24,15 +24,15 @@ Json json_of(const AdviceBaseline& baseline, const std::string& library) {
 
 Json to_json(const SimulatedAdvice& advice) {
     const Seconds best = advice.ranked.front().makespan;
-    Json json{
-        {"schema", 1},
-        {"topology", advice.topology},
-        {"workload", advice.workload},
-        {"gemm_library", advice.remarks.gemm_library.empty() ? Json() : Json(advice.remarks.gemm_library)},
-        {"notes", advice.remarks.notes},
-        {"baseline", json_of(advice.baseline, advice.vendors_library)},
-        {"candidates", Json::array()},
-        {"best", Json::array()}};
+    const std::string library = advice.best.front().confidence.gemm_library();
+    Json json{{"schema", 1},
+              {"topology", advice.topology},
+              {"workload", advice.workload},
+              {"gemm_library", library.empty() ? Json() : Json(library)},
+              {"notes", advice.remarks.notes},
+              {"baseline", json_of(advice.baseline, advice.vendors_library)},
+              {"candidates", Json::array()},
+              {"best", Json::array()}};
     if (!advice.what_if.empty()) json["what_if"] = advice.what_if;
     const auto candidate = [&](const RankedCandidate& one) {
         return json_of(one, advice.baseline, one.makespan / best - 1);
@@ -73,21 +73,29 @@ Json to_json(const SimulatedAdvice& advice) {
 }
 
 std::string csv_row(std::size_t rank, const RankedCandidate& one, Seconds best,
-                    const AdviceBaseline& baseline, const std::string& pair) {
+                    const AdviceBaseline& baseline, const std::string& pair, const Confidence* confidence) {
     const auto& [candidate, makespan] = one;
     return std::to_string(rank) + "," + candidate.schedule + "," +
            (candidate.chunks > 0 ? std::to_string(candidate.chunks) : "") + "," + candidate.agent + "," +
            candidate.transfer + "," + candidate.gemm + "," + candidate.algorithm + "," +
            Json(to_microseconds(makespan)).dump() + "," + Json(makespan / best - 1).dump() + "," +
            Json(baseline.speedup(makespan)).dump() + "," + (candidate.own_kernel() ? "true" : "false") + "," +
-           pair + "\n";
+           pair + "," + confidence_cells(confidence) + "\n";
 }
 
 std::string to_csv(const SimulatedAdvice& advice) {
     std::string text =
-        "rank,schedule,chunks,agent,transfer,gemm,algorithm,makespan_us,regret,speedup,own_kernel,pair\n";
-    for (std::size_t i = 0; i < advice.ranked.size(); ++i)
-        text += csv_row(i + 1, advice.ranked[i], advice.ranked.front().makespan, advice.baseline, "");
+        "rank,schedule,chunks,agent,transfer,gemm,algorithm,makespan_us,regret,speedup,own_kernel,pair," +
+        confidence_columns + "\n";
+    for (std::size_t i = 0; i < advice.ranked.size(); ++i) {
+        const RankedCandidate& one = advice.ranked[i];
+        const auto run = std::find_if(
+            advice.choices.begin(), advice.choices.end(),
+            [&](const RankedCandidate& choice) { return choice.candidate.same_choice(one.candidate); });
+        const auto place = static_cast<std::size_t>(run - advice.choices.begin());
+        text += csv_row(i + 1, one, advice.ranked.front().makespan, advice.baseline, "",
+                        place < advice.best.size() ? &advice.best[place].confidence : nullptr);
+    }
     return text;
 }
 

@@ -16,16 +16,15 @@ public:
         : advice_(advice), scale_(advice.ranked.back().makespan), best_(advice.ranked.front().makespan) {}
 
     std::string head() const {
-        std::string text = clipped(advice_.scenario) + "\n" + std::to_string(advice_.ranked.size()) +
-                           " candidates simulated, the fastest of each choice: schedule/chunks/agent/transfer\n";
+        std::string text =
+            clipped(advice_.scenario) + "\n" + std::to_string(advice_.ranked.size()) +
+            " candidates simulated, the fastest of each choice: schedule/chunks/agent/transfer\n";
         for (const auto& change : advice_.what_if.items())
             text += clipped("what-if " + change.key() + " = " + shown(change.value())) + "\n";
         for (const std::string& note : advice_.remarks.notes)
             for (const std::string& line : field(left("best: note", label_columns), note))
                 text += line + "\n";
-        for (const std::string& line :
-             field(left("confidence", label_columns), to_text(advice_.best.front().confidence), 4))
-            text += line + "\n";
+        for (const std::string& line : lines_of(advice_.best.front().confidence)) text += line + "\n";
         return text + baseline();
     }
 

@@ -43,8 +43,7 @@ int execute(const CompareFlags& flags) {
     if (!flags.html.empty()) require_writable(flags.html);
     Comparison comparison = [&] {
         ProgressReporter progress("cases", cases.size());
-        return compare(
-            cases, folder, [&progress] { progress.add(); }, !flags.html.empty());
+        return compare(cases, folder, [&progress] { progress.add(); });
     }();
     comparison.verdicts =
         flags.tolerances.empty() ? judge_cases(comparison) : judge(comparison, flags.tolerances);

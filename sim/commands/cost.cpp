@@ -13,6 +13,7 @@
 #include "sim/core/csv_table.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/report/run/report.hpp"
+#include "sim/run/makespan_error.hpp"
 #include "sim/run/run.hpp"
 
 namespace overlap {
@@ -124,7 +125,15 @@ std::string text_of(const Json& json) {
     return out.str();
 }
 
-void print_cost(const Json& json, const std::string& format) {
+/// Of the price of one task.
+PricedPart confidence_in(const Task& task, const Machine& machine, const CostFlags& flags) {
+    TaskGraph graph;
+    graph.add(task, {});
+    return priced_parts(graph, machine, flags.cost_models, false).front();
+}
+
+void print_cost(Json json, const PricedPart& price, const std::string& format) {
+    json["confidence"] = format == "json" ? to_json(price) : Json(text_of(price));
     if (format == "csv")
         throw UserError("command line: --format csv goes with --from (allowed here: text, json)");
     print(format == "json" ? json_text(json) + "\n" : text_of(json));
@@ -137,16 +146,13 @@ double kernel_us(const GemmShape& shape, const Machine& machine, const CostModel
 }
 
 /// "gemm_library" of a GEMM's price; null if unknown.
-Json library_json(const CostFlags& flags, const Machine& machine, DType dtype) {
-    const auto& chosen = flags.cost_models;
-    if (std::find(chosen.begin(), chosen.end(), "gemm_roofline") != chosen.end()) return nullptr;
-    const std::string name = machine.calibration.gemm_library_of(dtype);
-    return name.empty() ? Json(nullptr) : Json(name);
+Json library_json(const PricedPart& price) {
+    return price.library.empty() ? Json(nullptr) : Json(price.library);
 }
 
 struct KernelPrice {
     double us;
-    Basis basis;
+    Evidence evidence;
 };
 
 /// A fused MoE layer of a device without a fit: its grouped GEMMs, and bytes of sort, activation and sum.
@@ -181,39 +187,41 @@ double derived_moe_us(const MoeShape& moe, const ExpertRows& rows, const Machine
 /// Kernel time of a row of attention, of grouped GEMMs or of a fused MoE layer.
 KernelPrice kernel_price(const KernelRow& row, const Machine& machine, const CostModels& models) {
     // Without a fit attention is a roofline, and an MoE kernel is made of the device's GEMMs.
-    const auto basis = [&](KernelTableKind kind, Basis otherwise) {
+    const auto evidence = [&](KernelTableKind kind, Basis otherwise) {
         const auto& known = machine.evidence.kernels;
         const auto found = known.find(kernel_groups[kernel_group_of(kind)] + "/" + row.format);
-        return found == known.end() ? otherwise : found->second.basis;
+        return found == known.end() ? Evidence{.basis = otherwise} : found->second;
     };
     if (const auto* call = std::get_if<AttentionCall>(&row.work)) {
         const Cost cost = models.cost(Task{attention_work(*call), 0, compute_stream}, machine);
         const bool decode = call->kind == AttentionKind::decode;
         return {to_microseconds(isolated_time(cost, machine.resources) - cost.launch.time),
-                basis(decode ? KernelTableKind::decode : KernelTableKind::prefill, Basis::estimate)};
+                evidence(decode ? KernelTableKind::decode : KernelTableKind::prefill, Basis::estimate)};
     }
     if (const auto* gemm = std::get_if<GemmShape>(&row.work))
-        return {kernel_us(*gemm, machine, models), basis(KernelTableKind::grouped, Basis::derived)};
+        return {kernel_us(*gemm, machine, models), evidence(KernelTableKind::grouped, Basis::derived)};
     const auto& moe = std::get<MoeShape>(row.work);
     const auto* fit = find_fit(machine.calibration.kernels.moe, row.format);
     return {fit == nullptr ? derived_moe_us(moe, row.rows, machine, models)
                            : to_microseconds(estimate_moe(moe, row.rows, *fit)),
-            basis(KernelTableKind::moe, Basis::derived)};
+            evidence(KernelTableKind::moe, Basis::derived)};
 }
 
 void price_kernels(const CostFlags& flags, const CsvTable& table, KernelTableKind kind,
                    const Machine& machine, const CostModels& models) {
     Json rows = Json::array();
     std::vector<std::vector<std::string>> cells;
-    const std::vector<std::string> added{"predicted_us", "basis"};
+    const std::vector<std::string> added{"predicted_us", "basis", "error_pct"};
     KernelRowReader reader;
     for (std::size_t row = 0; row < table.rows(); ++row) {
         const KernelRow read = reader.read(table, row, kind);
         Json& entry = rows.emplace_back(table.row_as_json(row));
         const KernelPrice price = kernel_price(read, machine, models);
         entry[added[0]] = price.us;
-        entry[added[1]] = basis_names[static_cast<std::size_t>(price.basis)];
-        cells.push_back({csv_cell(entry[added[0]]), csv_cell(entry[added[1]])});
+        const Json sure = to_json(PricedPart{"", price.evidence});
+        std::vector<std::string>& more = cells.emplace_back();
+        for (const std::string key : {"basis", "error_pct"}) entry[key] = sure[key];
+        for (const std::string& column : added) more.push_back(csv_cell(entry[column]));
     }
     print(flags.format == "json" ? json_text(rows) + "\n" : table.with_columns(added, cells));
 }
@@ -222,8 +230,7 @@ void price_table(const CostFlags& flags, const Machine& machine, const CostModel
     CsvTable table = read_csv_table(flags.from);
     if (const auto kind = kernel_table_of(table)) return price_kernels(flags, table, *kind, machine, models);
     for (const char* column : {"m", "n", "k", "dtype"}) table.require(column);
-    const std::vector<std::string> added{"predicted_us", "gemm_library"};
-    std::map<std::string, Json> libraries;  // by dtype
+    const std::vector<std::string> added{"predicted_us", "gemm_library", "basis", "error_pct"};
     Json rows = Json::array();
     std::vector<std::vector<std::string>> cells;
     for (std::size_t row = 0; row < table.rows(); ++row) {
@@ -237,10 +244,11 @@ void price_table(const CostFlags& flags, const Machine& machine, const CostModel
         if (accumulate != "0" && accumulate != "1")
             throw UserError(table.where(row) + ": accumulate is '" + accumulate + "', expected 0 or 1");
         shape.accumulate = accumulate == "1";
-        if (!libraries.contains(dtype)) libraries[dtype] = library_json(flags, machine, shape.dtype);
         Json& entry = rows.emplace_back(table.row_as_json(row));
         entry[added[0]] = kernel_us(shape, machine, models);
-        entry[added[1]] = libraries[dtype];
+        const Json sure = to_json(confidence_in(Task{shape, 0, compute_stream}, machine, flags));
+        entry[added[1]] = sure["library"];
+        for (const std::string key : {"basis", "error_pct"}) entry[key] = sure[key];
         std::vector<std::string>& more = cells.emplace_back();
         for (const std::string& column : added) more.push_back(csv_cell(entry[column]));
     }
@@ -254,14 +262,20 @@ void execute(const CostFlags& flags) {
     const Machine machine = machine_for(flags, folder);
     const CostModels models(flags.cost_models);
     if (!flags.from.empty()) return price_table(flags, machine, models);
-    if (!flags.copy.empty())
-        return print_cost(described(copy_task(flags, machine), machine, models), flags.format);
+    const auto print = [&](const Task& task, Json json) {
+        print_cost(std::move(json), confidence_in(task, machine, flags), flags.format);
+    };
+    if (!flags.copy.empty()) {
+        const Task copy = copy_task(flags, machine);
+        return print(copy, described(copy, machine, models));
+    }
     GemmShape shape = parse_shape(flags.gemm, "command line: --gemm");
     shape.dtype = dtype_named(flags.dtype, "command line");
     shape.accumulate = flags.accumulate;
-    Json json = described(Task{shape, 0, compute_stream}, machine, models);
-    json["gemm_library"] = library_json(flags, machine, shape.dtype);
-    print_cost(json, flags.format);
+    const Task gemm{shape, 0, compute_stream};
+    Json json = described(gemm, machine, models);
+    json["gemm_library"] = library_json(confidence_in(gemm, machine, flags));
+    print(gemm, std::move(json));
 }
 
 }  // namespace

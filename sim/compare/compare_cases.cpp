@@ -117,15 +117,15 @@ TaskErrors compare_tasks(const Timeline& measured, const Timeline& predicted) {
     return result;
 }
 
-std::vector<std::string> prices_of(const Scenario& scenario, Seconds makespan) {
-    const TaskGraph graph = scenario.graph();
-    const Confidence confidence = confidence_of(scenario, graph, Experiment(scenario, graph), makespan, true);
+std::vector<std::string> prices_of(const Scenario& scenario) {
     std::vector<std::string> prices;
-    for (const PricedPart& part : confidence.parts) prices.push_back(text_of(part));
+    for (const PricedPart& part :
+         priced_parts(scenario.graph(), *scenario.machine, scenario.cost_models, true))
+        prices.push_back(text_of(part));
     return prices;
 }
 
-ComparedCase compare_case(const MeasuredCase& measured, const ConfigFolder& folder, bool with_prices) {
+ComparedCase compare_case(const MeasuredCase& measured, const ConfigFolder& folder) {
     const Scenario scenario = resolve(measured.config, folder);
     const Json params = to_json(scenario.params, scenario.schedule->parameters);
     Prediction predicted = predict(scenario);
@@ -143,7 +143,7 @@ ComparedCase compare_case(const MeasuredCase& measured, const ConfigFolder& fold
     result.predicted_p90 = predicted.p90;
     result.seeds = predicted.seeds;
     result.error = predicted.makespan / result.measured - 1;
-    if (with_prices) result.prices = prices_of(scenario, predicted.makespan);
+    result.prices = prices_of(scenario);
     const auto param = [&](const char* key) { return params.contains(key) ? text_of(params[key]) : "none"; };
     result.labels = {{"system", measured.system},
                      {"schedule", scenario.schedule->name},
@@ -274,12 +274,12 @@ const std::vector<std::string>& comparison_labels() {
 }
 
 Comparison compare(const std::vector<MeasuredCase>& cases, const ConfigFolder& folder,
-                   const std::function<void()>& predicted, bool with_prices) {
+                   const std::function<void()>& predicted) {
     std::vector<std::optional<ComparedCase>> compared(cases.size());
     std::vector<std::string> failures(cases.size());
     tbb::parallel_for(std::size_t{0}, cases.size(), [&](std::size_t i) {
         try {
-            compared[i] = compare_case(cases[i], folder, with_prices);
+            compared[i] = compare_case(cases[i], folder);
         } catch (const UserError& error) {
             failures[i] = error.what();
         }

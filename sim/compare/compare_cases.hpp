@@ -9,9 +9,9 @@ namespace overlap {
 
 /// Predicts every case and computes its error. A case that can't be predicted (unknown schedule or topology)
 /// is listed, but not counted. Uses all cores; the result does not depend on their number. `predicted` is
-/// called, by any thread, for each case. `with_prices`: also how each kind of price came about.
+/// called, by any thread, for each case.
 Comparison compare(const std::vector<MeasuredCase>& cases, const ConfigFolder& folder,
-                   const std::function<void()>& predicted = nullptr, bool with_prices = false);
+                   const std::function<void()>& predicted = nullptr);
 
 /// Computes all summaries from the cases.
 void summarise(Comparison& comparison);

@@ -4,21 +4,29 @@
 #include <cmath>
 #include <set>
 
+#include "models/library_kernel.hpp"
+
 namespace overlap {
 namespace {
 
 constexpr double small_copy = 1 << 20;  // bytes; errors of DMA copies are known above and below it apart
+
+bool chosen(const std::vector<std::string>& models, const char* name) {
+    return std::find(models.begin(), models.end(), name) != models.end();
+}
 
 /// Kinds of priced work in a graph.
 struct Kinds {
     std::set<DType> gemms;
     /// Of grouped GEMMs and attention, as MachineEvidence::kernels names them
     std::set<std::string> grouped, attention;
+    std::set<std::string> collectives;  ///< as key_of_collective names them
+    std::set<std::string> libraries;    ///< of these collectives
     bool all_gemms_measured = true;
-    bool kernels = false, collectives = false, barriers = false;
+    bool kernels = false;
     Bytes largest_dma;
 
-    Kinds(const TaskGraph& graph, const Calibration& calibration) {
+    Kinds(const TaskGraph& graph, const Machine& machine) {
         for (TaskId id = 0; id < graph.size(); ++id) {
             const Work& work = graph[id].work;
             if (const auto* gemm = std::get_if<GemmShape>(&work); gemm != nullptr && gemm->groups > 1) {
@@ -31,14 +39,22 @@ struct Kinds {
                                          : "attention_prefill/" + prefill_format(call.dtype, call.kv_dtype));
             } else if (gemm != nullptr) {
                 gemms.insert(gemm->dtype);
-                all_gemms_measured = all_gemms_measured && calibration.gemm_times.contains(*gemm);
+                all_gemms_measured = all_gemms_measured && machine.calibration.gemm_times.contains(*gemm);
             } else if (const auto* copy = std::get_if<CopyWork>(&work)) {
                 if (copy->agent == Agent::dma) largest_dma = std::max(largest_dma, copy->bytes);
                 kernels = kernels || copy->agent == Agent::cu;
+            } else if (const auto* collective = std::get_if<CollectiveKernelWork>(&work)) {
+                add(*collective, graph[id].gpu, machine);
             }
-            barriers = barriers || graph[id].continues;
-            collectives = collectives || graph[id].kind() == TaskKind::collective;
         }
+    }
+
+private:
+    void add(const CollectiveKernelWork& work, int gpu, const Machine& machine) {
+        const DeviceSpec::Library& library = machine.topology.device().collective_library;
+        collectives.insert(key_of_collective(work, gpu, machine));
+        const auto kernel = library.all_reduces.find(work.kernel);
+        libraries.insert(kernel == library.all_reduces.end() ? library.name : kernel->second.name);
     }
 };
 
@@ -56,79 +72,142 @@ struct Lengthened {
     }
 };
 
-double squared(const std::optional<double>& error) {
-    return error ? *error * *error : 0;
+/// One kind of price, and what its error makes longer.
+struct Priced {
+    PricedPart part;
+    double Lengthened::*factor;
+    bool contention = false;
+};
+
+/// The weakest basis and the largest error of lines and tables that a graph uses.
+Evidence weakest(const std::set<std::string>& keys, const std::map<std::string, Evidence>& known) {
+    Evidence all{.basis = Basis::measured, .error = 0};
+    for (const std::string& key : keys) {
+        const auto found = known.find(key);
+        const Evidence one = found == known.end() ? Evidence() : found->second;
+        all.basis = std::max(all.basis, one.basis);
+        all.error = all.error && one.error ? std::optional(std::max(*all.error, *one.error)) : std::nullopt;
+    }
+    return all;
+}
+
+/// What is known about the prices of a graph's work. `overlapped`: see confidence_of.
+std::vector<Priced> prices_in(const TaskGraph& graph, const Machine& machine,
+                              const std::vector<std::string>& models, bool overlapped) {
+    const MachineEvidence& known = machine.evidence;
+    const Kinds kinds(graph, machine);
+    std::vector<Priced> all;
+    const bool roofline = chosen(models, "gemm_roofline");
+    const bool timed = kinds.all_gemms_measured && !roofline && !chosen(models, "gemm_tiled");
+    for (const DType dtype : kinds.gemms) {
+        Evidence evidence = known.gemm.contains(dtype) ? known.gemm.at(dtype) : Evidence();
+        if (timed) evidence = {.basis = Basis::measured};
+        if (roofline) evidence = {.basis = Basis::derived};
+        all.push_back(
+            {{"GEMM " + name_of(dtype), evidence, roofline ? "" : machine.calibration.gemm_library_of(dtype)},
+             &Lengthened::gemm});
+    }
+    const auto add_kernels = [&](const std::set<std::string>& names, const std::string& name, Basis otherwise,
+                                 double Lengthened::*factor) {
+        for (const std::string& key : names) {
+            const auto found = known.kernels.find(key);
+            all.push_back({{name + " " + key.substr(key.find('/') + 1),
+                            found == known.kernels.end() ? Evidence{.basis = otherwise} : found->second},
+                           factor});
+        }
+    };
+    add_kernels(kinds.grouped, "grouped GEMM", Basis::derived, &Lengthened::grouped);
+    add_kernels(kinds.attention, "attention", Basis::estimate, &Lengthened::attention);
+    const auto beside = [&](const char* name, const Evidence& evidence, double Lengthened::*factor) {
+        if (overlapped && !kinds.gemms.empty()) all.push_back({{name, evidence}, factor, true});
+    };
+    if (kinds.largest_dma > Bytes()) {
+        const bool small = kinds.largest_dma.si() < small_copy;
+        all.push_back({{"DMA copies", small ? known.small_dma : known.dma}, &Lengthened::dma});
+        beside("contention with DMA", known.beside_dma, &Lengthened::gemm);
+    }
+    if (kinds.kernels) {
+        all.push_back({{"copy kernels", known.copy_kernels}, &Lengthened::kernels});
+        beside("contention with copy kernels", known.beside_copy_kernels, &Lengthened::gemm);
+    }
+    if (!kinds.collectives.empty()) {
+        std::string libraries;
+        for (const std::string& library : kinds.libraries)
+            libraries += (libraries.empty() ? "" : " and ") + library;
+        all.push_back({{"library collectives", weakest(kinds.collectives, known.collectives), libraries},
+                       &Lengthened::collectives});
+        beside("contention with the library", known.beside_library, &Lengthened::gemm);
+        if (known.library_beside_gemms.error)
+            beside("library beside GEMMs", known.library_beside_gemms, &Lengthened::collectives);
+    }
+    return all;
+}
+
+bool has_barriers(const TaskGraph& graph) {
+    for (TaskId id = 0; id < graph.size(); ++id)
+        if (graph[id].continues) return true;
+    return false;
+}
+
+/// Errors of work and of its contention, as squares.
+double error_of(const std::vector<Priced>& prices, double Lengthened::*factor) {
+    double own = 0, contention = 0;
+    for (const Priced& one : prices)
+        if (one.factor == factor && one.part.evidence.error)
+            (one.contention ? contention : own) =
+                std::max(one.contention ? contention : own, std::pow(*one.part.evidence.error, 2));
+    return std::sqrt(own + contention);
+}
+
+std::vector<PricedPart> parts_of(const std::vector<Priced>& prices) {
+    std::vector<PricedPart> parts;
+    for (const Priced& one : prices) parts.push_back(one.part);
+    return parts;
 }
 
 }  // namespace
 
+std::vector<PricedPart> priced_parts(const TaskGraph& graph, const Machine& machine,
+                                     const std::vector<std::string>& models, bool overlapped) {
+    return parts_of(prices_in(graph, machine, models, overlapped));
+}
+
 Confidence confidence_of(const Scenario& scenario, const TaskGraph& graph, const Experiment& experiment,
                          Seconds makespan, bool overlapped) {
-    const MachineEvidence& known = scenario.machine->evidence;
-    const Kinds kinds(graph, scenario.machine->calibration);
+    const Machine& machine = *scenario.machine;
+    const std::vector<Priced> prices = prices_in(graph, machine, scenario.cost_models, overlapped);
     Confidence confidence;
-    double of_gemms = 0, of_contention = 0;  // squares
-    for (const DType dtype : kinds.gemms) {
-        Evidence evidence = known.gemm.contains(dtype) ? known.gemm.at(dtype) : Evidence();
-        if (kinds.all_gemms_measured) evidence = {.basis = Basis::measured};
-        of_gemms = std::max(of_gemms, squared(evidence.error));
-        confidence.parts.push_back({"GEMM " + name_of(dtype), evidence});
-    }
-    std::vector<Lengthened> longer;
-    const auto add_kernels = [&](const std::set<std::string>& names, const std::string& name, Basis otherwise,
-                                 double Lengthened::*factor) {
-        double largest = 0;
-        for (const std::string& key : names) {
-            const auto found = known.kernels.find(key);
-            const Evidence evidence =
-                found == known.kernels.end() ? Evidence{.basis = otherwise} : found->second;
-            confidence.parts.push_back({name + " " + key.substr(key.find('/') + 1), evidence});
-            largest = std::max(largest, evidence.error.value_or(0));
-        }
-        if (largest > 0) longer.emplace_back().*factor += largest;
-    };
-    add_kernels(kinds.grouped, "grouped GEMM", Basis::derived, &Lengthened::grouped);
-    add_kernels(kinds.attention, "attention", Basis::estimate, &Lengthened::attention);
-    const auto add = [&](const char* name, const Evidence& evidence, double Lengthened::*factor,
-                         const char* contention, const Evidence& beside) {
-        confidence.parts.push_back({name, evidence});
-        if (evidence.error) longer.emplace_back().*factor += *evidence.error;
-        if (!overlapped || kinds.gemms.empty()) return;
-        confidence.parts.push_back({contention, beside});
-        of_contention = std::max(of_contention, squared(beside.error));
-    };
-    if (kinds.largest_dma > Bytes())
-        add("DMA copies", kinds.largest_dma.si() < small_copy ? known.small_dma : known.dma, &Lengthened::dma,
-            "contention with DMA", known.beside_dma);
-    if (kinds.kernels)
-        add("copy kernels", known.copy_kernels, &Lengthened::kernels, "contention with copy kernels",
-            known.beside_copy_kernels);
-    if (kinds.collectives)
-        add("library collectives", known.collectives, &Lengthened::collectives, "contention with the library",
-            known.beside_library);
+    confidence.parts = parts_of(prices);
+    const auto& known = machine.evidence.schedules;
     // Measured schedules are those that `replay` runs once, all enqueued beforehand by one thread: GEMMs and copies,
     // without own kernels, barriers and library collectives.
     const bool own_kernel = scenario.schedule->own_kernel ||
                             std::any_of(scenario.pairs.begin(), scenario.pairs.end(),
                                         [](const PairChoice& pair) { return pair.schedule->own_kernel; });
-    const bool is_of_these = !own_kernel && !kinds.collectives && !kinds.barriers &&
-                             scenario.what_if.empty() && scenario.host == nullptr &&
-                             scenario.repeat == Repeat::once;
-    if (known.schedules && is_of_these) {
-        confidence.measured = known.schedules;
-        confidence.error_of_known = known.schedules->mean;
+    const bool other_work = std::any_of(prices.begin(), prices.end(), [](const Priced& one) {
+        return one.factor == &Lengthened::collectives;
+    });
+    const bool is_of_these = !own_kernel && !other_work && !has_barriers(graph) && scenario.what_if.empty() &&
+                             scenario.host == nullptr && scenario.repeat == Repeat::once;
+    if (known && is_of_these) {
+        confidence.measured = known;
+        confidence.error_of_known = known->mean;
         return confidence;
     }
-    // Contention makes GEMMs longer.
-    if (of_gemms + of_contention > 0) longer.emplace_back().gemm += std::sqrt(of_gemms + of_contention);
-    if (longer.empty() || makespan == Seconds()) return confidence;
     double sum = 0;
-    for (const Lengthened& factors : longer) {
+    bool any = false;
+    for (const auto factor : {&Lengthened::gemm, &Lengthened::dma, &Lengthened::kernels,
+                              &Lengthened::collectives, &Lengthened::grouped, &Lengthened::attention}) {
+        const double error = error_of(prices, factor);
+        if (error == 0 || makespan == Seconds()) continue;
+        Lengthened factors;
+        factors.*factor += error;
         const Seconds changed =
             experiment.makespan(effects_of(scenario), [&](const Task& task) { return factors.of(task); });
         sum += std::pow(changed / makespan - 1, 2);
+        any = true;
     }
-    confidence.error_of_known = std::sqrt(sum);
+    if (any) confidence.error_of_known = std::sqrt(sum);
     return confidence;
 }
 

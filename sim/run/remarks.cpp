@@ -12,8 +12,6 @@
 namespace overlap {
 namespace {
 
-const std::string roofline_model = "gemm_roofline";
-
 /// A value that no cost model and no rule of the engine reads.
 struct Informational {
     std::string key;      ///< or its beginning, up to a dot
@@ -131,11 +129,6 @@ bool changes_nothing(RunConfig config, const std::string& key, Seconds makespan,
     }
 }
 
-bool uses_roofline(const Scenario& scenario) {
-    const auto& models = scenario.cost_models;
-    return std::find(models.begin(), models.end(), roofline_model) != models.end();
-}
-
 }  // namespace
 
 std::vector<DType> types_of_gemms(const Workload& workload) {
@@ -173,22 +166,9 @@ std::vector<std::string> notes_of_changes(const std::vector<ChangedValue>& chang
 }
 
 Remarks Remarker::on(const RunConfig& config, const Scenario& scenario, Seconds makespan) {
-    Remarks remarks{library_of_gemms(scenario), notes(config, scenario, makespan)};
+    Remarks remarks{notes(config, scenario, makespan)};
     if (!scenario.whole_pairs.empty()) remarks.notes.push_back(scenario.whole_pairs);
     return remarks;
-}
-
-std::string library_of_gemms(const Scenario& scenario) {
-    if (uses_roofline(scenario)) return "";
-    std::set<std::string> names;
-    std::vector<std::string> by_type;
-    for (const DType dtype : types_of_gemms(scenario.workload)) {
-        const std::string library = scenario.machine->calibration.gemm_library_of(dtype);
-        names.insert(library);
-        by_type.push_back(name_of(dtype) + ": " + library);
-    }
-    if (names.empty()) return "";
-    return names.size() == 1 ? *names.begin() : joined(by_type);
 }
 
 Remarker::ChangesPtr Remarker::changes_of(const RunConfig& config) {

@@ -24,9 +24,6 @@ std::vector<std::string> notes_of_changes(const std::vector<ChangedValue>& chang
 /// Types of the operands of a workload's GEMMs, each once.
 std::vector<DType> types_of_gemms(const Workload& workload);
 
-/// The kernel library whose GEMMs the prices describe; empty by cost model gemm_roofline, or if unknown.
-std::string library_of_gemms(const Scenario& scenario);
-
 /// Makes remarks on runs. Many runs name the same files, so the last files are cached.
 class Remarker {
 public:

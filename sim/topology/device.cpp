@@ -140,6 +140,7 @@ private:
                 }
                 group(by_ranks, key, [&](ConfigObject& table) {
                     table.text("source");
+                    if (table.has("error_pct")) table.number("error_pct", {0, 1000});
                     const std::vector<double> bytes = table.numbers("bytes", {1, 1e15}),
                                               us = table.numbers("us", {1e-3, 1e9});
                     if (bytes.empty() || bytes.size() != us.size() ||

@@ -17,6 +17,16 @@ inline const std::array<std::string, 2> summing_names{"gpus", "switches"};
 
 /// Collectives of the vendor's library, measured: group "collective_library" of a device.
 struct DeviceLibrary {
+    /// For evidence_of, which reads the file.
+    template <class T>
+    static constexpr Field<T> held_out() {
+        return Field<T>::checked(
+                   "error_pct",
+                   "Mean |predicted / measured - 1| on sizes left for checking, which the source states.")
+            .plain_in({0, 1000})
+            .or_else("not known");
+    }
+
     /// Time = latency + bus bytes / bus rate, where bus bytes are (P−1)/P of the operand, twice that for
     /// all_reduce (nccl-tests' definition).
     struct Line {
@@ -27,7 +37,8 @@ struct DeviceLibrary {
         static std::span<const Field<Line>> fields() {
             static const std::array rows{
                 field<&Line::latency>("latency_us", "Time of a collective of no bytes."),
-                field<&Line::bus>("bus_GBps", "Bus rate with all channels, as nccl-tests define it.")};
+                field<&Line::bus>("bus_GBps", "Bus rate with all channels, as nccl-tests define it."),
+                held_out<Line>()};
             return rows;
         }
     };
@@ -50,15 +61,15 @@ struct DeviceLibrary {
     };
     /// All-reduces by a kernel of inference, measured: group "all_reduce_kernels" of the library's, by the kernel's name.
     struct AllReduce {
-        std::string name;      ///< whose, with version
-        double channels = 0;   ///< compute units that it holds
+        std::string name;     ///< whose, with version
+        double channels = 0;  ///< compute units that it holds
         TimesByRanks times;
 
         static std::span<const Field<AllReduce>> fields() {
-            static const std::array rows{field<&AllReduce::channels>(
-                                             "channels", "Compute units that the kernel holds.")
-                                             .whole()
-                                             .in({1, 1024})};
+            static const std::array rows{
+                field<&AllReduce::channels>("channels", "Compute units that the kernel holds.")
+                    .whole()
+                    .in({1, 1024})};
             return rows;
         }
     };

@@ -55,6 +55,8 @@ Json library_schema() {
     times["properties"] = {{"source", text_schema("Where the times are from.", 1)},
                            {"bytes", {{"description", "Bytes of a rank's operand, rising."}, {"type", "array"}, {"items", {{"type", "number"}}}}},
                            {"us", {{"description", "Time of each."}, {"type", "array"}, {"items", {{"type", "number"}}}}}};
+    const auto error = DeviceLibrary::held_out<DeviceLibrary::Line>();
+    times["properties"]["error_pct"] = field_schema(error, error.doc, "sourced");
     const Json by_ranks = map_schema("By number of GPUs.", {{"pattern", "^[1-9][0-9]*$"}}, std::move(times));
     fit["properties"]["by_ranks"] = by_ranks;
     fit["properties"]["by_ranks"]["description"] = "By number of GPUs, with all channels; they replace the lines.";

@@ -69,8 +69,7 @@ std::string to_text(const ListAdvice& pairs) {
     if (list.uniform < list.whole)
         text += "  one for all pairs at best " + list.uniform_label + ", " + time(list.uniform) +
                 ", speed-up " + fixed(baseline.speedup(list.uniform), 3) + "\n";
-    for (const std::string& line : field(left("confidence", label_columns), to_text(pairs.run.confidence), 4))
-        text += line + "\n";
+    for (const std::string& line : lines_of(pairs.run.confidence)) text += line + "\n";
     return text;
 }
 
@@ -92,9 +91,10 @@ std::string to_csv_rows(const ListAdvice& pairs) {
     for (const OperatorStudy& row : pairs.list.operators) {
         if (!is_choice(row)) continue;
         const Seconds best = pairs.list.cut;
-        text += csv_row(1, {*row.best, best}, best, pairs.baseline, row.name);
+        const Confidence* sure = &pairs.run.confidence;
+        text += csv_row(1, {*row.best, best}, best, pairs.baseline, row.name, sure);
         if (row.next)
-            text += csv_row(2, {*row.next, (1 + row.margin) * best}, best, pairs.baseline, row.name);
+            text += csv_row(2, {*row.next, (1 + row.margin) * best}, best, pairs.baseline, row.name, sure);
     }
     return text;
 }

@@ -115,10 +115,12 @@ std::string to_text(const Parallelism& spread) {
 
 Json to_json(const ModelReport& report) {
     const StepShape& shape = report.steps.front().shape;
+    const std::string library = report.confidence.gemm_library();
     if (report.is_list()) {
         Json json{{"schema", 1},
                   {"workload", report.model.name},
                   {"topology", report.topology},
+                  {"gemm_library", library.empty() ? Json() : Json(library)},
                   {"confidence", to_json(report.confidence)},
                   {"notes", report.notes},
                   {"steps", Json::array()}};
@@ -139,6 +141,7 @@ Json to_json(const ModelReport& report) {
               {"dp", shape.spread.data},
               {"sequence_parallel", shape.spread.sequence},
               {"fsdp", shape.spread.sharded},
+              {"gemm_library", library.empty() ? Json() : Json(library)},
               {"confidence", to_json(report.confidence)},
               {"notes", report.notes},
               {"steps", Json::array()}};
@@ -148,10 +151,12 @@ Json to_json(const ModelReport& report) {
 
 std::string to_csv(const ModelReport& report) {
     std::string text =
-        "tokens,list,count,operator,serial_us,overlapped_us,exposed_serial_us,exposed_overlapped_us,schedule,gain,decided_by\n";
+        "tokens,list,count,operator,serial_us,overlapped_us,exposed_serial_us,exposed_overlapped_us,schedule,gain,decided_by," +
+        confidence_columns + "\n";
+    const std::string sure = confidence_cells(&report.confidence);
     const auto add = [&](const std::vector<Json>& cells) {
-        for (std::size_t i = 0; i < cells.size(); ++i) text += (i > 0 ? "," : "") + csv_cell(cells[i]);
-        text += "\n";
+        for (std::size_t i = 0; i < cells.size(); ++i) text += csv_cell(cells[i]) + ",";
+        text += sure + "\n";
     };
     const auto number = [](Seconds time) { return Json(to_microseconds(time)); };
     for (const StepStudy& step : report.steps) {

@@ -103,7 +103,7 @@ std::string to_text(const ModelReport& report) {
     const auto add = [&](const char* label, const std::string& more) {
         for (const std::string& line : field(left(label, label_columns), more, 4)) text += line + "\n";
     };
-    if (const std::string sure = to_text(report.confidence); !sure.empty()) add("confidence", sure);
+    for (const std::string& line : lines_of(report.confidence)) text += line + "\n";
     for (const std::string& note : report.notes) add("note", note);
     return text;
 }

@@ -118,7 +118,7 @@ class Advise(SimTestCase):
         self.assertEqual(rows[0]["rank"], "1")
         self.assertEqual(rows[0]["regret"], "0.0")
         self.assertGreater(float(rows[0]["speedup"]), 1)
-        self.assertEqual(list(rows[0])[-2:], ["own_kernel", "pair"])
+        self.assertEqual(list(rows[0])[-6:-3], ["own_kernel", "pair", "gemm_library"])
         self.assertEqual({row["own_kernel"] for row in rows if row["schedule"] == "flag_gated"}, {"true"})
         self.assertEqual({row["own_kernel"] for row in rows if row["schedule"] != "flag_gated"}, {"false"})
 

@@ -84,10 +84,10 @@ class CostOfTable(SimTestCase):
         super().setUp()
         self.table = ["cost", "--device", "h200", "--from", self.file("gemms.csv", GEMMS)]
 
-    def test_csv_is_the_file_with_two_columns_more(self):
+    def test_csv_is_the_file_with_four_columns_more(self):
         lines = self.output(*self.table, "--format", "csv").splitlines()
-        self.assertEqual([line.rsplit(",", 2)[0] for line in lines], GEMMS.splitlines())
-        self.assertEqual(lines[0].split(",")[-2:], ["predicted_us", "gemm_library"])
+        self.assertEqual([line.rsplit(",", 4)[0] for line in lines], GEMMS.splitlines())
+        self.assertEqual(lines[0].split(",")[-4:], ["predicted_us", "gemm_library", "basis", "error_pct"])
 
     def test_predicts_the_kernel_alone(self):
         rows = list(csv.DictReader(io.StringIO(self.output(*self.table, "--format", "csv"))))
@@ -97,7 +97,8 @@ class CostOfTable(SimTestCase):
     def test_json_agrees_with_csv(self):
         of_csv = csv.DictReader(io.StringIO(self.output(*self.table, "--format", "csv")))
         of_json = json.loads(self.output(*self.table, "--format", "json"))
-        self.assertEqual([dict(row, predicted_us=float(row["predicted_us"])) for row in of_csv], of_json)
+        self.assertEqual([dict(row, predicted_us=float(row["predicted_us"]), error_pct=float(row["error_pct"]) if row["error_pct"] else None)
+                          for row in of_csv], of_json)
         self.assertEqual({row["gemm_library"] for row in of_json}, {"cuBLASLt 13.1.0"})
         self.assertEqual([row["id"] for row in of_json], ["large", "small", "middle"])
 

@@ -27,7 +27,7 @@ class Compare(SimTestCase):
         self.output("compare", "one.json", "--html", "page.html")
         page = (self.folder / "page.html").read_text(encoding="utf-8")
         self.assertIn("<h2>How sure</h2>", page)
-        self.assertRegex(page, r"<li>GEMM bf16 (measured|fitted)[^<]*: \d+ cases</li>")
+        self.assertRegex(page, r"<li>GEMM bf16 of cuBLASLt [\d.]+ (measured|fitted)[^<]*: \d+ cases</li>")
         self.assertIn("<svg", page)
         for outside in ("src=", "href=", "@import", "url("):
             self.assertNotIn(outside, page)

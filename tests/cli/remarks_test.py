@@ -1,4 +1,6 @@
 """What a run says beside its numbers: whose GEMMs are priced, and which change of a what-if is not what it seems."""
+import csv
+import io
 import json
 
 from sim_case import SimTestCase
@@ -12,8 +14,19 @@ class Remarks(SimTestCase):
         shape = ["--gemm", "8192x8192x8192", "--dtype", "fp8"]
         run = ["--topology", "mi355x_8", "--schedule", "serial", *shape]
         self.assertEqual(self.result(*run)["gemm_library"], library)
-        self.assertIn("GEMMs      priced as kernels of " + library, self.output(*run))
+        text = f"GEMM fp8 of {library} derived"
+        self.assertIn("confidence " + text, " ".join(self.output(*run).split()))
         self.assertIn("gemm_library    " + library, self.output("cost", "--device", "mi355x", *shape))
+        self.assertIn(text, self.output("cost", "--device", "mi355x", *shape))
+        advice = ["advise", "--topology", "mi355x_8", "--top", "1", *shape]
+        self.assertIn(text, " ".join(self.output(*advice).split()))
+        model = ["model", "llama3_8b", "--topology", "mi355x_8", "--tokens", "1024", "--dtype", "fp8"]
+        self.assertIn(text, " ".join(self.output(*model).split()))
+        self.assertEqual(self.result(*model)["gemm_library"], library)
+        for command in (run, advice, model):
+            rows = list(csv.DictReader(io.StringIO(self.output(*command, "--format", "csv"))))
+            self.assertEqual(rows[0]["gemm_library"], library)
+            self.assertIn(rows[0]["confidence.basis"], ("derived", "estimate"))
         cost = self.result("cost", "--device", "mi355x", *shape)
         self.assertEqual(cost["gemm_library"], library)
         self.file("t.csv", "m,n,k,dtype\n64,64,64,fp8\n64,64,64,bf16\n")

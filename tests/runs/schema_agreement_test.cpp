@@ -79,7 +79,7 @@ TEST_CASE("the result schema accepts results of every schedule on machines of se
         } catch (const UserError&) {
             return;
         }
-        const Json printed = to_json(run(*scenario, {.record = false}), Remarks{"cuBLASLt", {"A note."}});
+        const Json printed = to_json(run(*scenario, {.record = false}), Remarks{{"A note."}});
         const Json flat = printed.flatten();
         for (const auto& item : flat.items()) keys.insert(item.key());
         INFO(topology << ' ' << schedule);

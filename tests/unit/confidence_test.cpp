@@ -33,12 +33,30 @@ TEST_CASE("evidence is read from fits, and from the sources of values that were 
         guess{{"value", 1}, {"source", "estimate: of ours"}};
     const Json device{
         {"dma", {{"a", value}, {"b", derived}, {"c", derived}, {"d", guess}}},
+        {"collective_library",
+         {{"name", "x"},
+          {"channels", guess},
+          {"all_gather",
+           {{"latency_us", derived},
+            {"bus_GBps", derived},
+            {"error_pct", 2},
+            {"small", {{"latency_us", guess}, {"bus_GBps", derived}}},
+            {"by_ranks",
+             {{"4", {{"source", "measured: x"}, {"error_pct", 5}, {"bytes", {1}}, {"us", {1}}}}}}}}}},
         {"interference", {{"compute_lost_to_dma", guess}, {"compute_lost_to_copy_kernels", value}}}};
+    const auto in_fit = [](const char* source) {
+        return Json{{"value", 1}, {"standard_error", 0.1}, {"source", source}};
+    };
     const Json fit{{"rows_fitted", 40},
                    {"classes", {{"kernel copy >= 1 MiB", {{"mean_error_held_out_pct", 4.0}}}}}};
     const Json calibration{
         {"gemm",
-         {{"bf16", {{"provenance", {{"rows_fitted", 9}, {"mean_error_cross_validated_pct", 7.0}}}}},
+         {{"bf16",
+           {{"provenance", {{"rows_fitted", 9}, {"mean_error_cross_validated_pct", 7.0}}},
+            {"a", in_fit("fitted to x")},
+            {"b", in_fit("prior of y")},
+            {"c", value},
+            {"tiles", {{"64x64", in_fit("prior of y")}}}}},
           {"fp16", {{"provenance", {{"derived_from", "x bf16"}}}}},
           {"fp8", {{"provenance", {{"estimate", "scaled from those of y"}}}}}}},
         {"copy_kernel", {{"provenance", {{"kernel copies", fit}}}}},
@@ -60,6 +78,17 @@ TEST_CASE("evidence is read from fits, and from the sources of values that were 
     CHECK(*all.copy_kernels.error == Approx(0.04));
     CHECK(all.beside_dma.basis == Basis::estimate);
     CHECK(all.beside_copy_kernels.basis == Basis::published);
+    // One value of three was fitted, a fourth is no value of the fit.
+    CHECK(all.gemm.at(DType::bf16).values == 3);
+    CHECK(all.gemm.at(DType::bf16).estimates == 2);
+    CHECK(text_of({"GEMM bf16", all.gemm.at(DType::bf16), "x"}) ==
+          "GEMM bf16 of x fitted ±7.0 % (9 rows; 2 of 3 prior)");
+    CHECK(all.collectives.at("/all_gather").basis == Basis::derived);
+    CHECK(*all.collectives.at("/all_gather").error == Approx(0.02));
+    CHECK(all.collectives.at("/all_gather/small").basis == Basis::estimate);
+    CHECK_FALSE(all.collectives.at("/all_gather/small").error);
+    CHECK(all.collectives.at("/all_gather/by_ranks/4").basis == Basis::measured);
+    CHECK(*all.collectives.at("/all_gather/by_ranks/4").error == Approx(0.05));
     CHECK(all.schedules->cases == 12);
     CHECK(all.schedules->p90 == Approx(0.08));
 }
@@ -76,6 +105,33 @@ TEST_CASE("one after another, an error of the GEMM weighs as much as the GEMM's 
     CHECK_FALSE(result.confidence.makespan_error());
     CHECK_THAT(to_text(result.confidence), Contains("makespan's error not known, ±"));
     CHECK(to_json(result.confidence)["makespan_error_pct"].is_null());
+}
+
+TEST_CASE("a collective by the library has the error of what prices it, and one of its own beside a GEMM") {
+    const Json by_library{{"params", {{"algorithm", "library"}}}};
+    const RunResult result = run_on("mi300x_8", "serial", by_library);
+    const PricedPart& alone = part(result.confidence, "library collectives");
+    CHECK(alone.library == "RCCL, 64 channels");
+    CHECK(*alone.evidence.error == Approx(0.001));  // all_gather in configs/devices/mi300x.json
+    CHECK(result.confidence.makespan_error());
+    const RunResult both =
+        run_on("mi300x_8", "concurrent",
+               {{"params", {{"algorithm", "library"}}}, {"workload", "llama3_70b_independent"}});
+    CHECK(*part(both.confidence, "contention with the library").evidence.error == Approx(0.06).epsilon(0.05));
+    CHECK(*part(both.confidence, "library beside GEMMs").evidence.error == Approx(0.138).epsilon(0.05));
+    CHECK(*part(run_on("h200_8", "serial", by_library).confidence, "library collectives").evidence.error ==
+          Approx(0.103));
+    CHECK(both.confidence.makespan_error());
+    CHECK_THAT(to_text(both.confidence), Contains("makespan ±"));
+}
+
+TEST_CASE("GEMMs by a roofline are derived, of no library") {
+    const RunResult result = run_on("mi300x_8", "serial", {{"cost_models", {"gemm_roofline"}}});
+    const PricedPart& gemm = part(result.confidence, "GEMM bf16");
+    CHECK(gemm.evidence.basis == Basis::derived);
+    CHECK(gemm.library.empty());
+    CHECK(part(run_on("h200_4", "serial", {{"cost_models", {"gemm_tiled"}}}).confidence, "GEMM bf16")
+              .evidence.basis == Basis::fitted);
 }
 
 TEST_CASE("an error of what is hidden moves the makespan less") {

@@ -33,6 +33,10 @@ Remarks remarks_of(const RunConfig& config) {
     return Remarker(shipped).on(config, scenario, predict(scenario).makespan);
 }
 
+RunResult run_of(const RunConfig& config) {
+    return run(resolve(config, shipped));
+}
+
 std::vector<std::string> notes_of(const Json& what_if) {
     return remarks_of(config_of(what_if)).notes;
 }
@@ -142,21 +146,25 @@ TEST_CASE("counts refuse fractions, and say which whole numbers are near") {
 }
 
 TEST_CASE("a run says whose kernels its GEMMs are priced as") {
-    CHECK_THAT(remarks_of(config_of(Json::object(), "mi355x_8", "fp8")).gemm_library,
+    CHECK_THAT(run_of(config_of(Json::object(), "mi355x_8", "fp8")).confidence.gemm_library(),
                Contains("hipBLASLt, tensor-wise"));
-    CHECK(remarks_of(config_of(Json::object(), "mi355x_8", "bf16")).gemm_library == "hipBLASLt (aiter)");
-    CHECK_THAT(remarks_of(config_of({{"device.gemm_library", "mixed"}}, "mi355x_8", "bf16")).gemm_library,
-               Contains("mix of"));
+    CHECK(run_of(config_of(Json::object(), "mi355x_8", "bf16")).confidence.gemm_library() ==
+          "hipBLASLt (aiter)");
     CHECK_THAT(
-        remarks_of(config_of({{"device.gemm_library", "ck_blockscale"}}, "mi355x_8", "fp8")).gemm_library,
-        Contains("Composable Kernel"));
-    CHECK(remarks_of(config_of({{"device.gemm_library", "asm"}}, "mi355x_8")).gemm_library == "asm (aiter)");
-    CHECK_THAT(remarks_of(config_of({{"device.gemm_library", "asm"}}, "mi355x_8", "fp8")).gemm_library,
-               Contains("row-wise"));  // asm is known for bf16 alone
-    CHECK_THAT(remarks_of(config_of(Json::object(), "h200_4")).gemm_library, Contains("cuBLASLt"));
+        run_of(config_of({{"device.gemm_library", "mixed"}}, "mi355x_8", "bf16")).confidence.gemm_library(),
+        Contains("mix of"));
+    CHECK_THAT(run_of(config_of({{"device.gemm_library", "ck_blockscale"}}, "mi355x_8", "fp8"))
+                   .confidence.gemm_library(),
+               Contains("Composable Kernel"));
+    CHECK(run_of(config_of({{"device.gemm_library", "asm"}}, "mi355x_8")).confidence.gemm_library() ==
+          "asm (aiter)");
+    CHECK_THAT(
+        run_of(config_of({{"device.gemm_library", "asm"}}, "mi355x_8", "fp8")).confidence.gemm_library(),
+        Contains("row-wise"));  // asm is known for bf16 alone
+    CHECK_THAT(run_of(config_of(Json::object(), "h200_4")).confidence.gemm_library(), Contains("cuBLASLt"));
     RunConfig roofline = config_of(Json::object());
     roofline.cost_models = {"gemm_roofline"};
-    CHECK(remarks_of(roofline).gemm_library.empty());
+    CHECK(run_of(roofline).confidence.gemm_library().empty());
 }
 
 TEST_CASE("every shipped calibration says whose kernels were timed, for every type and library") {

@@ -43,7 +43,7 @@ struct ComparedCase {
     std::string reason;
     std::optional<TaskErrors> tasks;                 ///< if spans were recorded
     Timeline measured_timeline, predicted_timeline;  ///< if spans were recorded
-    std::vector<std::string> prices = {};  ///< how each kind of price came about, if it was asked for
+    std::vector<std::string> prices = {};            ///< how each kind of price came about
 };
 
 /// Schedules of one scenario, ranked by measured and by predicted time.
@@ -80,6 +80,8 @@ struct Comparison {
     std::vector<Verdict> verdicts;
 };
 
+/// How each kind of price came about, and in how many cases.
+std::map<std::string, std::size_t> prices_of(const Comparison& comparison);
 std::string to_text(const Comparison& comparison);
 Json to_json(const Comparison& comparison);
 /// A header, and one row for each case.

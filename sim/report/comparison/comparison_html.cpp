@@ -165,9 +165,7 @@ std::string case_table(const Comparison& comparison) {
 
 /// Each kind of price, how it came about, and in how many cases.
 std::string prices_section(const Comparison& comparison) {
-    std::map<std::string, std::size_t> cases;
-    for (const ComparedCase& one : comparison.cases)
-        for (const std::string& price : one.prices) ++cases[price];
+    const std::map<std::string, std::size_t> cases = prices_of(comparison);
     if (cases.empty()) return "";
     std::string items;
     for (const auto& [price, count] : cases)

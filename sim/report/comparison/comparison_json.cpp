@@ -66,6 +66,7 @@ Json to_json(const Comparison& comparison) {
         entry.update(errors_json(group.errors));
         json["groups"].push_back(std::move(entry));
     }
+    json["prices"] = prices_of(comparison);
     json["task_kinds"] = Json::object();
     for (const auto& [kind, errors] : comparison.by_task_kind) json["task_kinds"][kind] = errors_json(errors);
     const RankingSummary& ranking = comparison.ranking;

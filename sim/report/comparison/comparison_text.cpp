@@ -42,6 +42,14 @@ std::string table(const Comparison& comparison) {
     return text;
 }
 
+std::string prices(const Comparison& comparison) {
+    std::string text;
+    for (const auto& [price, cases] : prices_of(comparison))
+        for (const std::string& line : field("  ", price + ": " + std::to_string(cases) + " cases"))
+            text += line + "\n";
+    return text.empty() ? "" : "\nprices, how they came about, and their own errors\n" + text;
+}
+
 std::string ranking(const Comparison& comparison) {
     const RankingSummary& summary = comparison.ranking;
     if (summary.scenarios == 0) return "";
@@ -105,12 +113,19 @@ std::string verdicts(const Comparison& comparison) {
 
 }  // namespace
 
+std::map<std::string, std::size_t> prices_of(const Comparison& comparison) {
+    std::map<std::string, std::size_t> cases;
+    for (const ComparedCase& one : comparison.cases)
+        for (const std::string& price : one.prices) ++cases[price];
+    return cases;
+}
+
 std::string to_text(const Comparison& comparison) {
     std::string text = table(comparison) + ranking(comparison);
     if (comparison.runs_within_p10_p90)
         text += "unspecified orders     " + percent_text(*comparison.runs_within_p10_p90) +
                 " of measured runs are within the predicted p10 to p90\n";
-    text += worst(comparison) + divergences(comparison) + verdicts(comparison);
+    text += prices(comparison) + worst(comparison) + divergences(comparison) + verdicts(comparison);
     if (!comparison.not_predicted.empty()) text += "\nnot predicted\n";
     for (const std::string& why : comparison.not_predicted) text += "  " + why + "\n";
     return text;

@@ -36,9 +36,13 @@ Json percent(const std::optional<double>& error) {
 std::span<const OutputKey<PricedPart>> part_keys() {
     static const std::vector<OutputKey<PricedPart>> keys{
         {"name", text_schema("Kind of price.", 1), [](const PricedPart& part) { return part.name; }},
+        {"library", or_null(text_schema("Whose kernels were timed; null where the device does not say, and of what is no kernel of a library.", 1)),
+            [](const PricedPart& part) { return part.library.empty() ? Json(nullptr) : Json(part.library); }},
         {"basis", choice_of(basis_names, "How the price came about: measured here, fitted to measurements, published, derived from what is published, or estimated."),
             [](const PricedPart& part) { return name_of(part.evidence.basis); }},
         {"rows_fitted", whole_from(0, "Measurements in the fit; 0: not fitted."), [](const PricedPart& part) { return part.evidence.rows; }},
+        {"values", whole_from(0, "Values with a source each, or of the fit; 0: not counted."), [](const PricedPart& part) { return part.evidence.values; }},
+        {"estimates", whole_from(0, "Those of them that are estimates; of a fit, those that stayed near their priors."), [](const PricedPart& part) { return part.evidence.estimates; }},
         {"error_pct", or_null(number_from(0, "Mean |predicted / measured - 1| on measurements that no fit saw; null: not known.")),
             [](const PricedPart& part) { return percent(part.evidence.error); }}};
     return keys;
@@ -64,12 +68,14 @@ std::span<const OutputKey<Confidence>> confidence_keys() {
 
 std::string text_of(const PricedPart& part) {
     const Evidence& evidence = part.evidence;
-    std::string text = part.name + " " + name_of(evidence.basis);
+    std::string text =
+        part.name + (part.library.empty() ? " " : " of " + part.library + " ") + name_of(evidence.basis);
     if (evidence.error) text += " " + within(*evidence.error);
-    if (evidence.rows > 0) return text + " (" + std::to_string(evidence.rows) + " rows)";
-    if (evidence.basis == Basis::estimate || evidence.estimates == 0) return text;
-    return text + " (" + std::to_string(evidence.estimates) + " of " + std::to_string(evidence.values) +
-           " estimated)";
+    std::string more = evidence.rows > 0 ? std::to_string(evidence.rows) + " rows" : "";
+    if (evidence.basis != Basis::estimate && evidence.estimates > 0)
+        more += (more.empty() ? "" : "; ") + std::to_string(evidence.estimates) + " of " +
+                std::to_string(evidence.values) + (evidence.basis == Basis::fitted ? " prior" : " estimated");
+    return more.empty() ? text : text + " (" + more + ")";
 }
 
 std::optional<double> Confidence::makespan_error() const {
@@ -90,11 +96,33 @@ std::string Confidence::unknown() const {
     return names;
 }
 
+std::string Confidence::gemm_library() const {
+    std::string all, last;
+    bool differ = false;
+    for (const PricedPart& part : parts) {
+        if (!part.name.starts_with("GEMM ")) continue;
+        differ = differ || (!all.empty() && part.library != last);
+        last = part.library;
+        all += (all.empty() ? "" : ", ") + part.name.substr(5) + ": " + part.library;
+    }
+    return differ ? all : last;
+}
+
 std::string to_text(const Confidence& confidence) {
     if (confidence.parts.empty()) return "";
     std::string text;
     for (const PricedPart& part : confidence.parts) text += text_of(part) + "; ";
     return text + makespan_text(confidence);
+}
+
+std::vector<std::string> lines_of(const Confidence& confidence) {
+    constexpr std::size_t most = 6;  // of what is shipped the longest takes 5
+    if (confidence.parts.empty()) return {};
+    return field(left("confidence", label_columns), to_text(confidence), most);
+}
+
+Json to_json(const PricedPart& part) {
+    return written(part, part_keys());
 }
 
 Json to_json(const Confidence& confidence) {

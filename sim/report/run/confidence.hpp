@@ -12,6 +12,7 @@ namespace overlap {
 struct PricedPart {
     std::string name;  ///< "GEMM bf16", "DMA copies", "contention with DMA"
     Evidence evidence;
+    std::string library = {};  ///< whose kernels were timed; empty: the device does not say, or no kernels
 };
 
 /// How sure a run's makespan is.
@@ -27,12 +28,17 @@ struct Confidence {
     Basis basis() const;
     /// Names of parts that are not measured and whose error nobody measured, separated by commas.
     std::string unknown() const;
+    /// Whose GEMMs the prices describe, by type where types differ; empty: unknown, or no GEMMs.
+    std::string gemm_library() const;
 };
 
-/// "GEMM bf16 fitted ±7.1 % (117 rows)".
+/// "GEMM bf16 of hipBLASLt fitted ±7.1 % (117 rows; 25 of 30 prior)".
 std::string text_of(const PricedPart& part);
+Json to_json(const PricedPart& part);
 /// The parts and the makespan, in a line; ± is the mean of |predicted / measured − 1|. Empty without parts.
 std::string to_text(const Confidence& confidence);
+/// The same as a field of a report. Empty without parts.
+std::vector<std::string> lines_of(const Confidence& confidence);
 Json to_json(const Confidence& confidence);
 Json confidence_schema();
 

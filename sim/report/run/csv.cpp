@@ -43,7 +43,8 @@ const std::vector<Column> columns{
     {"energy_J.total"}, {"energy_J.idle"}, {"energy_J.active"}, {"energy_J.compute"}, {"energy_J.hbm"},
     {"energy_J.links"}, {"energy_J.copy_kernels"}, {"energy_J.power_limit"},
     {"losses_us.host"}, {"losses_us.power"}, {"steady.gemm_speed"}, {"steady.power_W"},
-    {"confidence.basis"}, {"confidence.makespan_error_pct"}, {"simulated_gpus"}};
+    {"confidence.basis"}, {"confidence.makespan_error_pct"}, {"simulated_gpus"}, {"gemm_library"},
+    {"confidence.known_parts_error_pct"}};
 // clang-format on
 
 bool has(CsvClock clock, const Column& column) {
@@ -94,6 +95,15 @@ std::string csv_row(const Json& result, CsvClock clock) {
         first = false;
     }
     return line;
+}
+
+std::string confidence_cells(const Confidence* confidence) {
+    if (confidence == nullptr) return ",,,";
+    const Json json = to_json(*confidence);
+    std::string cells = csv_cell(confidence->gemm_library());
+    for (const std::string key : {"basis", "makespan_error_pct", "known_parts_error_pct"})
+        cells += "," + csv_cell(json[key]);
+    return cells;
 }
 
 }  // namespace overlap

@@ -107,6 +107,8 @@ Keys result_keys() {
         {"staging_bytes", number_from(0, "Memory for stages on a GPU."), [](const RunResult& r) { return r.staging.si(); }},
         null_unless(has_energy, group_of("energy_J", "Energy of all GPUs; null where the device's constants are not measured.", energy_keys())),
         only_if(is_steady, group_of("steady", "Only of a steady state.", steady_keys())),
+        {"gemm_library", or_null({{"description", "Whose kernels the prices of GEMMs were fitted to; null where the calibration does not say."}, {"type", "string"}}),
+            [](const RunResult& r) { return r.confidence.gemm_library().empty() ? Json(nullptr) : Json(r.confidence.gemm_library()); }},
         {"confidence", confidence_schema(), [](const RunResult& r) { return to_json(r.confidence); }},
         {"tasks", whole_from(1, "Of the graph."), [](const RunResult& r) { return r.tasks; }},
         {"engine", text_schema("Engine that ran it.", 1), [](const RunResult& r) { return r.engine; }},
@@ -117,8 +119,6 @@ Keys result_keys() {
 
 std::span<const OutputKey<Remarks>> remark_keys() {
     static const std::vector<OutputKey<Remarks>> keys{
-        {"gemm_library", or_null({{"description", "Whose kernels the prices of GEMMs were fitted to; null where the calibration does not say."}, {"type", "string"}}),
-            [](const Remarks& remarks) { return remarks.gemm_library.empty() ? Json(nullptr) : Json(remarks.gemm_library); }, false},
         {"notes", {{"description", "What a reader should know about what-ifs of this run, a sentence each."}, {"type", "array"}, {"items", {{"type", "string"}}}},
             [](const Remarks& remarks) { return remarks.notes; }, false}};
     return keys;

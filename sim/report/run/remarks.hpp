@@ -7,7 +7,6 @@ namespace overlap {
 
 /// Remarks printed beside a run's numbers.
 struct Remarks {
-    std::string gemm_library;  ///< whose kernels the GEMM prices describe; empty: unknown, or no GEMMs
     std::vector<std::string>
         notes;  ///< one line each, about surprising what-if changes and pairs of a list that run whole
 };

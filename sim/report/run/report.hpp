@@ -14,7 +14,7 @@ std::string to_text(const RunResult& result, const Remarks& remarks = {});
 /// Numbers as sim/README.md defines them, full precision, one line without the trailing newline. `extra` fields of errors
 /// never appear here.
 Json to_json(const RunResult& result);
-/// The same with "gemm_library" (null if unknown) and "notes".
+/// The same with "notes".
 Json to_json(const RunResult& result, const Remarks& remarks);
 /// JSON schema of both.
 Json result_schema();
@@ -26,6 +26,10 @@ std::string csv_header(CsvClock clock = CsvClock::with);
 std::string csv_row(const Json& result, CsvClock clock = CsvClock::with);
 /// A value as a cell: text quoted if necessary, numbers with the fewest digits that read back the same.
 std::string csv_cell(const Json& value);
+/// Columns of tables of many results, and their cells in a row; without `confidence` they are empty.
+inline const std::string confidence_columns =
+    "gemm_library,confidence.basis,confidence.makespan_error_pct,confidence.known_parts_error_pct";
+std::string confidence_cells(const Confidence* confidence);
 /// Chrome-trace JSON for Perfetto: a process for each GPU, a track for each stream, counter tracks for HBM and
 /// links. With a recording also what each task did (slice_facts.hpp), an arrow for each edge of the task graph, and
 /// the critical path: a process of its own, and "critical path" in the arguments of its slices.

@@ -84,13 +84,7 @@ std::string workload_text(const RunResult& result) {
     return text;
 }
 
-/// Lines that the confidence may take behind `before` others of a header: a report fits on a screen of 40 lines.
-std::size_t confidence_lines(std::size_t before) {
-    constexpr std::size_t all = 9, least = 2, most = 4;
-    return std::clamp(all - std::min(before, all), least, most);
-}
-
-Lines header(const RunResult& result, const Remarks& remarks) {
+Lines header(const RunResult& result, const Remarks& remarks, std::size_t sure_lines) {
     Lines lines = field("", result.scenario);
     lines.push_back(left("topology", label_columns) + config_text(result, "topology"));
     if (const auto changes = result.config.find("what_if"); changes != result.config.end())
@@ -108,11 +102,11 @@ Lines header(const RunResult& result, const Remarks& remarks) {
         append(lines, field(left("host", label_columns), config_text(result, "host")));
     if (const auto off = result.config.find("without"); off != result.config.end() && !off->empty())
         engine += ", without " + off->dump();
-    if (!remarks.gemm_library.empty())
-        append(lines, field(left("GEMMs", label_columns), "priced as kernels of " + remarks.gemm_library));
     lines.push_back(left("engine", label_columns) + engine);
-    if (const std::string sure = to_text(result.confidence); !sure.empty())
-        append(lines, field(left("confidence", label_columns), sure, confidence_lines(lines.size())));
+    const Lines sure = lines_of(result.confidence);
+    append(lines, sure.size() <= sure_lines
+                      ? sure
+                      : field(left("confidence", label_columns), to_text(result.confidence), sure_lines));
     for (const std::string& note : remarks.notes) append(lines, field(left("note", label_columns), note));
     return lines;
 }
@@ -236,11 +230,10 @@ Lines next_steps(const RunResult& result) {
     return lines;
 }
 
-}  // namespace
-
-std::string to_text(const RunResult& result, const Remarks& remarks) {
+/// The report with at most `sure_lines` lines of confidence.
+Lines report_lines(const RunResult& result, const Remarks& remarks, std::size_t sure_lines) {
     const TimeScale scale(std::max(result.makespan, result.serial));
-    Lines lines = header(result, remarks);
+    Lines lines = header(result, remarks, sure_lines);
     const auto section = [&](const Lines& more) {
         if (more.empty()) return;
         lines.emplace_back();
@@ -254,6 +247,17 @@ std::string to_text(const RunResult& result, const Remarks& remarks) {
     section(used);
     section(gantt(result.timeline, 0, scale));
     section(next_steps(result));
+    return lines;
+}
+
+}  // namespace
+
+std::string to_text(const RunResult& result, const Remarks& remarks) {
+    constexpr std::size_t most = 6, least = 2;
+    const std::size_t screen = 40 + 2 * remarks.notes.size();
+    Lines lines = report_lines(result, remarks, most);
+    if (lines.size() > screen)
+        lines = report_lines(result, remarks, std::max(most - std::min(lines.size() - screen, most), least));
     std::string text;
     for (const std::string& line : lines) text += clipped(line) + "\n";
     return text;

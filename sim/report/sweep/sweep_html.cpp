@@ -116,6 +116,19 @@ std::string values_text(const SweepInfo::Axis& axis) {
     return text + " (" + std::to_string(axis.values.size()) + ")";
 }
 
+/// Whose GEMMs are priced, and the weakest kind of price of the points.
+std::string prices_text(const SweepPoints& points) {
+    std::string text;
+    for (const std::string& library : points.gemm_libraries)
+        text += (text.empty() ? "GEMMs of " : "; ") + library;
+    std::string bases;
+    for (const auto& [basis, count] : points.bases)
+        bases +=
+            (bases.empty() ? "points by their weakest price: " : ", ") + std::to_string(count) + " " + basis;
+    if (!bases.empty()) text += (text.empty() ? "" : "; ") + bases;
+    return text.empty() ? "" : text + "; ";
+}
+
 /// The expected errors of the makespans, where they are known.
 std::string sureness(const SweepPoints& points) {
     double least = 0, most = 0;
@@ -128,7 +141,7 @@ std::string sureness(const SweepPoints& points) {
         most = std::max(most, error);
         ++known;
     }
-    if (known == 0) return "not known: no measurement tests some of the prices (sim prints which)";
+    if (known == 0) return "errors are not known: no measurement tests some of the prices (sim prints which)";
     return "makespans are expected to be " + fixed(least, 1) + (most > least ? " to " + fixed(most, 1) : "") +
            " % off" +
            (known < simulated ? "; not known for " + std::to_string(simulated - known) + " points" : "");
@@ -157,7 +170,7 @@ std::string summary(const SweepPoints& points, const std::string& version) {
     }
     for (const std::string& constraint : info.constraints) html += term("where", constraint);
     for (const auto& [name, value] : points.constants) html += term(name, value);
-    html += term("how sure", sureness(points));
+    html += term("how sure", prices_text(points) + sureness(points));
     html += term("made by", "sim " + info.version + " (sweep), sim " + version + " (this page)") + "</dl>\n";
     if (!info.base.empty())
         html += "<details><summary>run config that all points share</summary><pre>" +

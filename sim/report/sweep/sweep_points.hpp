@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -93,6 +95,9 @@ struct SweepPoints {
     std::vector<std::uint32_t> scenario;  ///< by row
     std::vector<std::string> errors;      ///< reasons
     std::vector<std::uint32_t> error;     ///< by row
+    /// The weakest basis of a point's prices (Confidence::basis), and for how many points that read has seen
+    std::map<std::string, std::size_t> bases;
+    std::set<std::string> gemm_libraries;  ///< whose GEMMs the prices describe
 
     std::size_t rows() const { return point.size(); }
     bool ok(std::size_t row) const { return scenario[row] != none; }

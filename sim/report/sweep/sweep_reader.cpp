@@ -16,7 +16,7 @@ constexpr double no_figure = std::numeric_limits<double>::quiet_NaN();
 /// differ between the schedules of a scenario.
 bool is_other(const std::string& column) {
     static const std::vector<std::string> names{"makespan_p10_us", "makespan_p90_us", "seeds",         "tasks",
-                                                "engine",          "wall_ms",         "simulated_gpus", "params"};
+                                                "engine",          "wall_ms",         "simulated_gpus", "params", "gemm_library"};
     static const std::vector<std::string> results{"losses_us.", "utilisation.", "energy_J.", "steady.",
                                                   "confidence."};
     return std::find(names.begin(), names.end(), column) != names.end() ||
@@ -103,6 +103,12 @@ public:
         if (!row.error.empty()) row.figures.fill(no_figure);
     }
 
+    /// Empty in folders without the column.
+    std::string text(const CsvRow& cells, const std::string& name) const {
+        const auto at = column_of(name);
+        return at ? text_of_csv_cell(cells[*at]) : "";
+    }
+
 private:
     std::size_t require(const std::string& name) const {
         const auto found = std::find(names_.begin(), names_.end(), name);
@@ -148,6 +154,8 @@ SweepPoints read_sweep(const std::filesystem::path& folder, std::size_t most) {
     std::optional<SweepStore> store;
     SweepRow row;
     std::size_t last_line = 0;
+    std::map<std::string, std::size_t> bases;
+    std::set<std::string> libraries;
     const bool whole = read_csv(path, [&](const CsvRow& cells, std::size_t line) {
         last_line = line;
         if (!columns) {
@@ -157,6 +165,10 @@ SweepPoints read_sweep(const std::filesystem::path& folder, std::size_t most) {
         }
         columns->read(cells, line, row);
         store->add(row);
+        if (!row.error.empty()) return;
+        if (const std::string basis = columns->text(cells, "confidence.basis"); !basis.empty()) ++bases[basis];
+        if (const std::string library = columns->text(cells, "gemm_library"); !library.empty())
+            libraries.insert(library);
         if (store->overflown())
             throw UserError(path.string() + ": has more than " + std::to_string(most) +
                             " scenarios, the most that a report can show");
@@ -172,6 +184,8 @@ SweepPoints read_sweep(const std::filesystem::path& folder, std::size_t most) {
                                           : " (" + std::to_string(points.failed) + " failed; the first: " +
                                                 points.errors[points.error[0]] + ")"));
     points.info = std::move(info);
+    points.bases = std::move(bases);
+    points.gemm_libraries = std::move(libraries);
     return points;
 }
 
