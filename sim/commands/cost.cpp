@@ -147,7 +147,7 @@ double kernel_us(const GemmShape& shape, const Machine& machine, const CostModel
 
 /// "gemm_library" of a GEMM's price; null if unknown.
 Json library_json(const PricedPart& price) {
-    return price.library.empty() ? Json(nullptr) : Json(price.library);
+    return price.kernels_of.empty() ? Json(nullptr) : Json(price.kernels_of);
 }
 
 struct KernelPrice {

@@ -111,7 +111,7 @@ TEST_CASE("a collective by the library has the error of what prices it, and one 
     const Json by_library{{"params", {{"algorithm", "library"}}}};
     const RunResult result = run_on("mi300x_8", "serial", by_library);
     const PricedPart& alone = part(result.confidence, "library collectives");
-    CHECK(alone.library == "RCCL, 64 channels");
+    CHECK(alone.kernels_of == "RCCL, 64 channels");
     CHECK(*alone.evidence.error == Approx(0.001));  // all_gather in configs/devices/mi300x.json
     CHECK(result.confidence.makespan_error());
     const RunResult both =
@@ -129,7 +129,7 @@ TEST_CASE("GEMMs by a roofline are derived, of no library") {
     const RunResult result = run_on("mi300x_8", "serial", {{"cost_models", {"gemm_roofline"}}});
     const PricedPart& gemm = part(result.confidence, "GEMM bf16");
     CHECK(gemm.evidence.basis == Basis::derived);
-    CHECK(gemm.library.empty());
+    CHECK(gemm.kernels_of.empty());
     CHECK(part(run_on("h200_4", "serial", {{"cost_models", {"gemm_tiled"}}}).confidence, "GEMM bf16")
               .evidence.basis == Basis::fitted);
 }

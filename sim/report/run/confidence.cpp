@@ -37,7 +37,7 @@ std::span<const OutputKey<PricedPart>> part_keys() {
     static const std::vector<OutputKey<PricedPart>> keys{
         {"name", text_schema("Kind of price.", 1), [](const PricedPart& part) { return part.name; }},
         {"library", or_null(text_schema("Whose kernels were timed; null where the device does not say, and of what is no kernel of a library.", 1)),
-            [](const PricedPart& part) { return part.library.empty() ? Json(nullptr) : Json(part.library); }},
+            [](const PricedPart& part) { return part.kernels_of.empty() ? Json(nullptr) : Json(part.kernels_of); }},
         {"basis", choice_of(basis_names, "How the price came about: measured here, fitted to measurements, published, derived from what is published, or estimated."),
             [](const PricedPart& part) { return name_of(part.evidence.basis); }},
         {"rows_fitted", whole_from(0, "Measurements in the fit; 0: not fitted."), [](const PricedPart& part) { return part.evidence.rows; }},
@@ -68,8 +68,8 @@ std::span<const OutputKey<Confidence>> confidence_keys() {
 
 std::string text_of(const PricedPart& part) {
     const Evidence& evidence = part.evidence;
-    std::string text =
-        part.name + (part.library.empty() ? " " : " of " + part.library + " ") + name_of(evidence.basis);
+    std::string text = part.name + (part.kernels_of.empty() ? " " : " of " + part.kernels_of + " ") +
+                       name_of(evidence.basis);
     if (evidence.error) text += " " + within(*evidence.error);
     std::string more = evidence.rows > 0 ? std::to_string(evidence.rows) + " rows" : "";
     if (evidence.basis != Basis::estimate && evidence.estimates > 0)
@@ -101,9 +101,9 @@ std::string Confidence::gemm_library() const {
     bool differ = false;
     for (const PricedPart& part : parts) {
         if (!part.name.starts_with("GEMM ")) continue;
-        differ = differ || (!all.empty() && part.library != last);
-        last = part.library;
-        all += (all.empty() ? "" : ", ") + part.name.substr(5) + ": " + part.library;
+        differ = differ || (!all.empty() && part.kernels_of != last);
+        last = part.kernels_of;
+        all += (all.empty() ? "" : ", ") + part.name.substr(5) + ": " + part.kernels_of;
     }
     return differ ? all : last;
 }

@@ -12,7 +12,7 @@ namespace overlap {
 struct PricedPart {
     std::string name;  ///< "GEMM bf16", "DMA copies", "contention with DMA"
     Evidence evidence;
-    std::string library = {};  ///< whose kernels were timed; empty: the device does not say, or no kernels
+    std::string kernels_of = {};  ///< whose kernels were timed; empty: the device does not say, or no kernels
 };
 
 /// How sure a run's makespan is.
