@@ -164,8 +164,8 @@ MachineEvidence evidence_of(const Json& device, const Json& calibration) {
     all.beside_dma = fit("interference", "interference", "work beside copies", "dma");
     all.beside_copy_kernels = fit("interference", "interference", "work beside copies", "copy_kernels");
     all.beside_library = fit("interference", "library beside GEMMs", "GEMM beside the library", "library");
-    all.library_beside_gemms = fit("interference", "library beside GEMMs", "library beside a GEMM",
-                                   "collectives_slowed_beside_gemms");
+    all.collective_beside_gemms = fit("interference", "library beside GEMMs", "library beside a GEMM",
+                                      "collectives_slowed_beside_gemms");
     all.schedules = of_schedules(calibration);
     return all;
 }

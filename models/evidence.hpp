@@ -40,7 +40,7 @@ struct MachineEvidence {
     Evidence copy_kernels;
     std::map<std::string, Evidence> collectives;               ///< by key_of_collective
     Evidence beside_dma, beside_copy_kernels, beside_library;  ///< contention of GEMMs with these
-    Evidence library_beside_gemms;                             ///< and of library collectives with GEMMs
+    Evidence collective_beside_gemms;                             ///< and of library collectives with GEMMs
     std::optional<SchedulesMeasured> schedules;
 };
 

@@ -137,8 +137,8 @@ std::vector<Priced> prices_in(const TaskGraph& graph, const Machine& machine,
         all.push_back({{"library collectives", weakest(kinds.collectives, known.collectives), libraries},
                        &Lengthened::collectives});
         beside("contention with the library", known.beside_library, &Lengthened::gemm);
-        if (known.library_beside_gemms.error)
-            beside("library beside GEMMs", known.library_beside_gemms, &Lengthened::collectives);
+        if (known.collective_beside_gemms.error)
+            beside("library beside GEMMs", known.collective_beside_gemms, &Lengthened::collectives);
     }
     return all;
 }
