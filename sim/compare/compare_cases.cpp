@@ -117,14 +117,6 @@ TaskErrors compare_tasks(const Timeline& measured, const Timeline& predicted) {
     return result;
 }
 
-std::vector<std::string> prices_of(const Scenario& scenario) {
-    std::vector<std::string> prices;
-    for (const PricedPart& part :
-         priced_parts(scenario.graph(), *scenario.machine, scenario.cost_models, true))
-        prices.push_back(text_of(part));
-    return prices;
-}
-
 ComparedCase compare_case(const MeasuredCase& measured, const ConfigFolder& folder) {
     const Scenario scenario = resolve(measured.config, folder);
     const Json params = to_json(scenario.params, scenario.schedule->parameters);
@@ -143,7 +135,7 @@ ComparedCase compare_case(const MeasuredCase& measured, const ConfigFolder& fold
     result.predicted_p90 = predicted.p90;
     result.seeds = predicted.seeds;
     result.error = predicted.makespan / result.measured - 1;
-    result.prices = prices_of(scenario);
+    result.prices.parts = priced_parts(scenario.graph(), *scenario.machine, scenario.cost_models, true);
     const auto param = [&](const char* key) { return params.contains(key) ? text_of(params[key]) : "none"; };
     result.labels = {{"system", measured.system},
                      {"schedule", scenario.schedule->name},

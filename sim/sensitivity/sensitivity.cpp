@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 #include <thread>
 
 #include "sim/core/fields.hpp"
@@ -31,31 +32,31 @@ std::string mark_of(const Json& parameter) {
 class Relevant {
 public:
     explicit Relevant(const Scenario& scenario, const Json& calibration)
-        : types_(types_of_gemms(scenario.workload)),
-          roofline_(std::find(scenario.cost_models.begin(), scenario.cost_models.end(), "gemm_roofline") !=
+        : roofline_(std::find(scenario.cost_models.begin(), scenario.cost_models.end(), "gemm_roofline") !=
                     scenario.cost_models.end()) {
         const auto library = calibration.value("gemm_library", std::string("mixed"));
-        gemm_ = library == "mixed" ? "gemm." : "gemm_libraries." + library + ".";
+        for (const DType type : types_of_gemms(scenario.workload)) {
+            const bool own =
+                calibration.contains(Json::json_pointer("/gemm_libraries/" + library + "/" + name_of(type)));
+            peaks_.insert("peak_TFLOPS." + name_of(type));
+            gemms_.push_back((own ? "gemm_libraries." + library : "gemm") + "." + name_of(type) + ".");
+        }
     }
 
     bool operator()(const std::string& key) const {
         for (const char* part : {"board_power_W", "hbm_capacity_GB", "hbm_peak_GBps", "energy."})
             if (key.starts_with(part)) return false;
-        if (key.starts_with("peak_TFLOPS.")) return roofline_ && is_of_type(key.substr(12) + ".");
+        if (key.starts_with("peak_TFLOPS.")) return roofline_ && peaks_.contains(key);
         if (!key.starts_with("gemm")) return true;
         if (key.ends_with(".compute_units")) return false;  // moves with the device's
-        return key.starts_with(gemm_) && is_of_type(key.substr(gemm_.size()));
+        return std::any_of(gemms_.begin(), gemms_.end(),
+                           [&](const std::string& gemm) { return key.starts_with(gemm); });
     }
 
 private:
-    bool is_of_type(const std::string& rest) const {
-        return std::any_of(types_.begin(), types_.end(),
-                           [&](DType type) { return rest.starts_with(name_of(type) + "."); });
-    }
-
-    std::vector<DType> types_;
     bool roofline_;
-    std::string gemm_;
+    std::set<std::string> peaks_;
+    std::vector<std::string> gemms_;  ///< groups of parameters of the kernels that run, with a dot at the end
 };
 
 double changed(const std::string& key, double value, double by) {

@@ -20,6 +20,7 @@ class Compare(SimTestCase):
         self.assertAlmostEqual(report["all"]["mean_abs"], 0.2, places=9)
         rows = list(csv.DictReader(io.StringIO(self.output("compare", "one.json", "--format", "csv"))))
         self.assertEqual(float(rows[0]["error"]), report["cases"][0]["error"])
+        self.assertEqual((rows[0]["gemm_library"], rows[0]["basis"]), ("cuBLASLt 13.1.0", report["cases"][0]["basis"]))
         self.assertIn("20.0 %", self.output("compare", "one.json"))
 
     def test_page_needs_nothing_else(self):

@@ -9,6 +9,7 @@
 #include "sim/core/error_summary.hpp"
 #include "sim/core/timeline.hpp"
 #include "sim/report/comparison/verdict.hpp"
+#include "sim/report/run/confidence.hpp"
 
 namespace overlap {
 
@@ -43,7 +44,7 @@ struct ComparedCase {
     std::string reason;
     std::optional<TaskErrors> tasks;                 ///< if spans were recorded
     Timeline measured_timeline, predicted_timeline;  ///< if spans were recorded
-    std::vector<std::string> prices = {};            ///< how each kind of price came about
+    Confidence prices = {};                          ///< how each kind of price came about; `parts` alone
 };
 
 /// Schedules of one scenario, ranked by measured and by predicted time.

@@ -37,6 +37,9 @@ Json case_json(const ComparedCase& one) {
     json["predicted_p90_us"] = to_microseconds(one.predicted_p90);
     json["seeds"] = one.seeds;
     json["error"] = one.error;
+    const std::string library = one.prices.gemm_library();
+    json["gemm_library"] = library.empty() ? Json() : Json(library);
+    json["basis"] = to_json(one.prices).at("basis");
     if (one.tasks) json["tasks"] = tasks_json(*one.tasks);
     return json;
 }
@@ -51,10 +54,6 @@ Json verdict_json(const Verdict& verdict) {
             {"status", verdict.known_gap ? "known_gap" : "enforced"},
             {"standing", standing_names[static_cast<std::size_t>(verdict.standing())]},
             {"reason", verdict.reason}};
-}
-
-std::string cell(const Json& value) {
-    return value.is_string() ? csv_cell(value) : value.dump();
 }
 
 }  // namespace
@@ -102,7 +101,7 @@ std::string to_csv(const Comparison& comparison) {
         std::string names, values;
         for (const auto& [key, value] : row.items()) {
             names += (names.empty() ? "" : ",") + key;
-            values += (values.empty() ? "" : ",") + cell(value);
+            values += (values.empty() ? "" : ",") + csv_cell(value);
         }
         header = names;
         rows += values + "\n";

@@ -116,7 +116,7 @@ std::string verdicts(const Comparison& comparison) {
 std::map<std::string, std::size_t> prices_of(const Comparison& comparison) {
     std::map<std::string, std::size_t> cases;
     for (const ComparedCase& one : comparison.cases)
-        for (const std::string& price : one.prices) ++cases[price];
+        for (const PricedPart& part : one.prices.parts) ++cases[text_of(part)];
     return cases;
 }
 
