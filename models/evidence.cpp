@@ -170,4 +170,10 @@ MachineEvidence evidence_of(const Json& device, const Json& calibration) {
     return all;
 }
 
+Evidence evidence_of_host(const Json& host) {
+    Evidence evidence = from_sources(host, "_us");
+    evidence.error = error_in(host, "error_pct");
+    return evidence;
+}
+
 }  // namespace overlap

@@ -48,4 +48,7 @@ struct MachineEvidence {
 /// "measured:", "derived:" or "estimate:", or cite a publication.
 MachineEvidence evidence_of(const Json& device, const Json& calibration);
 
+/// Of a host file: the sources of its calls' times, and its "error_pct".
+Evidence evidence_of_host(const Json& host);
+
 }  // namespace overlap

@@ -129,7 +129,7 @@ std::string text_of(const Json& json) {
 PricedPart confidence_in(const Task& task, const Machine& machine, const CostFlags& flags) {
     TaskGraph graph;
     graph.add(task, {});
-    return priced_parts(graph, machine, flags.cost_models, false).front();
+    return priced_parts(graph, machine, flags.cost_models, false, nullptr).front();
 }
 
 void print_cost(Json json, const PricedPart& price, const std::string& format) {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "models/library_kernel.hpp"
+#include "sim/run/steady.hpp"
 
 namespace overlap {
 namespace {
@@ -23,7 +24,7 @@ struct Kinds {
     std::set<std::string> collectives;  ///< as key_of_collective names them
     std::set<std::string> libraries;    ///< of these collectives
     bool all_gemms_measured = true;
-    bool kernels = false;
+    bool kernels = false, host_calls = false;
     Bytes largest_dma;
 
     Kinds(const TaskGraph& graph, const Machine& machine) {
@@ -45,6 +46,8 @@ struct Kinds {
                 kernels = kernels || copy->agent == Agent::cu;
             } else if (const auto* collective = std::get_if<CollectiveKernelWork>(&work)) {
                 add(*collective, graph[id].gpu, machine);
+            } else {
+                host_calls = host_calls || graph[id].kind() == TaskKind::host;
             }
         }
     }
@@ -60,13 +63,14 @@ private:
 
 /// Factors on the times of each kind of work.
 struct Lengthened {
-    double gemm = 1, dma = 1, kernels = 1, collectives = 1, grouped = 1, attention = 1;
+    double gemm = 1, dma = 1, kernels = 1, collectives = 1, grouped = 1, attention = 1, host = 1;
 
     double of(const Task& task) const {
         if (const auto* shape = std::get_if<GemmShape>(&task.work)) return shape->groups > 1 ? grouped : gemm;
         if (const auto* kernel = std::get_if<MemoryBoundWork>(&task.work))
             return kernel->attention.sequences > 0 ? attention : 1;
         if (task.kind() == TaskKind::collective) return collectives;
+        if (task.kind() == TaskKind::host) return host;
         if (task.kind() != TaskKind::copy) return 1;
         return task.by_dma() ? dma : kernels;
     }
@@ -93,7 +97,7 @@ Evidence weakest(const std::set<std::string>& keys, const std::map<std::string, 
 
 /// What is known about the prices of a graph's work. `overlapped`: see confidence_of.
 std::vector<Priced> prices_in(const TaskGraph& graph, const Machine& machine,
-                              const std::vector<std::string>& models, bool overlapped) {
+                              const std::vector<std::string>& models, bool overlapped, const Host* host) {
     const MachineEvidence& known = machine.evidence;
     const Kinds kinds(graph, machine);
     std::vector<Priced> all;
@@ -140,6 +144,8 @@ std::vector<Priced> prices_in(const TaskGraph& graph, const Machine& machine,
         if (known.collective_beside_gemms.error)
             beside("library beside GEMMs", known.collective_beside_gemms, &Lengthened::collectives);
     }
+    if (kinds.host_calls && host != nullptr)
+        all.push_back({{"host calls of " + host->name, evidence_of_host(host->file)}, &Lengthened::host});
     return all;
 }
 
@@ -168,14 +174,16 @@ std::vector<PricedPart> parts_of(const std::vector<Priced>& prices) {
 }  // namespace
 
 std::vector<PricedPart> priced_parts(const TaskGraph& graph, const Machine& machine,
-                                     const std::vector<std::string>& models, bool overlapped) {
-    return parts_of(prices_in(graph, machine, models, overlapped));
+                                     const std::vector<std::string>& models, bool overlapped,
+                                     const Host* host) {
+    return parts_of(prices_in(graph, machine, models, overlapped, host));
 }
 
 Confidence confidence_of(const Scenario& scenario, const TaskGraph& graph, const Experiment& experiment,
                          Seconds makespan, bool overlapped) {
     const Machine& machine = *scenario.machine;
-    const std::vector<Priced> prices = prices_in(graph, machine, scenario.cost_models, overlapped);
+    const std::vector<Priced> prices =
+        prices_in(graph, machine, scenario.cost_models, overlapped, scenario.host.get());
     Confidence confidence;
     confidence.parts = parts_of(prices);
     const auto& known = machine.evidence.schedules;
@@ -196,15 +204,17 @@ Confidence confidence_of(const Scenario& scenario, const TaskGraph& graph, const
     }
     double sum = 0;
     bool any = false;
-    for (const auto factor : {&Lengthened::gemm, &Lengthened::dma, &Lengthened::kernels,
-                              &Lengthened::collectives, &Lengthened::grouped, &Lengthened::attention}) {
+    for (const auto factor :
+         {&Lengthened::gemm, &Lengthened::dma, &Lengthened::kernels, &Lengthened::collectives,
+          &Lengthened::grouped, &Lengthened::attention, &Lengthened::host}) {
         const double error = error_of(prices, factor);
         if (error == 0 || makespan == Seconds()) continue;
         Lengthened factors;
         factors.*factor += error;
         const Seconds changed =
             experiment.makespan(effects_of(scenario), [&](const Task& task) { return factors.of(task); });
-        sum += std::pow(changed / makespan - 1, 2);
+        sum += std::pow(
+            period_of(scenario, graph, changed, factors.host) / period_of(scenario, graph, makespan) - 1, 2);
         any = true;
     }
     if (any) confidence.error_of_known = std::sqrt(sum);

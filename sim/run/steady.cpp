@@ -93,10 +93,10 @@ SteadyState steady_state(const Scenario& scenario, const TaskGraph& graph) {
     return {speed, power_of(at(scenario, speed), graph)};
 }
 
-Seconds period_of(const Scenario& scenario, const TaskGraph& graph, Seconds makespan) {
+Seconds period_of(const Scenario& scenario, const TaskGraph& graph, Seconds makespan, double calls) {
     const bool hosts = scenario.repeat == Repeat::steady && without(scenario.without).host;
     if (!hosts || scenario.host == nullptr) return makespan;
-    return std::max(makespan + replay_gap(graph, *scenario.host), host_time(graph));
+    return std::max(makespan + replay_gap(graph, *scenario.host), calls * host_time(graph));
 }
 
 Scenario settled(const Scenario& scenario, const TaskGraph& graph) {

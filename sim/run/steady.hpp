@@ -21,8 +21,8 @@ void require_power_constants(const Machine& machine, const std::string& origin);
 SteadyState steady_state(const Scenario& scenario, const TaskGraph& graph);
 
 /// Time from the start of an iteration to the start of the next, if one iteration takes `makespan`. In a steady state it is
-/// at least the time that the busiest host takes for its calls.
-Seconds period_of(const Scenario& scenario, const TaskGraph& graph, Seconds makespan);
+/// at least the time that the busiest host takes for its calls, here `calls` times as long as priced.
+Seconds period_of(const Scenario& scenario, const TaskGraph& graph, Seconds makespan, double calls = 1);
 
 /// `scenario` on a machine at its steady speed for `graph`; `scenario` itself where it runs once, or has settled before.
 Scenario settled(const Scenario& scenario, const TaskGraph& graph);

@@ -175,7 +175,12 @@ std::span<const Field<Host>> Host::fields() {
         field<&Host::queue_depth>("queue_depth",
                                   "Tasks that a GPU's queues hold; a host with more waits. 0: no limit.")
             .in({0, 1e6})
-            .optional()};
+            .optional(),
+        Field<Host>::checked(
+            "error_pct",
+            "Mean |predicted / measured - 1| of an operator's calls on hosts, or in runs, that gave no value.")
+            .plain_in({0, 1000})
+            .or_else("not known")};
     return rows;
 }
 
@@ -213,6 +218,7 @@ Host read_host(const ConfigFile& file) {
     host.name = config.text("name");
     host.description = config.text("description");
     read_fields(config, host, Host::fields());
+    host.file = file.json;
     if (config.has("operators_us")) {
         ConfigObject operators = config.object("operators_us");
         for (const std::string& key : operators.keys())

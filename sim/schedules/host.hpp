@@ -24,8 +24,8 @@ struct Host {
     Seconds replay;
     Seconds replay_collective;  ///< in addition, if the graph has a library's collective
     Seconds release;            ///< how much later than a GPU's first stream its other streams begin
-    Seconds pause;              ///< steady: from the end of a run to the begin of the next, in which the GPUs are idle
-    Seconds start_skew;         ///< start delay of the last rank; it grows linearly with the rank
+    Seconds pause;  ///< steady: from the end of a run to the begin of the next, in which the GPUs are idle
+    Seconds start_skew;  ///< start delay of the last rank; it grows linearly with the rank
     /// Rate of GEMMs on this program's operands, as a fraction of that on the operands that GEMMs are measured with
     double gemm_speed = 1;
     /// Time that a library GEMM saves, relative to back-to-back launches on a stream, where GEMMs are measured
@@ -33,6 +33,7 @@ struct Host {
     int queue_depth = 0;  ///< 0: no limit
     /// What a framework's operator takes in addition, by schedule and collective: "async_tp_all_gather"
     std::map<std::string, Seconds> operators = {};
+    Json file = Json::object();  ///< with sources and error_pct (evidence_of_host)
     /// Values of the device that change with what enqueues: keys of a run's what-if
     Json device = Json::object();
 

@@ -168,6 +168,23 @@ TEST_CASE(
     CHECK(*changed.confidence.makespan_error() <= 1.05 * std::hypot(contention, copies));
 }
 
+TEST_CASE("a run that its host bounds is as uncertain as the host's calls, a run of long kernels is not") {
+    const auto on_host = [](int m) {
+        return run_on("h200_2", "async_tp",
+                      {{"host", "pytorch_eager"},
+                       {"repeat", "steady"},
+                       {"workload",
+                        {{"collective", "all_gather"},
+                         {"gemm", {{"m", m}, {"n", 4096}, {"k", 4096}, {"dtype", "bf16"}}}}}});
+    };
+    // error_pct of configs/hosts/pytorch_eager.json: an operator of short kernels takes as long as its calls, which may
+    // take 32 % longer.
+    const RunResult small = on_host(1024);
+    CHECK(*part(small.confidence, "host calls of pytorch_eager").evidence.error == Approx(0.32));
+    CHECK(*small.confidence.makespan_error() == Approx(0.32).epsilon(0.001));
+    CHECK(*on_host(32'768).confidence.makespan_error() < 0.06);
+}
+
 TEST_CASE("in a steady state, errors of parts move the steady makespan", "[confidence]") {
     const RunResult steady =
         run_on("h200_4", "hetero_fused_1d", {{"repeat", "steady"}, {"host", "pytorch_eager"}});

@@ -5,6 +5,9 @@ import json
 # kernel, so its time is a lower bound.
 CALLS = {"gemm_us": "gemm", "kernel_us": "kernel", "copy_us": "copy", "collective_us": "all_gather", "event_us": "event_record",
          "wait_us": "event_wait", "stream_us": "enter_stream"}
+# Mean |predicted / measured - 1| of the 28 operators of traces/h100_2/drawn_5, drawn_7 and drawn_8 whose calls take longer than their
+# kernels, each machine with its own host: one host's time for the same calls varies from shape to shape.
+OWN_HOST_ERROR_PCT = 10
 # Schedule and collective: its operator, and its calls on r ranks as the schedule async_tp enqueues them.
 OPERATORS = {
     "async_tp_all_gather": ("all_gather_gemm_async_tp", lambda r: {
@@ -31,7 +34,7 @@ def host_of(machine, rows):
                 took = row.get("loop_us", row["host_us"])  # older rows have no loops
                 operators[name] = {"value": round(max(took - of_calls, 0), 1),
                                    "source": f"measured: {machine['command']}, {took} us less its calls, {of_calls:.0f}"}
-    return host | ({"operators_us": operators} if operators else {})
+    return host | ({"operators_us": operators, "error_pct": OWN_HOST_ERROR_PCT} if operators else {})
 
 
 def write_host(measured, out):
