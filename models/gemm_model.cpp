@@ -34,6 +34,7 @@ overlap_advice::GemmConstants to_constants(const GemmParameters& p) {
     constants.unit_speed_exponent = p.unit_speed_exponent;
     constants.mask_loss = p.mask_loss;
     constants.row_step = static_cast<double>(p.row_step);
+    constants.memory_start = p.memory_start.si();
     for (const GemmTile& tile : p.tiles)
         constants.tiles[constants.tile_count++] = {static_cast<double>(tile.m), static_cast<double>(tile.n),
                                                    tile.efficiency};
@@ -42,7 +43,7 @@ overlap_advice::GemmConstants to_constants(const GemmParameters& p) {
 
 namespace {
 
-overlap_advice::GemmWork to_work(const GemmShape& shape) {
+overlap_advice::GemmWork to_work(const GemmShape& shape, bool warm = false) {
     assert(shape.m >= 1 && shape.n >= 1 && shape.k >= 1);
     return {static_cast<double>(shape.m),
             static_cast<double>(shape.n),
@@ -50,15 +51,16 @@ overlap_advice::GemmWork to_work(const GemmShape& shape) {
             static_cast<double>(shape.batch),
             element_size(shape.dtype).si(),
             element_size(output_type(shape.dtype)).si(),
-            shape.accumulate};
+            shape.accumulate,
+            warm};
 }
 
 }  // namespace
 
 GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& parameters, Seconds busy, int units,
-                           bool persistent) {
-    const overlap_advice::GemmCost cost =
-        overlap_advice::gemm_cost(to_work(shape), to_constants(parameters), busy.si(), units, persistent);
+                           bool persistent, bool warm) {
+    const overlap_advice::GemmCost cost = overlap_advice::gemm_cost(
+        to_work(shape, warm), to_constants(parameters), busy.si(), units, persistent);
     return {.launch = Seconds(cost.launch),
             .body = Seconds(cost.body),
             .hbm_traffic = Bytes(cost.traffic),

@@ -34,10 +34,10 @@ struct GemmEstimate {
 ///   tile    = 2·tm·tn·⌈K/s⌉·stride / (peak/units · efficiency) + tile_fixed + tile_epilogue · tm·tn/128²
 ///   stride  = 1 + stride_loss · kB of K, if rows of A and B are multiples of 512 B (overlap_gemm.hpp)
 ///   compute = tile · (full waves + tail_floor + (1 − tail_floor)·f), f = filled fraction of the last wave
-///   memory  = (A + B + C + re-reads·miss) / rate, rate limited by HBM and by the active compute units
+///   memory  = memory_start + (A + B + C + re-reads·miss) / rate, rate limited by HBM and by the active compute units
 ///   body    = (compute^p + memory^p)^(1/p) + split-K reduction
 ///   body   += bytes of A in bf16 / quantise rate, where the timed operator quantises A itself
-///   body   *= 1 + sustained_slowdown · t/(t + sustained_time), t = max(body, busy): the power cap
+///   body   *= 1 + sustained_slowdown · t/(t + sustained_time), t = max(body, busy): the power cap; with memory_start only compute
 ///
 /// `busy`: how long the GPU computes without a pause around this GEMM. Parts of a large GEMM that run back to
 /// back heat the chip like the whole GEMM: pass the body of the whole, or the parts look too fast by up to
@@ -70,8 +70,10 @@ struct GemmEstimate {
 /// work-group on each of `units`. The tile is the fastest for that number, K is not split (flags are set by finished
 /// tiles), work-groups take tiles in turn, so engines need not have equally many units, and the units stay in step:
 /// no `mask_loss`.
+///
+/// `warm`: B lies in a cache, so memory needs no `memory_start`.
 GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& parameters, Seconds busy = {},
-                           int units = 0, bool persistent = false);
+                           int units = 0, bool persistent = false, bool warm = false);
 
 /// Factor on the body of a GEMM while `lost` units of every shader engine are taken; every engine counts as the smallest.
 /// Beside 8192^3 on MI300X, 1,184 tiles are 37 an engine: on 8 units five rounds instead of four. 1 where

@@ -42,6 +42,7 @@ struct GemmParameters {
     double first_large_engine = 0;
     double lone_unit_speed = 0, unit_speed_exponent = 0, mask_loss = 0;
     std::int64_t row_step = 0;  ///< 0: only `tiles`
+    Seconds memory_start;       ///< 0: not known
     std::vector<GemmTile> tiles;
 
     /// All scalar parameters that a fit may move, in the order of the files.

@@ -28,7 +28,8 @@ struct GemmConstants {
     double dies, engines;
     double first_large_engine;  ///< of a die: first engine that has a unit more than the others
     double lone_unit_speed, unit_speed_exponent, mask_loss;
-    double row_step;  ///< tiles have any multiple of it as rows; 0: only `tiles`
+    double row_step;      ///< tiles have any multiple of it as rows; 0: only `tiles`
+    double memory_start;  ///< 0 where not known, see memory_time
     std::array<GemmTile, most_gemm_tiles> tiles;
     std::size_t tile_count;
 };
@@ -38,6 +39,7 @@ struct GemmWork {
     double m, n, k, batch;
     double operand_size, output_size;
     bool accumulate;  ///< C is read as well
+    bool warm;        ///< B lies in a cache
 };
 
 /// Meanings: models/gemm_model.hpp; SI units.
@@ -63,9 +65,10 @@ struct Problem {
     double operand_element;            // bytes
     double a, b, c;                    // bytes of the matrices, of the whole batch
     double c_passes, epilogue_factor;  // 1, or 2 when C is read as well
+    double memory_start;               // s
 };
 
-inline Problem describe(const GemmWork& work) {
+inline Problem describe(const GemmWork& work, const GemmConstants& p) {
     return {work.batch,
             work.m,
             work.n,
@@ -75,7 +78,8 @@ inline Problem describe(const GemmWork& work) {
             work.batch * (work.k * work.n * work.operand_size),
             work.batch * (work.m * work.n * work.output_size),
             1,
-            1};
+            1,
+            work.warm ? 0 : p.memory_start};
 }
 
 /// Time of a tile while `share` of the units work, relative to all at work: the units share power and caches. A
@@ -157,6 +161,11 @@ inline double memory_rate(const GemmConstants& p, double active) {
     return p.hbm / std::sqrt(std::sqrt(1 + fourth));
 }
 
+/// Of `bytes`. Where `memory_start` is known, operands that lie in no cache stream at the full rate only after it.
+inline double memory_time(const Problem& problem, const GemmConstants& p, double bytes, double active) {
+    return problem.memory_start + bytes / memory_rate(p, active);
+}
+
 /// (a^p + b^p)^(1/p)
 inline double smooth_max(double a, double b, double exponent) {
     const double high = std::max(a, b), low = std::min(a, b);
@@ -229,7 +238,7 @@ private:
                      reduction = reduction_time(problem_, p_, tried);
         const double top_rate = std::min(p_.hbm, tried.active * p_.unit_bandwidth);
         if (at_least(compute, compulsory_ / top_rate) + reduction >= least_) return;
-        const double memory = hbm_bytes(problem_, p_, tried) / memory_rate(p_, tried.active);
+        const double memory = memory_time(problem_, p_, hbm_bytes(problem_, p_, tried), tried.active);
         if (at_least(compute, memory) + reduction >= least_) return;
         const double time = smooth_max(compute, memory, p_.overlap_exponent) + reduction;
         if (time >= least_) return;

@@ -126,12 +126,17 @@ inline GemmCost cost_of(const GemmWork& work, Problem problem, const GemmConstan
     const double bytes = hbm_bytes(problem, p, chosen);
     const double quantise = quantise_time(work, p);
     if (rounds != nullptr) chosen.waves_cost = rounds->time;
-    const double multiply = smooth_max(compute_time(problem, p, chosen),
-                                       bytes / memory_rate(p, chosen.active), p.overlap_exponent) +
-                            reduction_time(problem, p, chosen);
-    const double body = quantise + multiply;
+    const double compute = compute_time(problem, p, chosen),
+                 memory = memory_time(problem, p, bytes, chosen.active),
+                 reduction = reduction_time(problem, p, chosen);
+    const double body = quantise + (smooth_max(compute, memory, p.overlap_exponent) + reduction);
     const double quantised = quantise > 0 ? unquantised_bytes(work) + problem.a : 0;
     const double hot = std::max(body, busy);
+    const double slowed = 1 + p.sustained_slowdown * hot / (hot + p.sustained_time);
+    // The power cap lowers the clock of the units, not that of memory. Fits without `memory_start` slow both.
+    const double whole = p.memory_start > 0
+                             ? quantise + smooth_max(compute * slowed, memory, p.overlap_exponent) + reduction
+                             : body * slowed;
     const double full = std::floor(chosen.waves);
     const double tiles = problem.batch * chosen.rows * chosen.columns * chosen.split;
     // Before the last wave
@@ -141,7 +146,7 @@ inline GemmCost cost_of(const GemmWork& work, Problem problem, const GemmConstan
     const bool partial =
         rounds != nullptr ? share > 0 && last_tiles < chosen.active : full > 0 && chosen.waves > full;
     return {p.launch,
-            body * (1 + p.sustained_slowdown * hot / (hot + p.sustained_time)),
+            whole,
             bytes + 2 * partial_results(problem, chosen) + quantised,
             std::min(chosen.active, rounds != nullptr ? rounds->busy : tiles / chosen.waves_cost),
             chosen.tile.rows,
@@ -155,7 +160,7 @@ inline GemmCost cost_of(const GemmWork& work, Problem problem, const GemmConstan
 /// With all units, or some of the units of engines. A library does not know which: the tile is that of the whole chip.
 inline GemmCost cost_on_engines(const GemmWork& work, const GemmConstants& p, double busy,
                                 const Engines& engines, double units) {
-    const Problem problem = describe(work);
+    const Problem problem = describe(work, p);
     Cover chosen = choose(problem, p);
     const double tiles = problem.batch * chosen.rows * chosen.columns * chosen.split,
                  operands = problem.a + problem.b;
@@ -185,7 +190,7 @@ inline GemmCost gemm_cost(const GemmWork& work, const GemmConstants& constants, 
     if (some && !persistent && knows_engines(constants))
         return detail::cost_on_engines(work, constants, busy, detail::engines_under_mask(constants, units),
                                        units);
-    const detail::Problem problem = detail::describe(work);
+    const detail::Problem problem = detail::describe(work, constants);
     const GemmConstants p = some ? detail::on_units(constants, units) : constants;
     detail::Cover chosen = persistent ? detail::choose(problem, p, 1) : detail::choose(problem, constants);
     if (some && !persistent)

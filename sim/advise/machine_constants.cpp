@@ -179,6 +179,7 @@ std::string to_json_text(const overlap_advice::Machine& machine) {
                           {"unit_speed_exponent", gemm.unit_speed_exponent},
                           {"mask_loss", gemm.mask_loss},
                           {"row_step", gemm.row_step},
+                          {"memory_start", gemm.memory_start},
                           {"tiles", tiles},
                           {"tile_count", gemm.tile_count}};
     const auto of_all = [](const overlap_advice::AllPeers& all) {

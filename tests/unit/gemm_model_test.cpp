@@ -192,6 +192,24 @@ TEST_CASE("a kernel that lasts is slowed by the power cap") {
     CHECK(to_microseconds(estimate_gemm({256, 256, 1024}, p, microseconds(90)).body) == Approx(11.8));
 }
 
+TEST_CASE("memory starts late where that is known, and then the power cap slows compute alone") {
+    GemmParameters p = four_units();
+    p.hbm = gigabytes_per_second(1);
+    p.memory_start = microseconds(20);
+    // 1,179,648 B at 1 GB/s, 20 µs later; 10 µs of compute stay hidden.
+    const GemmShape shape{256, 256, 1024};
+    CHECK(body_us(shape, p) == Approx(1179.648 + 20));
+    // B in a cache: no start.
+    CHECK(to_microseconds(estimate_gemm(shape, p, {}, 0, false, true).body) == Approx(1179.648));
+    // The cap makes 10 µs of compute 10 · (1 + 1 · 1199.648 / (1199.648 + 10)) = 19.9 µs, still hidden.
+    p.sustained_slowdown = 1;
+    p.sustained_time = microseconds(10);
+    CHECK(body_us(shape, p) == Approx(1179.648 + 20));
+    // Without a known start it slows the whole body: 1179.648 · (1 + 1179.648 / 1189.648).
+    p.memory_start = Seconds();
+    CHECK(body_us(shape, p) == Approx(1179.648 * (1 + 1179.648 / 1189.648)));
+}
+
 TEST_CASE("calibrated devices: positive, finite, growing, accumulate costs") {
     const std::filesystem::path folder = std::filesystem::path(OVERLAP_SOURCE_DIR) / "configs/calibrations";
     const std::vector<std::int64_t> sizes{1, 7, 100, 128, 1000, 4096, 13'312, 100'000, 1'600'000};

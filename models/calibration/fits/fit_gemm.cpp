@@ -116,11 +116,12 @@ void normalise(GemmParameters& parameters) {
 
 Seconds fitted_time(const GemmMeasurement& row, const GemmParameters& parameters,
                     std::span<const double> campaign_rates) {
-    if (row.campaign == 0) return estimate_gemm(row.shape, parameters, row.busy, row.units).total();
+    if (row.campaign == 0)
+        return estimate_gemm(row.shape, parameters, row.busy, row.units, false, row.warm).total();
     assert(static_cast<std::size_t>(row.campaign) <= campaign_rates.size());
     GemmParameters own = parameters;
     own.peak_rate = own.peak_rate * campaign_rates[static_cast<std::size_t>(row.campaign) - 1];
-    return estimate_gemm(row.shape, own, row.busy, row.units).total();
+    return estimate_gemm(row.shape, own, row.busy, row.units, false, row.warm).total();
 }
 
 GemmFit fit_gemm(std::span<const GemmMeasurement> rows, const GemmPrior& prior) {

@@ -79,7 +79,8 @@ std::vector<ErrorClass> gemm_classes(std::span<const JudgedGemm> gemms) {
     Shapes shapes;
     std::vector<ErrorPair> all, whole, brief, sustained;
     for (const JudgedGemm& gemm : gemms) {
-        const auto& [shape, time, weight, busy, campaign, units, library] = gemm.measured;
+        const GemmShape& shape = gemm.measured.shape;
+        const Seconds time = gemm.measured.time, busy = gemm.measured.busy;
         if (busy > Seconds()) {
             sustained.push_back(error_of(gemm));
             continue;

@@ -123,13 +123,16 @@ std::vector<GemmMeasurement> read_gemm_table(const std::filesystem::path& path,
         std::stable_sort(equal.begin(), equal.end(),
                          [](const Timed& a, const Timed& b) { return a.us < b.us; });
         const Timed& kept = equal[filter.median ? equal.size() / 2 : 0];
-        rows.push_back({.shape = {height, columns, depth, filter.dtype, false},
-                        .time = microseconds(kept.us),
-                        .weight = filter.weight,
-                        .busy = {},
-                        .campaign = kept.campaign,
-                        .by_library = kept.by_library,
-                        .units = static_cast<int>(mask)});
+        rows.push_back(
+            {.shape = {height, columns, depth, filter.dtype, false},
+             .time = microseconds(kept.us),
+             .weight = filter.weight,
+             .busy = {},
+             .campaign = kept.campaign,
+             .by_library = kept.by_library,
+             .units = static_cast<int>(mask),
+             .warm = static_cast<double>(columns) * static_cast<double>(depth) * element_size(filter.dtype) <
+                     filter.warm_below});
     }
     return rows;
 }

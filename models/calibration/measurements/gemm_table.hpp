@@ -19,6 +19,7 @@ struct GemmMeasurement {
     int campaign = 0;    ///< 0: the table's main campaign; other campaigns have their own compute rate
     int by_library = 0;  ///< kernel library 1, 2, … of the filter; 0: none of them, or not distinguished
     int units = 0;       ///< compute units that a mask left to the kernel; 0: all
+    bool warm = false;   ///< B lay in a cache
 };
 
 /// Selects rows of a CSV table.
@@ -38,6 +39,7 @@ struct GemmTableFilter {
     bool median = false;            ///< of rows of equal shapes, not the fastest
     int campaign = 0;               ///< of all rows
     double weight = 1;              ///< of each row in the fit
+    Bytes warm_below = {};          ///< smaller B stayed in a cache from repetition to repetition
 };
 
 /// Rows of a CSV file with a header line and the columns M, N, K and time, sorted by (N, K, M). Of

@@ -49,7 +49,8 @@ std::span<const Field<GemmHardware>> GemmHardware::fields() {
         field<&H::first_large_engine>("first_large_engine", "That GEMM parameter.").whole().plain_in({0, 63}).optional(),
         field<&H::lone_unit_speed>("lone_unit_speed", "Prior of that GEMM parameter.").plain_in({1, 10}).optional(),
         field<&H::unit_speed_exponent>("unit_speed_exponent", "The same.").plain_in({1, 20}).optional(),
-        field<&H::mask_loss>("mask_loss", "The same.").plain_in({0, 2}).optional()};
+        field<&H::mask_loss>("mask_loss", "The same.").plain_in({0, 2}).optional(),
+        field<&H::memory_start>("memory_start_us", "The same.").plain_in({0, 100}).optional()};
     // clang-format on
     return rows;
 }
@@ -127,6 +128,7 @@ GemmPrior gemm_prior(const GemmHardware& hardware) {
         {hardware.lone_unit_speed, 1.1},                       // lone_unit_speed
         {hardware.unit_speed_exponent, 1.3},                   // unit_speed_exponent
         {hardware.mask_loss, 1.5},                             // mask_loss
+        {to_microseconds(hardware.memory_start), 2},           // memory_start_us
     };
     GemmPrior prior;
     prior.start.compute_units = hardware.units;

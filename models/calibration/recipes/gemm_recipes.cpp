@@ -35,6 +35,7 @@ GemmTableFilter read_filter(ConfigObject rows, DType dtype, std::vector<std::str
     filter.median = rows.has("median") && rows.boolean("median");
     if (rows.has("campaign")) filter.campaign = static_cast<int>(rows.integer("campaign", 1, 9));
     if (rows.has("weight")) filter.weight = rows.number("weight", {0.01, 100});
+    if (rows.has("warm_below_MB")) filter.warm_below = Bytes(1e6 * rows.number("warm_below_MB", {0, 1e5}));
     if (rows.has("where")) {
         ConfigObject where = rows.object("where");
         for (const std::string& column : where.keys()) filter.where[column] = where.text(column);

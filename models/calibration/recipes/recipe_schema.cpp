@@ -50,6 +50,8 @@ Json rows_schema() {
            {"minimum", 1},
            {"maximum", 9}}},
          {"weight", number_schema("Of each row in the fit; default 1.", 0.01, 100)},
+         {"warm_below_MB",
+          number_schema("Smaller B stayed in a cache from repetition to repetition; default none did.", 0, 1e5)},
          {"shortest_us", number_schema("Shorter kernels are mostly launch; default 8.", 0, 1e6)},
          {"multiples_of",
           {{"description", "N and K must be multiples of it: other sizes use other kernels. Default 1."},
