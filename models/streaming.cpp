@@ -43,6 +43,13 @@ Traffic traffic(const Work& work, const DeviceSpec& device) {
             unit_rate(stretch.read, stretch.written, stream)};
 }
 
+/// Sums and pure reads: each unit waits for its loads.
+bool waits_for_loads(const Work& work) {
+    const auto* op = std::get_if<MemoryBoundWork>(&work);
+    return std::holds_alternative<ReduceWork>(work) ||
+           (op != nullptr && op->written == Bytes() && op->read > Bytes());
+}
+
 /// Fastest rate of a type's arithmetic: that of the calibrated GEMMs' main loop, else the data sheet's.
 FlopsPerSecond arithmetic_rate(DType dtype, const Machine& machine) {
     const auto& fitted = machine.calibration.gemm;
@@ -92,7 +99,7 @@ public:
         if (task.continues)
             cost.launch = {};
         else
-            cost.setup = device.stream.start;
+            cost.setup = start_of(task.work, device);
         cost.body = kernel.body;
         const BytesPerSecond framework = device.stream.framework_sum;
         if (const auto* sum = std::get_if<ReduceWork>(&task.work);
@@ -125,20 +132,28 @@ private:
 
 Streamed streamed(const Work& work, const DeviceSpec& device, double units, OperandPlace operands) {
     Traffic bytes = traffic(work, device);
-    const bool sums = std::holds_alternative<ReduceWork>(work),
-               loads = device.stream.cached_loads > 0 && (sums || bytes.written == Bytes());
+    const bool loads = device.stream.cached_loads > 0 && waits_for_loads(work);
     const Bytes fits = loads ? device.last_level_cache * share_for_loads : device.last_level_cache;
     const bool near = operands == OperandPlace::in_cache || std::holds_alternative<MemoryBoundWork>(work);
     const bool cached = near && device.stream.cache > BytesPerSecond() && bytes.moved() <= fits;
     const BytesPerSecond memory = cached ? device.stream.cache : device.hbm;
     if (loads && cached) bytes.unit = device.stream.cached_loads * bytes.unit;
-    const bool waits = sums && device.stream.reduce > BytesPerSecond();
+    const bool waits = waits_for_loads(work) && device.stream.reduce > BytesPerSecond();
     if (units == 0)
         units = std::min(device.compute_units, waits ? device.compute_units : memory / bytes.unit);
     const BytesPerSecond drawn = units * bytes.unit;
     const BytesPerSecond rate =
         waits ? drawn / std::sqrt(1 + (drawn / memory) * (drawn / memory)) : std::min(drawn, memory);
     return {bytes.moved(), units, bytes.paid / rate};
+}
+
+Seconds start_of(const Work& work, const DeviceSpec& device) {
+    const auto* copy = std::get_if<LocalCopyWork>(&work);
+    const auto* sum = std::get_if<ReduceWork>(&work);
+    Seconds start = device.stream.start;
+    if (copy != nullptr && copy->run < copy->bytes) start += device.stream.strided_start;
+    if (waits_for_loads(work) && (sum == nullptr || !sum->by_framework)) start += device.stream.load_start;
+    return start;
 }
 
 std::unique_ptr<CostModel> make_streaming() {

@@ -21,7 +21,7 @@ enum class OperandPlace { in_memory, in_cache };
 /// Runs on as many compute units as memory can feed, or on `units`. The rate with n units of
 /// rate r and memory of rate H:
 ///   copies, element-wise   min(n·r, H)
-///   reductions             1 / √(1/(n·r)² + 1/H²): each unit waits longer for its loads as memory fills up
+///   sums, pure reads       1 / √(1/(n·r)² + 1/H²): each unit waits longer for its loads as memory fills up
 /// r counts reads and writes that overlap in part (DeviceSpec::Stream). H is the rate of the last-level cache
 /// if all moved bytes fit into it, the device file has a rate for it, and `operands` says so. Element-wise operators are
 /// priced with operands in the cache, which no schedule's trace has shown. Units that wait for their loads
@@ -30,5 +30,9 @@ enum class OperandPlace { in_memory, in_cache };
 /// Ignored: atomics, rows of a few bytes, other contents of the cache.
 Streamed streamed(const Work& work, const DeviceSpec& device, double units = 0,
                   OperandPlace operands = OperandPlace::in_memory);
+
+/// From the launch of such a kernel until its first bytes have come. Packs and scatters begin later than plain copies, sums and
+/// pure reads wait longer for their first loads. A framework's sum has no wait of its own here: its rate was measured with it.
+Seconds start_of(const Work& work, const DeviceSpec& device);
 
 }  // namespace overlap

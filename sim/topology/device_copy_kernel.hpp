@@ -65,7 +65,7 @@ struct DeviceCopyKernel {
 /// Kernels that stream local memory (packs, scatters, reductions, element-wise operators): in group
 /// "copy_kernel", too.
 struct DeviceStream {
-    Seconds start;
+    Seconds start, strided_start, load_start;
     BytesPerSecond cu, read, write, reduce, cache, framework_sum;
     double overlap = 1, cached_loads = 0;
     Bytes strided_run;  ///< default: as of DMA
@@ -92,6 +92,9 @@ struct DeviceStream {
                 "writes its result, as in async-TP. 0: as any sum.").optional(),
             field<&D::start>("stream_start_us",
                 "Until the first bytes of a kernel that streams local memory have come.").optional(),
+            field<&D::strided_start>("strided_start_us", "In addition to stream_start_us, for packs and scatters.").optional(),
+            field<&D::load_start>("load_start_us", "In addition to stream_start_us, for kernels that wait for their loads "
+                "(sums, pure reads).").optional(),
             field<&D::strided_run>("strided_run_bytes",
                 "Run at which a pack or scatter reaches half its contiguous rate. Left out: that of dma.").optional()};
         // clang-format on

@@ -29,6 +29,8 @@ std::vector<DeviceParameter> local_kernel_parameters() {
     const Range rate_GBps{1e-3, 1e7};
     const std::string group = "copy_kernel";
     return {{group, "stream_start_us", 0.45, 2, {1e-3, 1e6}, "estimate: a copy of 4 KiB takes 4.95 us"},
+            {group, "strided_start_us", 0.5, 2, {1e-3, 1e6}, "estimate: packs of 4 KiB"},
+            {group, "load_start_us", 1, 2, {1e-3, 1e6}, "estimate: sums of few bytes"},
             {group, "cu_read_GBps", 133, 1.1, rate_GBps, "estimate: 1 GiB by 1 block takes 8051 us"},
             {group, "cu_write_GBps", 63, 1.1, rate_GBps, "estimate: 1 GiB by 1 block takes 16952 us"},
             {group, "read_write_overlap", 1.4, 1.2, {1, 10}, "estimate: triads by few blocks"},
@@ -85,7 +87,7 @@ std::optional<Seconds> time_of_events(const MeasurementFile& file) {
 
 /// A kernel between two events. Where their time was not measured, they cost as much as a dependency.
 double predicted_us(const LocalKernel& kernel, const DeviceSpec& device, std::optional<Seconds> events) {
-    return to_microseconds(device.launch.kernel + device.stream.start +
+    return to_microseconds(device.launch.kernel + start_of(kernel.work, device) +
                            streamed(kernel.work, device, kernel.blocks, OperandPlace::in_cache).body +
                            events.value_or(device.launch.dependency));
 }
