@@ -80,6 +80,7 @@ private:
         double capacity = 0, nominal = 0;
         double level = unlimited;  ///< f(r); unlimited where not saturated
         std::vector<User> users;   ///< running tasks
+        double wanted = 0;         ///< sum over its users
         double held = 0;
         std::vector<double> largest_holds;  ///< holds of which only the largest counts
         int fills = 0;                      ///< number of fills in this resolve()
@@ -87,7 +88,7 @@ private:
         bool contended = false;  ///< its users could draw more than its capacity
         double drawn = 0;     ///< by its users at their top rates: the sum, or with limits_each the largest
         double weights = 0;   ///< sum over its users
-        bool touched = true;  ///< `contended`, `drawn` and `weights` may be out of date
+        bool touched = true;  ///< `contended` and `weights` may be out of date
         bool waits = false;   ///< is in `waiting_`
     };
 
@@ -115,7 +116,8 @@ private:
     std::vector<Task> tasks_;
     std::vector<Use> uses_;
     std::vector<Pool> pools_;
-    bool several_uses_;  ///< a task may use several resources of one pool
+    bool several_uses_;           ///< a task may use several resources of one pool
+    bool alike_weights_ = true;   ///< all weights are 1
     std::vector<Index> waiting_;  ///< resources to fill again, in order of arrival
     std::vector<Index> changed_;  ///< tasks whose rate may have changed
     std::vector<Index> result_;   ///< result of the last resolve()
