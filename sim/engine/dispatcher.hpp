@@ -39,6 +39,8 @@ public:
         /// Bodies that continue from their stop, and running bodies whose next_stop() or stretch() is new.
         /// A body that has not begun reads both when it begins.
         std::vector<TaskId> resume;
+
+        bool empty() const { return launch.empty() && set_up.empty() && resume.empty(); }
     };
 
     /// `seed` decides the orders that the machine leaves unspecified. `progress` returns the fraction of a body

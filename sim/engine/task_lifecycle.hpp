@@ -83,6 +83,10 @@ private:
     Engine& engine() { return static_cast<Engine&>(*this); }
 
     void carry_out(const Dispatcher::Next& next) {
+        if (!next.empty()) begin_all(next);
+    }
+
+    [[gnu::noinline]] void begin_all(const Dispatcher::Next& next) {
         for (const TaskId task : next.resume) resume_body(task);
         for (const TaskId task : next.set_up) set_up(task);
         for (const TaskId task : next.launch) launch(task);
