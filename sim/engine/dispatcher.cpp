@@ -235,7 +235,6 @@ const Dispatcher::Next& Dispatcher::flagged(TaskId task, std::size_t stop) {
 
 const Dispatcher::Next& Dispatcher::settle() {
     clear();
-    if (pools_.settled()) return next_;
     pools_.settle(next_.set_up, next_.resume);
     std::erase_if(next_.resume, [this](TaskId task) { return states_[task].stalled; });
     return next_;

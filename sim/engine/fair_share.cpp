@@ -309,7 +309,7 @@ bool FairShare::fill(Index resource) {
     return before != level && !(std::abs(before - level) <= settled * std::min(before, level));
 }
 
-std::span<const FairShare::Index> FairShare::resolve() {
+std::span<const FairShare::Index> FairShare::resolve_changes() {
     for (std::size_t i = 0; i < waiting_.size() && i < most_fills; ++i) {
         const Index resource = waiting_[i];
         Pool& pool = pools_[resource];

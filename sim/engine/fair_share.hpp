@@ -46,7 +46,10 @@ public:
     void hold(const Hold& hold);
     void give_back(const Hold& hold);
     /// Updates the rates; returns the tasks whose rate has changed, in no particular order.
-    std::span<const Index> resolve();
+    std::span<const Index> resolve() {
+        if (waiting_.empty() && changed_.empty()) return {};
+        return resolve_changes();
+    }
     /// Fraction of the body done in a second; 0 for a task that does not run.
     double rate(Index task) const { return tasks_[task].rate; }
     /// False for a task without demands and without a top rate.
@@ -103,6 +106,7 @@ private:
     void update_capacity(Index resource);
     /// The users of `resource` draw `drawn` more at their top rates, or its capacity has changed.
     void touch(Index resource, double drawn);
+    std::span<const Index> resolve_changes();
     void refill_later(Index resource);
     void update_contended(Pool& pool);
     void mark_changed(Index task);

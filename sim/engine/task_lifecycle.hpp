@@ -62,8 +62,8 @@ protected:
                 std::sort(round_.begin(), round_.end(), before);
             for (const Event& event : round_) happen(event);
             round_.clear();
-            if (at_once_.empty()) carry_out(dispatcher_.begin_launches());
-            if (at_once_.empty()) carry_out(dispatcher_.settle());
+            if (at_once_.empty() && dispatcher_.launches_wait()) carry_out(dispatcher_.begin_launches());
+            if (at_once_.empty() && dispatcher_.claims_change()) carry_out(dispatcher_.settle());
         }
     }
 
