@@ -52,12 +52,12 @@ TaskId BuiltRanks::add(TaskGraph& graph, Task task, std::span<const TaskId> afte
     if (!alike_) return graph.add(std::move(task), after);
     const int gpu = task.gpu;
     const TaskId number = graph.add(seen_by_representative(std::move(task), *alike_));
-    std::vector<std::pair<TaskId, bool>> waits;  // predecessor; whether it is on another GPU
-    for (const TaskId before : after) waits.emplace_back(number_of(before), gpu_of(before) != gpu);
+    waits_.clear();
+    for (const TaskId before : after) waits_.emplace_back(number_of(before), gpu_of(before) != gpu);
     // Predecessors that are alike end at one time.
-    std::sort(waits.begin(), waits.end());
-    waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
-    for (const auto& [before, on_other_gpu] : waits) graph.add_edge({before, number, 1, 0, on_other_gpu});
+    std::sort(waits_.begin(), waits_.end());
+    waits_.erase(std::unique(waits_.begin(), waits_.end()), waits_.end());
+    for (const auto& [before, on_other_gpu] : waits_) graph.add_edge({before, number, 1, 0, on_other_gpu});
     return named(number, gpu);
 }
 

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "sim/topology/turns.hpp"
@@ -38,6 +39,8 @@ private:
     std::optional<Turns> alike_;
     std::vector<int> ranks_;
     mutable std::vector<TaskId> seen_;
+    /// Of the task that is added: predecessor, whether it is on another GPU.
+    mutable std::vector<std::pair<TaskId, bool>> waits_;
 };
 
 }  // namespace overlap

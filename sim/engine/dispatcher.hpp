@@ -39,6 +39,8 @@ public:
         /// Bodies that continue from their stop, and running bodies whose next_stop() or stretch() is new.
         /// A body that has not begun reads both when it begins.
         std::vector<TaskId> resume;
+
+        bool empty() const { return launch.empty() && set_up.empty() && resume.empty(); }
     };
 
     /// `seed` decides the orders that the machine leaves unspecified. `progress` returns the fraction of a body
@@ -110,8 +112,11 @@ public:
     /// Everything at this instant has been reported, but for launches that take no time. Begins queued launches: a GPU
     /// launches what became ready at one instant in the order of its tasks' numbers, whatever let them begin.
     const Next& begin_launches();
+    bool launches_wait() const { return !to_launch_.empty(); }
     /// Everything at this instant has been reported. Gives free units to the tasks that wait for them.
     const Next& settle();
+    /// Whether units were asked for or came free since settle().
+    bool claims_change() const { return !pools_.settled(); }
 
 private:
     static constexpr std::uint32_t none = UINT32_MAX;

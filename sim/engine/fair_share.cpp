@@ -139,10 +139,10 @@ void FairShare::leave_out(const std::vector<char>& ample) {
         task.last_use = kept;
     }
     uses_.resize(kept);
+    alike_weights_ = std::all_of(uses_.begin(), uses_.end(), [](const Use& use) { return use.weight == 1; });
 }
 
-// `drawn` is a running sum; its drift is far smaller than the margin of `clearly`. Closer to the capacity, and
-// for contended resources, update_contended() sums anew.
+// Running sums drift far less than the margin of `clearly`. Closer to the capacity update_contended() sums anew.
 void FairShare::touch(Index resource, double drawn) {
     Pool& pool = pools_[resource];
     pool.touched = true;
@@ -184,6 +184,7 @@ void FairShare::stop(Index id) {
     for (const Use& use : uses(task)) {
         std::vector<User>& users = pools_[use.resource].users;
         uses_[users.back().use].place = use.place;
+        pools_[use.resource].wanted -= users[use.place].wanted;
         users[use.place] = users.back();
         users.pop_back();
         touch(use.resource, -use.amount * task.top);
@@ -220,13 +221,18 @@ void FairShare::update_capacity(Index resource) {
 }
 
 void FairShare::update_contended(Pool& pool) {
+    pool.touched = false;
+    if (alike_weights_ && !pool.limits_each && pool.drawn * clearly > pool.capacity) {
+        pool.weights = static_cast<double>(pool.users.size());
+        pool.contended = true;
+        return;
+    }
     pool.drawn = pool.weights = 0;
     for (const User& user : pool.users) {
         pool.drawn = pool.limits_each ? std::max(pool.drawn, user.alone) : pool.drawn + user.alone;
         pool.weights += user.weight;
     }
     pool.contended = pool.drawn > pool.capacity * (1 + settled);
-    pool.touched = false;
 }
 
 double FairShare::limit_of(const Task& task) const {
@@ -244,10 +250,12 @@ void FairShare::update_wanted(Index id, Index except) {
         lowest = std::min(lowest, allowed(use));
     }
     const double limit = std::min(task.top, lowest), without_lowest = std::min(task.top, second);
-    for (const Use& use : uses(task))
-        if (use.resource != except || several_uses_)
-            pools_[use.resource].users[use.place].wanted =
-                use.amount * (allowed(use) > limit ? limit : without_lowest);
+    for (const Use& use : uses(task)) {
+        if (use.resource == except && !several_uses_) continue;
+        Pool& pool = pools_[use.resource];
+        const double wanted = use.amount * (allowed(use) > limit ? limit : without_lowest);
+        pool.wanted += wanted - std::exchange(pool.users[use.place].wanted, wanted);
+    }
 }
 
 // Water-filling: the level at which the shares min(wanted, level * weight) add up to the capacity. If the users
@@ -290,16 +298,18 @@ bool FairShare::fill(Index resource) {
     Pool& pool = pools_[resource];
     if (pool.touched) update_contended(pool);
     if (!pool.contended) return std::exchange(pool.level, unlimited) < unlimited;
+    const bool damped = ++pool.fills > fills_before_damping;
+    if (!damped && !pool.limits_each && pool.wanted < pool.capacity * clearly)
+        return std::exchange(pool.level, unlimited) < unlimited;
     double open = unlimited;
     double level = water_level(pool, open);
     const double before = pool.level;
-    if (++pool.fills > fills_before_damping && !pool.limits_each)
-        level = before < unlimited ? (before + open) / 2 : open;
+    if (damped && !pool.limits_each) level = before < unlimited ? (before + open) / 2 : open;
     pool.level = level;
     return before != level && !(std::abs(before - level) <= settled * std::min(before, level));
 }
 
-std::span<const FairShare::Index> FairShare::resolve() {
+std::span<const FairShare::Index> FairShare::resolve_changes() {
     for (std::size_t i = 0; i < waiting_.size() && i < most_fills; ++i) {
         const Index resource = waiting_[i];
         Pool& pool = pools_[resource];

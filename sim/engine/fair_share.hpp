@@ -46,7 +46,10 @@ public:
     void hold(const Hold& hold);
     void give_back(const Hold& hold);
     /// Updates the rates; returns the tasks whose rate has changed, in no particular order.
-    std::span<const Index> resolve();
+    std::span<const Index> resolve() {
+        if (waiting_.empty() && changed_.empty()) return {};
+        return resolve_changes();
+    }
     /// Fraction of the body done in a second; 0 for a task that does not run.
     double rate(Index task) const { return tasks_[task].rate; }
     /// False for a task without demands and without a top rate.
@@ -80,6 +83,7 @@ private:
         double capacity = 0, nominal = 0;
         double level = unlimited;  ///< f(r); unlimited where not saturated
         std::vector<User> users;   ///< running tasks
+        double wanted = 0;         ///< sum over its users
         double held = 0;
         std::vector<double> largest_holds;  ///< holds of which only the largest counts
         int fills = 0;                      ///< number of fills in this resolve()
@@ -87,7 +91,7 @@ private:
         bool contended = false;  ///< its users could draw more than its capacity
         double drawn = 0;     ///< by its users at their top rates: the sum, or with limits_each the largest
         double weights = 0;   ///< sum over its users
-        bool touched = true;  ///< `contended`, `drawn` and `weights` may be out of date
+        bool touched = true;  ///< `contended` and `weights` may be out of date
         bool waits = false;   ///< is in `waiting_`
     };
 
@@ -102,6 +106,7 @@ private:
     void update_capacity(Index resource);
     /// The users of `resource` draw `drawn` more at their top rates, or its capacity has changed.
     void touch(Index resource, double drawn);
+    std::span<const Index> resolve_changes();
     void refill_later(Index resource);
     void update_contended(Pool& pool);
     void mark_changed(Index task);
@@ -115,7 +120,8 @@ private:
     std::vector<Task> tasks_;
     std::vector<Use> uses_;
     std::vector<Pool> pools_;
-    bool several_uses_;  ///< a task may use several resources of one pool
+    bool several_uses_;           ///< a task may use several resources of one pool
+    bool alike_weights_ = true;   ///< all weights are 1
     std::vector<Index> waiting_;  ///< resources to fill again, in order of arrival
     std::vector<Index> changed_;  ///< tasks whose rate may have changed
     std::vector<Index> result_;   ///< result of the last resolve()

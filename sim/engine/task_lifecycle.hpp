@@ -62,8 +62,8 @@ protected:
                 std::sort(round_.begin(), round_.end(), before);
             for (const Event& event : round_) happen(event);
             round_.clear();
-            if (at_once_.empty()) carry_out(dispatcher_.begin_launches());
-            if (at_once_.empty()) carry_out(dispatcher_.settle());
+            if (at_once_.empty() && dispatcher_.launches_wait()) carry_out(dispatcher_.begin_launches());
+            if (at_once_.empty() && dispatcher_.claims_change()) carry_out(dispatcher_.settle());
         }
     }
 
@@ -83,6 +83,10 @@ private:
     Engine& engine() { return static_cast<Engine&>(*this); }
 
     void carry_out(const Dispatcher::Next& next) {
+        if (!next.empty()) begin_all(next);
+    }
+
+    [[gnu::noinline]] void begin_all(const Dispatcher::Next& next) {
         for (const TaskId task : next.resume) resume_body(task);
         for (const TaskId task : next.set_up) set_up(task);
         for (const TaskId task : next.launch) launch(task);

@@ -51,6 +51,8 @@ public:
     bool switched(TaskId task) const { return places_[task].switched; }
     /// How long a task that has its units waits for ranks that get theirs later (Claim::yields_after).
     Seconds late_ranks(TaskId task) const;
+    /// Whether nothing has been requested or released since settle().
+    bool settled() const { return requests_.empty() && touched_.empty(); }
     /// Appends to `served` the tasks that have been given their units, to `resumed` the running tasks that
     /// continue, or continue at another rate, because units came.
     void settle(std::vector<TaskId>& served, std::vector<TaskId>& resumed);

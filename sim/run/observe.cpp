@@ -28,7 +28,7 @@ bool holds_without_demand(const Cost& cost) {
 /// A sum of times that does not depend on the order of its terms: a whole number of 2^-80 s.
 class SumOfTimes {
 public:
-    void add(double seconds) { sum_ += static_cast<Integer>(seconds * units); }
+    void add(double seconds, std::uint32_t times) { sum_ += times * static_cast<Integer>(seconds * units); }
     double times(int copies) const { return static_cast<double>(copies * sum_) / units; }
 
 private:
@@ -46,17 +46,22 @@ Utilisation utilisation_of(CostView costs, const EngineResult& simulated, const 
     };
     std::array<Kind, resource_kind_names.size()> kinds;
     const auto of = [&](ResourceKind kind) -> Kind& { return kinds[static_cast<std::size_t>(kind)]; };
-    const auto add = [&](ResourceId id, double amount) {
-        of(resources[id].kind).used.add(amount / resources[id].capacity);
+    const auto add = [&](ResourceId id, double amount, std::uint32_t times = 1) {
+        of(resources[id].kind).used.add(amount / resources[id].capacity, times);
     };
+    std::vector<std::uint32_t> tasks(costs.classes().size());  // by class
     for (TaskId id = 0; id < costs.size(); ++id) {
         const Cost& cost = costs[id];
-        for (const Demand& demand : cost.demands) add(demand.resource, demand.amount);
+        ++tasks[costs.class_of(id)];
         const double length = body_of(simulated.tasks[id]).length.si();
         for (const Hold& hold : cost.holds) add(hold.resource, hold.units * length);
-        if (const auto* tiles = claimed<Tiles>(cost); tiles != nullptr && holds_without_demand(cost))
-            add(cost.claim->resource, cost.body.si() * tiles->count / tiles->waves);
         if (claimed<Blocks>(cost) != nullptr) add(cost.claim->resource, simulated.tasks[id].unit_seconds);
+    }
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+        const Cost& cost = costs.classes()[i];
+        for (const Demand& demand : cost.demands) add(demand.resource, demand.amount, tasks[i]);
+        if (const auto* tiles = claimed<Tiles>(cost); tiles != nullptr && holds_without_demand(cost))
+            add(cost.claim->resource, cost.body.si() * tiles->count / tiles->waves, tasks[i]);
     }
     for (ResourceId id = 0; id < resources.size(); ++id) ++of(resources[id].kind).count;
     const auto mean_share = [&](ResourceKind kind) {

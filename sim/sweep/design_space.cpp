@@ -174,8 +174,8 @@ void DesignSpace::expand_layer(Json& config) const {
                                         resolver_->folder());
 }
 
-/// Names and values that a constraint may use at one point.
-Json DesignSpace::variables(const RunConfig& config) const {
+/// Names and values that the constraints use at one point.
+Json DesignSpace::variables(const RunConfig& config, const Expressions& constraints) const {
     const Json& given_workload =
         config.workload.is_string() ? workloads_.at(config.workload.get<std::string>()) : config.workload;
     const Workload workload = read_workload({given_workload, config.origin, "/workload"});
@@ -201,7 +201,8 @@ Json DesignSpace::variables(const RunConfig& config) const {
                 {"gemm.n", pair == nullptr ? 0 : pair->gemm.n},
                 {"gemm.k", pair == nullptr ? 0 : pair->gemm.k}};
     std::vector<std::string> names;
-    for (const ParameterInfo& parameter : schedule_parameters()) names.push_back(parameter.name);
+    for (const ParameterInfo& parameter : schedule_parameters())
+        if (constraints.use(parameter.name)) names.push_back(parameter.name);
     const auto known = schedules_.find(config.schedule);
     const ScheduleEntry& schedule =
         known == schedules_.end() ? find_schedule(config.schedule) : *known->second;
@@ -236,7 +237,7 @@ std::optional<DesignPoint> DesignSpace::point(std::uint64_t number, Expressions&
     DesignPoint point{number, assigned(at), {}};
     point.config = read_run_config(run_config(point.values), file_ + " point " + std::to_string(number));
     if (where_.empty()) return point;
-    Json names = variables(point.config);
+    Json names = variables(point.config, constraints);
     for (const auto& [field, value] : point.values.items())
         if (has_no_other_name(field)) names[field] = value;
     if (!constraints.all_hold(names)) return std::nullopt;

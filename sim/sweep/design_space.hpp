@@ -61,7 +61,7 @@ private:
     Places places(std::uint64_t number) const;
     Json assigned(const Places& places) const;
     bool repeated(const Places& places) const;
-    Json variables(const RunConfig& config) const;
+    Json variables(const RunConfig& config, const Expressions& constraints) const;
     void learn_names(const ConfigFolder& folder);
     void require_values_that_run() const;
     void require_a_point(const Looked& looked) const;

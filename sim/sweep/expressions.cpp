@@ -62,6 +62,7 @@ struct Expressions::Parsers {
     std::string origin;
     std::vector<std::string> names, expressions;
     std::deque<Value> values;  ///< of the names; parsers keep addresses of them
+    std::vector<bool> used;    ///< of the names
     std::deque<ParserX> parsers;
 
     [[noreturn]] void fail(std::size_t number, const std::string& message) const {
@@ -82,7 +83,8 @@ struct Expressions::Parsers {
         return message;
     }
     void take(const Json& given) {
-        for (std::size_t i = 0; i < names.size(); ++i) assign(values[i], given.at(names[i]));
+        for (std::size_t i = 0; i < names.size(); ++i)
+            if (used[i]) assign(values[i], given.at(names[i]));
     }
     Value result(std::size_t number) {
         try {
@@ -97,7 +99,7 @@ struct Expressions::Parsers {
 
 Expressions::Expressions(const std::vector<std::string>& expressions, const std::vector<std::string>& names,
                          const std::string& origin)
-    : parsers_(new Parsers{origin, names, expressions, {}, {}}) {
+    : parsers_(new Parsers{origin, names, expressions, {}, std::vector<bool>(names.size()), {}}) {
     for (std::size_t i = 0; i < names.size(); ++i) parsers_->values.emplace_back(int_type{1});
     for (std::size_t i = 0; i < expressions.size(); ++i) {
         ParserX& parser = parsers_->parsers.emplace_back(pckCOMMON | pckNON_COMPLEX | pckSTRING);
@@ -114,7 +116,9 @@ Expressions::Expressions(const std::vector<std::string>& expressions, const std:
             for (std::size_t name = 0; name < names.size(); ++name)
                 parser.DefineVar(spelled_for_parser(names[name]), Variable(&parsers_->values[name]));
             parser.SetExpr(spelled_for_parser(expressions[i], names));
-            parser.GetExprVar();  // parses
+            const var_maptype& used = parser.GetExprVar();  // parses
+            for (std::size_t name = 0; name < names.size(); ++name)
+                if (used.contains(spelled_for_parser(names[name]))) parsers_->used[name] = true;
         } catch (const ParserError& error) {
             parsers_->fail(i, parsers_->explained(error));
         } catch (const MatrixError& error) {
@@ -124,6 +128,12 @@ Expressions::Expressions(const std::vector<std::string>& expressions, const std:
 }
 
 Expressions::~Expressions() = default;
+
+bool Expressions::use(const std::string& name) const {
+    for (std::size_t i = 0; i < parsers_->names.size(); ++i)
+        if (parsers_->used[i] && parsers_->names[i] == name) return true;
+    return false;
+}
 
 bool Expressions::all_hold(const Json& values) {
     parsers_->take(values);

@@ -19,7 +19,9 @@ public:
                 const std::string& origin);
     ~Expressions();
 
-    /// Whether all expressions are true. `values` has a number, text or boolean for each name. Throws
+    /// Whether some expression uses a name.
+    bool use(const std::string& name) const;
+    /// Whether all expressions are true. `values` has a number, text or boolean for each name in use. Throws
     /// UserError if an expression has no truth value: text compared with a number, or no comparison at all.
     bool all_hold(const Json& values);
     /// The number value of one expression; a truth value counts as 1 or 0. Throws UserError for text or a

@@ -21,15 +21,15 @@ std::vector<std::string> further_fields(const DesignSpace& space) {
     return fields;
 }
 
-void add_row(const DesignSpace& space, const DesignPoint& point, const Json& result, Rows& rows) {
+void add_row(const DesignSpace& space, const DesignPoint& point, Json result, Rows& rows) {
     std::string csv = std::to_string(point.number) + "," + csv_row(result, CsvClock::without);
     for (const std::string& field : further_fields(space))
         csv += "," + csv_cell(point.values.contains(field) ? point.values.at(field) : Json());
     csv += "," + csv_cell(result.contains("error") ? result.at("error") : Json()) + "\n";
 
     Json line{{"point", point.number}, {"values", point.values}};
-    for (const auto& [key, value] : result.items())
-        if (key != "schema" && key != "config" && key != "wall_ms") line[key] = value;
+    for (auto& [key, value] : result.get_ref<Json::object_t&>())
+        if (key != "schema" && key != "config" && key != "wall_ms") line[key] = std::move(value);
     std::string jsonl = json_text(line) + "\n";
     rows.csv += csv;  // last, so that both files have the row or neither
     rows.jsonl += jsonl;

@@ -1,7 +1,7 @@
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <sstream>
 
 #include "sim/core/csv_reader.hpp"
 #include "sim/core/shown.hpp"
@@ -12,16 +12,24 @@ namespace {
 
 struct Column {
     std::string name;
-    Json::json_pointer place;  ///< in the result
+    std::vector<std::string> path;  ///< in the result
 
-    Column(std::string of_column, const std::string& pointer) : name(std::move(of_column)), place(pointer) {}
+    Column(std::string of_column, const std::string& of_value) : name(std::move(of_column)) {
+        std::istringstream keys(of_value);
+        for (std::string key; std::getline(keys, key, '.');) path.push_back(key);
+    }
     /// The name is the path.
-    Column(const std::string& of_column) : Column(of_column, path(of_column)) {}
+    Column(const std::string& of_column) : Column(of_column, of_column) {}
 
-private:
-    static std::string path(std::string name) {
-        std::replace(name.begin(), name.end(), '.', '/');
-        return '/' + name;
+    /// Its value; null if the result has none.
+    const Json* in(const Json& result) const {
+        const Json* value = &result;
+        for (const std::string& key : path) {
+            const auto found = value->find(key);
+            if (found == value->end()) return nullptr;
+            value = &*found;
+        }
+        return value;
     }
 };
 
@@ -29,17 +37,17 @@ private:
 // of the JSON rendering, so the two agree; missing values stay empty.
 // clang-format off
 const std::vector<Column> columns{
-    {"topology", "/config/topology"}, {"schedule", "/config/schedule"}, {"workload", "/config/workload/name"},
-    {"collective", "/config/workload/collective"}, {"order", "/config/workload/order"},
-    {"m", "/config/workload/gemm/m"}, {"n", "/config/workload/gemm/n"}, {"k", "/config/workload/gemm/k"},
-    {"dtype", "/config/workload/gemm/dtype"}, {"chunks", "/config/params/chunks"}, {"agent", "/config/params/agent"},
-    {"transfer", "/config/params/transfer"}, {"copy_cus", "/config/params/copy_cus"},
+    {"topology", "config.topology"}, {"schedule", "config.schedule"}, {"workload", "config.workload.name"},
+    {"collective", "config.workload.collective"}, {"order", "config.workload.order"},
+    {"m", "config.workload.gemm.m"}, {"n", "config.workload.gemm.n"}, {"k", "config.workload.gemm.k"},
+    {"dtype", "config.workload.gemm.dtype"}, {"chunks", "config.params.chunks"}, {"agent", "config.params.agent"},
+    {"transfer", "config.params.transfer"}, {"copy_cus", "config.params.copy_cus"},
     {"makespan_us"}, {"seeds"}, {"makespan_p10_us"}, {"makespan_p90_us"}, {"serial_us"}, {"gemm_us"}, {"comm_us"},
     {"ideal_us"}, {"speedup"}, {"overlap_efficiency"}, {"exposed_comm_us"},
     {"losses_us.decomposition"}, {"losses_us.contention"}, {"losses_us.fill_drain"}, {"losses_us.launch"},
     {"losses_us.packing"}, {"losses_us.pattern"},
     {"utilisation.cu"}, {"utilisation.hbm"}, {"utilisation.link"}, {"utilisation.dma"},
-    {"tasks"}, {"engine"}, {"wall_ms"}, {"params", "/config/params"}, {"comm_cus"}, {"staging_bytes"},
+    {"tasks"}, {"engine"}, {"wall_ms"}, {"params", "config.params"}, {"comm_cus"}, {"staging_bytes"},
     {"energy_J.total"}, {"energy_J.idle"}, {"energy_J.active"}, {"energy_J.compute"}, {"energy_J.hbm"},
     {"energy_J.links"}, {"energy_J.copy_kernels"}, {"energy_J.power_limit"},
     {"losses_us.host"}, {"losses_us.power"}, {"steady.gemm_speed"}, {"steady.power_W"},
@@ -91,7 +99,7 @@ std::string csv_row(const Json& result, CsvClock clock) {
     for (const Column& column : columns) {
         if (!has(clock, column)) continue;
         if (!first) line += ',';
-        if (result.contains(column.place)) line += csv_cell(result.at(column.place));
+        if (const Json* value = column.in(result)) line += csv_cell(*value);
         first = false;
     }
     return line;
