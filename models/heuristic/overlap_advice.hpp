@@ -12,16 +12,25 @@ namespace overlap_advice {
 inline Advice advise_library(const Machine& machine, const Operator& op) {
     const Estimates least(machine, op, false);
     const Features f = features(least);
-    if (f[shard_over_launch] < 11.6) {
-        return advice_of(11, by_size, 0.5, least);  // uniform_fused_1d by cu, transfers of 0.5 latencies or more
-    }
-    if (f[intensity] < 3.57) {
-        if (f[intensity] < 3.38) {
-            return advice_of(6, fixed, 2, least);  // ring_chunked gemm=chunk by dma, 2 chunks
+    if (f[shard_over_launch] < 11.1) {
+        if (f[comm_over_latency] < 10.9) {
+            if (f[n_over_k] < 2.14) {
+                return advice_of(11, by_size, 0.5, least);  // uniform_fused_1d by cu, transfers of 0.5 latencies or more
+            }
+            if (f[output_over_gemm] < 0.262) {
+                return advice_of(19, by_size, 2, least);  // uniform_fused_2d by cu, transfers of 2 latencies or more
+            }
+            return advice_of(11, by_size, 0.5, least);  // uniform_fused_1d by cu, transfers of 0.5 latencies or more
         }
-        return advice_of(16, estimated, 0, least);  // hetero_unfused_1d by dma, chunks by estimate
+        return advice_of(19, balanced, 0.25, least);  // uniform_fused_2d by cu, chunks ~ sqrt(shorter / 0.25 latencies)
     }
-    if (f[intensity] < 4.696) {
+    if (f[intensity] < 4.56) {
+        if (f[intensity] < 3.57) {
+            if (f[intensity] < 3.37) {
+                return advice_of(6, fixed, 2, least);  // ring_chunked gemm=chunk by dma, 2 chunks
+            }
+            return advice_of(16, estimated, 0, least);  // hetero_unfused_1d by dma, chunks by estimate
+        }
         return advice_of(6, fixed, 2, least);  // ring_chunked gemm=chunk by dma, 2 chunks
     }
     return advice_of(2, uncut, 0, least);  // shard_p2p by dma
@@ -31,28 +40,22 @@ inline Advice advise_library(const Machine& machine, const Operator& op) {
 inline Advice advise_any(const Machine& machine, const Operator& op) {
     const Estimates least(machine, op, true);
     const Features f = features(least);
-    if (f[p2p_over_best] < 1.171) {
-        if (f[gemm_over_latency] < 30.9) {
+    if (f[dma_over_kernels] < 0.998425) {
+        if (f[gemm_over_latency] < 30) {
             return advice_of(6, fixed, 2, least);  // ring_chunked gemm=chunk by dma, 2 chunks
         }
         return advice_of(26, estimated, 0, least);  // flag_gated by dma, chunks by estimate
     }
-    if (f[fused_over_best] < 1.0184) {
-        if (f[comm_over_latency] < 1.67) {
-            return advice_of(11, estimated, 0, least);  // uniform_fused_1d by cu, chunks by estimate
+    if (f[intensity] < 2.37) {
+        if (f[columns_over_best] < 1.106) {
+            return advice_of(19, balanced, 0.25, least);  // uniform_fused_2d by cu, chunks ~ sqrt(shorter / 0.25 latencies)
         }
-        return advice_of(26, estimated, 0, least);  // flag_gated by dma, chunks by estimate
-    }
-    if (f[operand_over_gemm] < 0.0233) {
-        if (f[m_over_k] < 1.07) {
-            if (f[push_over_pull] < 1) {
-                return advice_of(27, balanced, 0.125, least);  // flag_gated by cu, chunks ~ sqrt(shorter / 0.125 latencies)
-            }
-            return advice_of(26, estimated, 0, least);  // flag_gated by dma, chunks by estimate
+        if (f[m_over_n] < 0.176) {
+            return advice_of(27, fixed, 4, least);  // flag_gated by cu, 4 chunks
         }
-        return advice_of(19, estimated, 0, least);  // uniform_fused_2d by cu, chunks by estimate
+        return advice_of(11, estimated, 0, least);  // uniform_fused_1d by cu, chunks by estimate
     }
-    return advice_of(2, uncut, 0, least);  // shard_p2p by dma
+    return advice_of(26, fixed, 1, least);  // flag_gated by dma, 1 chunks
 }
 
 }  // namespace overlap_advice

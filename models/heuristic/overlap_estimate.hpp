@@ -358,10 +358,17 @@ public:
         const double push = (*this)(plan, chunks, true), pull = (*this)(plan, chunks, false);
         return gemms.op().gemm_first && plan.style != serial ? push <= pull : push < pull;
     }
-    /// The chunk count among 1, 2, 4, 8, 16, from `least` up, with the smallest estimate.
+    /// The largest number of chunks: as many as a shard has rows, where rows are cut.
+    double most_chunks(const Plan& plan) const {
+        const Operator& op = gemms.op();
+        return plan.columns
+                   ? 16
+                   : std::min(16.0, std::floor((op.tokens_in_k ? op.k : op.m) / gemms.machine().gpus));
+    }
+    /// The chunk count among 1, 2, 4, 8, 16, from `least` up to most_chunks(), with the smallest estimate.
     int chunks(const Plan& plan, int least) const {
         int best = least;
-        for (int count = 2 * least; count <= 16; count *= 2)
+        for (int count = 2 * least; count <= most_chunks(plan); count *= 2)
             if ((*this)(plan, count) < (*this)(plan, best)) best = count;
         return best;
     }

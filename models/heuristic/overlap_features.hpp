@@ -233,10 +233,10 @@ enum ChunkRule {
     by_size    ///< the largest number whose transfers take x times their fixed time or more
 };
 
-/// The largest power of two from `least` to 16 that does not exceed `limit`; at least `least`.
+/// The largest power of two from `least` that does not exceed `limit`; at least `least`.
 inline int power_of_two_within(double limit, int least) {
     int chunks = least;
-    while (chunks < 16 && 2 * chunks <= limit) chunks *= 2;
+    while (2 * chunks <= limit) chunks *= 2;
     return chunks;
 }
 
@@ -245,15 +245,17 @@ inline int chunks_by(ChunkRule rule, double x, const Estimator& time, const Plan
     const Operator& op = time.gemms.op();
     const int least = least_chunks(plan);
     if (rule == uncut) return 0;
-    if (rule == fixed) return static_cast<int>(x);
     if (rule == estimated) return time.chunks(plan, least);
+    const double most = time.most_chunks(plan);
+    const auto within = [&](double limit) { return power_of_two_within(std::min(limit, most), least); };
+    if (rule == fixed) return within(x);
     const double latency = machine.copies(plan.by_kernels).latency();
     const double transfers = received(machine, op) / rate_of(machine, op, plan);
-    if (rule == by_size) return power_of_two_within(transfers / (x * latency), least);
+    if (rule == by_size) return within(transfers / (x * latency));
     const double tiles = std::ceil(op.m / 256) * std::ceil(op.n / 256);
-    if (rule == by_waves) return power_of_two_within(tiles / machine.compute_units / x, least);
+    if (rule == by_waves) return within(tiles / machine.compute_units / x);
     const double shorter = std::min(transfers, time.gemms.whole());
-    return power_of_two_within(std::sqrt(2 * shorter / (x * latency)), least);
+    return within(std::sqrt(2 * shorter / (x * latency)));
 }
 
 /// The advice. Strings are names in `sim list`.
