@@ -38,8 +38,8 @@ struct GemmConstants {
 struct GemmWork {
     double m, n, k, batch;
     double operand_size, output_size;
-    bool accumulate;    ///< C is read as well
-    bool warm = false;  ///< B lies in a cache
+    bool accumulate;  ///< C is read as well
+    bool warm;        ///< B lies in a cache
 };
 
 /// Meanings: models/gemm_model.hpp; SI units.

@@ -149,10 +149,9 @@ Streamed streamed(const Work& work, const DeviceSpec& device, double units, Oper
 
 Seconds start_of(const Work& work, const DeviceSpec& device) {
     const auto* copy = std::get_if<LocalCopyWork>(&work);
-    const auto* sum = std::get_if<ReduceWork>(&work);
     Seconds start = device.stream.start;
     if (copy != nullptr && copy->run < copy->bytes) start += device.stream.strided_start;
-    if (waits_for_loads(work) && (sum == nullptr || !sum->by_framework)) start += device.stream.load_start;
+    if (waits_for_loads(work)) start += device.stream.load_start;
     return start;
 }
 

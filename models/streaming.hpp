@@ -32,7 +32,7 @@ Streamed streamed(const Work& work, const DeviceSpec& device, double units = 0,
                   OperandPlace operands = OperandPlace::in_memory);
 
 /// From the launch of such a kernel until its first bytes have come. Packs and scatters begin later than plain copies, sums and
-/// pure reads wait longer for their first loads. A framework's sum has no wait of its own here: its rate was measured with it.
+/// pure reads wait longer for their first loads.
 Seconds start_of(const Work& work, const DeviceSpec& device);
 
 }  // namespace overlap

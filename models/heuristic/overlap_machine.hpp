@@ -106,7 +106,8 @@ public:
     GemmPrices(const Machine& machine, const Operator& op)
         : machine_(machine),
           op_(op),
-          whole_(gemm_cost({op.m, op.n, op.k, 1, op.operand_size, op.output_size, false}, machine.gemm)) {}
+          whole_(gemm_cost({op.m, op.n, op.k, 1, op.operand_size, op.output_size, false, false},
+                           machine.gemm)) {}
 
     /// One m x n x k GEMM alone, at the clock that the power limit allows when
     /// the GPU runs the whole operator. `persistent`: by a kernel that polls or sets flags (see gemm_cost).
@@ -116,7 +117,7 @@ public:
                 known.persistent == persistent)
                 return known.cost;
         const GemmWork work = {std::ceil(m),     std::ceil(n),    std::ceil(k), 1,
-                               op_.operand_size, op_.output_size, accumulate};
+                               op_.operand_size, op_.output_size, accumulate,   false};
         known_.push_back(
             {m, n, k, accumulate, persistent, gemm_cost(work, machine_.gemm, whole_.body, 0, persistent)});
         return known_.back().cost;

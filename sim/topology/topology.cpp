@@ -60,7 +60,9 @@ void Topology::add_group(ConfigObject& group, NodeFabric& fabric, Wiring& wiring
         fabric.add_group(type, group, wiring);
     } else {
         if (network_ != nullptr) group.fail("type", "is a second network between nodes, only one is allowed");
+        const std::vector<BytesPerSecond> in_node = wiring.egress;
         network_ = make_network(type, group, size_, wiring);
+        if (size_.gpus_per_node > 1) wiring.egress = in_node;
     }
     group.finish();
 }

@@ -37,7 +37,8 @@ public:
     /// Whether the GPUs have NICs, which connect nodes.
     bool has_network() const { return network_ != nullptr; }
     const std::vector<Link>& links() const { return *links_; }
-    /// Sum of the bandwidths of the links that leave a GPU (equal to those that enter it).
+    /// Sum of the bandwidths of the links that leave a GPU inside its node (equal to those that enter it); of its
+    /// NICs where a node has one GPU.
     BytesPerSecond egress(int gpu) const { return egress_[static_cast<std::size_t>(gpu)]; }
     /// One path for each pair, no adaptive routing. Inside a node the route is NodeFabric's; between nodes it
     /// is Network's from NIC to NIC. The route may arrive at another NIC of the destination's node and

@@ -250,7 +250,6 @@ TEST_CASE("packs begin later than plain copies, and kernels that wait for their 
     CHECK(us(LocalCopyWork{Bytes(4096), Bytes(4096)}) == Approx(1));
     CHECK(us(LocalCopyWork{Bytes(4096), Bytes(64)}) == Approx(1.5));
     CHECK(us(ReduceWork{Bytes(4096), 2}) == Approx(3));
-    CHECK(us(ReduceWork{.bytes = Bytes(4096), .parts = 2, .by_framework = true}) == Approx(1));
     CHECK(us(MemoryBoundWork{Bytes(4096), Bytes()}) == Approx(3));
     CHECK(us(MemoryBoundWork{Bytes(4096), Bytes(4096)}) == Approx(1));
     CHECK(us(MemoryBoundWork{Bytes(), Bytes(4096)}) == Approx(1));
