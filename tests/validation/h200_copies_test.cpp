@@ -46,13 +46,13 @@ const std::map<std::string, std::vector<Bounds>> all_bounds{
       // 5 to 10 us more than one with all, from 1 MiB.
       {"  all_at_once, large", {of_times, {0.12, 0.24}, known_gap}, 48}}},
     {"local kernels",
-     {{"local kernel >= 1 MiB", {of_times, {0.046, 0.105}}, 218},
-      {"local kernel < 1 MiB", {of_small_copies, {0.07, 0.12}}, 40},
-      {"  copy", {of_times, {0.044, 0.08}}, 60},
-      {"  pack, scatter", {of_times, {0.037, 0.08}}, 96},
+     {{"local kernel >= 1 MiB", {of_times, {0.039, 0.098}}, 218},
+      {"local kernel < 1 MiB", {of_small_copies, {0.02, 0.06}}, 40},
+      {"  copy", {of_times, {0.018, 0.04}}, 60},
+      {"  pack, scatter", {of_times, {0.024, 0.055}}, 96},
       // Known gaps: what is left over where a block has little, pure reads.
-      {"  read, write, triad", {of_times, {0.065, 0.15}, known_gap}, 57},
-      {"  reduction", {of_times, {0.07, 0.16}, known_gap}, 45}}},
+      {"  read, write, triad", {of_times, {0.057, 0.157}, known_gap}, 57},
+      {"  reduction", {of_times, {0.058, 0.166}, known_gap}, 45}}},
     // Power. Known gaps: GEMMs of few rows take less, as if something held a GPU at 1 kW; on few units a FLOP
     // takes more; whose work a copy inside a GPU is, if not kernels'.
     {"energy",
@@ -83,7 +83,7 @@ const std::map<std::string, std::vector<Bounds>> all_bounds{
       // units that a GEMM's clusters of blocks can't use.
       {"  own kernels, GEMM on all units, copies", {of_factors, {0.088, 0.16}, known_gap}, 124},
       {"  own kernels, GEMM on all units, seven more shapes, work",
-       {of_factors, {0.078, 0.215}, known_gap},
+       {of_factors, {0.078, 0.221}, known_gap},
        210},
       {"  own kernels, GEMM on all units, seven more shapes, copies",
        {of_factors, {0.085, 0.265}, known_gap},
@@ -102,7 +102,7 @@ const std::map<std::string, std::vector<Bounds>> all_bounds{
       {"  own kernels, units left to them, drawn shapes, work", {of_factors, {0.069, 0.165}, known_gap}, 64},
       {"  own kernels, GEMM on all units, drawn shapes, work", {of_factors, {0.039, 0.098}}, 104},
       {"copies beside work, drawn shapes", {of_factors, {0.075, 0.145}, known_gap}, 264},
-      {"  own kernels, GEMM on all units, drawn shapes, copies", {of_factors, {0.158, 0.34}, known_gap}, 104},
+      {"  own kernels, GEMM on all units, drawn shapes, copies", {of_factors, {0.158, 0.344}, known_gap}, 104},
       // Drawn again.
       {"work beside copies, shapes drawn later", {of_factors, {0.047, 0.123}}, 258},
       {"  DMA, shapes drawn later, work", {of_factors, {0.024, 0.057}}, 66},
@@ -111,7 +111,7 @@ const std::map<std::string, std::vector<Bounds>> all_bounds{
        {of_factors, {0.083, 0.275}, known_gap},
        64},
       {"  own kernels, GEMM on all units, shapes drawn later, work", {of_factors, {0.049, 0.125}}, 104},
-      {"copies beside work, shapes drawn later", {of_factors, {0.075, 0.2}, known_gap}, 264},
+      {"copies beside work, shapes drawn later", {of_factors, {0.075, 0.204}, known_gap}, 264},
       {"  own kernels, GEMM on all units, shapes drawn later, copies",
        {of_factors, {0.163, 0.495}, known_gap},
        104},
