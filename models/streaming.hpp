@@ -31,8 +31,8 @@ enum class OperandPlace { in_memory, in_cache };
 Streamed streamed(const Work& work, const DeviceSpec& device, double units = 0,
                   OperandPlace operands = OperandPlace::in_memory);
 
-/// From the launch of such a kernel until its first bytes have come. Packs and scatters begin later than plain copies, sums and
-/// pure reads wait longer for their first loads.
+/// Time from the launch of a kernel that streams local memory until its first bytes have come. Packs and scatters begin
+/// later than plain copies; sums and pure reads wait longer for their first loads.
 Seconds start_of(const Work& work, const DeviceSpec& device);
 
 }  // namespace overlap

@@ -135,7 +135,8 @@ ComparedCase compare_case(const MeasuredCase& measured, const ConfigFolder& fold
     result.predicted_p90 = predicted.p90;
     result.seeds = predicted.seeds;
     result.error = predicted.makespan / result.measured - 1;
-    result.prices.parts = priced_parts(scenario.graph(), *scenario.machine, scenario.cost_models, true, scenario.host.get());
+    result.prices.parts =
+        priced_parts(scenario.graph(), *scenario.machine, scenario.cost_models, true, scenario.host.get());
     const auto param = [&](const char* key) { return params.contains(key) ? text_of(params[key]) : "none"; };
     result.labels = {{"system", measured.system},
                      {"schedule", scenario.schedule->name},

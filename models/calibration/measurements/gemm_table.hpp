@@ -39,7 +39,7 @@ struct GemmTableFilter {
     bool median = false;            ///< of rows of equal shapes, not the fastest
     int campaign = 0;               ///< of all rows
     double weight = 1;              ///< of each row in the fit
-    Bytes warm_below = {};          ///< smaller B stayed in a cache from repetition to repetition
+    Bytes warm_below = {};  ///< operands B of fewer bytes stayed in a cache from one repetition to the next
 };
 
 /// Rows of a CSV file with a header line and the columns M, N, K and time, sorted by (N, K, M). Of

@@ -51,7 +51,7 @@ Json rows_schema() {
            {"maximum", 9}}},
          {"weight", number_schema("Of each row in the fit; default 1.", 0.01, 100)},
          {"warm_below_MB",
-          number_schema("Smaller B stayed in a cache from repetition to repetition; default none did.", 0, 1e5)},
+          number_schema("Operands B of fewer MB stayed in a cache from one repetition to the next. Default: none did.", 0, 1e5)},
          {"shortest_us", number_schema("Shorter kernels are mostly launch; default 8.", 0, 1e6)},
          {"multiples_of",
           {{"description", "N and K must be multiples of it: other sizes use other kernels. Default 1."},
