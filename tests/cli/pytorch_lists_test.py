@@ -6,7 +6,7 @@ import sys
 from sim_case import ROOT, SimTestCase
 
 sys.path.insert(0, str(ROOT / "models/calibration"))
-from pytorch import host  # noqa: E402
+from pytorch import cases, host  # noqa: E402
 
 CALLS = {"gemm": 10, "kernel": 5, "copy": 6, "all_gather": 20, "event_record": 1, "event_wait": 2, "enter_stream": 8}
 MACHINE = {"kind": "machine", "device": "NVIDIA H200", "pytorch": "2.11.0", "date": "2026-11-25", "command": "measured"}
@@ -32,6 +32,17 @@ class PytorchLists(SimTestCase):
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 2)
         self.assertIn("--list: is 'h200' (expected the name of a topology", done.stderr)
+
+    def test_turns_of_an_operator_are_runs_of_one_case(self):
+        row = {"kind": "operator", "operator": "all_gather_gemm_async_tp", "m": 512, "n": 256, "k": 256, "ranks": 2, "state": "steady"}
+        turns = [row | {"mode": "eager", "median_us": max(samples), "samples_us": samples} for samples in ([200, 210], [400], [190, 220])]
+        found = list(cases.cases(MACHINE, [turns[0], row | {"mode": "graph", "median_us": 90}, *turns[1:]]))
+        self.assertEqual([case["makespan_us"] for case in found], [210, 90])  # of 190, 200, 210, 220, 400
+        self.assertEqual([len(case["runs"]) for case in found], [3, 1])
+        (self.folder / "turns.jsonl").write_text("\n".join(map(json.dumps, [{"schema": 1} | MACHINE, *found])), encoding="utf-8")
+        compared = json.loads(self.output("compare", "turns.jsonl", "--format", "json"))
+        self.assertEqual([one["measured_us"] for one in compared["cases"]], [210, 90])
+        self.assertAlmostEqual(compared["cases"][0]["measured_spread"], 400 / 210 - 1)
 
     def test_an_operator_takes_its_calls_and_a_rest(self):
         rows = [{"kind": "host_call", "call": call, "host_us": us} for call, us in CALLS.items()]

@@ -1,5 +1,6 @@
 """Rows of operators as measured cases (configs/schema/measured_case.schema.json), which `sim compare` reads."""
 import json
+import statistics
 
 from . import blocks, iterations
 
@@ -70,16 +71,20 @@ def scenario(row, system):
 
 
 def cases(machine, rows):
-    """Measured cases of the rows that have a run config."""
+    """Measured cases of the rows that have a run config; rows of one scenario are runs of one case."""
+    merged = {}
     for row in rows:
         if "median_us" not in row or row.get("in_graph", 1) > 1:
             continue
         system = system_of(machine["device"], row["ranks"])
         config = scenario(row, system)
         if config is not None:
-            yield {"schema": 1, "kind": "overlap", "system": system, "scenario": config, "unit": "us",
-                   "makespan_us": row["median_us"],
-                   "runs": [{"date": machine["date"], "samples_us": row.get("samples_us", [row["median_us"]])}]}
+            case = merged.setdefault(json.dumps(config), {"schema": 1, "kind": "overlap", "system": system, "scenario": config,
+                                                          "unit": "us", "runs": []})
+            case["runs"].append({"date": machine["date"], "samples_us": row.get("samples_us", [row["median_us"]])})
+    for case in merged.values():
+        samples = [sample for run in case["runs"] for sample in run["samples_us"]]
+        yield case | {"makespan_us": statistics.median(samples)}
 
 
 def write_cases(measured, out):

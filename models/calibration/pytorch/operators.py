@@ -14,10 +14,10 @@ SHAPES = [(8192, 2560, 8192), (8192, 14336, 8192), (4096, 4096, 4096), (16384, 3
 # Shapes that no mechanism was decided on: only for reports.
 OTHER_SHAPES = [(8192, 7168, 8192), (4096, 14336, 4096), (16384, 8192, 4096), (2048, 5120, 5120), (6144, 6144, 6144),
                 (8192, 3072, 3072), (12288, 4096, 14336), (4096, 10240, 8192), (32768, 2560, 5120), (3072, 8192, 4096)]
-OTHER_S = 0.4
+OTHER_S, EAGER_TURNS = 0.4, 3
 SMALL_ROWS = (1, 16, 128, 512)
 COLLECTIVE_KIB = (4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144)
-EAGER_SAMPLES, STEADY_S = 15, 0.7
+EAGER_SAMPLES, STEADY_S, SLICES = 15, 0.7, 25
 
 
 def zeros(*shape):
@@ -82,11 +82,15 @@ def refusal(error):
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
 
 
-def longest(value):
-    """The largest of all ranks."""
-    shared = torch.tensor([value], device="cuda", dtype=torch.float64)
+def longest_of(values):
+    """The largest of all ranks, element by element."""
+    shared = torch.tensor(values, device="cuda", dtype=torch.float64)
     dist.all_reduce(shared, op=dist.ReduceOp.MAX)
-    return shared.item()
+    return shared.tolist()
+
+
+def longest(value):
+    return longest_of([value])[0]
 
 
 def once_us(call):
@@ -102,17 +106,32 @@ def single(call):
     return {"median_us": round(statistics.median(samples), 2), "samples_us": [round(sample, 2) for sample in samples]}
 
 
+def slices_us(call, count):
+    """Mean device time of a call in each of up to SLICES equal slices of `count` calls, in µs; nothing waits between them."""
+    each = max(count // SLICES, 1)
+    events = [torch.cuda.Event(enable_timing=True) for _ in range(count // each + 1)]
+    events[0].record()
+    for event in events[1:]:
+        for _ in range(each):
+            call()
+        event.record()
+    events[-1].synchronize()
+    return [begin.elapsed_time(end) * 1e3 / each for begin, end in zip(events, events[1:])]
+
+
 def steady(call, each_us, counters, seconds=STEADY_S, together=1):
-    """Mean µs of one of the `together` operators of a call in a loop of `seconds` after as long a one, in which the clock
-    settles; all ranks run as many calls. `each_us`: about how long a call takes; 0 is found out by ten calls."""
+    """Median µs of one of the `together` operators of a call over the slices of a loop of `seconds` after as long a one, in which the
+    clock settles; all ranks run as many calls. A host that others share loses its cores for 10 to 200 ms now and then: such a slice
+    takes up to twice the time. `each_us`: about how long a call takes; 0 is found out by ten calls."""
     count = max(int(seconds * 1e6 / longest(each_us or elapsed_us(call, 10))), 5)
     for _ in range(2):  # the first until the clock has settled
         dist.barrier()
         torch.cuda.synchronize()
         with Watch(counters) as watch:
-            each = elapsed_us(call, count)
-    return {"median_us": round(longest(each) / together, 3), "iterations": count,
-            "power_W": watch.power_W, "clock_MHz": watch.clock_MHz}
+            slices = slices_us(call, count)
+    samples = [sample / together for sample in longest_of(slices)]
+    return {"median_us": round(statistics.median(samples), 3), "samples_us": [round(sample, 2) for sample in samples],
+            "iterations": count, "power_W": watch.power_W, "clock_MHz": watch.clock_MHz}
 
 
 def rows_of(operator, shape, call, counters, graphs=True):
@@ -158,18 +177,21 @@ def rows(rank, budget_s):
 
 
 def other_rows(rank, budget_s, shapes=OTHER_SHAPES):
-    """Both collectives with their GEMM by NCCL and by async TP: steady, eager and in graphs."""
+    """Both collectives with their GEMM by NCCL and by async TP, steady: in graphs once, eager in turns, since a host that others
+    share is slower for seconds."""
     begin, ranks, counters = time.perf_counter(), dist.get_world_size(), Counters(rank)
-    for m, n, k in shapes:
-        for make, of_k in ((all_gather_gemm, k), (gemm_reduce_scatter, k // ranks)):
-            for operator, call in make(m, n, of_k, ranks).items():
-                if longest(time.perf_counter() - begin) > budget_s:
-                    return
-                if operator == "gemm":
-                    continue
-                row = {"kind": "operator", "operator": operator, "m": m, "n": n, "k": of_k, "ranks": ranks}
-                for mode, run in (("eager", lambda: call), ("graph", lambda: graph_of(call).replay)):
-                    try:
-                        yield row | {"mode": mode, "state": "steady", **steady(run(), 0, counters, OTHER_S)}
-                    except RuntimeError as error:
-                        yield row | {"mode": mode, "refused": refusal(error)}
+    for turn in range(EAGER_TURNS):
+        for m, n, k in shapes:
+            for make, of_k in ((all_gather_gemm, k), (gemm_reduce_scatter, k // ranks)):
+                for operator, call in make(m, n, of_k, ranks).items():
+                    if longest(time.perf_counter() - begin) > budget_s:
+                        return
+                    if operator == "gemm":
+                        continue
+                    row = {"kind": "operator", "operator": operator, "m": m, "n": n, "k": of_k, "ranks": ranks}
+                    yield row | {"mode": "eager", "state": "steady", **steady(call, 0, counters, OTHER_S)}
+                    if turn == 0:
+                        try:
+                            yield row | {"mode": "graph", "state": "steady", **steady(graph_of(call).replay, 0, counters, OTHER_S)}
+                        except RuntimeError as error:
+                            yield row | {"mode": "graph", "refused": refusal(error)}
