@@ -4,8 +4,12 @@
 #include <array>
 #include <cmath>
 
+#include "models/overlap_cover.hpp"
+
 namespace overlap {
 namespace {
+
+using overlap_advice::gemm_detail::smooth_max;
 constexpr double rows_of_block = 128;
 constexpr double reference_dim = 128;
 // FlashAttention-2 (arXiv 2307.08691), section 4.1: five products backward, two forward.
@@ -27,11 +31,6 @@ QueryBlocks blocks_of(const AttentionCall& call) {
     blocks.most = seen;
     blocks.pairs = call.mask == AttentionMask::causal ? seen * (seen + 1) / 2 + (n - seen) * seen : n * seen;
     return blocks;
-}
-
-double p_norm(double a, double b, double p) {
-    const double more = std::max(a, b);  // its power alone may be too small for a double
-    return more == 0 ? 0 : more * std::pow(1 + std::pow(std::min(a, b) / more, p), 1 / p);
 }
 }  // namespace
 
@@ -140,7 +139,7 @@ Seconds estimate_prefill(const AttentionCall& call, const PrefillParameters& p) 
     const double work = tiles * block * (blocks.pairs + p.tile_blocks * blocks.queries) / p.compute_units;
     const double chain = block * (blocks.most + p.tile_blocks);
     const double rows = static_cast<double>(call.sequences) * call.tokens * call.mean_dim() * 2;
-    double time = p_norm(work, chain, p.overlap_exponent) + tiles / p.compute_units * p.tile.si() +
+    double time = smooth_max(work, chain, p.overlap_exponent) + tiles / p.compute_units * p.tile.si() +
                   rows * (call.heads / p.query.si() + call.kv_heads / p.cache.si());
     const bool unequal = call.value_dim != 0 && call.value_dim != call.head_dim;
     if (call.kind == AttentionKind::backward) time *= unequal ? p.backward_unequal : p.backward;
@@ -164,7 +163,7 @@ Seconds estimate_decode(const AttentionCall& call, const DecodeParameters& p) {
     const double memory = sequences * call.kv_heads * keys * 2 * call.mean_dim() *
                           element_size(call.kv_dtype).si() / p.hbm.si();
     const double merge = (shared ? p.merge : p.vector_merge).si() * std::min(parts - 1, 1.0);
-    return p.launch + Seconds(p_norm(busy, memory, p.overlap_exponent) + tile + next * keys / parts + merge);
+    return p.launch + Seconds(smooth_max(busy, memory, p.overlap_exponent) + tile + next * keys / parts + merge);
 }
 
 }  // namespace overlap

@@ -1,40 +1,57 @@
 #include "models/gemm_model.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 
 namespace overlap {
+namespace {
+
+template <auto Member>
+constexpr double si_of(const GemmParameters& parameters) {
+    return detail::plain(parameters.*Member);
+}
+
+}  // namespace
+
+std::span<const GemmConstant> gemm_constants() {
+    using C = overlap_advice::GemmConstants;
+    using P = GemmParameters;
+    static constexpr std::array rows{
+        GemmConstant{"compute_units", &C::compute_units, si_of<&P::compute_units>},
+        GemmConstant{"k_step", &C::k_step, si_of<&P::k_step>},
+        GemmConstant{"launch", &C::launch, si_of<&P::launch>},
+        GemmConstant{"tile_fixed", &C::tile_fixed, si_of<&P::tile_fixed>},
+        GemmConstant{"tile_epilogue", &C::tile_epilogue, si_of<&P::tile_epilogue>},
+        GemmConstant{"peak_rate", &C::peak_rate, si_of<&P::peak_rate>},
+        GemmConstant{"stride_loss", &C::stride_loss, si_of<&P::stride_loss>},
+        GemmConstant{"tail_floor", &C::tail_floor, si_of<&P::tail_floor>},
+        GemmConstant{"partial_floor", &C::partial_floor, si_of<&P::partial_floor>},
+        GemmConstant{"hbm", &C::hbm, si_of<&P::hbm>},
+        GemmConstant{"unit_bandwidth", &C::unit_bandwidth, si_of<&P::unit_bandwidth>},
+        GemmConstant{"overlap_exponent", &C::overlap_exponent, si_of<&P::overlap_exponent>},
+        GemmConstant{"reuse_cache", &C::reuse_cache, si_of<&P::reuse_cache>},
+        GemmConstant{"split_k_fixed", &C::split_k_fixed, si_of<&P::split_k_fixed>},
+        GemmConstant{"split_k_rate", &C::split_k_rate, si_of<&P::split_k_rate>},
+        GemmConstant{"sustained_slowdown", &C::sustained_slowdown, si_of<&P::sustained_slowdown>},
+        GemmConstant{"sustained_time", &C::sustained_time, si_of<&P::sustained_time>},
+        GemmConstant{"quantise_rate", &C::quantise_rate, si_of<&P::quantise_rate>},
+        GemmConstant{"dies", &C::dies, si_of<&P::dies>},
+        GemmConstant{"engines", &C::engines, si_of<&P::engines>},
+        GemmConstant{"first_large_engine", &C::first_large_engine, si_of<&P::first_large_engine>},
+        GemmConstant{"lone_unit_speed", &C::lone_unit_speed, si_of<&P::lone_unit_speed>},
+        GemmConstant{"unit_speed_exponent", &C::unit_speed_exponent, si_of<&P::unit_speed_exponent>},
+        GemmConstant{"mask_loss", &C::mask_loss, si_of<&P::mask_loss>},
+        GemmConstant{"row_step", &C::row_step, si_of<&P::row_step>},
+        GemmConstant{"memory_start", &C::memory_start, si_of<&P::memory_start>}};
+    return rows;
+}
 
 overlap_advice::GemmConstants to_constants(const GemmParameters& p) {
     assert(!p.tiles.empty() && p.tiles.size() <= overlap_advice::most_gemm_tiles);
     overlap_advice::GemmConstants constants{};
-    constants.compute_units = p.compute_units;
-    constants.k_step = static_cast<double>(p.k_step);
-    constants.launch = p.launch.si();
-    constants.tile_fixed = p.tile_fixed.si();
-    constants.tile_epilogue = p.tile_epilogue.si();
-    constants.peak_rate = p.peak_rate.si();
-    constants.stride_loss = p.stride_loss;
-    constants.tail_floor = p.tail_floor;
-    constants.partial_floor = p.partial_floor;
-    constants.hbm = p.hbm.si();
-    constants.unit_bandwidth = p.unit_bandwidth.si();
-    constants.overlap_exponent = p.overlap_exponent;
-    constants.reuse_cache = p.reuse_cache.si();
-    constants.split_k_fixed = p.split_k_fixed.si();
-    constants.split_k_rate = p.split_k_rate.si();
-    constants.sustained_slowdown = p.sustained_slowdown;
-    constants.sustained_time = p.sustained_time.si();
-    constants.quantise_rate = p.quantise_rate.si();
-    constants.dies = p.dies;
-    constants.engines = p.engines;
-    constants.first_large_engine = p.first_large_engine;
-    constants.lone_unit_speed = p.lone_unit_speed;
-    constants.unit_speed_exponent = p.unit_speed_exponent;
-    constants.mask_loss = p.mask_loss;
-    constants.row_step = static_cast<double>(p.row_step);
-    constants.memory_start = p.memory_start.si();
+    for (const GemmConstant& one : gemm_constants()) constants.*one.member = one.si(p);
     for (const GemmTile& tile : p.tiles)
         constants.tiles[constants.tile_count++] = {static_cast<double>(tile.m), static_cast<double>(tile.n),
                                                    tile.efficiency};

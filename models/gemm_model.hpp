@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "models/gemm_parameters.hpp"
 #include "models/overlap_gemm.hpp"
@@ -80,6 +81,14 @@ GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& paramet
 /// Beside 8192^3 on MI300X, 1,184 tiles are 37 an engine: on 8 units five rounds instead of four. 1 where
 /// engines are not known.
 double slowed_by_lost_units(const GemmShape& shape, const GemmParameters& parameters, Seconds busy, int lost);
+
+/// A number of overlap_advice::GemmConstants and the parameter that it is.
+struct GemmConstant {
+    const char* name;  ///< of both
+    double overlap_advice::GemmConstants::*member;
+    double (*si)(const GemmParameters&);
+};
+std::span<const GemmConstant> gemm_constants();
 
 /// The parameters as the formulas take them: plain SI numbers (models/overlap_gemm.hpp).
 overlap_advice::GemmConstants to_constants(const GemmParameters& parameters);

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "models/overlap_cover.hpp"
+
 namespace overlap {
 namespace {
 constexpr std::array<double, 5> moe_tile_rows{16, 32, 64, 128, 256};
@@ -80,10 +82,8 @@ GroupedEstimate estimate_grouped(const ExpertRows& rows, double n, double k, dou
     best.hbm_traffic =
         Bytes(rows.active * n * k * element +
               rows.rows * (n * moe_activation_bytes + k * std::min(element, moe_activation_bytes)));
-    const double memory = best.hbm_traffic.si() / p.hbm.si(), exponent = p.overlap_exponent;
-    const double more = std::max(compute, memory);  // its power alone may be too small for a double
-    best.body =
-        Seconds(more * std::pow(1 + std::pow(std::min(compute, memory) / more, exponent), 1 / exponent));
+    const double memory = best.hbm_traffic.si() / p.hbm.si();
+    best.body = Seconds(overlap_advice::gemm_detail::smooth_max(compute, memory, p.overlap_exponent));
     return best;
 }
 

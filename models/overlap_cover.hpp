@@ -166,10 +166,10 @@ inline double memory_time(const Problem& problem, const GemmConstants& p, double
     return problem.memory_start + bytes / memory_rate(p, active);
 }
 
-/// (a^p + b^p)^(1/p)
+/// (a^p + b^p)^(1/p); the power of the larger alone may be too small for a double
 inline double smooth_max(double a, double b, double exponent) {
     const double high = std::max(a, b), low = std::min(a, b);
-    return high * std::pow(1 + std::pow(low / high, exponent), 1 / exponent);
+    return high == 0 ? 0 : high * std::pow(1 + std::pow(low / high, exponent), 1 / exponent);
 }
 
 /// If the row length of A and B is a multiple of 512 B, the rows lie on few memory channels. Tiles that

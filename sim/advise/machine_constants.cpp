@@ -154,34 +154,10 @@ std::string to_json_text(const overlap_advice::Machine& machine) {
     Ordered tiles = Ordered::array();
     for (std::size_t i = 0; i < gemm.tile_count; ++i)
         tiles.push_back({gemm.tiles[i].rows, gemm.tiles[i].columns, gemm.tiles[i].efficiency});
-    const Ordered of_gemm{{"compute_units", gemm.compute_units},
-                          {"k_step", gemm.k_step},
-                          {"launch", gemm.launch},
-                          {"tile_fixed", gemm.tile_fixed},
-                          {"tile_epilogue", gemm.tile_epilogue},
-                          {"peak_rate", gemm.peak_rate},
-                          {"stride_loss", gemm.stride_loss},
-                          {"tail_floor", gemm.tail_floor},
-                          {"partial_floor", gemm.partial_floor},
-                          {"hbm", gemm.hbm},
-                          {"unit_bandwidth", gemm.unit_bandwidth},
-                          {"overlap_exponent", gemm.overlap_exponent},
-                          {"reuse_cache", gemm.reuse_cache},
-                          {"split_k_fixed", gemm.split_k_fixed},
-                          {"split_k_rate", gemm.split_k_rate},
-                          {"sustained_slowdown", gemm.sustained_slowdown},
-                          {"sustained_time", gemm.sustained_time},
-                          {"quantise_rate", gemm.quantise_rate},
-                          {"dies", gemm.dies},
-                          {"engines", gemm.engines},
-                          {"first_large_engine", gemm.first_large_engine},
-                          {"lone_unit_speed", gemm.lone_unit_speed},
-                          {"unit_speed_exponent", gemm.unit_speed_exponent},
-                          {"mask_loss", gemm.mask_loss},
-                          {"row_step", gemm.row_step},
-                          {"memory_start", gemm.memory_start},
-                          {"tiles", tiles},
-                          {"tile_count", gemm.tile_count}};
+    Ordered of_gemm;
+    for (const GemmConstant& one : gemm_constants()) of_gemm[one.name] = gemm.*one.member;
+    of_gemm["tiles"] = std::move(tiles);
+    of_gemm["tile_count"] = gemm.tile_count;
     const auto of_all = [](const overlap_advice::AllPeers& all) {
         return Ordered{{"rate", all.rate},
                        {"latency", all.latency},
