@@ -55,6 +55,7 @@ Json written_value(const Key& key, double value) {
 
 std::string description_of(const Key& key, double by_default) {
     std::string text = key.doc;
+    if (!key.follows.empty()) text += " Follows " + std::string(key.follows) + ".";
     if (!key.with.empty()) text += " Only with " + std::string(key.with) + '.';
     if (!key.without.empty()) text += " Only without " + std::string(key.without) + '.';
     if (key.required) return text;

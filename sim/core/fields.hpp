@@ -57,6 +57,7 @@ struct Key {
     std::string_view like;                 ///< where left out, the value is that of this key
     std::string_view with;                 ///< may only be given where this key of the group is
     std::string_view without;              ///< may only be given where this key of the group is not
+    std::string_view follows;  ///< values whose factors this one takes in a what-if: "a * b" (moved_factor())
 };
 
 /// A key that fills in a member of T: a quantity, a number, a count or a choice.
@@ -99,6 +100,9 @@ struct Field : Key {
     }
     constexpr Field only_without(std::string_view other) const {
         return changed([&](Field& field) { field.without = other; });
+    }
+    constexpr Field following(std::string_view others) const {
+        return changed([&](Field& field) { field.follows = others; });
     }
     /// Optional; where left out, the reader decides. `words` say how.
     constexpr Field or_else(const char* words) const {

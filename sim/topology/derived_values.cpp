@@ -12,6 +12,32 @@ namespace {
 
 const std::string root = "device.", one_library = "gemm_libraries.", mixed = "gemm.";
 
+/// Calls `visit(group, key)` for the keys of a device that have a row in a table.
+template <class Visit>
+void for_each_key(Visit&& visit) {
+    const auto of = [&](const std::string& group, const auto& fields) {
+        for (const Key& key : fields) visit(group, key);
+    };
+    of("", DeviceSpec::fields());
+    of("dma.", DeviceDma::fields());
+    of("dma.commands.", DeviceDmaCommands::fields());
+    of("copy_kernel.", DeviceCopyKernel::fields());
+    of("copy_kernel.", DeviceStream::fields());
+    of("collective_library.", DeviceLibrary::fields());
+    for (const char* line : {"", "small.", "smallest."})
+        of(std::string("collective_library.*.") + line, DeviceLibrary::Line::fields());
+}
+
+/// {"a", "b"} of "a * b".
+std::vector<std::string_view> factors_in(std::string_view product) {
+    std::vector<std::string_view> factors;
+    for (std::size_t end = 0; end != product.npos; product.remove_prefix(std::min(end + 3, product.size()))) {
+        end = product.find(" * ");
+        factors.push_back(product.substr(0, end));
+    }
+    return factors;
+}
+
 /// "gemm.bf16.hbm_GBps" of "gemm_libraries.asm.bf16.hbm_GBps": a library's parameters follow like the mix's.
 std::string of_any_library(std::string_view key) {
     if (!key.starts_with(one_library)) return std::string(key);
@@ -75,6 +101,38 @@ void follow_lines(Json& device, const Json& before) try {
 } catch (const Json::exception&) {  // of a malformed file, which the reader refuses
 }
 
+/// A value of a device, or of its calibration, that follows others: where they change by a factor, it changes by the
+/// product of their factors, unless it is changed itself.
+struct DerivedValue {
+    std::string key;  ///< '*' stands for any one key, such as a data type
+    std::vector<std::string_view>
+        follows;  ///< a '*' here is the last one of `key`, up to its first '_': fp8 of fp8_block
+    std::vector<std::string_view> against = {};  ///< the factors of these divide
+};
+
+std::span<const DerivedValue> derived_values() {
+    static const std::vector<DerivedValue> all = [] {
+        // Values whose keys have no row of their own, and groups of a calibration.
+        std::vector<DerivedValue> rows{
+            {"peak_TFLOPS.*", {"compute_units", "peak_clock_GHz"}},
+            {"collective_library.*.bus_GBps_by_channels.*", {"ports_GBps"}},
+            {"*.*.compute_units", {"compute_units"}},
+            {"*.*.peak_TFLOPS", {"peak_TFLOPS.*"}},
+            {"*.*.hbm_GBps", {"hbm_GBps"}},
+            {"gemm.*.reuse_cache_MB", {"last_level_cache_MB"}},
+            // Of one unit. Softmax (block_us) follows nothing, because no data sheet has a rate of exponentials.
+            {"attention_prefill.*.block_dim_us", {"compute_units"}, {"peak_TFLOPS.*"}},
+            {"attention_prefill.*.query_GBps", {"hbm_GBps"}},
+            {"attention_prefill.*.cache_GBps", {"hbm_GBps"}},
+            {"moe.*.stream_GBps", {"hbm_GBps"}}};
+        for_each_key([&](const std::string& group, const Key& key) {
+            if (!key.follows.empty()) rows.push_back({group + std::string(key.key), factors_in(key.follows)});
+        });
+        return rows;
+    }();
+    return all;
+}
+
 }  // namespace
 
 void scale_times(Json& by_ranks, const std::string& collective, const Json& before, const Json& after) {
@@ -86,41 +144,6 @@ void scale_times(Json& by_ranks, const std::string& collective, const Json& befo
                          factor = line_us(after, bus_bytes) / line_us(before, bus_bytes);
             if (std::isfinite(factor) && factor > 0) table["us"][i] = table["us"][i].get<double>() * factor;
         }
-}
-
-std::span<const DerivedValue> derived_values() {
-    static const std::vector<DerivedValue> rows{
-        {"peak_TFLOPS.*", {"compute_units", "peak_clock_GHz"}},
-        {"gemm.*.peak_TFLOPS", {"peak_TFLOPS.*"}},
-        {"gemm.*.compute_units", {"compute_units"}},
-        {"hbm_GBps", {"hbm_peak_GBps"}},
-        {"gemm.*.hbm_GBps", {"hbm_GBps"}},
-        {"gemm.*.reuse_cache_MB", {"last_level_cache_MB"}},
-        {"attention_prefill.*.compute_units", {"compute_units"}},
-        // Of one unit. Softmax (block_us) follows nothing, because no data sheet has a rate of exponentials.
-        {"attention_prefill.*.block_dim_us", {"compute_units"}, {"peak_TFLOPS.*"}},
-        {"attention_prefill.*.query_GBps", {"hbm_GBps"}},
-        {"attention_prefill.*.cache_GBps", {"hbm_GBps"}},
-        {"attention_decode.*.compute_units", {"compute_units"}},
-        {"attention_decode.*.hbm_GBps", {"hbm_GBps"}},
-        {"moe.*.compute_units", {"compute_units"}},
-        {"moe.*.peak_TFLOPS", {"peak_TFLOPS.*"}},
-        {"moe.*.hbm_GBps", {"hbm_GBps"}},
-        {"moe.*.stream_GBps", {"hbm_GBps"}},
-        {"copy_kernel.cache_GBps", {"compute_units", "peak_clock_GHz"}},
-        // A compute unit's streaming rate is taken to go with its clock, as configs/devices/mi100.json does.
-        {"copy_kernel.cu_GBps", {"peak_clock_GHz"}},
-        {"copy_kernel.cu_read_GBps", {"peak_clock_GHz"}},
-        {"copy_kernel.cu_write_GBps", {"peak_clock_GHz"}},
-        {"copy_kernel.cu_reduce_GBps", {"peak_clock_GHz"}},
-        {"dma.engine_GBps", {"link"}},
-        {"dma.commands.broadcast_GBps", {"link"}},
-        {"copy_kernel.remote_read_GBps", {"ports"}},
-        {"collective_library.*.bus_GBps", {"ports"}},
-        {"collective_library.*.bus_GBps_by_channels.*", {"ports"}},
-        {"collective_library.*.small.bus_GBps", {"ports"}},
-        {"collective_library.*.smallest.bus_GBps", {"ports"}}};
-    return rows;
 }
 
 double moved_factor(std::string_view key, const Factors& changed) {
@@ -146,14 +169,9 @@ double moved_factor(std::string_view key, const Factors& changed) {
 bool is_count(std::string_view name) {
     static const std::set<std::string, std::less<>> names = [] {
         std::set<std::string, std::less<>> counts;
-        const auto add = [&](const auto& fields) {
-            for (const Key& key : fields)
-                if (key.kind == Key::Kind::whole) counts.emplace(key.key);
-        };
-        add(DeviceSpec::fields());
-        add(DeviceDma::fields());
-        add(DeviceCopyKernel::fields());
-        add(DeviceLibrary::fields());
+        for_each_key([&](const std::string&, const Key& key) {
+            if (key.kind == Key::Kind::whole) counts.emplace(key.key);
+        });
         return counts;
     }();
     return names.contains(name.substr(name.rfind('.') + 1));

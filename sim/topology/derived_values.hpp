@@ -3,7 +3,6 @@
 #include <array>
 #include <functional>
 #include <map>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,27 +11,15 @@
 
 namespace overlap {
 
-/// A value of a device, or of its calibration, that follows other values: where they change by a factor, it
-/// changes by the product of their factors, unless it is changed itself.
-struct DerivedValue {
-    std::string_view key;  ///< '*' stands for any one key, such as a data type
-    std::vector<std::string_view>
-        follows;  ///< a '*' here is the last one of `key`, up to its first '_': fp8 of fp8_block
-    std::vector<std::string_view> against = {};  ///< the factors of these divide
-};
-
 /// Groups of a calibration file with fits of attention and of grouped GEMMs. Device files have no such values.
 inline const std::array<std::string, 3> kernel_groups{"attention_prefill", "attention_decode", "moe"};
-
-/// The table, which sim/topology/README.md shows. Latencies, and rates of links, follow nothing.
-/// `link` and `ports` are rates of a topology that only `sim new device` scales by: of one link, and of all
-/// links of a GPU.
-std::span<const DerivedValue> derived_values();
 
 /// Factors by key without "device.": {"hbm_GBps", 2}.
 using Factors = std::map<std::string, double, std::less<>>;
 
-/// The factor of a value where `changed` are the factors of the values that change themselves.
+/// The factor of a value where `changed` are the factors of the values that change themselves: the product of those that it
+/// follows. Latencies, and rates of links, follow nothing. Factors `link_GBps` and `ports_GBps` are of a topology's rates, of one link and of all
+/// links of a GPU; only `sim new device` gives them.
 double moved_factor(std::string_view key, const Factors& changed);
 
 /// Whether the values of a device by this name (the last part of a key) are whole numbers.

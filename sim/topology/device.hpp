@@ -54,12 +54,11 @@ struct DeviceSpec {
             field<&D::compute_units>("compute_units", "Compute units (AMD) or SMs (NVIDIA) of one GPU.")
                 .whole()
                 .in({1, 100'000}),
-            Field<D>::checked("peak_clock_GHz", "Highest engine clock. Rates follow it in a what-if.")
-                .in({0.1, 100}),
+            Field<D>::checked("peak_clock_GHz", "Highest engine clock.").in({0.1, 100}),
             field<&D::hbm_capacity>("hbm_capacity_GB", "Memory capacity."),
-            field<&D::hbm_peak>("hbm_peak_GBps",
-                                "Data-sheet memory bandwidth, which hbm_GBps follows in a what-if."),
-            field<&D::hbm>("hbm_GBps", "Memory bandwidth that a streaming copy achieves, read plus written."),
+            field<&D::hbm_peak>("hbm_peak_GBps", "Data-sheet memory bandwidth."),
+            field<&D::hbm>("hbm_GBps", "Memory bandwidth that a streaming copy achieves, read plus written.")
+                .following("hbm_peak_GBps"),
             field<&D::last_level_cache>("last_level_cache_MB", "Last-level cache (Infinity Cache, else L2)."),
             field<&D::board_power>("board_power_W", "Board power limit of this GPU.").in({1, 1e5}),
             field<&D::near_memory>("near_memory", near_memory_names,

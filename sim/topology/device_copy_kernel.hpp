@@ -24,7 +24,8 @@ struct DeviceCopyKernel {
                 "units on a link of rate L, L * (1 - exp(-(n*r/L)^s))^(1/s)."),
             field<&D::saturation>("saturation", "Sharpness s of that rate: 1 is a slow approach to the link's rate, a "
                 "large value a sharp corner.").in({0.5, 100}).optional(),
-            field<&D::remote_read>("remote_read_GBps", "Cap on the sum of remote reads by one GPU's compute units."),
+            field<&D::remote_read>("remote_read_GBps", "Cap on the sum of remote reads by one GPU's compute units.")
+                .following("ports_GBps"),
             field<&D::default_cus>("default_cus",
                 "Thread blocks of a transfer where the run does not say how many.").in({1, 1024}),
             field<&D::queued_launch>("queued_launch_us", "Instead of launch_us where another kernel copy of the GPU is "
@@ -72,20 +73,24 @@ struct DeviceStream {
 
     static std::span<const Field<DeviceStream>> fields() {
         using D = DeviceStream;
+        // A compute unit's streaming rate is taken to go with its clock, as configs/devices/mi100.json does.
+        constexpr std::string_view clock = "peak_clock_GHz";
         // clang-format off
         static const std::array rows{
             field<&D::cu>("cu_GBps",
-                "Streaming rate of one compute unit in local memory, read plus written.").only_without("cu_read_GBps"),
+                "Streaming rate of one compute unit in local memory, read plus written.").only_without("cu_read_GBps")
+                .following(clock),
             field<&D::read>("cu_read_GBps",
-                "Rate at which one compute unit reads local memory; 0: not known apart from cu_GBps.").optional(),
+                "Rate at which one compute unit reads local memory; 0: not known apart from cu_GBps.").optional().following(clock),
             field<&D::write>("cu_write_GBps",
-                "Rate at which one compute unit writes local memory.").only_with("cu_read_GBps"),
+                "Rate at which one compute unit writes local memory.").only_with("cu_read_GBps").following(clock),
             field<&D::overlap>("read_write_overlap", "Exponent p of (read^p + write^p)^(1/p), the time of a compute "
                 "unit that reads and writes: 1 is one after the other.").in({1, 10}).optional(),
             field<&D::reduce>("cu_reduce_GBps",
-                "Parts that one compute unit adds up. 0: a sum is as fast as a copy.").optional(),
+                "Parts that one compute unit adds up. 0: a sum is as fast as a copy.").optional().following(clock),
             field<&D::cache>("cache_GBps",
-                "Rate of all compute units in the last-level cache, of what fits. 0: as HBM.").optional(),
+                "Rate of all compute units in the last-level cache, of what fits. 0: as HBM.").optional()
+                .following("compute_units * peak_clock_GHz"),
             field<&D::cached_loads>("cached_load_gain", "Factor by which a compute unit that waits for its loads "
                 "(sums, pure reads) is faster where they come from the cache. 0: not known.").in({1, 100}).optional(),
             field<&D::framework_sum>("framework_sum_GBps", "Highest rate at which a framework's sum over a dimension "

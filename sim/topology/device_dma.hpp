@@ -27,7 +27,8 @@ struct DeviceDmaCommands {
             field<&D::next_start>("next_start_us",
                                   "start_us of each further copy of a batch, beside the bytes before it."),
             field<&D::broadcast>("broadcast_GBps",
-                                 "What one engine that broadcasts writes, to both GPUs together.")};
+                                 "What one engine that broadcasts writes, to both GPUs together.")
+                .following("link_GBps")};
         return rows;
     }
 };
@@ -60,7 +61,7 @@ struct DeviceDma {
             field<&D::pulls>("pulls_served_by", pull_server_names,
                 "Whose engine serves a copy that the receiver issues. The sender's engine serves pulls in the order in "
                 "which they were enqueued: a pull that is not ready blocks those behind it."),
-            field<&D::engine>("engine_GBps", "What one engine sustains in total."),
+            field<&D::engine>("engine_GBps", "What one engine sustains in total.").following("link_GBps"),
             field<&D::command>("command_us", "Writing the command of a copy and ringing the doorbell."),
             field<&D::schedule>("schedule_us", "From the doorbell until the engine takes the command."),
             field<&D::start>("start_us", "From taking the command to the first byte, without the link's latency."),

@@ -37,7 +37,8 @@ struct DeviceLibrary {
         static std::span<const Field<Line>> fields() {
             static const std::array rows{
                 field<&Line::latency>("latency_us", "Time of a collective of no bytes."),
-                field<&Line::bus>("bus_GBps", "Bus rate with all channels, as nccl-tests define it."),
+                field<&Line::bus>("bus_GBps", "Bus rate with all channels, as nccl-tests define it.")
+                    .following("ports_GBps"),
                 held_out<Line>()};
             return rows;
         }

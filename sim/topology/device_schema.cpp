@@ -74,7 +74,7 @@ Json library_schema() {
 }
 
 Json peaks_schema() {
-    Json peaks = object_schema("Data-sheet dense rates by number format, 1e12 operations/s. Fitted rates follow them in a what-if.");
+    Json peaks = object_schema("Data-sheet dense rates by number format, 1e12 operations/s. Follow compute_units * peak_clock_GHz.");
     peaks["required"] = {"fp16", "bf16"};
     for (const std::string& dtype : dtype_names)
         peaks["properties"][dtype] =

@@ -17,7 +17,7 @@ std::string nearest_device(const Factors& numbers, const std::string& platform,
 
 /// The calibration file of a device: that of the same name in `calibrations`. A device without one takes the
 /// GEMM parameters of the calibrated device that its file names with "like" (else of the nearest one), scaled
-/// by the ratios of the values that they follow (derived_values()); `library` and every source say so.
+/// by the ratios of the values that they follow (moved_factor()); `library` and every source say so.
 ConfigFile calibration_of(const ConfigFile& device, const std::filesystem::path& devices,
                           const std::filesystem::path& calibrations);
 

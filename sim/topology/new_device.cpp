@@ -119,8 +119,8 @@ Json topology_of(const DataSheet& sheet, const LikeMachine& like, Factors& facto
     if (known != nullptr && sheet.gpus > 1) {
         const double link = number(group, "bandwidth_GBps"), old = number(*known, "bandwidth_GBps");
         const int gpus = like.topology.at("gpus_per_node").get<int>();
-        factors["link"] = link / old;
-        factors["ports"] = ports(group, sheet.gpus) / ports(*known, gpus);
+        factors["link_GBps"] = link / old;
+        factors["ports_GBps"] = ports(group, sheet.gpus) / ports(*known, gpus);
     }
     const std::string name = sheet.name + "_" + std::to_string(sheet.gpus);
     return {{"schema", 1},

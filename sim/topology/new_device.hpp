@@ -34,7 +34,7 @@ struct NewMachine {
 void add_missing(Json& to, const Json& from);
 
 /// A complete device file and a topology file NAME_<gpus>. Values of the data sheet have it as their source;
-/// each other value is an estimate: that of `like`, scaled by what it follows (derived_values()). Without
+/// each other value is an estimate: that of `like`, scaled by what it follows (moved_factor()). Without
 /// energy, whose constants only measurements give. Throws UserError where the links don't fit the GPUs.
 NewMachine new_machine(const DataSheet& sheet, const LikeMachine& like);
 
