@@ -9,7 +9,7 @@ EFFECTS = {
     "GEMMs keep their compute units": ({"launch.residency": "shared"}, 2.0, "h200_4"),
     "pushes run in no fixed order": ({"dma.order": "fifo"}, 1.0, "h200_4"),
     "an engine that turns to another stream": ({"dma.switch_us": 0}, 0.3, "h200_4"),
-    "an event follows a kernel": ({"launch.event_us": 0}, 0.1, "h200_2"),
+    "an event follows a kernel": ({"launch.event_us": 0}, 0.2, "h200_4"),
     "late thread blocks get little cache": (
         {"copy_kernel.peer_loads_bytes": 0, "copy_kernel.local_loads_bytes": 0}, 0.5, "h200_2"),
     "ends of pulls are polled for": (
