@@ -10,6 +10,7 @@ from torch.profiler import ProfilerActivity, profile
 from .calls import host_us
 from .counters import Counters
 from .operators import steady
+from .turns import undisturbed
 
 SMALL = (512, 256, 256)
 COUNT = 12  # so few that no call waits for the GPU
@@ -44,11 +45,10 @@ def host_alone_us(call):
 
 
 def loops_us(calls):
-    """By name, the time of a call in loops of many, in which the rank whose host is slower decides; the GPU's work is short. Loops of
-    the calls alternate: where others share the host, it is up to twice as slow for seconds."""
+    """By name, times of a call in loops of many, in which the rank whose host is slower decides; the GPU's work is short."""
     counters = Counters()
     turns = [{name: steady(call, 0, counters, LOOP_S)["median_us"] for name, call in calls.items()} for _ in range(TURNS)]
-    return {name: statistics.median(turn[name] for turn in turns) for name in calls}
+    return {name: [turn[name] for turn in turns] for name in calls}
 
 
 def runtime_calls(call):
@@ -78,5 +78,5 @@ def rows():
         row = {"kind": "host_operator", "operator": name, "ranks": dist.get_world_size(),
                "host_us": round(host_us(call, COUNT, dist.barrier), 1), "host_alone_us": round(host_alone_us(call), 1)}
         if name in loops:
-            row["loop_us"] = round(loops[name], 1)
+            row |= {"loop_us": round(statistics.median(undisturbed(loops[name])), 1), "loops_us": loops[name]}
         yield row | {"runtime_calls": runtime_calls(call)}
