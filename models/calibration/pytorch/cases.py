@@ -3,7 +3,6 @@ import json
 import statistics
 
 from . import blocks, iterations
-from .turns import undisturbed
 
 HOSTS = {"eager": "pytorch_eager", "graph": "cuda_graph"}
 COLLECTIVES = {"all_gather_gemm": ("all_gather", "collective_first"),
@@ -72,7 +71,7 @@ def scenario(row, system):
 
 
 def cases(machine, rows):
-    """Measured cases of the rows that have a run config; rows of one scenario are runs of one case, but for disturbed turns."""
+    """Measured cases of the rows that have a run config; rows of one scenario are runs of one case."""
     merged = {}
     for row in rows:
         if "median_us" not in row or row.get("in_graph", 1) > 1:
@@ -84,8 +83,6 @@ def cases(machine, rows):
                                                           "unit": "us", "runs": []})
             case["runs"].append({"date": machine["date"], "samples_us": row.get("samples_us", [row["median_us"]])})
     for case in merged.values():
-        kept = undisturbed([statistics.median(run["samples_us"]) for run in case["runs"]])
-        case["runs"] = [run for run in case["runs"] if statistics.median(run["samples_us"]) in kept]
         samples = [sample for run in case["runs"] for sample in run["samples_us"]]
         yield case | {"makespan_us": statistics.median(samples)}
 

@@ -1,5 +1,6 @@
 """The host file (configs/schema/host.schema.json) of the machine that calls.py and enqueued.py measured."""
 import json
+import statistics
 
 # Field of a host file: the call of calls.py that it is the time of. A collective of one rank copies instead of launching NCCL's
 # kernel, so its time is a lower bound.
@@ -27,13 +28,16 @@ def host_of(machine, rows):
     for field, call in CALLS.items():
         host[field] = {"value": calls[call], "source": f"measured: {machine['command']}, {call}"}
     operators = {}
-    for row in rows:
-        for name, (operator, counts) in OPERATORS.items():
-            if row["kind"] == "host_operator" and row["operator"] == operator:
-                of_calls = sum(count * host[field]["value"] for field, count in counts(row["ranks"]).items())
-                took = row.get("loop_us", row["host_us"])  # older rows have no loops
-                operators[name] = {"value": round(max(took - of_calls, 0), 1),
-                                   "source": f"measured: {machine['command']}, {took} us less its calls, {of_calls:.0f}"}
+    for name, (operator, counts) in OPERATORS.items():
+        of_operator = [row for row in rows if row["kind"] == "host_operator" and row["operator"] == operator]
+        # Loops of all processes of as many ranks; older rows have one time, or a burst's.
+        times = [us for row in of_operator if row["ranks"] == of_operator[-1]["ranks"]
+                 for us in row.get("loops_us", [row.get("loop_us", row["host_us"])])]
+        if times:
+            took = statistics.median(times)
+            of_calls = sum(count * host[field]["value"] for field, count in counts(of_operator[-1]["ranks"]).items())
+            operators[name] = {"value": round(max(took - of_calls, 0), 1),
+                               "source": f"measured: {machine['command']}, {took} us less its calls, {of_calls:.0f}"}
     return host | ({"operators_us": operators, "error_pct": OWN_HOST_ERROR_PCT} if operators else {})
 
 
