@@ -3,6 +3,7 @@ import json
 import statistics
 
 from . import blocks, iterations
+from .turns import fastest
 
 HOSTS = {"eager": "pytorch_eager", "graph": "cuda_graph"}
 COLLECTIVES = {"all_gather_gemm": ("all_gather", "collective_first"),
@@ -71,7 +72,7 @@ def scenario(row, system):
 
 
 def cases(machine, rows):
-    """Measured cases of the rows that have a run config; rows of one scenario are runs of one case."""
+    """Measured cases of the rows that have a run config; rows of one scenario are turns of one case, whose faster ones are its runs."""
     merged = {}
     for row in rows:
         if "median_us" not in row or row.get("in_graph", 1) > 1:
@@ -81,10 +82,11 @@ def cases(machine, rows):
         if config is not None:
             case = merged.setdefault(json.dumps(config), {"schema": 1, "kind": "overlap", "system": system, "scenario": config,
                                                           "unit": "us", "runs": []})
-            case["runs"].append({"date": machine["date"], "samples_us": row.get("samples_us", [row["median_us"]])})
+            case["runs"].append(row.get("samples_us", [row["median_us"]]))
     for case in merged.values():
-        samples = [sample for run in case["runs"] for sample in run["samples_us"]]
-        yield case | {"makespan_us": statistics.median(samples)}
+        runs = fastest(case["runs"])
+        yield case | {"runs": [{"date": machine["date"], "samples_us": samples} for samples in runs],
+                      "makespan_us": statistics.median(sum(runs, []))}
 
 
 def write_cases(measured, out):
