@@ -25,7 +25,21 @@ BytesPerSecond unit_rate(Bytes read, Bytes written, const DeviceSpec::Stream& st
     return (read + written) / Seconds(std::pow(std::pow(reading, p) + std::pow(writing, p), 1 / p));
 }
 
-Traffic traffic(const Work& work, const DeviceSpec& device) {
+/// Sums and pure reads.
+bool loads_first(const Work& work) {
+    const auto* op = std::get_if<MemoryBoundWork>(&work);
+    return std::holds_alternative<ReduceWork>(work) ||
+           (op != nullptr && op->written == Bytes() && op->read > Bytes());
+}
+
+/// Whether each unit waits for its loads, because a thread has few of them in flight.
+bool waits_for_loads(const Work& work, const DeviceSpec& device, KernelOf kernel) {
+    const auto* sum = std::get_if<ReduceWork>(&work);
+    const bool few = sum == nullptr || sum->by_framework || kernel == KernelOf::benchmark;
+    return few && loads_first(work) && device.stream.reduce > BytesPerSecond();
+}
+
+Traffic traffic(const Work& work, const DeviceSpec& device, KernelOf kernel) {
     const DeviceSpec::Stream& stream = device.stream;
     if (const auto* copy = std::get_if<LocalCopyWork>(&work)) {
         const double stretch = copy->run < copy->bytes ? (copy->run + stream.strided_run) / copy->run : 1.0;
@@ -34,20 +48,14 @@ Traffic traffic(const Work& work, const DeviceSpec& device) {
     }
     if (const auto* sum = std::get_if<ReduceWork>(&work)) {
         const double parts = sum->parts;
-        const bool known = stream.reduce > BytesPerSecond();
-        return {parts * sum->bytes, sum->bytes, (parts + 1) * sum->bytes,
-                known ? (parts + 1) / parts * stream.reduce : stream.cu};
+        const bool waits = waits_for_loads(work, device, kernel);
+        return {
+            parts * sum->bytes, sum->bytes, (parts + 1) * sum->bytes,
+            waits ? (parts + 1) / parts * stream.reduce : unit_rate(parts * sum->bytes, sum->bytes, stream)};
     }
     const auto& stretch = std::get<MemoryBoundWork>(work);
     return {stretch.read, stretch.written, stretch.read + stretch.written,
             unit_rate(stretch.read, stretch.written, stream)};
-}
-
-/// Sums and pure reads: each unit waits for its loads.
-bool waits_for_loads(const Work& work) {
-    const auto* op = std::get_if<MemoryBoundWork>(&work);
-    return std::holds_alternative<ReduceWork>(work) ||
-           (op != nullptr && op->written == Bytes() && op->read > Bytes());
 }
 
 /// Fastest rate of a type's arithmetic: that of the calibrated GEMMs' main loop, else the data sheet's.
@@ -130,20 +138,21 @@ private:
 
 }  // namespace
 
-Streamed streamed(const Work& work, const DeviceSpec& device, double units, OperandPlace operands) {
-    Traffic bytes = traffic(work, device);
-    const bool loads = device.stream.cached_loads > 0 && waits_for_loads(work);
+Streamed streamed(const Work& work, const DeviceSpec& device, double units, KernelOf kernel) {
+    Traffic bytes = traffic(work, device, kernel);
+    const bool loads = device.stream.cached_loads > 0 && loads_first(work);
     const Bytes fits = loads ? device.last_level_cache * share_for_loads : device.last_level_cache;
-    const bool near = operands == OperandPlace::in_cache || std::holds_alternative<MemoryBoundWork>(work);
+    const bool near = kernel == KernelOf::benchmark || std::holds_alternative<MemoryBoundWork>(work);
     const bool cached = near && device.stream.cache > BytesPerSecond() && bytes.moved() <= fits;
     const BytesPerSecond memory = cached ? device.stream.cache : device.hbm;
     if (loads && cached) bytes.unit = device.stream.cached_loads * bytes.unit;
-    const bool waits = waits_for_loads(work) && device.stream.reduce > BytesPerSecond();
+    const bool everywhere = loads_first(work) && device.stream.reduce > BytesPerSecond();
     if (units == 0)
-        units = std::min(device.compute_units, waits ? device.compute_units : memory / bytes.unit);
+        units = std::min(device.compute_units, everywhere ? device.compute_units : memory / bytes.unit);
     const BytesPerSecond drawn = units * bytes.unit;
-    const BytesPerSecond rate =
-        waits ? drawn / std::sqrt(1 + (drawn / memory) * (drawn / memory)) : std::min(drawn, memory);
+    const BytesPerSecond rate = waits_for_loads(work, device, kernel)
+                                    ? drawn / std::sqrt(1 + (drawn / memory) * (drawn / memory))
+                                    : std::min(drawn, memory);
     return {bytes.moved(), units, bytes.paid / rate};
 }
 
@@ -151,7 +160,7 @@ Seconds start_of(const Work& work, const DeviceSpec& device) {
     const auto* copy = std::get_if<LocalCopyWork>(&work);
     Seconds start = device.stream.start;
     if (copy != nullptr && copy->run < copy->bytes) start += device.stream.strided_start;
-    if (waits_for_loads(work)) start += device.stream.load_start;
+    if (loads_first(work)) start += device.stream.load_start;
     return start;
 }
 

@@ -209,7 +209,7 @@ TEST_CASE("kernels in local memory by compute units, cache and sums") {
     device.stream.read = gigabytes_per_second(20);
     device.stream.write = gigabytes_per_second(10);
     const auto body = [&](const Work& work, double units) {
-        return to_microseconds(streamed(work, device, units, OperandPlace::in_cache).body);
+        return to_microseconds(streamed(work, device, units, KernelOf::benchmark).body);
     };
     const LocalCopyWork copy{Bytes(3e6), Bytes(3e6)};
     // A unit reads 3 MB in 150 us and then writes them in 300; ten do it in a tenth.
@@ -234,9 +234,18 @@ TEST_CASE("kernels in local memory by compute units, cache and sums") {
     CHECK(body(large, 1000) == Approx(std::hypot(0.04, 0.8)));
     CHECK(body(MemoryBoundWork{Bytes(), Bytes(4e5)}, 1) == Approx(40));
     CHECK(body(ReduceWork{Bytes(1e5), 2}, 1) == Approx(10).epsilon(1e-3));
-    // Operands of copies and sums in schedules come from HBM: 1 MB in 1 us, 300 kB at 15 GB/s in 20 us.
+    // Operands of copies and sums in schedules come from HBM: 1 MB in 1 us. Sums of schedules read and write as copies do:
+    // a unit 200 kB at 20 GB/s and 100 kB at 10, all of them at HBM's rate.
     CHECK(to_microseconds(streamed(LocalCopyWork{Bytes(5e5), Bytes(5e5)}, device, 1000).body) == Approx(1));
-    CHECK(to_microseconds(streamed(ReduceWork{Bytes(1e5), 2}, device, 1).body) == Approx(20).epsilon(1e-3));
+    CHECK(to_microseconds(streamed(ReduceWork{Bytes(1e5), 2}, device, 1).body) == Approx(20));
+    const Streamed sum = streamed(ReduceWork{Bytes(15e6), 2}, device);
+    CHECK(to_microseconds(sum.body) == Approx(45));
+    CHECK(sum.units == device.compute_units);
+    // A framework's waits for its loads: 45 MB by units that load 10 GB/s.
+    const double loading = 3e3 / device.compute_units;
+    CHECK(to_microseconds(
+              streamed(ReduceWork{.bytes = Bytes(15e6), .parts = 2, .by_framework = true}, device).body) ==
+          Approx(std::hypot(loading, 45)));
     CHECK(to_microseconds(streamed(small, device, 1).body) ==
           Approx(std::hypot(10, 0.2)));  // element-wise operators as before
 }

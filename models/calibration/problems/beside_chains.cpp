@@ -139,13 +139,13 @@ private:
                 tiles->waves = (tiles->count + beside_.work_units - 1) / beside_.work_units;
         } else if (is.stream != compute_stream && is.kind() == TaskKind::local_copy && beside_.blocks > 0) {
             const DeviceSpec& device = machine_.topology.device();
-            cost.body = streamed(is.work, device, beside_.blocks, OperandPlace::in_cache).body;
+            cost.body = streamed(is.work, device, beside_.blocks, KernelOf::benchmark).body;
             const DeviceSpec::CopyKernel& kernel = device.copy_kernel;
             drop(cost, ResourceKind::compute_units);
             cost.claim = {.resource = units,
                           .most = beside_.blocks,
                           .parts = Blocks{beside_.blocks, kernel.blocks_per_unit,
-                                          streamed(is.work, device, 1, OperandPlace::in_cache).body,
+                                          streamed(is.work, device, 1, KernelOf::benchmark).body,
                                           kernel.rate_beside_gemms, kernel.local_loads}};
         }
         if (std::holds_alternative<LocalCopyWork>(beside_.work) && beside_.own_kernels()) run_together(task);

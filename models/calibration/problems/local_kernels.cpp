@@ -12,7 +12,8 @@ namespace overlap {
 namespace {
 
 const std::string large = "local kernel >= 1 MiB", small = "local kernel < 1 MiB", copies = "  copy",
-                  strided = "  pack, scatter", streams = "  read, write, triad", sums = "  reduction", in_no_fit = "local kernels in no fit";
+                  strided = "  pack, scatter", streams = "  read, write, triad", sums = "  reduction",
+                  in_no_fit = "local kernels in no fit";
 const std::array<std::string, 3> copy_operations{"copy", "pack", "scatter"};
 const std::array<std::string, 4> memory_operations{"read", "write", "triad", "reduce"};
 
@@ -88,7 +89,7 @@ std::optional<Seconds> time_of_events(const MeasurementFile& file) {
 /// A kernel between two events. Where their time was not measured, they cost as much as a dependency.
 double predicted_us(const LocalKernel& kernel, const DeviceSpec& device, std::optional<Seconds> events) {
     return to_microseconds(device.launch.kernel + start_of(kernel.work, device) +
-                           streamed(kernel.work, device, kernel.blocks, OperandPlace::in_cache).body +
+                           streamed(kernel.work, device, kernel.blocks, KernelOf::benchmark).body +
                            events.value_or(device.launch.dependency));
 }
 
@@ -129,16 +130,16 @@ DeviceProblem local_kernels(const std::filesystem::path& folder, const std::stri
             continue;
         }
         const bool unseen = held_out && held_out(measurement.fields);
-        problem.rows.push_back({.name = name,
-                                .family = kernel.operation + " " + std::to_string(kernel.blocks),
-                                .classes = unseen ? std::vector{in_no_fit}
-                                                  : std::vector{kernel.size.si() >= mebibyte ? large : small,
-                                                                kernel.group},
-                                .measured = us,
-                                .weight = unseen ? 0.0 : 1.0,
-                                .predict = [kernel, events](const Machines& machines) {
-                                    return predicted_us(kernel, machines.begin()->second.topology.device(), events);
-                                }});
+        problem.rows.push_back(
+            {.name = name,
+             .family = kernel.operation + " " + std::to_string(kernel.blocks),
+             .classes = unseen ? std::vector{in_no_fit}
+                               : std::vector{kernel.size.si() >= mebibyte ? large : small, kernel.group},
+             .measured = us,
+             .weight = unseen ? 0.0 : 1.0,
+             .predict = [kernel, events](const Machines& machines) {
+                 return predicted_us(kernel, machines.begin()->second.topology.device(), events);
+             }});
     }
     return problem;
 }
