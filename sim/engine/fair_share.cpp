@@ -21,6 +21,7 @@ FairShare::FairShare(CostView costs, const ResourceTable& resources, std::span<c
     : resources_(resources),
       tasks_(costs.classes().size()),
       pools_(resources.pools()),
+      levels_(resources.pools()),
       several_uses_(resources.pools() < resources.size()) {
     for (ResourceId r = 0; r < resources.size(); ++r) {
         Pool& pool = pools_[resources.pool(r)];
@@ -148,7 +149,7 @@ void FairShare::touch(Index resource, double drawn) {
     pool.touched = true;
     pool.drawn += drawn;
     const bool ample = !pool.limits_each && pool.drawn < pool.capacity * clearly;
-    if (ample && pool.level == unlimited)
+    if (ample && levels_[resource].level == unlimited)
         pool.contended = false;
     else
         refill_later(resource);
@@ -170,7 +171,8 @@ void FairShare::start(Index id) {
         std::vector<User>& users = pools_[use.resource].users;
         const double alone = use.amount * task.top;
         use.place = static_cast<Index>(users.size());
-        users.push_back({id, number, use.weight, alone, 0});
+        use.wanted = 0;
+        users.push_back({id, number, use.weight, alone});
         touch(use.resource, alone);
     }
     update_wanted(id);
@@ -184,7 +186,7 @@ void FairShare::stop(Index id) {
     for (const Use& use : uses(task)) {
         std::vector<User>& users = pools_[use.resource].users;
         uses_[users.back().use].place = use.place;
-        pools_[use.resource].wanted -= users[use.place].wanted;
+        levels_[use.resource].wanted -= use.wanted;
         users[use.place] = users.back();
         users.pop_back();
         touch(use.resource, -use.amount * task.top);
@@ -237,24 +239,24 @@ void FairShare::update_contended(Pool& pool) {
 
 double FairShare::limit_of(const Task& task) const {
     double limit = task.top;
-    for (const Use& use : uses(task)) limit = std::min(limit, pools_[use.resource].level * use.speed);
+    for (const Use& use : uses(task)) limit = std::min(limit, levels_[use.resource].level * use.speed);
     return limit;
 }
 
 void FairShare::update_wanted(Index id, Index except) {
     const Task& task = tasks_[id];
-    const auto allowed = [&](const Use& use) { return pools_[use.resource].level * use.speed; };
+    const auto allowed = [&](const Use& use) { return levels_[use.resource].level * use.speed; };
     double lowest = unlimited, second = unlimited;
     for (const Use& use : uses(task)) {
         second = std::min(second, std::max(lowest, allowed(use)));
         lowest = std::min(lowest, allowed(use));
     }
     const double limit = std::min(task.top, lowest), without_lowest = std::min(task.top, second);
-    for (const Use& use : uses(task)) {
+    for (Index number = task.first_use; number < task.last_use; ++number) {
+        Use& use = uses_[number];
         if (use.resource == except && !several_uses_) continue;
-        Pool& pool = pools_[use.resource];
         const double wanted = use.amount * (allowed(use) > limit ? limit : without_lowest);
-        pool.wanted += wanted - std::exchange(pool.users[use.place].wanted, wanted);
+        levels_[use.resource].wanted += wanted - std::exchange(use.wanted, wanted);
     }
 }
 
@@ -265,18 +267,19 @@ void FairShare::update_wanted(Index id, Index except) {
 // previous level gets below the new one: users that want less than their share leave the rest to the others.
 // Users that want exactly the capacity count as limited. Otherwise the level would pass for ever between links in
 // series that have the same users.
-double FairShare::water_level(const Pool& pool, double& open) const {
+double FairShare::water_level(const Pool& pool, double level, double& open) const {
     if (pool.limits_each) return open = pool.capacity;
     const double even = pool.capacity / pool.weights;
-    bool below = pool.level == unlimited;  // `open` can't be above what is looked for
-    open = below ? even : pool.level;
+    bool below = level == unlimited;  // `open` can't be above what is looked for
+    open = below ? even : level;
     for (std::size_t before = pool.users.size() + (below ? 0 : 1);;) {
         const double least = open * (1 - settled);
         double left = pool.capacity, weights = 0;
         std::size_t limited = 0;
         for (const User& user : pool.users) {
-            if (user.wanted < least * user.weight) {
-                left -= user.wanted;
+            const double wanted = uses_[user.use].wanted;
+            if (wanted < least * user.weight) {
+                left -= wanted;
             } else {
                 weights += user.weight;
                 ++limited;
@@ -296,16 +299,17 @@ double FairShare::water_level(const Pool& pool, double& open) const {
 // resources without end. After fills_before_damping fills a level therefore moves only half of its way.
 bool FairShare::fill(Index resource) {
     Pool& pool = pools_[resource];
+    Level& at = levels_[resource];
     if (pool.touched) update_contended(pool);
-    if (!pool.contended) return std::exchange(pool.level, unlimited) < unlimited;
+    if (!pool.contended) return std::exchange(at.level, unlimited) < unlimited;
     const bool damped = ++pool.fills > fills_before_damping;
-    if (!damped && !pool.limits_each && pool.wanted < pool.capacity * clearly)
-        return std::exchange(pool.level, unlimited) < unlimited;
+    if (!damped && !pool.limits_each && at.wanted < pool.capacity * clearly)
+        return std::exchange(at.level, unlimited) < unlimited;
+    const double before = at.level;
     double open = unlimited;
-    double level = water_level(pool, open);
-    const double before = pool.level;
+    double level = water_level(pool, before, open);
     if (damped && !pool.limits_each) level = before < unlimited ? (before + open) / 2 : open;
-    pool.level = level;
+    at.level = level;
     return before != level && !(std::abs(before - level) <= settled * std::min(before, level));
 }
 
@@ -314,17 +318,17 @@ std::span<const FairShare::Index> FairShare::resolve_changes() {
         const Index resource = waiting_[i];
         Pool& pool = pools_[resource];
         pool.waits = false;
-        const double before = pool.level;
+        const double before = levels_[resource].level;
         if (!fill(resource)) continue;
         if (pool.fills > fills_before_damping) refill_later(resource);  // the level has moved half of its way
-        const double lowest = std::min(before, pool.level);
+        const double lowest = std::min(before, levels_[resource].level);
         // Another use of this pool limits the user to the same rate, except for rounding.
         const double elsewhere = several_uses_ ? lowest * (1 - settled) : lowest;
         for (const User& user : pool.users) {
             if (lowest * user.weight > user.alone)
                 continue;  // the user runs at its top rate, before and after
             update_wanted(user.task, resource);
-            if (elsewhere * user.weight > user.wanted)
+            if (elsewhere * user.weight > uses_[user.use].wanted)
                 continue;  // other resources limit the user, before and after
             mark_changed(user.task);
             for (const Use& use : uses(tasks_[user.task])) {

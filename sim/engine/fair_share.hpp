@@ -62,7 +62,8 @@ private:
         Index resource;  ///< while demands are read; then its pool
         Index place;     ///< index into Pool::users while the task runs
         double amount, weight;
-        double speed;  ///< weight / amount: rate of the task at level 1
+        double speed;       ///< weight / amount: rate of the task at level 1
+        double wanted = 0;  ///< what top rate and other resources let the task draw, while it runs
     };
     struct Task {
         Index first_use = 0, last_use = 0;
@@ -76,14 +77,16 @@ private:
         Index task;
         Index use;  ///< index into `uses_`
         double weight;
-        double alone;   ///< what the task draws at its top rate
-        double wanted;  ///< what its top rate and its other resources let it draw
+        double alone;  ///< what the task draws at its top rate
+    };
+    /// What every update of a task reads and writes, apart from the rest of its pools, so that it stays in the cache.
+    struct Level {
+        double level = unlimited;  ///< f(r); unlimited where not saturated
+        double wanted = 0;         ///< sum over the users
     };
     struct Pool {
         double capacity = 0, nominal = 0;
-        double level = unlimited;  ///< f(r); unlimited where not saturated
-        std::vector<User> users;   ///< running tasks
-        double wanted = 0;         ///< sum over its users
+        std::vector<User> users;  ///< running tasks
         double held = 0;
         std::vector<double> largest_holds;  ///< holds of which only the largest counts
         int fills = 0;                      ///< number of fills in this resolve()
@@ -113,13 +116,14 @@ private:
     double limit_of(const Task& task) const;
     /// On all its resources but one: what the task could draw with the limits of its other resources.
     void update_wanted(Index id, Index except = none);
-    double water_level(const Pool& pool, double& open) const;
+    double water_level(const Pool& pool, double level, double& open) const;
     bool fill(Index resource);
 
     const ResourceTable& resources_;
     std::vector<Task> tasks_;
     std::vector<Use> uses_;
     std::vector<Pool> pools_;
+    std::vector<Level> levels_;   ///< by pool
     bool several_uses_;           ///< a task may use several resources of one pool
     bool alike_weights_ = true;   ///< all weights are 1
     std::vector<Index> waiting_;  ///< resources to fill again, in order of arrival
