@@ -29,7 +29,7 @@ struct RunFlags {
 /// The resolved config with the run's estimated size, and the reason if it would be refused.
 Json dry_run(const Scenario& scenario, const RunBudget& budget) {
     Json json = scenario.config();
-    json["graph"] = to_json(budget);
+    json["graph"] = to_json(budget, wall_of(scenario, budget));
     if (!scenario.whole_pairs.empty()) json["graph"]["note"] = scenario.whole_pairs;
     try {
         require_affordable(budget, available_memory());

@@ -38,6 +38,16 @@ class Budget(SimTestCase):
         self.assertIn("2.0 GB are available", json.loads(little.stdout)["graph"]["refused"])
         self.assertNotIn("refused", json.loads(self.output(*PAIR, "--dry-run"))["graph"])
 
+    def test_copy_kernels_that_share_links_take_long(self):
+        def wall(*args):
+            machine = ["--topology", "b200_64_rail", "--set", "agent=cu"]
+            return json.loads(self.output(*machine, *args, "--dry-run"))["graph"]["wall_s"]
+
+        few = wall("--schedule", "shard_p2p")  # of 16 compute units each
+        many = wall("--schedule", "hetero_fused_1d", "--set", "chunks=1")  # of one
+        self.assertLess(few, 5)
+        self.assertGreater(many, 5)
+
     def test_what_takes_more_memory_than_there_is_is_refused_at_once(self):
         little = {"OVERLAP_MEMORY_GB": "2"}
         begun = time.monotonic()
