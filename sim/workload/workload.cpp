@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "sim/core/fields.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
@@ -143,10 +144,8 @@ using Places = std::unordered_map<std::string, std::size_t>;
 
 [[noreturn]] void fail_as_unknown(const ConfigObject& config, const std::string& need,
                                   const std::vector<Operator>& earlier) {
-    std::vector<std::string> names;
-    for (const Operator& other : earlier) names.push_back(other.name);
-    config.fail("needs",
-                "names " + in_quotes(need) + ", which no earlier operator has" + suggestion(need, names));
+    config.fail("needs", "names " + in_quotes(need) + ", which no earlier operator has" +
+                             suggestion(need, mapped(earlier, &Operator::name)));
 }
 
 /// Who sends to whom.
@@ -167,8 +166,8 @@ std::vector<std::int64_t> read_ranks(ConfigObject& config, const OperatorWork& w
     if (std::holds_alternative<CollectiveWork>(work) || std::holds_alternative<SendWork>(work))
         config.fail("ranks", "is for operators that compute, but this one is a " + work_names[work.index()]);
     std::vector<std::int64_t> ranks = config.integers("ranks", 0, last_rank);
-    std::sort(ranks.begin(), ranks.end());
-    if (ranks.empty() || std::adjacent_find(ranks.begin(), ranks.end()) != ranks.end())
+    std::ranges::sort(ranks);
+    if (ranks.empty() || std::ranges::adjacent_find(ranks) != ranks.end())
         config.fail("ranks", "is empty or names a rank twice (leave it out for all ranks)");
     return ranks;
 }
@@ -227,6 +226,29 @@ DType Pair::operand_type() const {
 Bytes Pair::operand(int ranks) const {
     const std::int64_t rows = gathers_results() ? ranks * gemm.m : gemm.m;
     return matrix_size(rows, sends_c() ? gemm.n : gemm.k, operand_type());
+}
+
+std::vector<Operator> Workload::operators(int gpus) const {
+    const Pair* only = pair();
+    if (only == nullptr) return std::get<std::vector<Operator>>(content);
+    Operator gemm{"gemm", only->gemm, {}};
+    Operator collective{name_of(only->collective),
+                        CollectiveWork{only->collective, only->operand(gpus), only->operand_type()},
+                        {}};
+    if (only->order == Order::gemm_first) {
+        collective.needs = {0};
+        return {gemm, collective};
+    }
+    if (only->order == Order::collective_first) gemm.needs = {0};
+    return {collective, gemm};
+}
+
+std::vector<GemmShape> Workload::gemms() const {
+    if (const Pair* only = pair()) return {only->gemm};
+    std::vector<GemmShape> gemms;
+    for (const Operator& op : std::get<std::vector<Operator>>(content))
+        if (const auto* gemm = std::get_if<GemmShape>(&op.work)) gemms.push_back(*gemm);
+    return gemms;
 }
 
 std::string Workload::form() const {
