@@ -170,7 +170,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
 
 std::string joined(std::span<const std::string> parts, std::string_view separator) {
     std::string text;
-    for (const std::string& part : parts) text.append(text.empty() ? "" : separator).append(part);
+    for (const std::string& part : parts) text.append(&part == &parts.front() ? "" : separator).append(part);
     return text;
 }
 
