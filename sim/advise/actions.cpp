@@ -1,5 +1,8 @@
 #include "sim/advise/actions.hpp"
 
+#include <map>
+#include <utility>
+
 namespace overlap {
 namespace {
 
@@ -32,25 +35,15 @@ std::string number(double x) {
 std::string Action::text() const {
     if (plan == overlap_advice::plan_count) return "least estimate";
     const overlap_advice::NamedPlan& named = overlap_advice::plans()[plan];
-    std::string chunks;
-    switch (rule) {
-        case ChunkRule::uncut:
-            break;
-        case ChunkRule::fixed:
-            chunks = ", " + number(x) + " chunks";
-            break;
-        case ChunkRule::estimated:
-            chunks = ", chunks by estimate";
-            break;
-        case ChunkRule::balanced:
-            chunks = ", chunks ~ sqrt(shorter / " + number(x) + " latencies)";
-            break;
-        case ChunkRule::by_waves:
-            chunks = ", steps of " + number(x) + " waves or more";
-            break;
-        case ChunkRule::by_size:
-            chunks = ", transfers of " + number(x) + " latencies or more";
-    }
+    // What stands before and after the number of a rule
+    static const std::map<ChunkRule, std::pair<std::string, std::string>> around{
+        {ChunkRule::fixed, {", ", " chunks"}},
+        {ChunkRule::balanced, {", chunks ~ sqrt(shorter / ", " latencies)"}},
+        {ChunkRule::by_waves, {", steps of ", " waves or more"}},
+        {ChunkRule::by_size, {", transfers of ", " latencies or more"}}};
+    std::string chunks = rule == ChunkRule::estimated ? ", chunks by estimate" : "";
+    if (const auto texts = around.find(rule); texts != around.end())
+        chunks = texts->second.first + number(x) + texts->second.second;
     return std::string(named.schedule) + (*named.gemm != 0 ? std::string(" gemm=") + named.gemm : "") +
            " by " + (named.plan.by_kernels ? "cu" : "dma") + chunks;
 }

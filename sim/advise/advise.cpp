@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <functional>
 #include <thread>
 #include <tuple>
 #include <utility>
 
 #include "sim/core/available_memory.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/run/budget.hpp"
 #include "sim/run/remarks.hpp"
 #include "sim/run/resolver.hpp"
@@ -30,32 +32,27 @@ void require_memory_of(const Scenario& scenario, const std::vector<Candidate>& c
                        at_once * most, available_memory());
 }
 
+/// The fastest candidate of which `fits` is true; null if there is none.
+template <class Fits>
+const RankedCandidate* fastest(const std::vector<RankedCandidate>& all, Fits fits) {
+    const auto found = std::ranges::find_if(all, fits, &RankedCandidate::candidate);
+    return found == all.end() ? nullptr : &*found;
+}
+
 const RankedCandidate* find(const std::vector<RankedCandidate>& all, const Candidate& candidate) {
-    const auto found = std::find_if(all.begin(), all.end(),
-                                    [&](const RankedCandidate& one) { return one.candidate == candidate; });
-    return found == all.end() ? nullptr : &*found;
+    return fastest(all, [&](const Candidate& one) { return one == candidate; });
 }
 
-const RankedCandidate* fastest(const std::vector<RankedCandidate>& all, std::span<const std::string> names) {
-    for (const RankedCandidate& one : all)
-        if (std::find(names.begin(), names.end(), one.candidate.schedule) != names.end()) return &one;
-    return nullptr;
-}
-
-/// The fastest candidate that runs with a vendor's library and copies.
-const RankedCandidate* fastest_by_library_kernels(const std::vector<RankedCandidate>& all) {
-    const auto found = std::find_if(all.begin(), all.end(),
-                                    [](const RankedCandidate& one) { return !one.candidate.own_kernel(); });
-    return found == all.end() ? nullptr : &*found;
+bool is_serial(const Candidate& one) {
+    return one.schedule == "serial";
 }
 
 /// Finds the next choice and the loss that decides between it and the best candidate.
 void compare_with_next_choice(const Scenario& scenario, const RunOptions& options, SimulatedAdvice& advice) {
     const RankedCandidate& best = advice.ranked.front();
-    const auto other = std::find_if(advice.ranked.begin(), advice.ranked.end(), [&](const auto& one) {
-        return !one.candidate.same_choice(best.candidate);
-    });
-    if (other == advice.ranked.end()) return;
+    const RankedCandidate* other =
+        fastest(advice.ranked, [&](const Candidate& one) { return !one.same_choice(best.candidate); });
+    if (other == nullptr) return;
     advice.next_choice = *other;
     advice.margin = other->makespan / best.makespan - 1;
     const Losses theirs = run(with_candidate(scenario, other->candidate), options).losses;
@@ -73,9 +70,9 @@ void compare_with_steady_state(const Scenario& scenario, SimulatedAdvice& advice
         return;
     std::vector<Candidate> choices;
     for (const RankedCandidate& one : advice.ranked)
-        if (choices.size() < most_choices &&
-            std::none_of(choices.begin(), choices.end(),
-                         [&](const auto& other) { return other.same_choice(one.candidate); }))
+        if (choices.size() < most_choices && std::ranges::none_of(choices, [&](const auto& other) {
+                return other.same_choice(one.candidate);
+            }))
             choices.push_back(one.candidate);
     Scenario repeated = scenario;
     repeated.repeat = Repeat::steady;
@@ -104,8 +101,7 @@ std::vector<PresetTime> presets_of(const Scenario& scenario, const ConfigFolder&
         } catch (const UserError&) {  // it serves other workloads
         }
     }
-    std::sort(times.begin(), times.end(),
-              [](const PresetTime& a, const PresetTime& b) { return a.makespan < b.makespan; });
+    std::ranges::sort(times, {}, &PresetTime::makespan);
     return times;
 }
 
@@ -143,15 +139,12 @@ Remarks remarks_on(const Scenario& scenario, const RankedCandidate& best, const 
 /// The fastest `serial` of both lists; only the first list holds allowed candidates.
 AdviceBaseline baseline_among(const std::vector<RankedCandidate>& candidates,
                               const std::vector<RankedCandidate>& beside) {
-    const std::array<std::string, 1> serial{"serial"};
-    const RankedCandidate *mine = fastest(candidates, serial), *other = fastest(beside, serial);
+    const RankedCandidate *mine = fastest(candidates, is_serial), *other = fastest(beside, is_serial);
     if (mine == nullptr && other == nullptr) throw UserError("serial does not serve this scenario");
     const bool allowed = other == nullptr || (mine != nullptr && mine->makespan <= other->makespan);
-    const auto by_library = [](const RankedCandidate& one) {
-        return one.candidate.schedule == "serial" && one.candidate.by_library();
-    };
-    const bool with_library = std::any_of(candidates.begin(), candidates.end(), by_library) ||
-                              std::any_of(beside.begin(), beside.end(), by_library);
+    const auto by_library = [](const Candidate& one) { return is_serial(one) && one.by_library(); };
+    const bool with_library =
+        fastest(candidates, by_library) != nullptr || fastest(beside, by_library) != nullptr;
     return {allowed ? *mine : *other, allowed, with_library};
 }
 
@@ -185,8 +178,7 @@ std::vector<RankedCandidate> ranked(const Scenario& scenario, const std::vector<
         if (times[i]) result.push_back({candidates[i], *times[i]});
     for (const std::string& reason : refusals)
         if (refusal != nullptr && refusal->empty()) *refusal = reason;
-    std::stable_sort(result.begin(), result.end(),
-                     [](const auto& a, const auto& b) { return a.makespan < b.makespan; });
+    std::ranges::stable_sort(result, {}, &RankedCandidate::makespan);
     return result;
 }
 
@@ -207,9 +199,7 @@ std::pair<std::string, Seconds> largest_difference(const Losses& theirs, const L
          {"decomposition", theirs.decomposition - mine.decomposition},
          {"pattern", theirs.pattern - mine.pattern},
          {"fill_drain", theirs.fill_drain - mine.fill_drain}}};
-    const auto most = std::max_element(differences.begin(), differences.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
-    return *most;
+    return *std::ranges::max_element(differences, {}, &std::pair<const char*, Seconds>::second);
 }
 
 std::size_t most_simulated(const Scenario& scenario, std::size_t top) {
@@ -223,13 +213,10 @@ std::size_t most_simulated(const Scenario& scenario, std::size_t top) {
 SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std::size_t top,
                        const AllowedCandidates& allowed, const std::function<void()>& simulated) {
     const std::function<void()> told = simulated ? simulated : [] {};
-    std::vector<std::string> shard_level;
-    for (const ScheduleEntry& entry : schedules())
-        if (entry.shard_level) shard_level.push_back(entry.name);
     const Topology& topology = scenario.machine->topology;
     std::vector<Candidate> all = candidates_for(scenario.workload, topology);
     const auto add = [&](const Candidate& one) {
-        if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
+        if (!contains(all, one)) all.push_back(one);
     };
     for (const Candidate& one : library_candidates(scenario.workload, topology)) add(one);
     const auto [of_library, of_any] = ask_heuristic(scenario, folder);
@@ -243,13 +230,12 @@ SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std
     advice.workload = to_json(scenario.workload);
     advice.vendors_library = short_name(topology.device().collective_library.name);
     std::vector<Candidate> candidates;
-    std::copy_if(all.begin(), all.end(), std::back_inserter(candidates),
-                 [&](const Candidate& one) { return allowed.has(one); });
+    std::ranges::copy_if(all, std::back_inserter(candidates),
+                         [&](const Candidate& one) { return allowed.has(one); });
     std::string refusal;
     advice.ranked = ranked(scenario, candidates, told, &refusal);
     if (advice.ranked.empty()) throw UserError("no schedule serves this scenario: " + refusal);
-    const bool nothing_cut = std::all_of(advice.ranked.begin(), advice.ranked.end(),
-                                         [](const auto& one) { return one.candidate.schedule == "serial"; });
+    const bool nothing_cut = std::ranges::all_of(advice.ranked, is_serial, &RankedCandidate::candidate);
     if (nothing_cut && !refusal.empty()) throw UserError(refusal);  // for example fewer rows than GPUs
 
     // Removes candidates that were not asked for and only serve comparisons.
@@ -265,15 +251,16 @@ SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std
         const auto is_same = [&](const RankedCandidate& other) {
             return one.candidate.same_choice(other.candidate);
         };
-        if (std::any_of(advice.choices.begin(), advice.choices.end(), is_same)) continue;
+        if (std::ranges::any_of(advice.choices, is_same)) continue;
         advice.choices.push_back(one);
         advice.best.push_back(
             against(run(with_candidate(scenario, one.candidate), options), advice.baseline));
         told();
     }
     advice.scenario = advice.best.front().scenario;
+    const auto shard_level = [](const Candidate& one) { return find_schedule(one.schedule).shard_level; };
     if (const RankedCandidate* one = fastest(advice.ranked, shard_level)) advice.shard_level = *one;
-    if (const RankedCandidate* one = fastest_by_library_kernels(advice.ranked))
+    if (const RankedCandidate* one = fastest(advice.ranked, std::not_fn(&Candidate::own_kernel)))
         advice.by_library_kernels = *one;
     compare_with_next_choice(scenario, options, advice);
     compare_with_steady_state(scenario, advice);

@@ -4,7 +4,7 @@
 
 #include "sim/advise/heuristic.hpp"
 #include "sim/compare/measured_case.hpp"
-#include "sim/report/run/remarks.hpp"
+#include "sim/report/run/result.hpp"
 
 namespace overlap {
 

@@ -1,4 +1,5 @@
 #include "sim/advise/advise.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/report/run/report.hpp"
 
 namespace overlap {
@@ -24,29 +25,25 @@ Json json_of(const AdviceBaseline& baseline, const std::string& library) {
 
 Json to_json(const SimulatedAdvice& advice) {
     const Seconds best = advice.ranked.front().makespan;
-    const std::string library = advice.best.front().confidence.gemm_library();
     Json json{{"schema", 1},
               {"topology", advice.topology},
               {"workload", advice.workload},
-              {"gemm_library", library.empty() ? Json() : Json(library)},
+              {"gemm_library", or_null(advice.best.front().confidence.gemm_library())},
               {"notes", advice.remarks.notes},
-              {"baseline", json_of(advice.baseline, advice.vendors_library)},
-              {"candidates", Json::array()},
-              {"best", Json::array()}};
-    if (!advice.what_if.empty()) json["what_if"] = advice.what_if;
+              {"baseline", json_of(advice.baseline, advice.vendors_library)}};
     const auto candidate = [&](const RankedCandidate& one) {
         return json_of(one, advice.baseline, one.makespan / best - 1);
     };
-    for (const RankedCandidate& one : advice.ranked) json["candidates"].push_back(candidate(one));
-    for (const RunResult& run : advice.best) json["best"].push_back(to_json(run));
+    json["candidates"] = mapped(advice.ranked, candidate);
+    json["best"] = mapped(advice.best, [](const RunResult& run) { return to_json(run); });
+    if (!advice.what_if.empty()) json["what_if"] = advice.what_if;
     const auto put_candidate = [&](const char* key, const std::optional<RankedCandidate>& one) {
         json[key] = one ? candidate(*one) : Json();
     };
     put_candidate("best_shard_level", advice.shard_level);
     put_candidate("best_library_kernels", advice.by_library_kernels);
     const auto put = [&](const char* key, const std::optional<HeuristicAdvice>& one) {
-        json[key] =
-            one ? json_of(one->said, advice.baseline, one->regret ? Json(*one->regret) : Json()) : Json();
+        json[key] = one ? json_of(one->said, advice.baseline, or_null(one->regret)) : Json();
     };
     json["presets"] = Json::array();
     for (const PresetTime& one : advice.presets)
@@ -59,7 +56,7 @@ Json to_json(const SimulatedAdvice& advice) {
     if (advice.next_choice) {
         const auto too_close = too_close_to_call(*advice.margin, advice.best.front().confidence);
         json["next_choice"] = {{"candidate", candidate(*advice.next_choice)},
-                               {"too_close_to_call", too_close ? Json(*too_close) : Json()},
+                               {"too_close_to_call", or_null(too_close)},
                                {"margin", *advice.margin},
                                {"decided_by", advice.deciding_loss},
                                {"difference_us", to_microseconds(advice.decided_by)}};
@@ -89,9 +86,9 @@ std::string to_csv(const SimulatedAdvice& advice) {
         confidence_columns + "\n";
     for (std::size_t i = 0; i < advice.ranked.size(); ++i) {
         const RankedCandidate& one = advice.ranked[i];
-        const auto run = std::find_if(
-            advice.choices.begin(), advice.choices.end(),
-            [&](const RankedCandidate& choice) { return choice.candidate.same_choice(one.candidate); });
+        const auto run = std::ranges::find_if(advice.choices, [&](const RankedCandidate& choice) {
+            return choice.candidate.same_choice(one.candidate);
+        });
         const auto place = static_cast<std::size_t>(run - advice.choices.begin());
         text += csv_row(i + 1, one, advice.ranked.front().makespan, advice.baseline, "",
                         place < advice.best.size() ? &advice.best[place].confidence : nullptr);

@@ -1,7 +1,10 @@
 #include "sim/advise/candidates.hpp"
 
 #include <algorithm>
-#include <charconv>
+
+#include "sim/core/numbers.hpp"
+#include "sim/core/ranges.hpp"
+#include "sim/core/shown.hpp"
 
 namespace overlap {
 namespace {
@@ -11,17 +14,6 @@ const std::string& by_kernels = agent_names[static_cast<std::size_t>(Agent::cu)]
 std::vector<std::string> directions(const std::string& agent) {
     if (agent == by_kernels) return {"push"};
     return {"pull", "push"};
-}
-
-std::vector<std::string> split(const std::string& text, char separator) {
-    std::vector<std::string> parts(1);
-    for (const char c : text) {
-        if (c == separator)
-            parts.emplace_back();
-        else
-            parts.back() += c;
-    }
-    return parts;
 }
 
 }  // namespace
@@ -58,7 +50,7 @@ std::string AllowedCandidates::left_out_by(const Candidate& candidate) const {
 }
 
 std::string AllowedCandidates::left_out_by(bool own_kernel, const std::string& agent) const {
-    if (!agents.empty() && std::find(agents.begin(), agents.end(), agent) == agents.end()) return "--agent";
+    if (!agents.empty() && !contains(agents, agent)) return "--agent";
     return own_kernel && !own_kernels ? "--kernels" : "";
 }
 
@@ -69,15 +61,12 @@ bool own_kernel(const std::string& label) {
 Candidate parse_candidate(const std::string& label, const std::string& where) {
     const std::vector<std::string> parts = split(label, '/');
     Candidate candidate;
-    if (parts.size() == 3 && parts[1] == "-" &&
-        std::find(collective_kernel_names.begin(), collective_kernel_names.end(), parts[2]) !=
-            collective_kernel_names.end())
+    if (parts.size() == 3 && parts[1] == "-" && contains(collective_kernel_names, parts[2]))
         return {parts[0], 0, by_kernels, "push", "", parts[2]};
     bool fits = parts.size() == 4 || parts.size() == 5;
     if (fits && parts[1] != "-") {
-        const char* end = parts[1].data() + parts[1].size();
-        const auto [stop, error] = std::from_chars(parts[1].data(), end, candidate.chunks);
-        fits = error == std::errc() && stop == end && candidate.chunks > 0;
+        candidate.chunks = parsed<int>(parts[1]).value_or(0);
+        fits = candidate.chunks > 0;
     }
     if (!fits)
         throw UserError(where + ": '" + label +

@@ -22,9 +22,8 @@ std::vector<double> regrets_of_actions(const SimulatedScenario& row, const std::
 }
 
 double weight_of(std::span<const SimulatedScenario> table, const std::string& topology) {
-    const auto same = std::count_if(table.begin(), table.end(), [&](const SimulatedScenario& row) {
-        return row.scenario.topology == topology;
-    });
+    const auto same = std::ranges::count_if(
+        table, [&](const SimulatedScenario& row) { return row.scenario.topology == topology; });
     return 1.0 / static_cast<double>(same);
 }
 
@@ -42,9 +41,7 @@ double regret_of(const SimulatedScenario& row, const Candidate& advised, bool ow
 }
 
 overlap_advice::Machine ConstantsOf::operator()(const std::string& topology, DType dtype) {
-    auto found = known_.find(topology);
-    if (found == known_.end()) found = known_.emplace(topology, MachineConstants(topology, folder_)).first;
-    return found->second.of(dtype);
+    return known_.try_emplace(topology, topology, folder_).first->second.of(dtype);
 }
 
 Heuristic fit_heuristic(std::span<const SimulatedScenario> table, const ConfigFolder& folder,

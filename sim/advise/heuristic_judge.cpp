@@ -1,8 +1,8 @@
 #include <tbb/parallel_for.h>
-#include <algorithm>
 
 #include "models/heuristic/overlap_advice.hpp"
 #include "sim/advise/heuristic.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/report/text_format.hpp"
 
 namespace overlap {
@@ -56,8 +56,7 @@ std::vector<Judgement> judge(std::span<const SimulatedScenario> table, const Con
     ConstantsOf constants(folder);
     std::vector<std::string> groups;
     for (const SimulatedScenario& row : table)
-        if (std::find(groups.begin(), groups.end(), row.scenario.topology) == groups.end())
-            groups.push_back(row.scenario.topology);
+        if (!contains(groups, row.scenario.topology)) groups.push_back(row.scenario.topology);
     groups.push_back("all");
     std::vector<Judgement> judgements;
     for (const bool own_kernels : {false, true})

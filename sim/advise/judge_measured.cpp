@@ -1,5 +1,6 @@
 #include "sim/advise/advise.hpp"
 #include "sim/compare/compare_cases.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/report/text_format.hpp"
 #include "sim/run/resolver.hpp"
 
@@ -21,8 +22,7 @@ Candidate measured_candidate(const Scenario& scenario) {
     Candidate candidate{scenario.schedule->name, 0, params.value("agent", "dma"),
                         params.value("transfer", "pull"), ""};
     if (const std::string algorithm = params.value("algorithm", "");
-        std::find(collective_kernel_names.begin(), collective_kernel_names.end(), algorithm) !=
-        collective_kernel_names.end())
+        contains(collective_kernel_names, algorithm))
         candidate.algorithm = algorithm;
     if (params.contains("chunks")) candidate.chunks = params["chunks"];
     if (params.contains("gemm") && params["gemm"] != "shard" && candidate.chunks > 1)
@@ -41,11 +41,8 @@ std::string line(const std::string& name, const RegretSummary& summary) {
 MeasuredJudgement judge_measured(const std::vector<MeasuredCase>& cases, const ConfigFolder& folder,
                                  const std::function<void()>& predicted) {
     const Comparison comparison = compare(cases, folder, predicted);
-    std::vector<double> by_simulation;
-    for (const RankedScenario& one : comparison.scenarios) by_simulation.push_back(one.regret);
-
-    std::vector<Scenario> scenarios;
-    for (const MeasuredCase& one : cases) scenarios.push_back(resolve(one.config, folder));
+    const std::vector<Scenario> scenarios =
+        mapped(cases, [&](const MeasuredCase& one) { return resolve(one.config, folder); });
     std::map<std::string, MeasuredScenario> by_scenario;
     for (std::size_t i = 0; i < cases.size(); ++i) {
         const Scenario& scenario = scenarios[i];
@@ -84,7 +81,7 @@ MeasuredJudgement judge_measured(const std::vector<MeasuredCase>& cases, const C
         else
             ++result.heuristic_not_measured;
     }
-    result.simulation = summarise_regrets(by_simulation);
+    result.simulation = summarise_regrets(mapped(comparison.scenarios, &RankedScenario::regret));
     result.heuristic = summarise_regrets(by_heuristic);
     return result;
 }

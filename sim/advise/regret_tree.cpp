@@ -8,6 +8,8 @@
 #include <numeric>
 #include <optional>
 
+#include "sim/core/ranges.hpp"
+
 namespace overlap {
 namespace {
 
@@ -59,8 +61,7 @@ public:
         tree_.push_back({});
         open(0, std::move(all));
         for (std::size_t leaves = 1; leaves < options_.most_leaves; ++leaves) {
-            const auto best = std::max_element(open_.begin(), open_.end(),
-                                               [](const Open& a, const Open& b) { return a.gain < b.gain; });
+            const auto best = std::ranges::max_element(open_, {}, &Open::gain);
             if (best->gain < options_.least_gain * total_weight_) break;
             divide(static_cast<std::size_t>(best - open_.begin()));
         }
@@ -82,18 +83,15 @@ private:
             std::vector<double> sums(samples_.actions);
             for (std::size_t row = 0; row < costs_.size(); ++row)
                 for (std::size_t a = 0; a < sums.size(); ++a) sums[a] += std::min(best[row], costs_[row][a]);
-            const auto least = std::min_element(sums.begin(), sums.end());
+            const auto least = std::ranges::min_element(sums);
             const auto action = static_cast<std::size_t>(least - sums.begin());
-            if (std::find(actions_.begin(), actions_.end(), action) != actions_.end()) break;
+            if (contains(actions_, action)) break;
             actions_.push_back(action);
             for (std::size_t row = 0; row < costs_.size(); ++row)
                 best[row] = std::min(best[row], costs_[row][action]);
         }
-        for (std::vector<double>& costs : costs_) {
-            std::vector<double> kept;
-            for (const std::size_t action : actions_) kept.push_back(costs[action]);
-            costs = std::move(kept);
-        }
+        for (std::vector<double>& costs : costs_)
+            costs = mapped(actions_, [&](std::size_t action) { return costs[action]; });
     }
 
     void open(std::size_t node, Samples rows) {
@@ -131,15 +129,13 @@ private:
         std::vector<double> sums(actions_.size());
         for (const std::size_t row : rows)
             for (std::size_t a = 0; a < sums.size(); ++a) sums[a] += costs_[row][a];
-        const auto least = std::min_element(sums.begin(), sums.end());
+        const auto least = std::ranges::min_element(sums);
         return {static_cast<std::size_t>(least - sums.begin()), *least};
     }
 
     Samples sorted_by(const Samples& rows, std::size_t feature) const {
         Samples sorted = rows;
-        std::stable_sort(sorted.begin(), sorted.end(), [&](std::size_t a, std::size_t b) {
-            return samples_.known[a][feature] < samples_.known[b][feature];
-        });
+        std::ranges::stable_sort(sorted, {}, [&](std::size_t row) { return samples_.known[row][feature]; });
         return sorted;
     }
 
@@ -169,9 +165,9 @@ private:
                 }
                 return least;
             };
-            std::fill(sums.begin(), sums.end(), 0.0);
+            std::ranges::fill(sums, 0.0);
             for (std::size_t i = sorted.size(); i-- > 0;) upper[i] = add(sorted[i]);
-            std::fill(sums.begin(), sums.end(), 0.0);
+            std::ranges::fill(sums, 0.0);
             for (std::size_t at = 1; at < sorted.size(); ++at) {
                 const double cost = add(sorted[at - 1]) + upper[at];
                 if (cost < best.cost && may_cut(sorted, feature, at))
@@ -214,8 +210,7 @@ private:
             const auto [below, above] = parted(entry.rows, splits[i]);
             splits[i].cost = cost_when_split(below) + cost_when_split(above);
         });
-        entry.split = *std::min_element(splits.begin(), splits.end(),
-                                        [](const Split& a, const Split& b) { return a.cost < b.cost; });
+        entry.split = *std::ranges::min_element(splits, {}, &Split::cost);
         // The two-level split adds three leaves, so its gain counts per leaf.
         entry.gain = std::max(leaf_cost - single.cost, (leaf_cost - entry.split->cost) / 3);
         if (leaf_cost - single.cost > (leaf_cost - entry.split->cost) * single_is_enough)
@@ -250,8 +245,7 @@ std::size_t action_of(const RegretTree& tree, std::span<const double> known) {
 }
 
 std::size_t leaves_of(const RegretTree& tree) {
-    return static_cast<std::size_t>(
-        std::count_if(tree.begin(), tree.end(), [](const TreeNode& node) { return node.leaf(); }));
+    return static_cast<std::size_t>(std::ranges::count_if(tree, &TreeNode::leaf));
 }
 
 RegretSummary summarise_regrets(std::span<const double> regrets) {

@@ -99,7 +99,7 @@ private:
             return other.gemm == pair.gemm && other.collective == pair.collective &&
                    other.order == pair.order && other.shard_dim == pair.shard_dim;
         };
-        if (std::none_of(pairs_.begin(), pairs_.end(), same)) pairs_.push_back(pair);
+        if (std::ranges::none_of(pairs_, same)) pairs_.push_back(pair);
     }
 
     const Family& family_;

@@ -3,12 +3,13 @@
 #include <tbb/parallel_for.h>
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <set>
 
 #include "sim/core/csv_table.hpp"
+#include "sim/core/numbers.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/run/resolver.hpp"
 
@@ -26,18 +27,17 @@ std::string five_digits(double value) {
 
 template <class Names>
 std::size_t index_of(const Names& names, const std::string& name, const std::string& where) {
-    const auto found = std::find(names.begin(), names.end(), name);
+    const auto found = std::ranges::find(names, name);
     if (found == names.end())
         throw UserError(where + ": " + in_quotes(name) + " is not known" + suggestion(name, names));
     return static_cast<std::size_t>(found - names.begin());
 }
 
 double microseconds_in(const std::string& cell, const std::string& where) {
-    double value = 0;
-    const auto [stop, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-    if (error != std::errc() || stop != cell.data() + cell.size() || !std::isfinite(value) || value <= 0)
+    const auto value = parsed<double>(cell);
+    if (!value || !std::isfinite(*value) || *value <= 0)
         throw UserError(where + ": " + in_quotes(cell) + " is no makespan");
-    return value;
+    return *value;
 }
 
 }  // namespace
@@ -100,7 +100,7 @@ std::vector<SimulatedScenario> read_scenario_table(const std::filesystem::path& 
     for (const std::string& name : leading) csv.require(name);
     std::vector<std::string> labels;
     for (const std::string& name : csv.columns())
-        if (std::find(leading.begin(), leading.end(), name) == leading.end()) {
+        if (!contains(leading, name)) {
             labels.push_back(parse_candidate(name, path.string()).label());
             if (labels.back() != name)
                 throw UserError(path.string() + ":1: column " + in_quotes(name) + ", expected " +

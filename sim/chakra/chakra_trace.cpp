@@ -266,7 +266,7 @@ void resolve_dependencies(ChakraRank& rank, const std::vector<std::vector<std::u
             rank.nodes[i].after.push_back(found->second);
         }
         auto& places_of = rank.nodes[i].after;
-        std::sort(places_of.begin(), places_of.end());
+        std::ranges::sort(places_of);
         places_of.erase(std::unique(places_of.begin(), places_of.end()), places_of.end());
     }
 }

@@ -132,7 +132,7 @@ std::vector<std::vector<std::size_t>> needs_of(const ChakraTrace& trace, const s
     std::vector<std::vector<std::size_t>> needs(groups.members.size());
     std::size_t total = 0;
     const auto unite = [&](std::vector<std::size_t>& all) {
-        std::sort(all.begin(), all.end());
+        std::ranges::sort(all);
         all.erase(std::unique(all.begin(), all.end()), all.end());
         if ((total += all.size()) > most_needs)
             throw UserError(trace.ranks.front().file + ": has too many dependencies, more than " +
@@ -166,7 +166,7 @@ std::vector<std::vector<std::size_t>> needs_of(const ChakraTrace& trace, const s
                 if (--waits[node] == 0) order.push_back(node);
         }
         if (order.size() < nodes.size()) {
-            const auto stuck = std::find_if(waits.begin(), waits.end(), [](std::size_t count) { return count > 0; });
+            const auto stuck = std::ranges::find_if(waits, [](std::size_t count) { return count > 0; });
             fail(trace, {r, static_cast<std::size_t>(stuck - waits.begin())}, "waits for itself, through its dependencies");
         }
     }

@@ -110,27 +110,13 @@ private:
     std::vector<std::vector<std::uint64_t>> ids_;  ///< by operator: its nodes on this rank
 };
 
-/// A pair as a list of two.
-Workload as_list(const Workload& workload, int ranks) {
-    const Pair* pair = workload.pair();
-    if (pair == nullptr) return workload;
-    const Operator collective{name_of(pair->collective),
-                              CollectiveWork{pair->collective, pair->operand(ranks), pair->operand_type()},
-                              {}};
-    const bool gemm_first = pair->order == Order::gemm_first;
-    std::vector<Operator> both{Operator{"gemm", pair->gemm, {}}, collective};
-    if (!gemm_first) std::swap(both[0], both[1]);
-    if (pair->order != Order::independent) both[1].needs = {0};
-    return {workload.name, workload.description, std::move(both), workload.ranks};
-}
-
 }  // namespace
 
 std::vector<std::string> to_chakra(const Workload& given, int ranks) {
     if (given.ranks > 0 && given.ranks != ranks)
         throw UserError("workload '" + given.name + "' is for " + std::to_string(given.ranks) + " GPUs, not for " +
                         std::to_string(ranks));
-    const Workload workload = as_list(given, ranks);
+    const Workload workload{given.name, given.description, given.operators(ranks), given.ranks};
     const Json json = to_json(workload).at("operators");
     const auto& operators = std::get<std::vector<Operator>>(workload.content);
     for (const Operator& op : operators)

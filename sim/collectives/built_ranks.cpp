@@ -32,7 +32,7 @@ BuiltRanks::BuiltRanks(int all, const std::optional<Turns>& alike) : alike_(alik
 
 std::size_t BuiltRanks::place(int rank) const {
     if (!alike_) return static_cast<std::size_t>(rank);
-    const auto found = std::lower_bound(ranks_.begin(), ranks_.end(), alike_->representative(rank));
+    const auto found = std::ranges::lower_bound(ranks_, alike_->representative(rank));
     return static_cast<std::size_t>(found - ranks_.begin());
 }
 
@@ -55,7 +55,7 @@ TaskId BuiltRanks::add(TaskGraph& graph, Task task, std::span<const TaskId> afte
     waits_.clear();
     for (const TaskId before : after) waits_.emplace_back(number_of(before), gpu_of(before) != gpu);
     // Predecessors that are alike end at one time.
-    std::sort(waits_.begin(), waits_.end());
+    std::ranges::sort(waits_);
     waits_.erase(std::unique(waits_.begin(), waits_.end()), waits_.end());
     for (const auto& [before, on_other_gpu] : waits_) graph.add_edge({before, number, 1, 0, on_other_gpu});
     return named(number, gpu);

@@ -1,6 +1,7 @@
 #include <array>
 
 #include "sim/collectives/collective_algorithm.hpp"
+#include "sim/core/ranges.hpp"
 
 namespace overlap {
 
@@ -39,9 +40,7 @@ std::span<const CollectiveEntry> collective_algorithms() {
 }
 
 std::vector<std::string> collective_algorithm_names() {
-    std::vector<std::string> names;
-    for (const CollectiveEntry& entry : collective_algorithms()) names.push_back(entry.name);
-    return names;
+    return mapped(collective_algorithms(), &CollectiveEntry::name);
 }
 
 std::unique_ptr<CollectiveAlgorithm> make_collective_algorithm(const std::string& name) {

@@ -115,7 +115,7 @@ std::string judge_by_measurements(const std::vector<std::string>& traces, const 
 }
 
 void print_constants(const AdviseFlags& flags, const ConfigFolder& folder) {
-    const auto found = std::find(dtype_names.begin(), dtype_names.end(), flags.constants);
+    const auto found = std::ranges::find(dtype_names, flags.constants);
     if (found == dtype_names.end())
         throw UserError("command line: --constants is '" + flags.constants + "'" +
                         suggestion(flags.constants, dtype_names));
@@ -161,8 +161,7 @@ void add_advise_command(CLI::App& app) {
         ->add_option("--seeds", flags->seeds,
                      "Number of simulations for each candidate if the machine leaves orders unspecified")
         ->check(CLI::Range(1, most_seeds));
-    command->add_option("--format", flags->format, "Output: text, json or csv")
-        ->check(CLI::IsMember({"text", "json", "csv"}));
+    add_format_flag(*command, flags->format);
 
     CLI::Option* simulate =
         command

@@ -9,6 +9,8 @@
 #include "sim/commands/progress_reporter.hpp"
 #include "sim/compare/compare_cases.hpp"
 #include "sim/core/operators.hpp"
+#include "sim/core/ranges.hpp"
+#include "sim/core/shown.hpp"
 #include "sim/report/html.hpp"
 #include "sim/report/text_format.hpp"
 #include "sim/run/resolver.hpp"
@@ -40,12 +42,6 @@ std::vector<std::string> errors_row(const std::string& name, const ErrorSummary&
             signed_percent_text(errors.bias)};
 }
 
-std::string in_words(const std::vector<std::string>& names) {
-    std::string text;
-    for (const std::string& name : names) text += (text.empty() ? "" : " ") + name;
-    return text;
-}
-
 /// "h200_4.json" is of 4 GPUs.
 int gpus_of(const std::string& topology) {
     const std::string stem = fs::path(topology).stem().string();
@@ -60,10 +56,7 @@ bool holds_cases(const fs::path& file) {
 }
 
 std::vector<const ComparedCase*> worst(const Comparison& comparison) {
-    std::vector<const ComparedCase*> cases;
-    for (const ComparedCase& one : comparison.cases) cases.push_back(&one);
-    std::stable_sort(cases.begin(), cases.end(),
-                     [](auto* a, auto* b) { return std::abs(a->error) > std::abs(b->error); });
+    std::vector<const ComparedCase*> cases = by_error(comparison);
     cases.resize(std::min(cases.size(), worst_shown));
     return cases;
 }
@@ -82,10 +75,10 @@ std::string machine_table(const ArchiveValidation& validation) {
 std::string fits_table(const ArchiveValidation& validation) {
     std::vector<std::vector<std::string>> rows;
     for (const FitOrigins& fit : validation.fits)
-        rows.push_back({fit.name, std::to_string(fit.cases), in_words(fit.undetermined)});
-    return "<h2>What the fits are made of</h2>\n<p class=\"note\">Parameters that the measurements do not determine stay "
-           "near their priors.</p>\n" +
-           html_table({"fit", "measurements", "not determined"}, rows);
+        rows.push_back({fit.name, std::to_string(fit.cases), joined(fit.undetermined, " ")});
+    return html_section("What the fits are made of",
+                        "Parameters that the measurements do not determine stay near their priors.",
+                        html_table({"fit", "measurements", "not determined"}, rows));
 }
 
 std::string worst_operations(const ArchiveValidation& validation) {
@@ -139,14 +132,13 @@ ArchiveValidation validate_fits(const std::string& device, const std::string& ar
             if (is_unseen(one.name) && one.count > 0) result.classes.emplace_back(one.name, one.fitted);
         for (std::size_t i = 0; i < other.problem.rows.size(); ++i) {
             const DeviceRow& row = other.problem.rows[i];
-            if (std::any_of(row.classes.begin(), row.classes.end(), is_unseen))
+            if (std::ranges::any_of(row.classes, is_unseen))
                 result.unseen.push_back(
                     {other.problem.name, row.name, other.problem.unit, row.measured, other.predicted[i]});
         }
     }
-    std::stable_sort(
-        result.unseen.begin(), result.unseen.end(),
-        [](const UnseenCase& a, const UnseenCase& b) { return std::abs(a.error()) > std::abs(b.error()); });
+    std::ranges::stable_sort(result.unseen, std::ranges::greater(),
+                             [](const UnseenCase& one) { return std::abs(one.error()); });
     return result;
 }
 
@@ -164,10 +156,9 @@ std::optional<Comparison> compare_replays(const fs::path& folder, const fs::path
     Comparison comparison = compare(cases, ConfigFolder::standard(), [&progress] { progress.add(); });
     const std::vector<const ComparedCase*> shown = worst(comparison);
     for (ComparedCase& one : comparison.cases) {
-        if (one.tasks || std::find(shown.begin(), shown.end(), &one) == shown.end()) continue;
-        const auto given = std::find_if(cases.begin(), cases.end(), [&](const MeasuredCase& other) {
-            return other.origin == one.origin;
-        });
+        if (one.tasks || !contains(shown, &one)) continue;
+        const auto given = std::ranges::find_if(
+            cases, [&](const MeasuredCase& other) { return other.origin == one.origin; });
         one.predicted_timeline = predict(resolve(given->config, ConfigFolder::standard())).timeline;
     }
     return comparison;
@@ -224,11 +215,13 @@ std::string to_html(const ArchiveValidation& validation) {
             html_table({"", "cases", "mean |error|", "p90", "bias"}, rows) + worst_operations(validation) +
             fits_table(validation);
     if (!validation.schedules) return html_page("How well " + validation.device + " is predicted", body);
-    body +=
-        "<h2>The worst schedules</h2>\n<p class=\"note\">The first two GPUs; point at a bar for its times.</p>\n";
-    for (const ComparedCase* one : worst(*validation.schedules)) body += gantt(*one);
-    return html_page("How well " + validation.device + " is predicted",
-                     body + comparison_sections(*validation.schedules));
+    std::string gantts;
+    for (const ComparedCase* one : worst(*validation.schedules)) gantts += gantt(*one);
+    return html_page(
+        "How well " + validation.device + " is predicted",
+        body +
+            html_section("The worst schedules", "The first two GPUs; point at a bar for its times.", gantts) +
+            comparison_sections(*validation.schedules));
 }
 
 }  // namespace overlap

@@ -15,11 +15,11 @@
 #include "models/calibration/problems/device_problems.hpp"
 #include "models/gemm_libraries.hpp"
 #include "sim/commands/calibrate_archive.hpp"
-#include "sim/commands/calibration_plots.hpp"
 #include "sim/commands/calibration_report.hpp"
 #include "sim/commands/commands.hpp"
-#include "sim/commands/folders.hpp"
 #include "sim/commands/progress_reporter.hpp"
+#include "sim/core/output_file.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/report/gnuplot.hpp"
 #include "sim/run/config_folder.hpp"
 
@@ -114,12 +114,11 @@ std::string calibrate_from_measurements(const CalibrateFlags& flags, const std::
 }
 
 std::string calibrate_from_tables(const CalibrateFlags& flags, const std::vector<std::string>& devices) {
-    const std::string date = flags.date.empty() ? today() : flags.date;
     std::ostringstream table;
     table << "device   dtype    fitted   held out: mean     p90  families    rows   4-fold mean     p90\n"
           << std::fixed << std::setprecision(1);
     for (const GemmCalibrationResult& result :
-         write_gemm_calibrations(shipped_recipes(), flags.data, flags.out, date, devices)) {
+         write_gemm_calibrations(shipped_recipes(), flags.data, flags.out, flags.date, devices)) {
         const auto& [device, dtype, errors] = result;
         if (!flags.plots.empty()) draw(flags.plots, result);
         table << std::left << std::setw(9) << device << std::setw(6) << name_of(dtype) << std::right;
@@ -130,8 +129,7 @@ std::string calibrate_from_tables(const CalibrateFlags& flags, const std::vector
     }
     for (const std::string& device : ConfigFolder::standard().names("devices")) {
         const fs::path written = fs::path(flags.out) / (device + ".json");
-        const bool wanted =
-            devices.empty() || std::find(devices.begin(), devices.end(), device) != devices.end();
+        const bool wanted = devices.empty() || contains(devices, device);
         if (!wanted || !fs::exists(written)) continue;
         const Calibration gemms{.device = device, .gemm = read_gemm_calibration(written), .gemm_times = {}};
         const std::vector<DeviceCalibration> beside =
@@ -145,12 +143,11 @@ std::string calibrate_from_tables(const CalibrateFlags& flags, const std::vector
 
 /// Attention and MoE kernels of the tables; a line for each number format.
 std::string calibrate_kernels(const CalibrateFlags& flags) {
-    const std::string date = flags.date.empty() ? today() : flags.date;
     std::ostringstream table;
     table << std::fixed << std::setprecision(1);
     const KernelRecipes recipes = read_kernel_recipes(ConfigFolder::standard().recipes());
     for (const KernelFitResult& fit :
-         write_kernel_calibrations(recipes.tables, flags.data, flags.out, date, flags.devices)) {
+         write_kernel_calibrations(recipes.tables, flags.data, flags.out, flags.date, flags.devices)) {
         table << std::left << std::setw(7) << fit.device << std::setw(18) << fit.group << std::setw(16)
               << fit.format << std::right << "fitted" << std::setw(6) << 100 * fit.fitted.mean
               << " %, held out: mean" << std::setw(6) << 100 * fit.held_out.mean << " %, p90" << std::setw(6)
@@ -159,7 +156,7 @@ std::string calibrate_kernels(const CalibrateFlags& flags) {
     }
     const fs::path devices = ConfigFolder::standard().recipes().parent_path().parent_path() / "devices";
     for (const std::string& device :
-         write_derived_kernels(recipes.derived, devices, flags.out, date, flags.devices))
+         write_derived_kernels(recipes.derived, devices, flags.out, flags.date, flags.devices))
         table << device << ": scaled from another device\n";
     return table.str();
 }
@@ -173,11 +170,9 @@ std::map<std::string, fs::path> measurements(const CalibrateFlags& flags) {
 
 [[noreturn]] void fail_unmeasured(const CalibrateFlags& flags, const std::string& device,
                                   const std::map<std::string, fs::path>& measured) {
-    std::vector<std::string> known;
-    for (const auto& [name, folder] : measured) known.push_back(name);
     const std::string where = flags.measurements.empty() ? "traces/" : flags.measurements;
-    throw UserError("device '" + device + "' has no measurements in " + where + suggestion(device, known) +
-                    "; --data takes a folder of public tables");
+    throw UserError("device '" + device + "' has no measurements in " + where +
+                    suggestion(device, keys_of(measured)) + "; --data takes a folder of public tables");
 }
 
 /// True for an archive of scripts/measure, or the folder that it was made of.
@@ -187,7 +182,7 @@ bool is_archive(const std::string& name) {
 }
 
 void execute(CalibrateFlags flags) {
-    if (std::any_of(flags.devices.begin(), flags.devices.end(), is_archive)) {
+    if (std::ranges::any_of(flags.devices, is_archive)) {
         if (flags.devices.size() > 1 || !flags.data.empty() || !flags.measurements.empty() ||
             !flags.plots.empty())
             throw UserError("calibrate: an archive stands alone, with --name and --out");
@@ -196,6 +191,7 @@ void execute(CalibrateFlags flags) {
     }
     if (!flags.name.empty()) throw UserError("calibrate: --name is the name of an archive's device");
     if (flags.out.empty()) flags.out = "configs/calibrations";
+    if (flags.date.empty()) flags.date = today();
     std::vector<fs::path> folders;
     if (!flags.data.empty()) folders.push_back(fs::path(flags.data) / "gemm");
     if (!flags.measurements.empty()) folders.push_back(flags.measurements);
@@ -210,8 +206,7 @@ void execute(CalibrateFlags flags) {
     }
     const std::map<std::string, fs::path> measured = measurements(flags);
     const auto wanted = [&](const std::string& device) {
-        return flags.devices.empty() ||
-               std::find(flags.devices.begin(), flags.devices.end(), device) != flags.devices.end();
+        return flags.devices.empty() || contains(flags.devices, device);
     };
     std::vector<std::string> from_tables;
     for (const std::string& device : flags.devices)

@@ -12,12 +12,11 @@
 #include "models/gemm_times.hpp"
 #include "sim/commands/archive_validation.hpp"
 #include "sim/commands/calibration_report.hpp"
-#include "sim/commands/folders.hpp"
-#include "sim/commands/json_lines.hpp"
 #include "sim/commands/progress_reporter.hpp"
 #include "sim/core/archive.hpp"
 #include "sim/core/file_version.hpp"
 #include "sim/core/output_file.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/core/temporary_folder.hpp"
 #include "sim/topology/like_device.hpp"
@@ -40,7 +39,7 @@ fs::path measured_folder(const fs::path& unpacked, const fs::path& archive) {
 }
 
 bool is_like(const MeasuredMachine& machine, const Json& device) {
-    return std::all_of(machine.values.begin(), machine.values.end(), [&](const auto& fact) {
+    return std::ranges::all_of(machine.values, [&](const auto& fact) {
         if (fact.first == "board_power_W") return true;  // its user may lower it
         const double known = device.at(fact.first).at("value");
         return std::abs(fact.second / known - 1) <= same_fact;
@@ -96,7 +95,7 @@ std::map<std::string, Json> parts_of(const Json& topology) {
 
 /// Whether one of `topologies` is a node of as many GPUs as `part`.
 bool has_node_of(const std::map<std::string, Json>& topologies, const Json& part) {
-    return std::any_of(topologies.begin(), topologies.end(), [&](const auto& known) {
+    return std::ranges::any_of(topologies, [&](const auto& known) {
         return known.second.at("nodes") == 1 && known.second.at("gpus_per_node") == part.at("gpus_per_node");
     });
 }
@@ -119,8 +118,7 @@ Target target_of(const MeasuredMachine& machine, std::string name, const fs::pat
             throw UserError(shown + ": is of " + in_quotes(machine.device) +
                             ", no shipped device; give it a name by --name (the nearest is " + name + ")");
     }
-    const std::vector<std::string> known = shipped.names("calibrations");
-    target.is_new = std::find(known.begin(), known.end(), name) == known.end();
+    target.is_new = !contains(shipped.names("calibrations"), name);
     target.name = name;
     DataSheet sheet = sheet_of(machine, name, folder, shown);
     const auto links = measured_links(folder, shown, machine.gpus, machine.fast_links);
@@ -242,11 +240,11 @@ std::string calibrate_archive(const fs::path& archive, std::string name, const f
         said << (out / file).string() << '\n';
     };
     const std::string file = target.name + ".json";
-    put(fs::path("devices") / file, in_lines(target.device, columns_of_a_value) + "\n");
+    put(fs::path("devices") / file, in_lines(target.device) + "\n");
     put(fs::path("calibrations") / file, target.calibration.dump(2) + "\n");
     if (target.writes_topology)
         put(fs::path("topologies") / (target.topology.at("name").get<std::string>() + ".json"),
-            in_lines(target.topology, columns_of_a_value) + "\n");
+            in_lines(target.topology) + "\n");
     put(fs::path("validation") / (target.name + ".html"), to_html(validation));
     return said.str();
 }

@@ -3,9 +3,9 @@
 
 #include "sim/chakra/chakra_workload.hpp"
 #include "sim/commands/commands.hpp"
-#include "sim/commands/json_lines.hpp"
 #include "sim/core/file_kind.hpp"
 #include "sim/core/output_file.hpp"
+#include "sim/core/shown.hpp"
 #include "sim/run/config_folder.hpp"
 
 namespace overlap {

@@ -16,14 +16,6 @@
 namespace overlap {
 namespace {
 
-std::vector<std::string> flags_of(const CLI::App& app) {
-    std::vector<std::string> names;
-    for (const CLI::Option* option : app.get_options())
-        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    for (const std::string& command : command_names(app)) names.push_back(command);
-    return names;
-}
-
 /// An empty value is a mistake (an unset shell variable), not an absent flag.
 void refuse_empty_values(CLI::App& app) {
     const CLI::Validator not_empty(
@@ -41,7 +33,8 @@ void refuse_empty_values(CLI::App& app) {
     if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
         const std::vector<std::string> left = chosen->remaining(true);
         const std::string word = left.empty() ? std::string(argc > 1 ? argv[1] : "") : left.front();
-        const std::vector<std::string> known = flags_of(*chosen);
+        std::vector<std::string> known = flag_names(*chosen);
+        for (const std::string& command : command_names(*chosen)) known.push_back(command);
         const std::string near = nearest_name(word, known);
         message = in_quotes(word) + " is not known here" +
                   (near.empty() ? " (see --help)" : " (did you mean " + in_quotes(near) + "?)");
@@ -71,6 +64,11 @@ void add_help_command(CLI::App& app) {
 }
 
 }  // namespace
+
+void add_format_flag(CLI::App& app, std::string& format) {
+    app.add_option("--format", format, "Output: text, json or csv")
+        ->check(CLI::IsMember({"text", "json", "csv"}));
+}
 
 void print(std::string_view text) {
     errno = 0;

@@ -28,6 +28,10 @@ void add_reproduce_command(CLI::App& app, int& status);
 void add_completion_commands(CLI::App& app);
 void add_man_command(CLI::App& app);
 
+/// `--format`: text, json or csv.
+void add_format_flag(CLI::App& app, std::string& format);
+/// The flags of a command: "--topology".
+std::vector<std::string> flag_names(const CLI::App& app);
 /// Names of the commands that help shows.
 std::vector<std::string> command_names(const CLI::App& app);
 /// The headings of `sim list`, and the names under one of them, or under all if it is empty.

@@ -55,10 +55,7 @@ int execute(const CompareFlags& flags) {
     if (!comparison.not_predicted.empty())
         throw UserError(comparison.not_predicted.front() +
                         " (not predicted: " + std::to_string(comparison.not_predicted.size()) + " cases)");
-    return std::any_of(comparison.verdicts.begin(), comparison.verdicts.end(),
-                       [](const Verdict& verdict) { return verdict.fails(); })
-               ? 3
-               : 0;
+    return std::ranges::any_of(comparison.verdicts, &Verdict::fails) ? 3 : 0;
 }
 
 }  // namespace
@@ -79,8 +76,7 @@ void add_compare_command(CLI::App& app, int& status) {
         "--host", flags->hosts,
         "Host file in the place of the host of its name, as scripts/measure_pytorch wrote it; repeatable");
     command->add_option("--html", flags->html, "Write a self-contained page with plots");
-    command->add_option("--format", flags->format, "Output: text, json or csv")
-        ->check(CLI::IsMember({"text", "json", "csv"}));
+    add_format_flag(*command, flags->format);
     command->callback([flags, &status] { status = execute(*flags); });
 }
 

@@ -77,13 +77,6 @@ Words values_of(const CLI::App& app, const CLI::Option& option) {
     return found == named_values.end() ? Words() : found->second();
 }
 
-Words flags_offered_by(const CLI::App& app) {
-    Words names;
-    for (const CLI::Option* option : app.get_options())
-        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    return names;
-}
-
 const CLI::App* command_of(const CLI::App& app, const std::string& name) {
     for (const CLI::App* command : app.get_subcommands({}))
         if (command->get_name() == name) return command;
@@ -109,7 +102,7 @@ Words allowed(const CLI::App& root, const Words& words) {
         if (!word.starts_with("-") || !takes_value) flag = nullptr;
     }
     if (flag != nullptr) return values_of(*app, *flag);
-    if (words.back().starts_with("-")) return flags_offered_by(*app);
+    if (words.back().starts_with("-")) return flag_names(*app);
     if (app == &root) return command_names(root);
     for (const CLI::Option* option :
          app->get_options([](const CLI::Option* one) { return one->get_positional(); }))
@@ -128,6 +121,13 @@ void complete(const CLI::App& root, const Words& words) {
 }
 
 }  // namespace
+
+Words flag_names(const CLI::App& app) {
+    Words names;
+    for (const CLI::Option* option : app.get_options())
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    return names;
+}
 
 Words command_names(const CLI::App& app) {
     Words names;

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iomanip>
-#include <map>
 #include <memory>
 #include <sstream>
 
@@ -9,12 +9,11 @@
 #include "models/cost_model_registry.hpp"
 #include "models/gemm_model.hpp"
 #include "sim/commands/commands.hpp"
-#include "sim/commands/sizes.hpp"
 #include "sim/core/csv_table.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/report/run/report.hpp"
 #include "sim/run/makespan_error.hpp"
-#include "sim/run/run.hpp"
 
 namespace overlap {
 namespace {
@@ -33,9 +32,8 @@ Machine machine_for(const CostFlags& flags, const ConfigFolder& folder) {
         if (flags.device.empty()) throw UserError("command line: --device or --topology is needed");
         folder.find("devices", flags.device);  // throws the error for an unknown device
         const std::string device = std::filesystem::path(flags.device).stem().string();
-        const std::vector<std::string> topologies = folder.names("topologies");
         const std::string usual = device + "_8";
-        if (std::find(topologies.begin(), topologies.end(), usual) == topologies.end())
+        if (!contains(folder.names("topologies"), usual))
             throw UserError("command line: there is no topology " + usual + "; name one with --topology");
         name = usual;
     }
@@ -43,7 +41,7 @@ Machine machine_for(const CostFlags& flags, const ConfigFolder& folder) {
 }
 
 DType dtype_named(const std::string& name, const std::string& where) {
-    const auto found = std::find(dtype_names.begin(), dtype_names.end(), name);
+    const auto found = std::ranges::find(dtype_names, name);
     if (found == dtype_names.end())
         throw UserError(where + ": dtype is " + in_quotes(name) + suggestion(name, dtype_names));
     return static_cast<DType>(found - dtype_names.begin());
@@ -140,14 +138,9 @@ void print_cost(Json json, const PricedPart& price, const std::string& format) {
 }
 
 // Kernel time alone, as in profilers and GEMM tables: without the launch gap.
-double kernel_us(const GemmShape& shape, const Machine& machine, const CostModels& models) {
-    const Cost cost = models.cost(Task{shape, 0, compute_stream}, machine);
+double kernel_us(const Work& work, const Machine& machine, const CostModels& models) {
+    const Cost cost = models.cost(Task{work}, machine);
     return to_microseconds(isolated_time(cost, machine.resources) - cost.launch.time);
-}
-
-/// "gemm_library" of a GEMM's price; null if unknown.
-Json library_json(const PricedPart& price) {
-    return price.kernels_of.empty() ? Json(nullptr) : Json(price.kernels_of);
 }
 
 struct KernelPrice {
@@ -177,10 +170,7 @@ double derived_moe_us(const MoeShape& moe, const ExpertRows& rows, const Machine
     const MemoryBoundWork moved{Bytes(2 * rows.rows * (moe.hidden + parts * moe.inter)),
                                 Bytes(2 * rows.rows * (moe.hidden + moe.inter))};
     double us = 0;
-    for (const Work& work : {Work(up), Work(down), Work(moved)}) {
-        const Cost cost = models.cost(Task{work}, machine);
-        us += to_microseconds(isolated_time(cost, machine.resources) - cost.launch.time);
-    }
+    for (const Work& work : {Work(up), Work(down), Work(moved)}) us += kernel_us(work, machine, models);
     return us;
 }
 
@@ -193,9 +183,8 @@ KernelPrice kernel_price(const KernelRow& row, const Machine& machine, const Cos
         return found == known.end() ? Evidence{.basis = otherwise} : found->second;
     };
     if (const auto* call = std::get_if<AttentionCall>(&row.work)) {
-        const Cost cost = models.cost(Task{attention_work(*call), 0, compute_stream}, machine);
         const bool decode = call->kind == AttentionKind::decode;
-        return {to_microseconds(isolated_time(cost, machine.resources) - cost.launch.time),
+        return {kernel_us(attention_work(*call), machine, models),
                 evidence(decode ? KernelTableKind::decode : KernelTableKind::prefill, Basis::estimate)};
     }
     if (const auto* gemm = std::get_if<GemmShape>(&row.work))
@@ -207,52 +196,53 @@ KernelPrice kernel_price(const KernelRow& row, const Machine& machine, const Cos
             evidence(KernelTableKind::moe, Basis::derived)};
 }
 
-void price_kernels(const CostFlags& flags, const CsvTable& table, KernelTableKind kind,
-                   const Machine& machine, const CostModels& models) {
+/// Prints the table with columns `added`, whose values `price` puts into the object of a row.
+void print_priced(const CostFlags& flags, const CsvTable& table, const std::vector<std::string>& added,
+                  const std::function<void(std::size_t row, Json& entry)>& price) {
     Json rows = Json::array();
     std::vector<std::vector<std::string>> cells;
-    const std::vector<std::string> added{"predicted_us", "basis", "error_pct"};
-    KernelRowReader reader;
     for (std::size_t row = 0; row < table.rows(); ++row) {
-        const KernelRow read = reader.read(table, row, kind);
         Json& entry = rows.emplace_back(table.row_as_json(row));
-        const KernelPrice price = kernel_price(read, machine, models);
-        entry[added[0]] = price.us;
-        const Json sure = to_json(PricedPart{"", price.evidence});
-        std::vector<std::string>& more = cells.emplace_back();
-        for (const std::string key : {"basis", "error_pct"}) entry[key] = sure[key];
-        for (const std::string& column : added) more.push_back(csv_cell(entry[column]));
+        price(row, entry);
+        cells.push_back(mapped(added, [&](const std::string& column) { return csv_cell(entry[column]); }));
     }
     print(flags.format == "json" ? json_text(rows) + "\n" : table.with_columns(added, cells));
 }
 
+/// How sure a price is, for the columns that a table gets.
+void add_confidence(const PricedPart& price, Json& entry) {
+    const Json sure = to_json(price);
+    for (const std::string key : {"basis", "error_pct"}) entry[key] = sure[key];
+}
+
 void price_table(const CostFlags& flags, const Machine& machine, const CostModels& models) {
     CsvTable table = read_csv_table(flags.from);
-    if (const auto kind = kernel_table_of(table)) return price_kernels(flags, table, *kind, machine, models);
+    if (const auto kind = kernel_table_of(table)) {
+        KernelRowReader reader;
+        print_priced(flags, table, {"predicted_us", "basis", "error_pct"}, [&](std::size_t row, Json& entry) {
+            const KernelPrice price = kernel_price(reader.read(table, row, *kind), machine, models);
+            entry["predicted_us"] = price.us;
+            add_confidence({"", price.evidence}, entry);
+        });
+        return;
+    }
     for (const char* column : {"m", "n", "k", "dtype"}) table.require(column);
     const std::vector<std::string> added{"predicted_us", "gemm_library", "basis", "error_pct"};
-    Json rows = Json::array();
-    std::vector<std::vector<std::string>> cells;
-    for (std::size_t row = 0; row < table.rows(); ++row) {
+    print_priced(flags, table, added, [&](std::size_t row, Json& entry) {
         GemmShape shape;
         shape.m = table.integer(row, "m");
         shape.n = table.integer(row, "n");
         shape.k = table.integer(row, "k");
-        const std::string dtype = table.cell(row, "dtype");
-        shape.dtype = dtype_named(dtype, table.where(row));
+        shape.dtype = dtype_named(table.cell(row, "dtype"), table.where(row));
         const std::string accumulate = table.has("accumulate") ? table.cell(row, "accumulate") : "0";
         if (accumulate != "0" && accumulate != "1")
             throw UserError(table.where(row) + ": accumulate is '" + accumulate + "', expected 0 or 1");
         shape.accumulate = accumulate == "1";
-        Json& entry = rows.emplace_back(table.row_as_json(row));
-        entry[added[0]] = kernel_us(shape, machine, models);
-        const Json sure = to_json(confidence_in(Task{shape, 0, compute_stream}, machine, flags));
-        entry[added[1]] = sure["library"];
-        for (const std::string key : {"basis", "error_pct"}) entry[key] = sure[key];
-        std::vector<std::string>& more = cells.emplace_back();
-        for (const std::string& column : added) more.push_back(csv_cell(entry[column]));
-    }
-    print(flags.format == "json" ? json_text(rows) + "\n" : table.with_columns(added, cells));
+        const PricedPart price = confidence_in(Task{shape, 0, compute_stream}, machine, flags);
+        entry["predicted_us"] = kernel_us(shape, machine, models);
+        entry["gemm_library"] = to_json(price)["library"];
+        add_confidence(price, entry);
+    });
 }
 
 void execute(const CostFlags& flags) {
@@ -262,20 +252,19 @@ void execute(const CostFlags& flags) {
     const Machine machine = machine_for(flags, folder);
     const CostModels models(flags.cost_models);
     if (!flags.from.empty()) return price_table(flags, machine, models);
-    const auto print = [&](const Task& task, Json json) {
-        print_cost(std::move(json), confidence_in(task, machine, flags), flags.format);
-    };
     if (!flags.copy.empty()) {
         const Task copy = copy_task(flags, machine);
-        return print(copy, described(copy, machine, models));
+        return print_cost(described(copy, machine, models), confidence_in(copy, machine, flags),
+                          flags.format);
     }
     GemmShape shape = parse_shape(flags.gemm, "command line: --gemm");
     shape.dtype = dtype_named(flags.dtype, "command line");
     shape.accumulate = flags.accumulate;
     const Task gemm{shape, 0, compute_stream};
+    const PricedPart price = confidence_in(gemm, machine, flags);
     Json json = described(gemm, machine, models);
-    json["gemm_library"] = library_json(confidence_in(gemm, machine, flags));
-    print(gemm, std::move(json));
+    json["gemm_library"] = to_json(price)["library"];
+    print_cost(std::move(json), price, flags.format);
 }
 
 }  // namespace

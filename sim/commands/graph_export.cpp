@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "sim/core/output_keys.hpp"
+#include "sim/core/ranges.hpp"
 
 namespace overlap {
 namespace {
@@ -42,10 +43,9 @@ Json blocks_schema(const std::string& doc) {
 }
 
 Json blocks_json(const std::vector<Block>& blocks) {
-    Json json = Json::array();
-    for (const Block& block : blocks)
-        json.push_back({block.buffer, block.row, block.column, block.rows, block.columns});
-    return json;
+    return mapped(blocks, [](const Block& block) {
+        return Json{block.buffer, block.row, block.column, block.rows, block.columns};
+    });
 }
 
 Json predecessors_of(const PlannedTask& planned) {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <iomanip>
 #include <memory>
@@ -9,12 +8,14 @@
 #include "sim/commands/commands.hpp"
 #include "sim/commands/import_scenario.hpp"
 #include "sim/core/file_kind.hpp"
+#include "sim/core/median.hpp"
+#include "sim/core/numbers.hpp"
 #include "sim/core/output_file.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/core/timeline_json.hpp"
 #include "sim/importers/iterations.hpp"
 #include "sim/importers/recognise.hpp"
-#include "sim/importers/start_skew.hpp"
 #include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
 
@@ -44,7 +45,7 @@ std::vector<fs::path> traces_below(const std::string& folder) {
                         ") and " + by_format.rbegin()->second.front().string() + " (" +
                         by_format.rbegin()->first + "); name the files of one run");
     std::vector<fs::path> files = std::move(by_format.begin()->second);
-    std::sort(files.begin(), files.end());
+    std::ranges::sort(files);
     return files;
 }
 
@@ -66,14 +67,12 @@ std::vector<RecordedTrace> read_traces(const ImportFlags& flags) {
 std::vector<std::size_t> chosen_iterations(const ImportFlags& flags, const Iterations& found) {
     const std::size_t count = found.all.size();
     if (flags.iteration.empty() || flags.iteration == "steady") return steady_iterations(found.all);
-    std::size_t number = 0;
-    const char *const first = flags.iteration.data(), *const last = first + flags.iteration.size();
-    const auto [end, error] = std::from_chars(first, last, number);
-    if (error != std::errc() || end != last || number >= count)
+    const auto number = parsed<std::size_t>(flags.iteration);
+    if (!number || *number >= count)
         throw UserError("--iteration is '" + flags.iteration + "', expected steady, all" +
                         (count > 1 ? ", or 0 to " + std::to_string(count - 1) : " or 0") +
                         " (what was found in " + flags.files.front() + ")");
-    return {number};
+    return {*number};
 }
 
 std::string table_of(const Iterations& found, const std::vector<std::size_t>& chosen) {
@@ -81,7 +80,7 @@ std::string table_of(const Iterations& found, const std::vector<std::size_t>& ch
     out << found.all.size() << " iterations, by " << found.found_by << std::fixed << std::setprecision(1)
         << "\n  number  makespan_us  starts apart_us\n";
     for (std::size_t i = 0; i < found.all.size(); ++i) {
-        const bool taken = std::find(chosen.begin(), chosen.end(), i) != chosen.end();
+        const bool taken = contains(chosen, i);
         out << std::setw(8) << i << std::setw(13) << to_microseconds(found.all[i].timeline().end())
             << std::setw(17) << to_microseconds(found.all[i].starts_apart()) << (taken ? "" : "  left out")
             << '\n';
@@ -90,20 +89,13 @@ std::string table_of(const Iterations& found, const std::vector<std::size_t>& ch
     return out.str();
 }
 
-Seconds median_of(const std::vector<Timeline>& runs, const std::vector<std::size_t>& by_makespan) {
-    const std::size_t middle = runs.size() / 2;
-    const Seconds upper = runs[by_makespan[middle]].end();
-    return runs.size() % 2 == 1 ? upper : 0.5 * (runs[by_makespan[middle - 1]].end() + upper);
-}
-
 /// Makespans, and the spans of the run with the median makespan, with names by `scenario` if there is one.
 void put_runs(Json& measured, const std::vector<Timeline>& runs, const std::optional<Scenario>& scenario,
               std::string& text) {
     std::vector<std::size_t> by_makespan(runs.size());
     std::iota(by_makespan.begin(), by_makespan.end(), 0);
-    std::sort(by_makespan.begin(), by_makespan.end(),
-              [&](auto a, auto b) { return runs[a].end() < runs[b].end(); });
-    measured["makespan_us"] = to_microseconds(median_of(runs, by_makespan));
+    std::ranges::sort(by_makespan, {}, [&](std::size_t run) { return runs[run].end(); });
+    measured["makespan_us"] = to_microseconds(median(mapped(runs, &Timeline::end)));
     const Timeline& shown = runs[by_makespan[(runs.size() - 1) / 2]];
     if (runs.size() > 1) {
         measured["recorded_makespan_us"] = to_microseconds(shown.end());
@@ -167,8 +159,7 @@ std::string not_mapped_text(const std::vector<RecordedTrace>& traces) {
         }
     }
     std::vector<std::pair<std::string, RecordedTrace::NotMapped>> sorted(kinds.begin(), kinds.end());
-    std::stable_sort(sorted.begin(), sorted.end(),
-                     [](const auto& a, const auto& b) { return a.second.ns > b.second.ns; });
+    std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) { return a.second.ns > b.second.ns; });
     std::ostringstream out;
     out << std::fixed << std::setprecision(1);
     for (std::size_t i = 0; i < std::min(most, sorted.size()); ++i)

@@ -1,11 +1,12 @@
 #include "sim/commands/import_scenario.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <map>
 
 #include "models/cost_model_registry.hpp"
+#include "sim/core/ranges.hpp"
+#include "sim/core/shown.hpp"
 #include "sim/run/run.hpp"
 
 namespace overlap {
@@ -18,21 +19,19 @@ std::map<KindOfGpu, std::vector<std::size_t>> by_start(const std::vector<Span>& 
     std::map<KindOfGpu, std::vector<std::size_t>> places;
     for (std::size_t i = 0; i < spans.size(); ++i) places[{spans[i].gpu, spans[i].kind}].push_back(i);
     for (auto& [key, of_kind] : places)
-        std::stable_sort(of_kind.begin(), of_kind.end(),
-                         [&](std::size_t a, std::size_t b) { return spans[a].start < spans[b].start; });
+        std::ranges::stable_sort(of_kind, {}, [&](std::size_t place) { return spans[place].start; });
     return places;
 }
 
 }  // namespace
 
 std::string topology_of(const std::string& device, int gpus, const ConfigFolder& folder) {
-    std::string lower, best;
-    for (const char c : device) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const std::string lower = lower_case(device);
+    std::string best;
     for (const std::string& name : folder.names("devices"))
         if (lower.find(name) != std::string::npos && name.size() > best.size()) best = name;
-    const std::vector<std::string> known = folder.names("topologies");
     const std::string topology = best + "_" + std::to_string(gpus);
-    return !best.empty() && std::find(known.begin(), known.end(), topology) != known.end() ? topology : "";
+    return !best.empty() && contains(folder.names("topologies"), topology) ? topology : "";
 }
 
 std::optional<GemmShape> guessed_shape(const ShapeHint& hint, const Machine& machine) {

@@ -10,9 +10,9 @@
 #include "sim/commands/terminal.hpp"
 #include "sim/commands/words.hpp"
 #include "sim/core/file_kind.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/run/effects.hpp"
-#include "sim/run/run.hpp"
 #include "sim/topology/device_schema.hpp"
 #include "sim/transformer/model.hpp"
 
@@ -65,18 +65,16 @@ std::string shortened(const std::string& text, std::size_t width) {
 void list(const std::string& only) {
     std::ostringstream out;
     std::string heading;
-    std::vector<std::string> kinds;
     const std::size_t name_width = 32, width = terminal_columns().value_or(name_width + 100);
     const std::size_t room = std::max<std::size_t>(width, name_width + 30) - name_width;
     for (const Item& item : all_items(ConfigFolder::standard())) {
-        if (kinds.empty() || kinds.back() != item.kind) kinds.push_back(item.kind);
         if (!only.empty() && item.kind != only) continue;
         if (heading != item.kind) out << (heading.empty() ? "" : "\n") << (heading = item.kind) << ":\n";
         out << "  " << item.name << std::string(item.name.size() < 30 ? 30 - item.name.size() : 1, ' ')
             << shortened(item.summary, room) << '\n';
     }
     if (heading.empty())
-        throw UserError("list: " + in_quotes(only) + " is no kind" + suggestion(only, kinds));
+        throw UserError("list: " + in_quotes(only) + " is no kind" + suggestion(only, listed_kinds()));
     print_for_people(out.str());
 }
 
@@ -198,9 +196,7 @@ void explain(const std::string& name) {
         if (item.kind == "models")
             explain_file(out, folder.find(item.kind, stem),
                          read_json_file(folder.find("schema", "model.schema")));
-        const std::vector<std::string> calibrated = folder.names("calibrations");
-        if (item.kind == "devices" &&
-            std::find(calibrated.begin(), calibrated.end(), stem) != calibrated.end())
+        if (item.kind == "devices" && contains(folder.names("calibrations"), stem))
             explain_file(out, folder.find("calibrations", stem), calibration_schema());
     }
     for (const ParameterInfo& info : schedule_parameters()) {
@@ -213,8 +209,7 @@ void explain(const std::string& name) {
     const std::vector<std::string> parts = parts_of_name(name, words);
     for (const Word& word : words) {
         names.insert(names.end(), word.names.begin(), word.names.end());
-        if (std::none_of(parts.begin(), parts.end(), [&](const std::string& part) { return word.is(part); }))
-            continue;
+        if (std::ranges::none_of(parts, [&](const std::string& part) { return word.is(part); })) continue;
         out << (out.str().empty() ? "" : "\n") << joined(word.names) << " (" << word.kind << ")\n"
             << word.meaning << '\n';
     }
@@ -255,11 +250,7 @@ void add_list_commands(CLI::App& app) {
         ->add_option("name", *words,
                      "A name from sim list, a parameter, a word of the output (exposed communication), or a file: a workload, a model's config.json")
         ->required();
-    explaining->callback([words] {
-        std::string name;
-        for (const std::string& word : *words) name += (name.empty() ? "" : " ") + word;
-        explain(name);
-    });
+    explaining->callback([words] { explain(joined(*words, " ")); });
 }
 
 }  // namespace overlap

@@ -1,13 +1,12 @@
-#include <algorithm>
 #include <cmath>
 #include <memory>
 
 #include "sim/commands/commands.hpp"
-#include "sim/commands/json_lines.hpp"
 #include "sim/commands/progress_reporter.hpp"
 #include "sim/commands/scenario_flags.hpp"
 #include "sim/commands/terminal.hpp"
 #include "sim/core/output_file.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/run/steady.hpp"
 #include "sim/transformer/layer.hpp"
@@ -35,11 +34,6 @@ Model model_of(const ModelFlags& flags, const ConfigFolder& folder) {
     Model model = named_model(flags.config, folder);
     if (flags.layers) model.layers = *flags.layers;
     return model;
-}
-
-template <std::size_t N>
-std::size_t place_of(const std::array<std::string, N>& names, const std::string& name) {
-    return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
 }
 
 StepRequest request_of(const ModelFlags& flags) {
@@ -79,14 +73,6 @@ std::string memory_note(const Model& model, const std::vector<StepStudy>& steps,
            " take " + gigabytes(most) + " GB a GPU, which has " + gigabytes(capacity);
 }
 
-std::vector<DType> operands_of(const Workload& list) {
-    if (const Pair* pair = list.pair()) return {pair->gemm.dtype};
-    std::vector<DType> types;
-    for (const Operator& one : std::get<std::vector<Operator>>(list.content))
-        if (const auto* gemm = std::get_if<GemmShape>(&one.work)) types.push_back(gemm->dtype);
-    return types;
-}
-
 /// As users run steps, one after the other, if the power of their work is known.
 StepClock clock_of(const ModelFlags& flags, const Machine& machine, std::span<const DType> operands) {
     if (flags.cool) return StepClock::alone;
@@ -118,11 +104,9 @@ std::vector<std::string> notes_of(const Model& model, const std::vector<StepStud
                             ? "tokens go to experts evenly (--imbalance 1.2: by a power law)"
                             : "tokens go to experts by a power law; every GPU is as busy as the busiest");
     const bool unpaired =
-        steps.front().shape.spread.gpus > 1 &&
-        std::any_of(steps.begin(), steps.end(), [](const StepStudy& step) {
-            return std::all_of(step.lists.begin(), step.lists.end(), [](const ListStudy& list) {
-                return std::none_of(list.operators.begin(), list.operators.end(),
-                                    [](const OperatorStudy& row) { return row.is_pair; });
+        steps.front().shape.spread.gpus > 1 && std::ranges::any_of(steps, [](const StepStudy& step) {
+            return std::ranges::all_of(step.lists, [](const ListStudy& list) {
+                return std::ranges::none_of(list.operators, &OperatorStudy::is_pair);
             });
         });
     if (unpaired)
@@ -133,8 +117,7 @@ std::vector<std::string> notes_of(const Model& model, const std::vector<StepStud
 /// The layer of which the model has most, as a workload file.
 void write_workload(const ModelFlags& flags, const ModelReport& report) {
     const std::vector<ListStudy>& lists = report.steps.front().lists;
-    const auto most = std::max_element(
-        lists.begin(), lists.end(), [](const ListStudy& a, const ListStudy& b) { return a.count < b.count; });
+    const auto most = std::ranges::max_element(lists, {}, &ListStudy::count);
     const StepShape& shape = report.steps.front().shape;
     Json json{{"schema", 1},
               {"name", std::filesystem::path(flags.write).stem().string()},
@@ -160,10 +143,7 @@ bool names_list(const std::string& config, const ConfigFolder& folder) {
         const Json json = read_json_file(config);
         return json.is_object() && json.contains("operators");
     }
-    const auto has = [&](const std::string& kind) {
-        const std::vector<std::string> names = folder.names(kind);
-        return std::find(names.begin(), names.end(), config) != names.end();
-    };
+    const auto has = [&](const std::string& kind) { return contains(folder.names(kind), config); };
     return !has("models") && has("workloads");
 }
 
@@ -183,7 +163,7 @@ void study_list(const ModelFlags& flags, const ConfigFolder& folder, StudyOption
     report.model.name = list.name;
     report.topology = machine.topology.name();
     report.device = machine.topology.device().name;
-    const std::vector<DType> operands = operands_of(list);
+    const std::vector<DType> operands = mapped(list.gemms(), &GemmShape::dtype);
     options.clock = clock_of(flags, machine, operands);
     report.steps.push_back(study(list, options, resolver));
     report.notes.push_back(clock_note(flags, machine, operands));

@@ -2,10 +2,9 @@
 #include <memory>
 
 #include "sim/commands/commands.hpp"
-#include "sim/commands/folders.hpp"
-#include "sim/commands/json_lines.hpp"
 #include "sim/core/dtype.hpp"
 #include "sim/core/output_file.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/run/config_folder.hpp"
 #include "sim/topology/like_device.hpp"
@@ -43,7 +42,7 @@ constexpr std::array<NumberFlag, 6> number_flags{{
 void add_peak(const std::string& text, DataSheet& sheet) {
     const auto equals = text.find('=');
     const std::string type = text.substr(0, equals);
-    if (std::find(dtype_names.begin(), dtype_names.end(), type) == dtype_names.end())
+    if (!contains(dtype_names, type))
         throw UserError("command line: --TFLOPS " + in_quotes(text) + ": " + in_quotes(type) +
                         " is no data type" + suggestion(type, dtype_names));
     const Json value =
@@ -62,7 +61,7 @@ std::string like_of(const NewFlags& flags, const ConfigFolder& folder) {
         throw UserError("command line: --platform (AMD, NVIDIA) or --like is missing");
     if (flags.like.empty()) return nearest_device(flags.sheet.values, flags.platform, devices, calibrations);
     const std::vector<std::string> known = folder.names("calibrations");
-    if (std::find(known.begin(), known.end(), flags.like) == known.end())
+    if (!contains(known, flags.like))
         throw UserError("command line: --like is " + in_quotes(flags.like) + ", no calibrated device" +
                         suggestion(flags.like, known));
     return flags.like;
@@ -76,11 +75,10 @@ void require_new(const fs::path& file) {
 
 void require_name(const std::string& name, const ConfigFolder& folder) {
     const auto allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
-    if (name.empty() || name.front() == '_' || !std::all_of(name.begin(), name.end(), allowed))
+    if (name.empty() || name.front() == '_' || !std::ranges::all_of(name, allowed))
         throw UserError("command line: NAME is " + in_quotes(name) +
                         ", expected small letters, digits and underscores, such as gpu_2");
-    const std::vector<std::string> known = folder.names("calibrations");
-    if (std::find(known.begin(), known.end(), name) != known.end())
+    if (contains(folder.names("calibrations"), name))
         throw UserError("command line: NAME is " + in_quotes(name) +
                         ", which has a calibration; expected a new name");
 }
@@ -113,8 +111,8 @@ void execute(NewFlags& flags) {
                            read_device({made.device, device_file.string()}, nullptr));
     if (!flags.out.empty()) make_folder(flags.out);
     for (const fs::path& file : {device_file, topology_file}) require_new(file);
-    write_file_atomically(device_file, in_lines(made.device, columns_of_a_value) + "\n");
-    write_file_atomically(topology_file, in_lines(made.topology, columns_of_a_value) + "\n");
+    write_file_atomically(device_file, in_lines(made.device) + "\n");
+    write_file_atomically(topology_file, in_lines(made.topology) + "\n");
     print("from " + like + (flags.like.empty() ? ", the nearest calibrated device" : "") + ":\n  " +
           device_file.string() + "\n  " + topology_file.string() + "\n" +
           std::to_string(sheet.values.size()) + " values of the data sheet; all others are estimates\n" +

@@ -9,11 +9,9 @@ add_executable(sim
     sim/commands/archive_validation.cpp
     sim/commands/calibrate_archive.cpp
     sim/commands/calibration_report.cpp
-    sim/commands/calibration_plots.cpp
     sim/commands/compare.cpp
     sim/commands/completion.cpp
     sim/commands/cost.cpp
-    sim/commands/folders.cpp
     sim/commands/import.cpp
     sim/commands/import_scenario.cpp
     sim/commands/list.cpp
@@ -30,8 +28,7 @@ add_executable(sim
     sim/commands/sweep.cpp
     sim/commands/verify.cpp
     sim/commands/terminal.cpp
-    sim/commands/words.cpp
-    sim/commands/workload_flags.cpp)
+    sim/commands/words.cpp)
 # What takes time is in the libraries.
 target_compile_options(sim PRIVATE $<$<CONFIG:Release>:-O1>)
 target_compile_definitions(sim PRIVATE OVERLAP_VERSION="${PROJECT_VERSION}")

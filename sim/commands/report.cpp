@@ -1,10 +1,9 @@
 #include <memory>
 
 #include "sim/commands/commands.hpp"
-#include "sim/commands/folders.hpp"
 #include "sim/core/config_reader.hpp"
 #include "sim/core/output_file.hpp"
-#include "sim/report/sweep/sweep_plots.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/report/sweep/sweep_report.hpp"
 
 namespace overlap {
@@ -33,8 +32,7 @@ void draw(const SweepPoints& points, const std::filesystem::path& where, SweepPl
 
 void execute(ReportFlags& flags) {
     const std::filesystem::path folder = flags.folder, plot = flags.plot;
-    const auto kind = std::find(sweep_plot_names.begin(), sweep_plot_names.end(), flags.kind);
-    flags.wanted.kind = static_cast<SweepPlotKind>(kind - sweep_plot_names.begin());
+    flags.wanted.kind = static_cast<SweepPlotKind>(place_of(sweep_plot_names, flags.kind));
     if (!plot.empty()) {
         if (plot.has_extension()) require_picture_name(plot);
         require_gnuplot();

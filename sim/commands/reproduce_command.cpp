@@ -5,6 +5,7 @@
 
 #include "sim/commands/commands.hpp"
 #include "sim/commands/progress_reporter.hpp"
+#include "sim/core/ranges.hpp"
 
 namespace overlap {
 namespace {
@@ -27,9 +28,8 @@ int execute(const ReproduceFlags& flags) {
         progress->add();
     }
     progress.reset();
-    const auto format =
-        std::find(reproduction_format_names.begin(), reproduction_format_names.end(), flags.format);
-    print(render(experiments, static_cast<ReproductionFormat>(format - reproduction_format_names.begin())));
+    const std::size_t format = place_of(reproduction_format_names, flags.format);
+    print(render(experiments, static_cast<ReproductionFormat>(format)));
     return as_stated ? 0 : 3;
 }
 

@@ -81,8 +81,7 @@ void execute(const RunFlags& flags) {
 void add_run_command(CLI::App& app) {
     auto flags = std::make_shared<RunFlags>();
     flags->scenario.add_to(app);
-    app.add_option("--format", flags->format, "Output: text, json or csv")
-        ->check(CLI::IsMember({"text", "json", "csv"}));
+    add_format_flag(app, flags->format);
     app.add_option("--trace", flags->trace, "Write a Chrome trace, which ui.perfetto.dev opens");
     app.add_option("--graph", flags->graph, "Write the task graph: FILE.dot, or JSON under any other name");
     app.add_flag("--dry-run", flags->dry_run,

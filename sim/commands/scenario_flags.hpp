@@ -1,12 +1,22 @@
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "sim/commands/workload_flags.hpp"
+#include "sim/run/run_config.hpp"
 
 namespace overlap {
+
+/// Flags for the workload: a file, or changes to one.
+struct WorkloadFlags {
+    std::string workload, gemm, dtype, collective, order, shard_dim;
+
+    void add_to(CLI::App& app);
+    /// Applies the given flags to `config`. Throws UserError.
+    void apply(RunConfig& config, const ConfigFolder& folder) const;
+};
 
 /// Flags for a scenario: all of a run config.
 struct ScenarioFlags {

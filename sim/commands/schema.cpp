@@ -1,12 +1,11 @@
-#include <algorithm>
 #include <memory>
 
 #include "models/calibration/recipes/gemm_recipes.hpp"
 #include "models/calibration_schema.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/graph_export.hpp"
-#include "sim/commands/json_lines.hpp"
 #include "sim/compare/compare_cases.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/report/run/report.hpp"
 #include "sim/run/config_folder.hpp"
@@ -19,25 +18,6 @@
 #include "sim/workload/workload.hpp"
 
 namespace overlap {
-
-std::string in_lines(const Json& json, std::size_t most_columns, const std::string& margin,
-                     bool in_one_line) {
-    if (json.empty() || !json.is_structured()) return json_text(json);
-    if (!in_one_line)
-        if (std::string line = in_lines(json, most_columns, " ", true);
-            margin.size() + line.size() < most_columns)
-            return line;
-    const std::string inner = in_one_line ? " " : margin + "  ";
-    std::string text;
-    for (const auto& item : json.items()) {
-        const std::string key = json.is_object() ? json_text(item.key()) + ": " : "";
-        const std::string before = in_one_line && text.empty() && json.is_array() ? "" : inner;
-        text += (text.empty() ? "" : ",") + before + key +
-                in_lines(item.value(), most_columns, inner, in_one_line);
-    }
-    if (json.is_array()) return '[' + text + (in_one_line ? "" : margin) + ']';
-    return '{' + text + margin + '}';
-}
 
 namespace {
 
@@ -58,7 +38,7 @@ Json schema_of(const std::string& kind) {
     };
     std::vector<std::string> kinds;
     for (const std::string& name : folder.names("schema")) kinds.push_back(name.substr(0, name.find('.')));
-    if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
+    if (!contains(kinds, kind))
         throw UserError("schema: " + in_quotes(kind) + " is no kind of file" + suggestion(kind, kinds));
     Json schema = file(kind);
     if (kind == "schedule") schema["properties"]["params"] = parameters_schema();

@@ -60,8 +60,7 @@ void add_sensitivity_command(CLI::App& app) {
         ->check(CLI::Range(0.01, 90.0));
     command->add_option("--top", flags->top, "Values in the text and in the plot; default 20")
         ->check(CLI::Range(1, 1000));
-    command->add_option("--format", flags->format, "Output: text, json or csv")
-        ->check(CLI::IsMember({"text", "json", "csv"}));
+    add_format_flag(*command, flags->format);
     command->add_option("--plot", flags->plot, "Picture of the first values, FILE.svg or FILE.png");
     command->callback([flags] { execute(*flags); });
 }

@@ -4,8 +4,6 @@
 #include <array>
 #include <sstream>
 
-#include "sim/commands/readme_text.hpp"
-
 namespace overlap {
 namespace {
 
@@ -72,7 +70,7 @@ std::string cut_affix(std::string& name, const std::vector<Word>& words) {
 }  // namespace
 
 bool Word::is(const std::string& name) const {
-    return std::any_of(names.begin(), names.end(), [&](const std::string& one) {
+    return std::ranges::any_of(names, [&](const std::string& one) {
         return one == name || one == name + "_us" || one == name + "_J";
     });
 }
@@ -91,8 +89,8 @@ std::vector<Word> documented_words() {
             head = cells;
             continue;
         }
-        const auto* how = std::find_if(defining.begin(), defining.end(),
-                                       [&](const auto& one) { return head.back() == one[0]; });
+        const auto* how =
+            std::ranges::find_if(defining, [&](const auto& one) { return head.back() == one[0]; });
         if (how == defining.end() || cells.size() != head.size()) continue;
         Word word{{}, head.front(), (*how)[1] + plain_text(cells.back())};
         for (std::size_t i = 0; i + 1 < cells.size(); ++i) add_names(cells[i], word.names);
@@ -105,7 +103,7 @@ std::vector<std::string> parts_of_name(const std::string& name, const std::vecto
     std::vector<std::string> parts;
     std::string rest = name;
     const auto known = [&] {
-        return std::any_of(words.begin(), words.end(), [&](const Word& word) { return word.is(rest); });
+        return std::ranges::any_of(words, [&](const Word& word) { return word.is(rest); });
     };
     while (!known()) {
         const std::string affix = cut_affix(rest, words);

@@ -1,9 +1,13 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace overlap {
+
+/// sim/README.md and sim/transformer/README.md; put in by the build.
+extern const std::string_view readme_text;
 
 /// A word of the program's output, as a row of a table in sim/README.md or sim/transformer/README.md defines it. The build
 /// puts these files into the program, so that the definitions exist once.

@@ -1,4 +1,5 @@
 #include "sim/compare/compare_cases.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/run/makespan_error.hpp"
 #include "sim/run/resolver.hpp"
 
@@ -83,9 +84,7 @@ using SpanKey = std::pair<int, std::string>;  ///< GPU and name of the task
 std::map<SpanKey, std::vector<const Span*>> by_key(const Timeline& timeline) {
     std::map<SpanKey, std::vector<const Span*>> result;
     for (const Span& span : timeline.spans()) result[{span.gpu, span.name}].push_back(&span);
-    for (auto& [key, spans] : result)
-        std::stable_sort(spans.begin(), spans.end(),
-                         [](const Span* a, const Span* b) { return a->start < b->start; });
+    for (auto& [key, spans] : result) std::ranges::stable_sort(spans, {}, &Span::start);
     return result;
 }
 
@@ -129,7 +128,7 @@ ComparedCase compare_case(const MeasuredCase& measured, const ConfigFolder& fold
     result.name = name_of_variant(scenario, params);
     result.measured = measured.makespan();
     result.measured_spread = measured.spread();
-    for (const MeasuredRun& run : measured.runs) result.run_medians.push_back(run.median());
+    result.run_medians = mapped(measured.runs, &MeasuredRun::median);
     result.predicted = predicted.makespan;
     result.predicted_p10 = predicted.p10;
     result.predicted_p90 = predicted.p90;
@@ -162,7 +161,7 @@ ComparedCase compare_case(const MeasuredCase& measured, const ConfigFolder& fold
 std::vector<double> ranks_of(const std::vector<double>& values) {
     std::vector<std::size_t> order(values.size());
     std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(), [&](auto a, auto b) { return values[a] < values[b]; });
+    std::ranges::sort(order, {}, [&](std::size_t at) { return values[at]; });
     std::vector<double> ranks(values.size());
     for (std::size_t first = 0; first < order.size();) {
         std::size_t last = first;
@@ -192,8 +191,8 @@ constexpr double rounding = 1e-9;
 
 RankedScenario rank(const std::string& name, const std::vector<const ComparedCase*>& cases) {
     const auto best = [&](auto time) {
-        return *std::min_element(cases.begin(), cases.end(),
-                                 [&](auto* a, auto* b) { return time(*a) < time(*b) * (1 - rounding); });
+        return *std::ranges::min_element(
+            cases, [&](auto* a, auto* b) { return time(*a) < time(*b) * (1 - rounding); });
     };
     const ComparedCase& measured = *best([](const ComparedCase& c) { return c.measured; });
     const ComparedCase& predicted = *best([](const ComparedCase& c) { return c.predicted; });
@@ -201,12 +200,8 @@ RankedScenario rank(const std::string& name, const std::vector<const ComparedCas
         name,        cases.size(), measured.name, predicted.name, predicted.measured / measured.measured - 1,
         std::nullopt};
     if (cases.size() < 3) return result;
-    std::vector<double> seen, expected;
-    for (const ComparedCase* one : cases) {
-        seen.push_back(one->measured.si());
-        expected.push_back(one->predicted.si());
-    }
-    result.rank_correlation = rank_correlation(seen, expected);
+    result.rank_correlation = rank_correlation(mapped(cases, [](auto* one) { return one->measured.si(); }),
+                                               mapped(cases, [](auto* one) { return one->predicted.si(); }));
     return result;
 }
 
@@ -233,21 +228,19 @@ void rank_scenarios(Comparison& comparison) {
 }
 
 void summarise_errors(Comparison& comparison) {
-    std::vector<double> errors;
     std::map<std::string, std::vector<double>> kinds;
     std::size_t runs = 0, within = 0;
     for (const ComparedCase& one : comparison.cases) {
-        errors.push_back(one.error);
         if (one.tasks)
             for (const auto& [kind, values] : one.tasks->by_kind)
                 kinds[kind].insert(kinds[kind].end(), values.begin(), values.end());
         if (one.seeds == 1) continue;
         runs += one.run_medians.size();
-        within += static_cast<std::size_t>(std::count_if(
-            one.run_medians.begin(), one.run_medians.end(),
-            [&](Seconds median) { return one.predicted_p10 <= median && median <= one.predicted_p90; }));
+        within += static_cast<std::size_t>(std::ranges::count_if(one.run_medians, [&](Seconds median) {
+            return one.predicted_p10 <= median && median <= one.predicted_p90;
+        }));
     }
-    comparison.all = summarise(errors);
+    comparison.all = summarise(mapped(comparison.cases, &ComparedCase::error));
     for (const auto& [kind, values] : kinds) comparison.by_task_kind[kind] = summarise(values);
     if (runs > 0) comparison.runs_within_p10_p90 = static_cast<double>(within) / static_cast<double>(runs);
     for (const std::string& key : comparison_labels()) {

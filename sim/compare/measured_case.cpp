@@ -10,6 +10,7 @@
 #include "sim/core/file_version.hpp"
 #include "sim/core/input_file.hpp"
 #include "sim/core/median.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/timeline_json.hpp"
 #include "sim/run/run_config.hpp"
 
@@ -19,9 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::vector<Seconds> read_samples(ConfigObject& object) {
-    std::vector<Seconds> samples;
-    for (const double sample : object.numbers("samples_us", positive))
-        samples.push_back(microseconds(sample));
+    std::vector<Seconds> samples = mapped(object.numbers("samples_us", positive), microseconds);
     if (samples.empty()) object.fail("samples_us", "is empty, expected makespans in us");
     return samples;
 }
@@ -152,7 +151,7 @@ std::vector<fs::path> files_of(const std::string& path) {
         globfree(&found);
         if (files.empty()) throw UserError(path + ": no such file or folder");
     }
-    std::sort(files.begin(), files.end());
+    std::ranges::sort(files);
     return files;
 }
 

@@ -4,6 +4,7 @@
 
 #include "sim/compare/compare_cases.hpp"
 #include "sim/core/file_version.hpp"
+#include "sim/core/ranges.hpp"
 
 namespace overlap {
 namespace {
@@ -18,8 +19,7 @@ Labels read_where(ConfigObject object) {
     known.push_back(task_label);
     Labels where;
     for (const std::string& key : object.keys()) {
-        if (std::find(known.begin(), known.end(), key) == known.end())
-            object.fail(key, "is not a label of a case" + suggestion(key, known));
+        if (!contains(known, key)) object.fail(key, "is not a label of a case" + suggestion(key, known));
         where.emplace_back(
             key, key == task_label ? task_kind_names[object.choice(key, task_kind_names)] : object.text(key));
     }
@@ -38,7 +38,7 @@ Selection select(const Comparison& comparison, const Labels& where) {
     Comparison some;
     std::optional<std::string> task;
     for (const ComparedCase& one : comparison.cases) {
-        const bool taken = std::all_of(where.begin(), where.end(), [&](const auto& label) {
+        const bool taken = std::ranges::all_of(where, [&](const auto& label) {
             if (label.first == task_label) task = label.second;
             return label.first == task_label || one.labels.at(label.first) == label.second;
         });
@@ -78,10 +78,8 @@ struct ToleranceClaim {
 
 ToleranceClaim read_claim(ConfigObject claim) {
     const std::array<std::string, 2> states{"enforced", "known_gap"};
-    std::vector<std::string> names;
-    for (const Metric& metric : metrics()) names.push_back(metric.name);
     const Labels where = claim.has("where") ? read_where(claim.object("where")) : Labels();
-    const Metric& metric = metrics()[claim.choice("metric", names)];
+    const Metric& metric = metrics()[claim.choice("metric", mapped(metrics(), &Metric::name))];
     Verdict verdict;
     verdict.at_least = metric.at_least;
     verdict.asked = claim.number("asked", non_negative);

@@ -8,6 +8,7 @@
 #include "sim/core/available_memory.hpp"
 #include "sim/core/input_file.hpp"
 
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
@@ -44,7 +45,7 @@ ConfigObject::ConfigObject(const Json& json, std::string file, std::string point
 }
 
 bool ConfigObject::has(std::string_view key) const {
-    if (std::find(allowed_.begin(), allowed_.end(), key) == allowed_.end()) allowed_.emplace_back(key);
+    if (!contains(allowed_, key)) allowed_.emplace_back(key);
     return json_->contains(key) || overlaid(key);
 }
 
@@ -102,7 +103,7 @@ bool ConfigObject::boolean(const std::string& key) {
 
 std::size_t ConfigObject::choice(const std::string& key, std::span<const std::string> names) {
     const std::string word = text(key);
-    const auto found = std::find(names.begin(), names.end(), word);
+    const auto found = std::ranges::find(names, word);
     if (found == names.end()) fail(key, "is " + in_quotes(word) + suggestion(word, names));
     return static_cast<std::size_t>(found - names.begin());
 }
@@ -209,9 +210,7 @@ std::vector<std::string> ConfigObject::unknown_keys(const ConfigObject& object) 
     const auto& more = object.asked_;
     std::vector<std::string> unknown;
     for (const auto& item : object.json_->items())
-        if (std::find(asked_.begin(), asked_.end(), item.key()) == asked_.end() &&
-            std::find(more.begin(), more.end(), item.key()) == more.end())
-            unknown.push_back(item.key());
+        if (!contains(asked_, item.key()) && !contains(more, item.key())) unknown.push_back(item.key());
     return unknown;
 }
 

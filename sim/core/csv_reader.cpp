@@ -25,7 +25,7 @@ struct Rows {
 void add_cell(void* data, std::size_t size, void* rows) {
     auto& all = *static_cast<Rows*>(rows);
     all.row.push_back(valid_utf8({static_cast<const char*>(data), size}));
-    all.breaks += static_cast<std::size_t>(std::count(all.row.back().begin(), all.row.back().end(), '\n'));
+    all.breaks += static_cast<std::size_t>(std::ranges::count(all.row.back(), '\n'));
 }
 
 void end_row(int, void* rows) {

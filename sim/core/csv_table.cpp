@@ -1,10 +1,8 @@
 #include "sim/core/csv_table.hpp"
 
-#include <algorithm>
-#include <charconv>
-
 #include "sim/core/input_file.hpp"
-
+#include "sim/core/numbers.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
@@ -13,8 +11,7 @@ CsvTable::CsvTable(std::string file, std::vector<std::vector<std::string>> lines
     : file_(std::move(file)), lines_(std::move(lines)) {}
 
 std::size_t CsvTable::column(const std::string& name) const {
-    const auto& header = lines_.front();
-    return static_cast<std::size_t>(std::find(header.begin(), header.end(), name) - header.begin());
+    return place_of(lines_.front(), name);
 }
 
 bool CsvTable::has(const std::string& name) const {
@@ -36,12 +33,11 @@ std::string CsvTable::where(std::size_t row) const {
 
 std::int64_t CsvTable::integer(std::size_t row, const std::string& name) const {
     const std::string& text = cell(row, name);
-    std::int64_t value = 0;
-    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || stop != text.data() + text.size() || value < 1 || value > 1'000'000'000)
+    const auto value = parsed<std::int64_t>(text);
+    if (!value || *value < 1 || *value > 1'000'000'000)
         throw UserError(where(row) + ": " + name + " is " + in_quotes(text) +
                         ", expected a whole number from 1 to 1e9");
-    return value;
+    return *value;
 }
 
 Json CsvTable::row_as_json(std::size_t row) const {
@@ -71,12 +67,7 @@ CsvTable read_csv_table(const std::filesystem::path& path) {
         const std::string where = path.string() + ":" + std::to_string(lines.size() + 1);
         if (line.find('"') != std::string::npos)
             throw UserError(where + ": has a quoted cell, which is not supported");
-        std::vector<std::string> cells{""};
-        for (const char c : line)
-            if (c == ',')
-                cells.emplace_back();
-            else
-                cells.back() += c;
+        std::vector<std::string> cells = split(line, ',');
         if (!lines.empty() && cells.size() != lines.front().size())
             throw UserError(where + ": has " + std::to_string(cells.size()) + " cells, expected " +
                             std::to_string(lines.front().size()));

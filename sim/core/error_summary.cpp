@@ -16,7 +16,7 @@ ErrorSummary summarise(std::span<const double> errors) {
         summary.mean += std::abs(error) / count;
         summary.bias += error / count;
     }
-    std::sort(magnitudes.begin(), magnitudes.end());
+    std::ranges::sort(magnitudes);
     summary.median = magnitudes[(magnitudes.size() - 1) / 2];
     summary.p90 = magnitudes[magnitudes.size() * 9 / 10];
     return summary;

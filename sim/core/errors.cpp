@@ -12,13 +12,6 @@ namespace {
 constexpr std::size_t longest_name = 200;  // longer words are no names that somebody mistyped
 constexpr std::size_t most_listed = 16;
 
-std::string in_lower_case(std::string_view text) {
-    std::string lower(text);
-    for (char& c : lower)
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    return lower;
-}
-
 std::size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> row(b.size() + 1);
     std::iota(row.begin(), row.end(), 0U);
@@ -46,11 +39,11 @@ std::string listed(std::span<const std::string> names, Write written) {
 
 /// Candidates that begin with `word`, then those that have it elsewhere.
 std::vector<std::string> containing(std::string_view word, std::span<const std::string> candidates) {
-    const std::string part = in_lower_case(word);
+    const std::string part = lower_case(std::string(word));
     std::vector<std::string> found, later;
     if (part.empty()) return found;
     for (const std::string& candidate : candidates) {
-        const std::size_t at = in_lower_case(candidate).find(part);
+        const std::size_t at = lower_case(candidate).find(part);
         if (at != std::string::npos) (at == 0 ? found : later).push_back(candidate);
     }
     found.insert(found.end(), later.begin(), later.end());
@@ -61,14 +54,13 @@ std::vector<std::string> containing(std::string_view word, std::span<const std::
 
 std::string nearest_name(std::string_view word, std::span<const std::string> candidates) {
     if (word.size() > longest_name) return "";
-    const std::string lower = in_lower_case(word);
+    const std::string lower = lower_case(std::string(word));
     std::string best;
     // Distance without regard to case, then with it.
     std::pair<std::size_t, std::size_t> least{std::max<std::size_t>(2, word.size() / 3) + 1, 0};
     for (const std::string& candidate : candidates) {
         if (candidate.size() > longest_name) continue;
-        const std::pair distance{edit_distance(lower, in_lower_case(candidate)),
-                                 edit_distance(word, candidate)};
+        const std::pair distance{edit_distance(lower, lower_case(candidate)), edit_distance(word, candidate)};
         if (distance < least) {
             least = distance;
             best = candidate;

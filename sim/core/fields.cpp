@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include "sim/core/whole_number.hpp"
-
 namespace overlap {
 namespace {
 
@@ -20,6 +18,17 @@ Json value_schema(const Key& key) {
     if (key.kind == Key::Kind::whole && !key.plain) value["multipleOf"] = 1.0;  // 304.0 is no "integer"
     value["minimum"] = written(key.range.low);
     if (key.range.high != Range{}.high) value["maximum"] = written(key.range.high);
+    return value;
+}
+
+/// ConfigObject::sourced of a count; a fraction is refused with the two whole numbers next to it, since a
+/// factor of a what-if makes fractions ("1.2x" of 304).
+double sourced_whole(ConfigObject& config, const std::string& key, Range range) {
+    const double value = config.sourced(key, range);
+    if (value != std::floor(value))
+        config.fail(key + "/value", "is " + Json(value).dump() + ", but must be a whole number (" +
+                                        std::to_string(std::llround(std::floor(value))) + " or " +
+                                        std::to_string(std::llround(std::ceil(value))) + ")");
     return value;
 }
 

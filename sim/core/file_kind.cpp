@@ -50,8 +50,8 @@ const std::array<Known, 13>& known_kinds() {
 }
 
 bool fits(const Known& kind, const Json& json) {
-    return std::any_of(kind.keys.begin(), kind.keys.end(), [&](const std::vector<const char*>& keys) {
-        return std::all_of(keys.begin(), keys.end(), [&](const char* key) { return json.contains(key); });
+    return std::ranges::any_of(kind.keys, [&](const std::vector<const char*>& keys) {
+        return std::ranges::all_of(keys, [&](const char* key) { return json.contains(key); });
     });
 }
 
@@ -60,10 +60,9 @@ bool fits(const Known& kind, const Json& json) {
 void require_kind(const Json& json, const std::string& file, FileKind expected) {
     const auto& kinds = known_kinds();
     const auto wanted =
-        std::find_if(kinds.begin(), kinds.end(), [&](const Known& known) { return known.kind == expected; });
+        std::ranges::find_if(kinds, [&](const Known& known) { return known.kind == expected; });
     if (!json.is_object() || fits(*wanted, json)) return;
-    const auto found =
-        std::find_if(kinds.begin(), kinds.end(), [&](const Known& known) { return fits(known, json); });
+    const auto found = std::ranges::find_if(kinds, [&](const Known& known) { return fits(known, json); });
     if (found != kinds.end())
         throw UserError(file + ": is " + found->name + ", expected " + wanted->name + " (" + found->use +
                         ")");

@@ -9,7 +9,7 @@ namespace overlap {
 template <class T>
 T median(std::vector<T> values) {
     if (values.empty()) return T();
-    std::sort(values.begin(), values.end());
+    std::ranges::sort(values);
     const std::size_t half = values.size() / 2;
     return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
 }

@@ -62,6 +62,9 @@ GemmShape parse_shape(const std::string& text, const std::string& where);
 /// M, N, K in that form.
 std::string shape_name(const GemmShape& shape);
 
+/// "4096", "64KB", "64MB", "1.5GB" (decimal), "64KiB", "1GiB" (binary). `where` names the flag in errors.
+Bytes parse_size(const std::string& text, const std::string& where);
+
 /// Bytes of a dense rows × columns matrix.
 inline Bytes matrix_size(std::int64_t rows, std::int64_t columns, DType dtype) {
     return static_cast<double>(rows) * static_cast<double>(columns) * element_size(dtype);

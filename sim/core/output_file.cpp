@@ -202,4 +202,10 @@ void remove_temporary_files(const fs::path& folder) {
     }
 }
 
+void make_folder(const fs::path& folder) {
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) throw UserError(folder.string() + ": the folder can't be made (" + error.message() + ")");
+}
+
 }  // namespace overlap

@@ -43,6 +43,9 @@ void require_writable(const std::filesystem::path& path);
 /// leaves no temporary file.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
+/// Creates an output folder and its parents if missing. Throws UserError.
+void make_folder(const std::filesystem::path& folder);
+
 /// Removes temporary files of killed writers. Only for a folder in which no other process writes.
 void remove_temporary_files(const std::filesystem::path& folder);
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sim/core/fields.hpp"
+#include "sim/core/ranges.hpp"
 
 // Tables of the keys that the program prints: the writer and the JSON schema of an output go by one list.
 namespace overlap {
@@ -65,9 +66,7 @@ Json list_of(const std::string& doc, std::span<const OutputKey<T>> keys) {
 /// A list of what is written from each of `items`.
 template <class T>
 Json all_written(std::span<const T> items, std::span<const OutputKey<T>> keys) {
-    Json list = Json::array();
-    for (const T& item : items) list.push_back(written(item, keys));
-    return list;
+    return mapped(items, [&](const T& item) { return written(item, keys); });
 }
 
 inline Json any_number(const std::string& doc) {

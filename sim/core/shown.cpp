@@ -151,14 +151,50 @@ std::string printable(std::string_view text) {
     return result;
 }
 
-std::string joined(std::span<const std::string> parts) {
+std::string lower_case(std::string text) {
+    for (char& letter : text)
+        if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+    return text;
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+    std::vector<std::string> parts(1);
+    for (const char letter : text) {
+        if (letter == separator)
+            parts.emplace_back();
+        else
+            parts.back() += letter;
+    }
+    return parts;
+}
+
+std::string joined(std::span<const std::string> parts, std::string_view separator) {
     std::string text;
-    for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
+    for (const std::string& part : parts) text.append(&part == &parts.front() ? "" : separator).append(part);
     return text;
 }
 
 std::string json_text(const Json& json, int indent) {
     return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string in_lines(const Json& json, std::size_t most_columns, const std::string& margin,
+                     bool in_one_line) {
+    if (json.empty() || !json.is_structured()) return json_text(json);
+    if (!in_one_line)
+        if (std::string line = in_lines(json, most_columns, " ", true);
+            margin.size() + line.size() < most_columns)
+            return line;
+    const std::string inner = in_one_line ? " " : margin + "  ";
+    std::string text;
+    for (const auto& item : json.items()) {
+        const std::string key = json.is_object() ? json_text(item.key()) + ": " : "";
+        const std::string before = in_one_line && text.empty() && json.is_array() ? "" : inner;
+        text += (text.empty() ? "" : ",") + before + key +
+                in_lines(item.value(), most_columns, inner, in_one_line);
+    }
+    if (json.is_array()) return '[' + text + (in_one_line ? "" : margin) + ']';
+    return '{' + text + margin + '}';
 }
 
 }  // namespace overlap

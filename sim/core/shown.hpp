@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/core/json.hpp"
 
@@ -27,10 +28,21 @@ std::string one_line(std::string_view message);
 /// An output of many lines, for a terminal: valid UTF-8, control characters escaped, but for line breaks and tabs.
 std::string printable(std::string_view text);
 
+/// `text` in small letters (ASCII).
+std::string lower_case(std::string text);
+
 /// "a, b, c".
-std::string joined(std::span<const std::string> parts);
+std::string joined(std::span<const std::string> parts, std::string_view separator = ", ");
+
+/// What stands between the separators of `text`, of which there may be none.
+std::vector<std::string> split(std::string_view text, char separator);
 
 /// JSON text, whatever bytes the strings in it hold; Json::dump throws on those that are no UTF-8.
 std::string json_text(const Json& json, int indent = -1);
+
+/// The same with one line for each value that fits into `most_columns`, such as a key with its description. By
+/// default as in the files of devices and topologies: a value and its source stand on one line.
+std::string in_lines(const Json& json, std::size_t most_columns = 130, const std::string& margin = "\n",
+                     bool in_one_line = false);
 
 }  // namespace overlap

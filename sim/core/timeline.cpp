@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/core/ranges.hpp"
+
 namespace overlap {
 namespace {
 
 bool is_one_of(TaskKind kind, std::span<const TaskKind> kinds) {
-    return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+    return contains(kinds, kind);
 }
 
 constexpr std::array computation{TaskKind::gemm, TaskKind::memory_bound};
@@ -17,7 +19,7 @@ constexpr std::array both{TaskKind::copy, TaskKind::reduce, TaskKind::collective
 }  // namespace
 
 Seconds covered(std::vector<Interval> intervals) {
-    std::sort(intervals.begin(), intervals.end());
+    std::ranges::sort(intervals);
     Seconds sum;
     for (auto next = intervals.begin(); next != intervals.end();) {
         Interval merged = *next++;

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
 #include "sim/core/file_version.hpp"
+#include "sim/core/numbers.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
@@ -14,17 +15,6 @@ namespace {
 
 const std::array<std::string, 2> roots{"topology", "device"};
 constexpr double largest_exact_integer = 9007199254740992.0;  // 2^53
-
-std::vector<std::string> parts_of(const std::string& path) {
-    std::vector<std::string> parts(1);
-    for (const char letter : path) {
-        if (letter == '.')
-            parts.emplace_back();
-        else
-            parts.back() += letter;
-    }
-    return parts;
-}
 
 bool is_parameter(const Json& node) {
     return node.is_object() && node.contains("value");
@@ -45,7 +35,7 @@ Json* member(Json& node, const std::string& key) {
         return found == node.end() ? nullptr : &*found;
     }
     const std::vector<std::string> indices = keys_of(node);
-    const auto found = std::find(indices.begin(), indices.end(), key);
+    const auto found = std::ranges::find(indices, key);
     return found == indices.end() ? nullptr : &node[static_cast<std::size_t>(found - indices.begin())];
 }
 
@@ -94,12 +84,10 @@ std::string suggested_key(const std::string& key, const std::vector<PathEnd>& en
 /// 1.5 of "1.5x".
 std::optional<double> factor_of(const Json& value) {
     if (!value.is_string()) return {};
-    const auto& text = value.get_ref<const std::string&>();
-    double factor = 0;
-    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), factor);
-    const bool whole = error == std::errc() && stop + 1 == text.data() + text.size() && *stop == 'x';
-    if (!whole || !std::isfinite(factor)) return {};
-    return factor;
+    const std::string_view text = value.get_ref<const std::string&>();
+    if (!text.ends_with('x')) return {};
+    const auto factor = parsed<double>(text.substr(0, text.size() - 1));
+    return factor && std::isfinite(*factor) ? factor : std::nullopt;
 }
 
 Json multiplied(const Json& old, double factor) {
@@ -141,8 +129,8 @@ WhatIf::WhatIf(const Json& changes, const std::string& origin) : origin_(origin 
         throw UserError(origin_ + ": is " + shown(changes) +
                         ", expected an object such as {\"topology.fabric.0.bandwidth_GBps\": \"2x\"}");
     for (const auto& [path, value] : changes.items()) {
-        const std::string root = parts_of(path).front();
-        if (path == root || std::find(roots.begin(), roots.end(), root) == roots.end())
+        const std::string root = split(path, '.').front();
+        if (path == root || !contains(roots, root))
             throw UserError(one_line(origin_ + "/" + path + ": begins with " + in_quotes(root) +
                                      ", expected topology.KEY or device.KEY"));
         // Results name the topology, from which it is read again.
@@ -154,7 +142,7 @@ WhatIf::WhatIf(const Json& changes, const std::string& origin) : origin_(origin 
 void WhatIf::change(const std::string& root, std::span<ConfigFile* const> files, IsCount is_count) const {
     std::vector<ConfigFile*> changed;
     for (const auto& [path, value] : changes_.items()) {
-        const std::vector<std::string> parts = parts_of(path);
+        const std::vector<std::string> parts = split(path, '.');
         if (parts.front() != root) continue;
         const auto fail = [&, &key = path](const std::string& message) {
             throw UserError(one_line(origin_ + "/" + key + ": " + message));
@@ -181,7 +169,7 @@ std::vector<ChangedValue> changed_values(const Json& what_if, const std::string&
                                          std::span<ConfigFile* const> files, IsCount is_count) {
     std::vector<ChangedValue> changes;
     for (const auto& [path, value] : what_if.items()) {
-        const std::vector<std::string> parts = parts_of(path);
+        const std::vector<std::string> parts = split(path, '.');
         if (parts.front() != root) continue;
         const PathEnd end = farthest(files, parts).front();
         if (end.steps < parts.size() || !end.is_value()) continue;

@@ -1,10 +1,13 @@
 #include "sim/importers/iterations.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 
 #include "sim/core/errors.hpp"
+#include "sim/core/ranges.hpp"
+#include "sim/core/shown.hpp"
 
 namespace overlap {
 namespace {
@@ -17,9 +20,7 @@ using Streams = std::map<StreamKey, std::vector<const RecordedSpan*>>;
 Streams streams_of(const Spans& spans) {
     Streams streams;
     for (const RecordedSpan& span : spans) streams[{span.gpu, span.track}].push_back(&span);
-    for (auto& [key, stream] : streams)
-        std::stable_sort(stream.begin(), stream.end(),
-                         [](const auto* a, const auto* b) { return a->start_ns < b->start_ns; });
+    for (auto& [key, stream] : streams) std::ranges::stable_sort(stream, {}, &RecordedSpan::start_ns);
     return streams;
 }
 
@@ -81,7 +82,7 @@ std::optional<std::vector<Spans>> fold(const Spans& spans, std::size_t count, st
     for (const RecordedSpan* span : others) {
         const auto of_gpu = starts.find(span->gpu);
         if (of_gpu == starts.end()) return std::nullopt;
-        const auto after = std::upper_bound(of_gpu->second.begin(), of_gpu->second.end(), span->start_ns);
+        const auto after = std::ranges::upper_bound(of_gpu->second, span->start_ns);
         if (after == of_gpu->second.begin())
             ++outside;
         else
@@ -106,10 +107,10 @@ std::size_t runs_in(const Spans& spans, std::size_t gemms, std::string& doubt) {
                 std::to_string(gemms) + " a GPU";
     if (most <= gemms) return 1;
     if (counts.size() == 1 && most % gemms == 0) return most / gemms;
-    std::string seen;
-    for (const std::size_t count : counts) seen += (seen.empty() ? "" : " or ") + std::to_string(count);
+    const auto seen = mapped(counts, [](std::size_t count) { return std::to_string(count); });
     throw UserError(
-        "GPUs ran " + seen + " GEMMs, and one run of the scenario has " + std::to_string(gemms) +
+        "GPUs ran " + joined(seen, " or ") + " GEMMs, and one run of the scenario has " +
+        std::to_string(gemms) +
         " a GPU: record whole runs, mark them by torch.profiler's step(), or take all as one run by "
         "--iteration all");
 }
@@ -129,6 +130,17 @@ std::vector<Iteration> steps_of(const Spans& spans, std::size_t& outside) {
     return result;
 }
 
+/// The first start of the spans with each value of a member.
+template <class Value>
+std::map<Value, std::int64_t> first_starts(const Spans& spans, Value RecordedSpan::*member) {
+    std::map<Value, std::int64_t> first;
+    for (const RecordedSpan& span : spans) {
+        const auto [found, is_new] = first.emplace(span.*member, span.start_ns);
+        found->second = std::min(found->second, span.start_ns);
+    }
+    return first;
+}
+
 /// The number of repetitions common to all streams of all GPUs.
 std::size_t common_repetitions(const Spans& spans) {
     std::size_t count = 0;
@@ -139,11 +151,7 @@ std::size_t common_repetitions(const Spans& spans) {
 }  // namespace
 
 Timeline Iteration::timeline() const {
-    std::map<int, std::int64_t> first;
-    for (const RecordedSpan& span : spans) {
-        const auto [found, is_new] = first.emplace(span.clock, span.start_ns);
-        found->second = std::min(found->second, span.start_ns);
-    }
+    const std::map<int, std::int64_t> first = first_starts(spans, &RecordedSpan::clock);
     Spans moved = spans;
     for (RecordedSpan& span : moved) {
         span.start_ns -= first.at(span.clock);
@@ -153,20 +161,16 @@ Timeline Iteration::timeline() const {
 }
 
 Seconds Iteration::starts_apart() const {
-    std::map<std::int64_t, std::int64_t> first;
-    for (const RecordedSpan& span : spans) {
-        const auto [found, is_new] = first.emplace(span.gpu, span.start_ns);
-        found->second = std::min(found->second, span.start_ns);
-    }
-    const auto [low, high] = std::minmax_element(
-        first.begin(), first.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    const std::map<std::int64_t, std::int64_t> first = first_starts(spans, &RecordedSpan::gpu);
+    const auto [low, high] =
+        std::ranges::minmax_element(first, {}, [](const auto& start) { return start.second; });
     return Seconds(static_cast<double>(high->second - low->second) * 1e-9);
 }
 
 Iterations find_iterations(Spans spans, std::optional<std::size_t> gemms) {
     Iterations result;
     std::vector<Iteration> parts;
-    if (std::any_of(spans.begin(), spans.end(), [](const RecordedSpan& span) { return span.step; })) {
+    if (std::ranges::any_of(spans, [](const RecordedSpan& span) { return span.step.has_value(); })) {
         parts = steps_of(spans, result.outside);
         result.found_by = "steps of torch.profiler";
     } else {
@@ -201,20 +205,45 @@ Iterations find_iterations(Spans spans, std::optional<std::size_t> gemms) {
 
 std::vector<std::size_t> steady_iterations(const std::vector<Iteration>& iterations) {
     constexpr double longest = 1.5;  // times the median
-    std::vector<Seconds> lasted;
-    std::vector<std::size_t> gpus;
-    for (const Iteration& one : iterations) {
-        lasted.push_back(one.timeline().end());
-        gpus.push_back(gemms_by_gpu(one.spans).size());
-    }
+    const auto lasted = mapped(iterations, [](const Iteration& one) { return one.timeline().end(); });
+    const auto gpus = mapped(iterations, [](const Iteration& one) { return gemms_by_gpu(one.spans).size(); });
     std::vector<Seconds> sorted = lasted;
-    std::sort(sorted.begin(), sorted.end());
+    std::ranges::sort(sorted);
     const Seconds middle = sorted[(sorted.size() - 1) / 2];
-    const std::size_t most = *std::max_element(gpus.begin(), gpus.end());
+    const std::size_t most = *std::ranges::max_element(gpus);
     std::vector<std::size_t> steady;
     for (std::size_t i = 0; i < iterations.size(); ++i)
         if (gpus[i] == most && lasted[i] <= longest * middle) steady.push_back(i);
     return steady;
+}
+
+Seconds clip_start_skew(Iteration& iteration) {
+    std::map<std::int64_t, RecordedSpan*> first;  // by GPU: its first kernel that waits
+    std::map<std::int64_t, bool> gpus;
+    for (RecordedSpan& span : iteration.spans) {
+        gpus[span.gpu] = true;
+        if (!span.waits) continue;
+        RecordedSpan*& earliest = first[span.gpu];
+        if (earliest == nullptr || span.start_ns < earliest->start_ns) earliest = &span;
+    }
+    if (first.size() < std::max<std::size_t>(2, gpus.size())) return Seconds();
+    std::int64_t shortest = INT64_MAX, longest_wait = 0;
+    for (const auto& [gpu, span] : first) {
+        if (span->name != first.begin()->second->name) return Seconds();
+        shortest = std::min(shortest, span->end_ns - span->start_ns);
+    }
+    for (const auto& [gpu, span] : first) {
+        const std::int64_t wait = span->end_ns - span->start_ns - shortest, arrived = span->start_ns;
+        longest_wait = std::max(longest_wait, wait);
+        for (RecordedSpan& other : iteration.spans) {
+            if (other.gpu != gpu || other.start_ns > arrived) continue;
+            other.start_ns += wait;
+            // What ran beside the wait keeps its end.
+            if (&other != span)
+                other.end_ns = std::max(other.start_ns, other.end_ns + (other.end_ns <= arrived ? wait : 0));
+        }
+    }
+    return Seconds(static_cast<double>(longest_wait) * 1e-9);
 }
 
 }  // namespace overlap

@@ -1,8 +1,8 @@
 #include "sim/importers/kernel_table.hpp"
 
-#include <algorithm>
 #include <array>
-#include <cctype>
+
+#include "sim/core/shown.hpp"
 
 namespace overlap {
 namespace {
@@ -15,13 +15,6 @@ constexpr std::array<KernelUse, 6> uses{{{TaskKind::gemm, false},
                                          {TaskKind::memory_bound, false},
                                          {TaskKind::reduce, false},
                                          {TaskKind::local_copy, false}}};
-
-std::string in_small_letters(std::string_view text) {
-    std::string lower(text);
-    std::transform(lower.begin(), lower.end(), lower.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return lower;
-}
 
 }  // namespace
 
@@ -36,7 +29,7 @@ void KernelTable::add(const std::filesystem::path& path) {
         entry.use = uses[one.choice("is", use_names)];
         for (const std::string& part : one.texts("names")) {
             if (part.empty()) one.fail("names", "has an empty text, which every name holds");
-            entry.parts.push_back(in_small_letters(part));
+            entry.parts.push_back(lower_case(part));
         }
         if (one.has("of")) one.text("of");
         one.finish();
@@ -47,7 +40,7 @@ void KernelTable::add(const std::filesystem::path& path) {
 }
 
 std::optional<KernelUse> KernelTable::use_of(std::string_view name) const {
-    const std::string lower = in_small_letters(name);
+    const std::string lower = lower_case(std::string(name));
     for (const Entry& entry : entries_)
         for (const std::string& part : entry.parts)
             if (lower.find(part) != std::string::npos) return entry.use;

@@ -1,8 +1,8 @@
-#include <charconv>
 #include <cmath>
 
 #include "sim/core/archive.hpp"
 #include "sim/core/file_kind.hpp"
+#include "sim/core/numbers.hpp"
 #include "sim/importers/trace_importer.hpp"
 
 namespace overlap {
@@ -196,15 +196,12 @@ private:
                 if (args.has(external_id)) launchers.add(args.raw(external_id), event.text("name"), args);
             } else if (category == "user_annotation") {
                 const std::string name = event.text("name");
-                std::int64_t number = 0;
                 if (!name.starts_with(step)) continue;
-                const char* const digits = name.data() + step.size();
-                const char* const end = name.data() + name.size();
-                if (const auto read = std::from_chars(digits, end, number);
-                    read.ec != std::errc() || read.ptr != end || number < 0)
+                const auto number = parsed<std::int64_t>(std::string_view(name).substr(step.size()));
+                if (!number || *number < 0)
                     event.fail("name", "is no step of torch.profiler, expected ProfilerStep#N");
                 const std::int64_t start = nanoseconds(event, "ts", absolute_us);
-                launches.add_step(number, start, start + nanoseconds(event, "dur", duration_us));
+                launches.add_step(*number, start, start + nanoseconds(event, "dur", duration_us));
             }
         }
         return launches;

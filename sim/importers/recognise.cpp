@@ -7,6 +7,9 @@
 #include <numeric>
 #include <set>
 
+#include "sim/core/ranges.hpp"
+#include "sim/core/shown.hpp"
+
 namespace overlap {
 namespace {
 
@@ -18,21 +21,19 @@ std::string dtype_of(std::string name) {
         {"bfloat16", "bf16"}, {"half", "fp16"}, {"float16", "fp16"}, {"float", "fp32"}, {"float32", "fp32"},
         {"float8_e4m3fn", "fp8"}, {"float8_e5m2", "fp8"}, {"char", "int8"}, {"signed char", "int8"}, {"byte", "int8"}};
     if (const auto colon = name.rfind(':'); colon != std::string::npos) name.erase(0, colon + 1);
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    const auto found = names.find(name);
+    const auto found = names.find(lower_case(name));
     return found == names.end() ? "" : found->second;
 }
 
 DType type_called(const std::string& name) {
-    const auto found = std::find(dtype_names.begin(), dtype_names.end(), name);
-    return static_cast<DType>(found - dtype_names.begin());
+    return static_cast<DType>(place_of(dtype_names, name));
 }
 
 /// "allgather_base" and "_allgather_base_" are an all_gather; "" for what we have no collective for.
 std::string collective_called(const std::string& name, const std::string& kernel) {
     std::string plain;
-    for (const char c : name + " " + kernel)
-        if (std::isalnum(static_cast<unsigned char>(c)) != 0) plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    for (const char c : lower_case(name + " " + kernel))
+        if (std::isalnum(static_cast<unsigned char>(c)) != 0) plain += c;
     for (const auto& [part, kind] : {std::pair("allgather", "all_gather"), {"reducescatter", "reduce_scatter"},
                                      {"allreduce", "all_reduce"}, {"alltoall", "all_to_all"}})
         if (plain.find(part) != std::string::npos) return kind;
@@ -81,7 +82,7 @@ public:
         ranks_ = static_cast<std::int64_t>(gpus.size());
         for (const RecordedSpan& span : iteration)
             if (span.gpu == *gpus.begin()) spans_.push_back(&span);
-        std::stable_sort(spans_.begin(), spans_.end(), [](Ran a, Ran b) { return a->start_ns < b->start_ns; });
+        std::ranges::stable_sort(spans_, {}, &RecordedSpan::start_ns);
         for (const Ran span : spans_) {
             of_[span->kind].push_back(span);
             if (span->kind == TaskKind::memory_bound && !span->waits) others_us_ += us_of(span);

@@ -51,8 +51,4 @@ Timeline timeline_of(std::span<const RecordedSpan> spans) {
     return Timeline(std::move(result));
 }
 
-Timeline timeline_of(std::span<const RecordedTrace> traces) {
-    return timeline_of(merged(traces));
-}
-
 }  // namespace overlap

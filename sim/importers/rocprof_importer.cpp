@@ -1,9 +1,13 @@
 // rocprofv3 of ROCprofiler-SDK. Source of both forms: github.com/ROCm/rocprofiler-sdk,
 // source/docs/how-to/using-rocprofv3.rst and source/lib/output.
 #include <algorithm>
+#include <iterator>
+#include <set>
 
 #include "sim/core/config_reader.hpp"
 #include "sim/core/csv_reader.hpp"
+#include "sim/core/numbers.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/importers/trace_importer.hpp"
 
 namespace overlap {
@@ -20,18 +24,14 @@ std::vector<CsvRow> read_csv_rows(const std::filesystem::path& path) {
 /// GPUs 0, 1, … in the order of their handles.
 class Agents {
 public:
-    void add(std::int64_t agent) { ids_.push_back(agent); }
-    void sort() {
-        std::sort(ids_.begin(), ids_.end());
-        ids_.erase(std::unique(ids_.begin(), ids_.end()), ids_.end());
-    }
-    bool has(std::int64_t agent) const { return std::binary_search(ids_.begin(), ids_.end(), agent); }
+    void add(std::int64_t agent) { ids_.insert(agent); }
+    bool has(std::int64_t agent) const { return ids_.contains(agent); }
     int gpu(std::int64_t agent) const {
-        return static_cast<int>(std::lower_bound(ids_.begin(), ids_.end(), agent) - ids_.begin());
+        return static_cast<int>(std::distance(ids_.begin(), ids_.lower_bound(agent)));
     }
 
 private:
-    std::vector<std::int64_t> ids_;
+    std::set<std::int64_t> ids_;
 };
 
 /// Kind of a copy between agents: between GPUs, within one, or none of our kinds (with the host).
@@ -77,29 +77,20 @@ private:
         std::string file;
         const std::vector<CsvRow>& rows;
 
-        bool has(const std::string& column) const {
-            return std::find(rows[0].begin(), rows[0].end(), column) != rows[0].end();
-        }
+        bool has(const std::string& column) const { return contains(rows[0], column); }
         const std::string& cell(std::size_t row, const std::string& column) const {
-            const auto found = std::find(rows[0].begin(), rows[0].end(), column);
-            const auto at = static_cast<std::size_t>(found - rows[0].begin());
-            if (found == rows[0].end()) throw UserError(file + ":1: has no column '" + column + "'");
+            const std::size_t at = place_of(rows[0], column);
+            if (at == rows[0].size()) throw UserError(file + ":1: has no column '" + column + "'");
             if (at >= rows[row].size())
                 throw UserError(file + ":" + std::to_string(row + 1) + ": has no cell for '" + column + "'");
             return rows[row][at];
         }
         std::int64_t integer(std::size_t row, const std::string& column, const std::string& value) const {
-            std::size_t used = 0;
-            std::int64_t number = -1;
-            try {
-                number = std::stoll(value, &used);
-            } catch (const std::exception&) {
-                used = 0;
-            }
-            if (used == 0 || used != value.size() || number < 0)
+            const auto number = parsed<std::int64_t>(value);
+            if (!number || *number < 0)
                 throw UserError(file + ":" + std::to_string(row + 1) + ": " + column + " is '" + value +
                                 "', expected a whole number");
-            return number;
+            return *number;
         }
         /// "Agent 4" or "4".
         std::int64_t agent(std::size_t row, const std::string& column) const {
@@ -145,7 +136,6 @@ private:
         Agents gpus;
         for (ConfigObject& agent : tool.objects("agents"))
             if (agent.integer("type", 0, 100) == 2) gpus.add(handle(agent, "id"));
-        gpus.sort();
         std::map<std::int64_t, std::string> kernels;
         for (ConfigObject& symbol : tool.objects("kernel_symbols"))
             kernels[symbol.integer("kernel_id", 0, INT64_MAX)] = symbol.text("formatted_kernel_name");

@@ -116,6 +116,5 @@ const TraceImporterEntry& find_trace_importer(const std::filesystem::path& path,
 std::vector<RecordedSpan> merged(std::span<const RecordedTrace> traces);
 /// Spans on one timeline, assuming a common clock; time 0 is the start of the first span.
 Timeline timeline_of(std::span<const RecordedSpan> spans);
-Timeline timeline_of(std::span<const RecordedTrace> traces);
 
 }  // namespace overlap

@@ -4,6 +4,7 @@
 #include "sim/core/errors.hpp"
 #include "sim/core/file_kind.hpp"
 #include "sim/core/input_file.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/importers/trace_importer.hpp"
 
@@ -63,10 +64,9 @@ const TraceImporterEntry* recognised_trace(const std::filesystem::path& path) {
 }
 
 const TraceImporterEntry& find_trace_importer(const std::filesystem::path& path, const std::string& name) {
-    std::vector<std::string> names;
-    for (const TraceImporterEntry& entry : trace_importers()) names.push_back(entry.name);
+    const std::vector<std::string> names = mapped(trace_importers(), &TraceImporterEntry::name);
     if (!name.empty()) {
-        const auto found = std::find(names.begin(), names.end(), name);
+        const auto found = std::ranges::find(names, name);
         if (found == names.end())
             throw UserError("trace format " + in_quotes(name) + " is not known" + suggestion(name, names));
         return trace_importers()[static_cast<std::size_t>(found - names.begin())];

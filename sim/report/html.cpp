@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
 
 #include "sim/report/text_format.hpp"
 
@@ -54,7 +55,7 @@ bool is_numeric(const std::vector<std::vector<std::string>>& rows, std::size_t c
     const auto begins_a_number = [](const std::string& cell) {
         return std::isdigit(static_cast<unsigned char>(cell[0])) != 0 || cell[0] == '+' || cell[0] == '-';
     };
-    return std::all_of(rows.begin(), rows.end(), [&](const std::vector<std::string>& row) {
+    return std::ranges::all_of(rows, [&](const std::vector<std::string>& row) {
         return column >= row.size() || row[column].empty() || begins_a_number(row[column]);
     });
 }
@@ -66,24 +67,12 @@ std::string end_of(const std::string& element, const std::string& tip) {
 }  // namespace
 
 std::string html_escaped(std::string_view text) {
+    static const std::map<char, std::string> entities{
+        {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}};
     std::string result;
     for (const char c : text) {
-        switch (c) {
-            case '&':
-                result += "&amp;";
-                break;
-            case '<':
-                result += "&lt;";
-                break;
-            case '>':
-                result += "&gt;";
-                break;
-            case '"':
-                result += "&quot;";
-                break;
-            default:
-                result += c;
-        }
+        const auto found = entities.find(c);
+        result += found == entities.end() ? std::string(1, c) : found->second;
     }
     return result;
 }
@@ -94,6 +83,16 @@ std::string html_page(const std::string& title, const std::string& body, std::st
            html_escaped(title) + "</title>\n<style>" + std::string(style) + std::string(more_style) +
            "</style></head>\n<body>\n<h1>" + html_escaped(title) + "</h1>\n" + body + "<script>" +
            std::string(script) + std::string(more_script) + "</script>\n</body></html>\n";
+}
+
+std::string html_section(const std::string& title, const std::string& note, const std::string& body) {
+    return "<h2>" + title + "</h2>\n<p class=\"note\">" + note + "</p>\n" + body;
+}
+
+std::string html_list(const std::vector<std::string>& items) {
+    std::string html = "<ul>\n";
+    for (const std::string& item : items) html += "<li>" + html_escaped(item) + "</li>\n";
+    return html + "</ul>\n";
 }
 
 std::string html_table(const std::vector<std::string>& head,

@@ -20,6 +20,12 @@ std::string html_page(const std::string& title, const std::string& body, std::st
 std::string html_table(const std::vector<std::string>& head,
                        const std::vector<std::vector<std::string>>& rows);
 
+/// A heading, a note below it in HTML, and `body`.
+std::string html_section(const std::string& title, const std::string& note, const std::string& body);
+
+/// A list of texts.
+std::string html_list(const std::vector<std::string>& items);
+
 /// A drawing of SVG elements, in pixels from the top left.
 class Drawing {
 public:

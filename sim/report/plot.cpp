@@ -4,9 +4,11 @@
 #include <array>
 #include <cassert>
 #include <cmath>
-#include <cstdio>
 
+#include "sim/core/error_summary.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/report/gnuplot_parts.hpp"
+#include "sim/report/text_format.hpp"
 
 namespace overlap {
 namespace {
@@ -38,17 +40,10 @@ double round_number(double value, bool up) {
 }
 
 std::string with_errors(const PlotSeries& series) {
-    std::vector<double> errors;
-    double sum = 0;
-    for (const auto& [measured, predicted] : series.points) {
-        errors.push_back(std::abs(predicted / measured - 1));
-        sum += errors.back();
-    }
-    std::sort(errors.begin(), errors.end());
-    char text[80];
-    std::snprintf(text, sizeof text, ": n = %zu, mean %.1f %%, p90 %.1f %%", errors.size(),
-                  100 * sum / static_cast<double>(errors.size()), 100 * errors[errors.size() * 9 / 10]);
-    return series.name + text;
+    const ErrorSummary errors = summarise(
+        mapped(series.points, [](const PlotPoint& point) { return point.predicted / point.measured - 1; }));
+    return series.name + ": n = " + std::to_string(errors.count) + ", mean " + percent_text(errors.mean) +
+           ", p90 " + percent_text(errors.p90);
 }
 
 std::string axis(char name, const std::string& label, bool logarithmic, double low, double high) {

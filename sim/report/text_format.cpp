@@ -34,6 +34,10 @@ std::string signed_percent_text(double share) {
     return (share > 0 ? "+" : "") + percent_text(share);
 }
 
+std::string us_text(Seconds time) {
+    return fixed(to_microseconds(time), 1);
+}
+
 std::string significant(double value) {
     const double size = std::abs(value);
     return fixed(value, size >= 1000 ? 0 : decimals_for(size));

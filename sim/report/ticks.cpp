@@ -28,11 +28,15 @@ bool apart(const std::vector<double>& ticks, double least_ratio) {
 
 }  // namespace
 
+double round_step(double least) {
+    const double decade = std::pow(10, std::floor(std::log10(least)));
+    for (const double factor : {1.0, 2.0, 5.0})
+        if (factor * decade >= least * (1 - rounding)) return factor * decade;
+    return 10 * decade;
+}
+
 std::vector<double> linear_ticks(double low, double high, int most) {
-    const double raw = (high - low) / most, decade = std::pow(10, std::floor(std::log10(raw)));
-    double step = 10 * decade;
-    for (const double factor : {5.0, 2.0, 1.0})
-        if (factor * decade >= raw * (1 - rounding)) step = factor * decade;
+    const double step = round_step((high - low) / most);
     std::vector<double> ticks;
     for (double i = std::ceil(low / step - rounding); i * step <= high + rounding * step; ++i)
         ticks.push_back(i * step + 0.0);  // no -0

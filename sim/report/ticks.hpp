@@ -4,6 +4,9 @@
 
 namespace overlap {
 
+/// The smallest of 1, 2, 5 times a power of ten that is at least `least`.
+double round_step(double least);
+
 /// Round numbers for axis labels: multiples of 1, 2 or 5 times a power of ten. At most `most` steps.
 std::vector<double> linear_ticks(double low, double high, int most);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/core/file_version.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
@@ -13,7 +14,7 @@ namespace {
 void read_tolerance(ConfigObject tolerance, PublishedCase& one) {
     const std::array<std::string, 3> kinds{"relative_pct", "absolute", "range"};
     const std::vector<std::string> keys = tolerance.keys();
-    if (keys.size() != 1 || std::find(kinds.begin(), kinds.end(), keys.front()) == kinds.end())
+    if (keys.size() != 1 || !contains(kinds, keys.front()))
         tolerance.fail("", "needs one of 'relative_pct', 'absolute', 'range'");
     if (keys.front() == "range") {
         const std::vector<double> range = tolerance.numbers("range", {-1e300, 1e300});
@@ -49,7 +50,7 @@ PublishedCase read_case(ConfigObject& object) {
 
 /// Throws UserError if `name` can't be used in an expression.
 void require_plain(const ConfigObject& object, const std::string& name) {
-    const bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char letter) {
+    const bool plain = !name.empty() && std::ranges::all_of(name, [](unsigned char letter) {
         return std::isalnum(letter) != 0 || letter == '_';
     });
     if (!plain || std::isdigit(static_cast<unsigned char>(name.front())) != 0)
@@ -70,8 +71,7 @@ std::map<std::string, Json> read_variants(ConfigObject variants) {
 
 std::map<std::string, std::vector<std::string>> read_fastest_of(ConfigObject groups,
                                                                 const std::map<std::string, Json>& variants) {
-    std::vector<std::string> known;
-    for (const auto& [name, settings] : variants) known.push_back(name);
+    const std::vector<std::string> known = keys_of(variants);
     std::map<std::string, std::vector<std::string>> read;
     for (const std::string& name : groups.keys()) {
         require_plain(groups, name);
@@ -116,13 +116,13 @@ std::vector<std::filesystem::path> experiment_files(const std::string& system, c
     if (std::filesystem::is_regular_file(system, ignored)) return {system};
     std::vector<std::filesystem::path> files;
     const std::vector<std::string> systems = folder.published_systems();
-    if (!system.empty() && std::find(systems.begin(), systems.end(), system) == systems.end())
+    if (!system.empty() && !contains(systems, system))
         throw UserError("command line: " + in_quotes(system) +
                         " is no file, and no folder of configs/experiments" + suggestion(system, systems));
     for (const std::string& one : system.empty() ? systems : std::vector{system})
         for (const auto& entry : std::filesystem::directory_iterator(folder.experiments() / one))
             if (entry.path().extension() == ".json") files.push_back(entry.path());
-    std::sort(files.begin(), files.end());
+    std::ranges::sort(files);
     return files;
 }
 

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "sim/core/file_kind.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/report/run/report.hpp"
 #include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
@@ -71,9 +72,7 @@ std::vector<std::string> further_numbers(const Json& result) {
 }
 
 void keep_common(std::vector<std::string>& names, const std::vector<std::string>& others) {
-    std::erase_if(names, [&](const std::string& name) {
-        return std::find(others.begin(), others.end(), name) == others.end();
-    });
+    std::erase_if(names, [&](const std::string& name) { return !contains(others, name); });
 }
 
 /// The values known for `prefix`.
@@ -94,9 +93,7 @@ void name_fastest(const std::string& name, const std::vector<std::string>& membe
         const auto makespan = [&](const std::string& member) {
             return known.at(member + ".makespan_us").get<double>();
         };
-        const std::string& best =
-            *std::min_element(members.begin(), members.end(),
-                              [&](const auto& a, const auto& b) { return makespan(a) < makespan(b); });
+        const std::string& best = *std::ranges::min_element(members, {}, makespan);
         for (const std::string& field : fields) {
             const Json value = known.at(best + "." + field);
             known[name + "." + field] = value;
@@ -108,8 +105,7 @@ void name_fastest(const std::string& name, const std::vector<std::string>& membe
 std::vector<Json> run_all(const PublishedExperiment& experiment, const ConfigFolder& folder) {
     const std::vector<DesignPoint> scenarios = scenarios_of(experiment.scenarios);
     const std::vector<std::string> fields = result_fields();
-    std::vector<std::string> variants;
-    for (const auto& [name, settings] : experiment.variants) variants.push_back(name);
+    const std::vector<std::string> variants = keys_of(experiment.variants);
     std::vector<Json> results(scenarios.size() * variants.size());
     Resolver resolver(folder, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
     Baselines baselines;
@@ -142,30 +138,18 @@ std::vector<Json> run_all(const PublishedExperiment& experiment, const ConfigFol
 }
 
 double aggregate(std::vector<double> values, Aggregate how) {
-    const auto count = static_cast<double>(values.size());
-    std::sort(values.begin(), values.end());
-    switch (how) {
-        case Aggregate::only:
-            return values.front();
-        case Aggregate::mean:
-            return std::accumulate(values.begin(), values.end(), 0.0) / count;
-        case Aggregate::geomean:
-            return std::exp(std::accumulate(values.begin(), values.end(), 0.0,
-                                            [](double sum, double value) { return sum + std::log(value); }) /
-                            count);
-        case Aggregate::median:
-            return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-        case Aggregate::min:
-            return values.front();
-        case Aggregate::max:
-            return values.back();
-        case Aggregate::sum:
-            return std::accumulate(values.begin(), values.end(), 0.0);
-        case Aggregate::count:
-            break;
-    }
-    return static_cast<double>(
-        std::count_if(values.begin(), values.end(), [](double value) { return value != 0; }));
+    std::ranges::sort(values);
+    if (how == Aggregate::only || how == Aggregate::min) return values.front();
+    if (how == Aggregate::max) return values.back();
+    if (how == Aggregate::median) return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+    if (how == Aggregate::count)
+        return static_cast<double>(std::ranges::count_if(values, [](double value) { return value != 0; }));
+    if (how == Aggregate::geomean)
+        for (double& value : values) value = std::log(value);
+    const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+    if (how == Aggregate::sum) return sum;
+    const double mean = sum / static_cast<double>(values.size());
+    return how == Aggregate::geomean ? std::exp(mean) : mean;
 }
 
 ReproducedCase judge(const PublishedExperiment& experiment, std::size_t number,

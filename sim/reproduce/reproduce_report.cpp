@@ -1,4 +1,6 @@
 
+#include "sim/core/ranges.hpp"
+#include "sim/core/shown.hpp"
 #include "sim/report/run/report.hpp"
 #include "sim/report/text_format.hpp"
 #include "sim/reproduce/reproduce.hpp"
@@ -23,7 +25,7 @@ void for_each_case(const std::vector<ReproducedExperiment>& experiments, Visit&&
 
 std::string kind_text(CaseKind kind, char separator = '_') {
     std::string name = case_kind_names[static_cast<std::size_t>(kind)];
-    std::replace(name.begin(), name.end(), '_', separator);
+    std::ranges::replace(name, '_', separator);
     return name;
 }
 
@@ -53,12 +55,12 @@ Tally tally(const std::vector<ReproducedExperiment>& experiments) {
 
 /// "independent: 31 of 52 within tolerance; fitted: 12 of 12 within tolerance": the kinds that occur.
 std::string kinds_summary(const Tally& sums) {
-    std::string out;
+    std::vector<std::string> kinds;
     for (std::size_t kind = 0; kind < sums.kinds.size(); ++kind)
         if (sums.kinds[kind].of > 0)
-            out += (out.empty() ? "" : "; ") + kind_text(static_cast<CaseKind>(kind), ' ') + ": " +
-                   sums.kinds[kind].text() + " within tolerance";
-    return out;
+            kinds.push_back(kind_text(static_cast<CaseKind>(kind), ' ') + ": " + sums.kinds[kind].text() +
+                            " within tolerance");
+    return joined(kinds, "; ");
 }
 
 std::string summary(const Tally& sums) {
@@ -125,8 +127,7 @@ std::string csv(const std::vector<ReproducedExperiment>& experiments) {
                                          published.low,       published.high,
                                          published.unit,      published.known_gap ? "known_gap" : "enforced",
                                          one.as_stated(),     published.reason};
-        for (const Json& cell : cells) out += (&cell == cells.data() ? "" : ",") + csv_cell(cell);
-        out += '\n';
+        out += joined(mapped(cells, csv_cell), ",") + '\n';
     });
     return out;
 }
@@ -169,16 +170,10 @@ Json json(const std::vector<ReproducedExperiment>& experiments) {
 }  // namespace
 
 std::string render(const std::vector<ReproducedExperiment>& experiments, ReproductionFormat format) {
-    switch (format) {
-        case ReproductionFormat::json:
-            return json(experiments).dump(2) + '\n';
-        case ReproductionFormat::csv:
-            return csv(experiments);
-        case ReproductionFormat::markdown:
-            return table_of_experiments(experiments) + '\n' + table_of_cases(experiments);
-        case ReproductionFormat::text:
-            break;
-    }
+    if (format == ReproductionFormat::json) return json(experiments).dump(2) + '\n';
+    if (format == ReproductionFormat::csv) return csv(experiments);
+    if (format == ReproductionFormat::markdown)
+        return table_of_experiments(experiments) + '\n' + table_of_cases(experiments);
     return text(experiments);
 }
 

@@ -68,13 +68,11 @@ bool turns_routes(const Topology& topology, int nodes, int locals) {
     const auto turns = [&](int src, int dst) {
         const LinkIds links = topology.route(src, dst).links;
         const LinkIds others = topology.route(turned(src), turned(dst)).links;
-        return std::equal(links.begin(), links.end(), others.begin(), others.end(),
-                          [&](std::size_t a, std::size_t b) {
-                              const Link &one = topology.links()[a], &other = topology.links()[b];
-                              return one.bandwidth == other.bandwidth && one.latency == other.latency &&
-                                     there.try_emplace(a, b).first->second == b &&
-                                     back.try_emplace(b, a).first->second == a;
-                          });
+        return std::ranges::equal(links, others, [&](std::size_t a, std::size_t b) {
+            const Link &one = topology.links()[a], &other = topology.links()[b];
+            return one.bandwidth == other.bandwidth && one.latency == other.latency &&
+                   there.try_emplace(a, b).first->second == b && back.try_emplace(b, a).first->second == a;
+        });
     };
     for (const int node : {0, all_nodes - 1})
         for (const int local : {0, per_node - 1}) {

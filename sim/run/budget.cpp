@@ -35,8 +35,8 @@ bool orders_vary(const Scenario& scenario) {
         const bool as_enqueued = transfers.direction == Direction::pull && dma.pulls == PullServer::sender;
         return transfers.agent == Agent::dma && dma.order == QueueOrder::unspecified && !as_enqueued;
     };
-    return vary(scenario.params) || std::any_of(scenario.pairs.begin(), scenario.pairs.end(),
-                                                [&](const PairChoice& pair) { return vary(pair.params); });
+    return vary(scenario.params) ||
+           std::ranges::any_of(scenario.pairs, [&](const PairChoice& pair) { return vary(pair.params); });
 }
 
 /// Copy kernels that run at once, where GPUs launch them one after another. Elsewhere kernels of GPUs that are alike end

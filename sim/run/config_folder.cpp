@@ -6,8 +6,9 @@
 
 #include "models/gemm_libraries.hpp"
 #include "sim/core/installation.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
-#include "sim/schedules/preset.hpp"
+#include "sim/schedules/schedule.hpp"
 #include "sim/topology/like_device.hpp"
 
 namespace overlap {
@@ -59,7 +60,7 @@ std::vector<std::string> ConfigFolder::names(const std::string& kind) const {
     for (const auto& entry : fs::directory_iterator(root_ / kind, error))
         if (entry.path().extension() == ".json") result.push_back(entry.path().stem().string());
     if (error) throw UserError((root_ / kind).string() + ": cannot be read: " + error.message());
-    std::sort(result.begin(), result.end());
+    std::ranges::sort(result);
     return result;
 }
 
@@ -82,7 +83,7 @@ std::vector<std::string> ConfigFolder::published_systems() const {
     for (const auto& entry : fs::directory_iterator(experiments(), error))
         if (entry.is_directory()) systems.push_back(entry.path().filename().string());
     if (error) throw UserError(experiments().string() + ": cannot be read: " + error.message());
-    std::sort(systems.begin(), systems.end());
+    std::ranges::sort(systems);
     return systems;
 }
 
@@ -92,8 +93,7 @@ SchedulePtr ConfigFolder::schedule(const std::string& name) const {
     std::error_code ignored;
     const std::vector<std::string> presets = names("schedules");
     const std::string stem = name.ends_with(".json") ? name.substr(0, name.size() - 5) : name;
-    if (name.find('/') == std::string::npos && !fs::exists(name, ignored) &&
-        std::find(presets.begin(), presets.end(), stem) == presets.end())
+    if (name.find('/') == std::string::npos && !fs::exists(name, ignored) && !contains(presets, stem))
         find_schedule(name, presets);  // throws
     return std::make_shared<const ScheduleEntry>(
         read_preset(read_config_file(find("schedules", name), "schedule")));

@@ -25,8 +25,8 @@ public:
           holders_(resources.size()) {
         for (TaskId id = 0; id < graph.size(); ++id)
             if (costs[id].claim) holders_[costs[id].claim->resource].push_back(id);
-        for (std::vector<TaskId>& holders : holders_)
-            std::sort(holders.begin(), holders.end(), [&](TaskId a, TaskId b) { return key(a) < key(b); });
+        const auto by_end = [this](TaskId id) { return std::pair(times_[id].done, id); };
+        for (std::vector<TaskId>& holders : holders_) std::ranges::sort(holders, {}, by_end);
     }
 
     /// None if it began at once.
@@ -55,8 +55,6 @@ public:
     }
 
 private:
-    std::pair<Seconds, TaskId> key(TaskId id) const { return {times_[id].done, id}; }
-
     /// The task whose units `id` got, if it had to wait for units: that whose body ended just then, or a running
     /// one that freed units before its end (a GEMM in its last wave).
     std::optional<TaskId> holder_before(TaskId id) const {
@@ -66,8 +64,8 @@ private:
         if (!cost.claim || own.body - own.start - cost.launch.time - setup <= rounding * own.body)
             return std::nullopt;
         const std::vector<TaskId>& holders = holders_[cost.claim->resource];  // by the ends of their bodies
-        auto at = std::upper_bound(holders.begin(), holders.end(), own.start,
-                                   [&](Seconds time, TaskId other) { return time < times_[other].done; });
+        const auto end_of = [&](TaskId other) { return times_[other].done; };
+        auto at = std::ranges::upper_bound(holders, own.start, {}, end_of);
         std::optional<TaskId> ended;
         for (; at != holders.end(); ++at) {
             const TaskTimes& times = times_[*at];
@@ -107,12 +105,11 @@ std::vector<TaskId> critical_path(const TaskGraph& graph, CostView costs, const 
                                   const ResourceTable& resources) {
     std::vector<TaskId> path;
     if (graph.size() == 0) return path;
-    const auto ends_before = [](const TaskTimes& a, const TaskTimes& b) { return a.end < b.end; };
-    const auto last = std::max_element(simulated.tasks.begin(), simulated.tasks.end(), ends_before);
+    const auto last = std::ranges::max_element(simulated.tasks, {}, &TaskTimes::end);
     const Waits waits(graph, costs, simulated, resources);
     std::optional<TaskId> at = static_cast<TaskId>(last - simulated.tasks.begin());
     for (; at && path.size() < graph.size(); at = waits.of(*at)) path.push_back(*at);
-    std::reverse(path.begin(), path.end());
+    std::ranges::reverse(path);
     return path;
 }
 

@@ -67,8 +67,8 @@ Cost without_loss(const Cost& alone, Cost whole, const GemmShape& shape, const T
 }
 
 bool has_library_kernel(const TaskGraph& graph, const TaskClasses& classes) {
-    return std::any_of(classes.first.begin(), classes.first.end(),
-                       [&](TaskId id) { return graph[id].kind() == TaskKind::collective; });
+    return std::ranges::any_of(classes.first,
+                               [&](TaskId id) { return graph[id].kind() == TaskKind::collective; });
 }
 
 /// By task: whether only the release delays the task. Then the task is the first of its stream and waits for no other task,
@@ -137,7 +137,7 @@ Effects without(std::span<const std::string> names) {
     const std::array<bool*, 5> switches{&effects.host, &effects.contention, &effects.launch, &effects.packing,
                                         &effects.decomposition};
     for (const std::string& name : names) {
-        const auto found = std::find(effect_names.begin(), effect_names.end(), name);
+        const auto found = std::ranges::find(effect_names, name);
         if (found == effect_names.end())
             throw UserError("without: " + in_quotes(name) + " is no effect" + suggestion(name, effect_names));
         *switches[static_cast<std::size_t>(found - effect_names.begin())] = false;

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/core/ranges.hpp"
+
 namespace overlap {
 namespace {
 
 std::vector<Seconds> by_class(const Costs& costs, Seconds (*time)(const Cost&, const ResourceTable&),
                               const ResourceTable& resources) {
-    std::vector<Seconds> times;
-    for (const Cost& cost : costs.classes) times.push_back(time(cost, resources));
-    return times;
+    return mapped(costs.classes, [&](const Cost& cost) { return time(cost, resources); });
 }
 
 /// The reference engine simulates every GPU.
@@ -67,7 +67,7 @@ int Experiment::simulated_gpus() const {
 
 bool Experiment::several_orders(CostView costs) const {
     const ResourceTable& resources = scenario_.machine->resources;
-    return std::any_of(costs.classes().begin(), costs.classes().end(), [&](const Cost& cost) {
+    return std::ranges::any_of(costs.classes(), [&](const Cost& cost) {
         return cost.claim && !cost.claim->as_enqueued &&
                resources[cost.claim->resource].order == QueueOrder::unspecified;
     });
@@ -96,7 +96,7 @@ std::pair<Makespans, EngineResult> Experiment::median_run() const {
         last = std::move(result);
     });
     if (all.size() > 1) {
-        std::sort(all.begin(), all.end());
+        std::ranges::sort(all);
         last = run(costs, quantile(all, 0.5).second);
     }
     if (quotient_) last.tasks = quotient_->expanded(last.tasks);
@@ -109,8 +109,8 @@ MedianEnds Experiment::ends(const Effects& effects) const {
         all.emplace_back(result.makespan, seed);
         communication.emplace_back(end_of_communication(result), seed);
     });
-    std::sort(all.begin(), all.end());
-    std::sort(communication.begin(), communication.end());
+    std::ranges::sort(all);
+    std::ranges::sort(communication);
     return {quantile(all, 0.5).first, quantile(communication, 0.5).first};
 }
 
@@ -122,7 +122,7 @@ Seconds Experiment::makespan(const Effects& effects, const std::function<double(
     for_each_seed(costs, [&](const EngineResult& result, std::uint64_t seed) {
         all.emplace_back(result.makespan, seed);
     });
-    std::sort(all.begin(), all.end());
+    std::ranges::sort(all);
     return quantile(all, 0.5).first;
 }
 
@@ -158,7 +158,7 @@ Seconds Experiment::computation(const Effects& effects) const {
         if (kind == TaskKind::gemm || kind == TaskKind::memory_bound)
             sums[static_cast<std::size_t>(graph_[id].gpu)] += alone[costs.class_of[id]];
     }
-    return *std::max_element(sums.begin(), sums.end());
+    return *std::ranges::max_element(sums);
 }
 
 LeastTimes Experiment::least_times() const {

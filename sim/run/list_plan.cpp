@@ -1,6 +1,7 @@
 #include "sim/run/list_plan.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "sim/core/shown.hpp"
 
@@ -10,9 +11,7 @@ namespace {
 /// The first three, and the number of the others.
 std::string first_of(const std::vector<std::string>& reasons) {
     constexpr std::size_t most = 3;
-    std::string text;
-    for (std::size_t i = 0; i < std::min(most, reasons.size()); ++i)
-        text += (i == 0 ? "" : "; ") + reasons[i];
+    const std::string text = joined(std::span(reasons).first(std::min(most, reasons.size())), "; ");
     return reasons.size() <= most ? text : text + "; and " + std::to_string(reasons.size() - most) + " more";
 }
 
@@ -53,8 +52,7 @@ public:
     }
 
     ListPlan plan() && {
-        std::sort(plan_.pairs.begin(), plan_.pairs.end(),
-                  [](const PairChoice& a, const PairChoice& b) { return a.first < b.first; });
+        std::ranges::sort(plan_.pairs, {}, &PairChoice::first);
         return std::move(plan_);
     }
 

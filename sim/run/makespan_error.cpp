@@ -5,16 +5,14 @@
 #include <set>
 
 #include "models/library_kernel.hpp"
+#include "sim/core/ranges.hpp"
+#include "sim/core/shown.hpp"
 #include "sim/run/steady.hpp"
 
 namespace overlap {
 namespace {
 
 constexpr double small_copy = 1 << 20;  // bytes; errors of DMA copies are known above and below it apart
-
-bool chosen(const std::vector<std::string>& models, const char* name) {
-    return std::find(models.begin(), models.end(), name) != models.end();
-}
 
 /// Kinds of priced work in a graph.
 struct Kinds {
@@ -101,8 +99,8 @@ std::vector<Priced> prices_in(const TaskGraph& graph, const Machine& machine,
     const MachineEvidence& known = machine.evidence;
     const Kinds kinds(graph, machine);
     std::vector<Priced> all;
-    const bool roofline = chosen(models, "gemm_roofline");
-    const bool timed = kinds.all_gemms_measured && !roofline && !chosen(models, "gemm_tiled");
+    const bool roofline = contains(models, "gemm_roofline");
+    const bool timed = kinds.all_gemms_measured && !roofline && !contains(models, "gemm_tiled");
     for (const DType dtype : kinds.gemms) {
         Evidence evidence = known.gemm.contains(dtype) ? known.gemm.at(dtype) : Evidence();
         if (timed) evidence = {.basis = Basis::measured};
@@ -135,11 +133,10 @@ std::vector<Priced> prices_in(const TaskGraph& graph, const Machine& machine,
         beside("contention with copy kernels", known.beside_copy_kernels, &Lengthened::gemm);
     }
     if (!kinds.collectives.empty()) {
-        std::string libraries;
-        for (const std::string& library : kinds.libraries)
-            libraries += (libraries.empty() ? "" : " and ") + library;
-        all.push_back({{"library collectives", weakest(kinds.collectives, known.collectives), libraries},
-                       &Lengthened::collectives});
+        const std::vector<std::string> names(kinds.libraries.begin(), kinds.libraries.end());
+        all.push_back(
+            {{"library collectives", weakest(kinds.collectives, known.collectives), joined(names, " and ")},
+             &Lengthened::collectives});
         beside("contention with the library", known.beside_library, &Lengthened::gemm);
         if (known.collective_beside_gemms.error)
             beside("library beside GEMMs", known.collective_beside_gemms, &Lengthened::collectives);
@@ -165,18 +162,12 @@ double error_of(const std::vector<Priced>& prices, double Lengthened::*factor) {
     return std::sqrt(own + contention);
 }
 
-std::vector<PricedPart> parts_of(const std::vector<Priced>& prices) {
-    std::vector<PricedPart> parts;
-    for (const Priced& one : prices) parts.push_back(one.part);
-    return parts;
-}
-
 }  // namespace
 
 std::vector<PricedPart> priced_parts(const TaskGraph& graph, const Machine& machine,
                                      const std::vector<std::string>& models, bool overlapped,
                                      const Host* host) {
-    return parts_of(prices_in(graph, machine, models, overlapped, host));
+    return mapped(prices_in(graph, machine, models, overlapped, host), &Priced::part);
 }
 
 Confidence confidence_of(const Scenario& scenario, const TaskGraph& graph, const Experiment& experiment,
@@ -185,16 +176,15 @@ Confidence confidence_of(const Scenario& scenario, const TaskGraph& graph, const
     const std::vector<Priced> prices =
         prices_in(graph, machine, scenario.cost_models, overlapped, scenario.host.get());
     Confidence confidence;
-    confidence.parts = parts_of(prices);
+    confidence.parts = mapped(prices, &Priced::part);
     const auto& known = machine.evidence.schedules;
     // Measured schedules are those that `replay` runs once, all enqueued beforehand by one thread: GEMMs and copies,
     // without own kernels, barriers and library collectives.
-    const bool own_kernel = scenario.schedule->own_kernel ||
-                            std::any_of(scenario.pairs.begin(), scenario.pairs.end(),
-                                        [](const PairChoice& pair) { return pair.schedule->own_kernel; });
-    const bool other_work = std::any_of(prices.begin(), prices.end(), [](const Priced& one) {
-        return one.factor == &Lengthened::collectives;
-    });
+    const bool own_kernel =
+        scenario.schedule->own_kernel ||
+        std::ranges::any_of(scenario.pairs, [](const PairChoice& pair) { return pair.schedule->own_kernel; });
+    const bool other_work =
+        std::ranges::any_of(prices, [](const Priced& one) { return one.factor == &Lengthened::collectives; });
     const bool is_of_these = !own_kernel && !other_work && !has_barriers(graph) && scenario.what_if.empty() &&
                              scenario.host == nullptr && scenario.repeat == Repeat::once;
     if (known && is_of_these) {

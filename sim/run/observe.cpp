@@ -21,8 +21,8 @@ Body body_of(const TaskTimes& times) {
 
 /// Of a GEMM whose units only its claim counts (models/contention.hpp).
 bool holds_without_demand(const Cost& cost) {
-    return std::none_of(cost.demands.begin(), cost.demands.end(),
-                        [&](const Demand& demand) { return demand.resource == cost.claim->resource; });
+    return std::ranges::none_of(
+        cost.demands, [&](const Demand& demand) { return demand.resource == cost.claim->resource; });
 }
 
 /// A sum of times that does not depend on the order of its terms: a whole number of 2^-80 s.
@@ -125,12 +125,8 @@ double communication_units(const TaskGraph& graph, std::span<const TaskId> tasks
     struct Change {
         int gpu;
         Seconds time;
-        double units;
-        bool operator<(const Change& other) const {
-            if (gpu != other.gpu) return gpu < other.gpu;
-            if (time != other.time) return time < other.time;
-            return units < other.units;  // at one instant, ends come before begins
-        }
+        double units;  // at one instant, ends come before begins
+        auto operator<=>(const Change& other) const = default;
     };
     std::vector<Change> changes;
     for (const TaskId id : tasks) {
@@ -141,7 +137,7 @@ double communication_units(const TaskGraph& graph, std::span<const TaskId> tasks
         changes.push_back({task.gpu, start, units});
         changes.push_back({task.gpu, start + length, -units});
     }
-    std::sort(changes.begin(), changes.end());
+    std::ranges::sort(changes);
     double most = 0, now = 0;
     int gpu = -1;
     for (const Change& change : changes) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
@@ -18,8 +19,8 @@ struct Informational {
     std::string instead;  ///< the values that are read
 };
 
-const std::array<Informational, 7>& informational_values() {
-    static const std::array<Informational, 7> values{{
+const std::array<Informational, 6>& informational_values() {
+    static const std::array<Informational, 6> values{{
         {"device.board_power_W",
          "in a run from cool GPUs it only splits off the energy above the limit; long GEMMs slow down by "
          "device.gemm.TYPE.sustained_slowdown"},
@@ -87,14 +88,13 @@ std::vector<std::string> moved_along(const ChangedValue& change, const std::vect
     std::vector<std::string> keys;
     const auto of_others = [&](const std::string& key) {
         return key.starts_with("device.gemm_libraries.") ||
-               (key.starts_with("device.gemm.") && std::none_of(types.begin(), types.end(), [&](DType dtype) {
+               (key.starts_with("device.gemm.") && std::ranges::none_of(types, [&](DType dtype) {
                     return key.starts_with("device.gemm." + name_of(dtype) + ".");
                 }));
     };
     for (const ChangedValue& value : moved) {
         const auto leaders = value.given.get<std::vector<std::string>>();
-        if (std::find(leaders.begin(), leaders.end(), change.key) != leaders.end() && !of_others(value.key))
-            keys.push_back(value.key);
+        if (contains(leaders, change.key) && !of_others(value.key)) keys.push_back(value.key);
     }
     return keys;
 }
@@ -103,7 +103,7 @@ std::vector<std::string> moved_along(const ChangedValue& change, const std::vect
 bool has_kernels(const Workload& workload, const std::string& group) {
     if (workload.pair() != nullptr) return false;
     const auto& operators = std::get<std::vector<Operator>>(workload.content);
-    return std::any_of(operators.begin(), operators.end(), [&](const Operator& op) {
+    return std::ranges::any_of(operators, [&](const Operator& op) {
         if (const auto* gemm = std::get_if<GemmShape>(&op.work))
             return gemm->groups > 1 && group == kernel_groups[2];
         const auto* streaming = std::get_if<StreamingWork>(&op.work);
@@ -132,10 +132,8 @@ bool changes_nothing(RunConfig config, const std::string& key, Seconds makespan,
 }  // namespace
 
 std::vector<DType> types_of_gemms(const Workload& workload) {
-    if (const Pair* pair = workload.pair()) return {pair->gemm.dtype};
     std::set<DType> types;
-    for (const Operator& op : std::get<std::vector<Operator>>(workload.content))
-        if (const auto* shape = std::get_if<GemmShape>(&op.work)) types.insert(shape->dtype);
+    for (const GemmShape& gemm : workload.gemms()) types.insert(gemm.dtype);
     return {types.begin(), types.end()};
 }
 
@@ -194,7 +192,7 @@ std::vector<std::string> Remarker::notes_of_values(const RunConfig& config, cons
     const ChangesPtr changes = changes_of(config);
     std::vector<ChangedValue> moved = changes->moved;
     std::erase_if(moved, [&](const ChangedValue& value) {
-        return std::any_of(kernel_groups.begin(), kernel_groups.end(), [&](const std::string& group) {
+        return std::ranges::any_of(kernel_groups, [&](const std::string& group) {
             return value.key.starts_with("device." + group + ".") && !has_kernels(scenario.workload, group);
         });
     });

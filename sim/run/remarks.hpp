@@ -4,7 +4,7 @@
 
 #include "sim/core/recent_values.hpp"
 #include "sim/core/what_if.hpp"
-#include "sim/report/run/remarks.hpp"
+#include "sim/report/run/result.hpp"
 #include "sim/run/run_config.hpp"
 #include "sim/run/scenario.hpp"
 

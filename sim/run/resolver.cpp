@@ -1,6 +1,7 @@
 #include "sim/run/resolver.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -12,24 +13,18 @@
 #include "sim/engine/engine.hpp"
 #include "sim/run/alike_ranks.hpp"
 #include "sim/run/budget.hpp"
-#include "sim/run/dma_choice.hpp"
 #include "sim/run/effects.hpp"
+#include "sim/run/experiment.hpp"
 #include "sim/run/list_plan.hpp"
 #include "sim/run/steady.hpp"
+#include "sim/schedules/operator_list.hpp"
 
 namespace overlap {
 
 Seconds multiplying_time(const Workload& workload, const Calibration& calibration) {
     Seconds sum;
-    const auto add = [&](const GemmShape& shape) {
-        sum += estimate_gemm(shape, calibration.gemm_for(shape.dtype)).body;
-    };
-    if (const Pair* pair = workload.pair()) {
-        add(pair->gemm);
-    } else {
-        for (const Operator& op : std::get<std::vector<Operator>>(workload.content))
-            if (const auto* shape = std::get_if<GemmShape>(&op.work)) add(*shape);
-    }
+    for (const GemmShape& gemm : workload.gemms())
+        sum += estimate_gemm(gemm, calibration.gemm_for(gemm.dtype)).body;
     return sum;
 }
 
@@ -43,8 +38,7 @@ void require_memory(const Workload& workload, const DeviceSpec& device, const st
     const Bytes needed = matrix_size(gemm.m, gemm.k, gemm.dtype) + matrix_size(gemm.k, gemm.n, gemm.dtype) +
                          matrix_size(gemm.m, gemm.n, output_type(gemm.dtype));
     if (needed <= device.hbm_capacity) return;
-    throw UserError(origin + ": /workload/gemm: the operands of " + std::to_string(gemm.m) + "x" +
-                    std::to_string(gemm.n) + "x" + std::to_string(gemm.k) + " take " +
+    throw UserError(origin + ": /workload/gemm: the operands of " + shape_name(gemm) + " take " +
                     std::to_string(std::llround(needed.si() * 1e-9)) + " GB, but " + device.name + " has " +
                     std::to_string(std::llround(device.hbm_capacity.si() * 1e-9)) + " GB of HBM");
 }
@@ -62,7 +56,7 @@ void require_ranks(const Workload& workload, int gpus, const std::string& origin
         std::int64_t last = op.ranks.empty() ? 0 : op.ranks.back();
         if (const auto* send = std::get_if<SendWork>(&op.work))
             for (const auto& side : {send->from, send->to})
-                last = std::max(last, *std::max_element(side.begin(), side.end()));
+                last = std::max(last, *std::ranges::max_element(side));
         if (last >= gpus) fail(in_quotes(op.name) + " names rank " + std::to_string(last));
     }
 }
@@ -92,6 +86,34 @@ void require_named(const RunConfig& config) {
     };
     required(config.topology, "topology", "ring_8");
     required(config.schedule, "schedule", "ring_chunked");
+}
+
+bool is_possible(DmaCommands commands, const Scenario& scenario) {
+    const bool writes = commands == DmaCommands::broadcast || commands == DmaCommands::swap;
+    if (writes && scenario.params.transfers.direction == Direction::pull) return false;
+    const std::vector<CollectiveKind> kinds = collectives_of(scenario.workload);
+    return std::ranges::all_of(kinds, [&](CollectiveKind kind) { return can_command(commands, kind); });
+}
+
+/// The scenario's transfer options with the DMA commands of the shortest run, for a scenario with
+/// dma_commands `best`. On a tie the first of copy, one_stream, broadcast, swap, back_to_back. Only commands that can do
+/// every collective of the workload are tried; with transfer 'pull' none that must write.
+TransferOptions fastest_commands(const Scenario& scenario) {
+    constexpr std::array candidates{DmaCommands::copy, DmaCommands::one_stream, DmaCommands::broadcast,
+                                    DmaCommands::swap, DmaCommands::back_to_back};
+    TransferOptions fastest;
+    Seconds shortest(1e300);
+    for (const DmaCommands commands : candidates) {
+        if (!is_possible(commands, scenario)) continue;
+        Scenario candidate = scenario;
+        candidate.params.transfers.commands = commands;
+        const TaskGraph graph = candidate.graph();
+        const Seconds makespan = Experiment(candidate, graph).makespan(without(scenario.without));
+        if (makespan >= shortest) continue;
+        shortest = makespan;
+        fastest = candidate.params.transfers;
+    }
+    return fastest;
 }
 
 }  // namespace

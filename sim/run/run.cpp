@@ -98,9 +98,8 @@ std::string scenario_line(const Scenario& scenario) {
     const Topology& topology = scenario.machine->topology;
     std::string line = scenario.workload.name + ": ";
     if (const Pair* pair = scenario.workload.pair())
-        line += scenario.workload.form() + ", GEMM " + std::to_string(pair->gemm.m) + "x" +
-                std::to_string(pair->gemm.n) + "x" + std::to_string(pair->gemm.k) + " " +
-                name_of(pair->gemm.dtype);
+        line +=
+            scenario.workload.form() + ", GEMM " + shape_name(pair->gemm) + " " + name_of(pair->gemm.dtype);
     else
         line +=
             std::to_string(std::get<std::vector<Operator>>(scenario.workload.content).size()) + " operators";

@@ -23,7 +23,7 @@ RunKey text(const std::string& key, std::string RunConfig::*member, const std::s
     return {
         key, text_schema(doc, 1),
         [=](ConfigObject& config, const std::string& name, RunConfig& to) { to.*member = config.text(name); },
-        [=](const RunConfig& from) { return (from.*member).empty() ? Json() : Json(from.*member); }};
+        [=](const RunConfig& from) { return or_null(from.*member); }};
 }
 
 RunKey texts(const std::string& key, std::vector<std::string> RunConfig::*member, const std::string& doc) {
@@ -80,7 +80,7 @@ std::vector<RunKey> make_keys() {
         {"seeds", {{"description", "Simulations with orders that the machine leaves unspecified; default " + std::to_string(default_seeds) + " on such a machine, else 1."},
                    {"type", "integer"}, {"minimum", 1}, {"maximum", most_seeds}},
             [](ConfigObject& config, const std::string& key, RunConfig& to) { to.seeds = static_cast<int>(config.integer(key, 1, most_seeds)); },
-            [](const RunConfig& from) { return from.seeds ? Json(*from.seeds) : Json(); }},
+            [](const RunConfig& from) { return or_null(from.seeds); }},
         texts("cost_models", &RunConfig::cost_models, "Cost models instead of the defaults, by name, as 'sim list' shows them."),
         std::move(without),
         text("host", &RunConfig::host, "Who enqueues: a file, or a name in configs/hosts. Left out: all is enqueued beforehand by one thread."),

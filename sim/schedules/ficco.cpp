@@ -4,13 +4,12 @@ namespace overlap {
 namespace {
 
 // The schedules of "Design Space Exploration of DMA based Finer-Grain Compute Communication Overlap": pieces
-// one level finer than a shard, from all peers at every step. A named point fixes
-// the three axes; `ficco` reads them.
+// one level finer than a shard, from all peers at every step. A named point fixes the three axes; `ficco` reads
+// them. Without chunks, hetero and unfused, whole shards come from (go to) all peers at once: the own shard first
+// (last), then a GEMM for each in order r+1, r+2, …
 class Ficco final : public Schedule {
 public:
-    Ficco() = default;
-    explicit Ficco(PiecePoint point) : fixed_(true), point_(point) {}
-
+    explicit Ficco(const std::optional<PiecePoint>& fixed) : fixed_(fixed) {}
     TaskGraph build(const Workload& workload, const Topology& topology,
                     const ScheduleParams& params) const override {
         return build_pieces(*workload.pair(), topology, params, point(params));
@@ -21,35 +20,17 @@ public:
     }
     bool builds_representatives(const Workload&, const ScheduleParams&) const override { return true; }
     PiecePoint point(const ScheduleParams& params) const override {
-        return fixed_ ? point_ : PiecePoint{params.comm_shape, params.uniformity, params.granularity};
+        return fixed_.value_or(PiecePoint{params.comm_shape, params.uniformity, params.granularity});
     }
 
 private:
-    bool fixed_ = false;
-    PiecePoint point_;
+    std::optional<PiecePoint> fixed_;
 };
 
 }  // namespace
 
-std::unique_ptr<Schedule> make_ficco() {
-    return std::make_unique<Ficco>();
+std::unique_ptr<Schedule> make_ficco(const std::optional<PiecePoint>& fixed) {
+    return std::make_unique<Ficco>(fixed);
 }
-
-template <CommShape shape, Uniformity uniformity, Granularity granularity>
-std::unique_ptr<Schedule> make_ficco_point() {
-    return std::make_unique<Ficco>(PiecePoint{shape, uniformity, granularity});
-}
-
-using enum CommShape;
-using enum Uniformity;
-using enum Granularity;
-template std::unique_ptr<Schedule> make_ficco_point<one_d, uniform, fused>();
-template std::unique_ptr<Schedule> make_ficco_point<one_d, hetero, fused>();
-template std::unique_ptr<Schedule> make_ficco_point<one_d, uniform, unfused>();
-template std::unique_ptr<Schedule> make_ficco_point<one_d, hetero, unfused>();
-template std::unique_ptr<Schedule> make_ficco_point<two_d, uniform, fused>();
-template std::unique_ptr<Schedule> make_ficco_point<two_d, hetero, fused>();
-template std::unique_ptr<Schedule> make_ficco_point<two_d, uniform, unfused>();
-template std::unique_ptr<Schedule> make_ficco_point<two_d, hetero, unfused>();
 
 }  // namespace overlap

@@ -1,6 +1,7 @@
 #include <array>
 
 #include "sim/collectives/call_order.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/schedules/pieces.hpp"
 
 namespace overlap {
@@ -80,10 +81,8 @@ private:
             if (several_nodes && chunk > 0) forward(chunk - 1);
         }
         if (several_nodes) forward(pieces_.chunks() - 1);
-        for_each_rank_and_chunk([&](int rank, int chunk) {
-            const auto& rail = from_rail.at(rank, chunk);
-            arrived.at(rank, chunk).insert(arrived.at(rank, chunk).end(), rail.begin(), rail.end());
-        });
+        for_each_rank_and_chunk(
+            [&](int rank, int chunk) { append(arrived.at(rank, chunk), from_rail.at(rank, chunk)); });
         return arrived;
     }
 
@@ -154,8 +153,7 @@ private:
         });
         for (const int rank : built_.ranks()) {
             std::vector<TaskId> held = produced.at(rank, chunk);
-            const std::vector<TaskId>& more = collected[built_.place(rank)];
-            held.insert(held.end(), more.begin(), more.end());
+            append(held, collected[built_.place(rank)]);
             if (transfers_.ranks_per_node() > 1)
                 held = {
                     add_sum(rank, -1, chunk, for_rail(rank, chunk).bytes, transfers_.ranks_per_node(), held)};

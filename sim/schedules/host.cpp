@@ -264,7 +264,7 @@ Seconds host_time(const TaskGraph& graph) {
     for (TaskId id = 0; id < graph.size(); ++id)
         if (const auto* call = std::get_if<HostWork>(&graph[id].work))
             sums[static_cast<std::size_t>(graph[id].gpu)] += call->time;
-    return *std::max_element(sums.begin(), sums.end());
+    return *std::ranges::max_element(sums);
 }
 
 Seconds replay_gap(const TaskGraph& graph, const Host& host) {

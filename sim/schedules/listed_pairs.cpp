@@ -1,7 +1,8 @@
 #include "sim/schedules/listed_pairs.hpp"
 
-#include <algorithm>
 #include <cmath>
+
+#include "sim/core/ranges.hpp"
 
 namespace overlap {
 namespace {
@@ -39,7 +40,7 @@ std::optional<Pair> pair_at(std::span<const Operator> operators, std::size_t fir
                             std::string* why_not) {
     if (operators.size() < 2 || first > operators.size() - 2) return std::nullopt;
     const Operator &before = operators[first], &after = operators[first + 1];
-    if (std::find(after.needs.begin(), after.needs.end(), first) == after.needs.end()) return std::nullopt;
+    if (!contains(after.needs, first)) return std::nullopt;
     const bool gemm_first = std::holds_alternative<GemmShape>(before.work);
     const auto* gemm = std::get_if<GemmShape>(&(gemm_first ? before : after).work);
     const auto* collective = std::get_if<CollectiveWork>(&(gemm_first ? after : before).work);

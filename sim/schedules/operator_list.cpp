@@ -3,25 +3,11 @@
 #include <algorithm>
 #include <deque>
 
+#include "sim/core/ranges.hpp"
 #include "sim/schedules/splice.hpp"
 
 namespace overlap {
 namespace {
-
-std::vector<Operator> operators_of(const Workload& workload, int ranks) {
-    const Pair* pair = workload.pair();
-    if (pair == nullptr) return std::get<std::vector<Operator>>(workload.content);
-    Operator gemm{"gemm", pair->gemm, {}};
-    Operator collective{name_of(pair->collective),
-                        CollectiveWork{pair->collective, pair->operand(ranks), pair->operand_type()},
-                        {}};
-    if (pair->order == Order::gemm_first) {
-        collective.needs = {0};
-        return {gemm, collective};
-    }
-    if (pair->order == Order::collective_first) gemm.needs = {0};
-    return {collective, gemm};
-}
 
 /// By operator: the collective that is the only reader of its result and reads nothing else. No
 /// all_gather (see sends_a_result), and none of groups.
@@ -45,9 +31,7 @@ std::vector<std::optional<std::size_t>> collectives_of_results(const std::vector
 }
 
 const PairChoice* choice_at(std::span<const PairChoice> choices, std::size_t first) {
-    const auto found =
-        std::lower_bound(choices.begin(), choices.end(), first,
-                         [](const PairChoice& choice, std::size_t at) { return choice.first < at; });
+    const auto found = std::ranges::lower_bound(choices, first, {}, &PairChoice::first);
     return found == choices.end() || found->first != first ? nullptr : &*found;
 }
 
@@ -127,12 +111,12 @@ public:
         for (const std::size_t need : needs) wait_for(ends_[need]);
         if (!in_sequence_ || index == 0) return tasks;
         if (!operators_[index - 1].is_of_some_ranks()) {
-            if (std::find(needs.begin(), needs.end(), index - 1) == needs.end()) wait_for(ends_[index - 1]);
+            if (!contains(needs, index - 1)) wait_for(ends_[index - 1]);
             return tasks;
         }
         for (std::size_t r = 0; r < tasks.size(); ++r) {
             const std::optional<std::size_t> last = std::max(last_[r], last_of_all_);
-            if (!last || std::find(needs.begin(), needs.end(), *last) != needs.end()) continue;
+            if (!last || contains(needs, *last)) continue;
             tasks[r].insert(tasks[r].end(), ends_[*last][r].begin(), ends_[*last][r].end());
         }
         return tasks;
@@ -156,7 +140,7 @@ public:
                        to = static_cast<std::size_t>(send.to[i]);
             std::vector<TaskId> after = ready[from];
             if (in_sequence_) after.insert(after.end(), ready[to].begin(), ready[to].end());
-            std::sort(after.begin(), after.end());
+            std::ranges::sort(after);
             after.erase(std::unique(after.begin(), after.end()), after.end());
             const TaskId sent =
                 transfers.copy(static_cast<int>(from), static_cast<int>(to), {send.bytes, send.bytes}, after);
@@ -226,7 +210,7 @@ double most_messages(const SendWork& send, double ranks) {
     std::vector<int> of_rank(static_cast<std::size_t>(ranks));
     for (const auto& side : {send.from, send.to})
         for (const std::int64_t rank : side) ++of_rank[static_cast<std::size_t>(rank)];
-    return *std::max_element(of_rank.begin(), of_rank.end());
+    return *std::ranges::max_element(of_rank);
 }
 
 }  // namespace
@@ -243,7 +227,7 @@ Work compute_work(const Operator& op) {
 bool sends_a_result(const Workload& workload) {
     const auto& operators = std::get<std::vector<Operator>>(workload.content);
     const auto takers = collectives_of_results(operators);
-    return std::any_of(takers.begin(), takers.end(), [](const auto& taker) { return taker.has_value(); });
+    return std::ranges::any_of(takers, [](const auto& taker) { return taker.has_value(); });
 }
 
 std::vector<CollectiveKind> collectives_of(const Workload& workload) {
@@ -262,7 +246,7 @@ bool can_command(DmaCommands commands, CollectiveKind kind) {
 
 TaskGraph build_operators(const Workload& workload, const Topology& topology, const ScheduleParams& params,
                           bool in_sequence, const Fuse& fuse, std::span<const PairChoice> choices) {
-    const std::vector<Operator> operators = operators_of(workload, topology.gpus());
+    const std::vector<Operator> operators = workload.operators(topology.gpus());
     ListGraph list(operators, topology, in_sequence, params.transfers.alike);
     TaskGraph& graph = list.graph();
     const BuiltRanks& built = list.built();
@@ -308,7 +292,7 @@ GraphSize size_of_operators(const Workload& workload, const Topology& topology, 
     TaskGraph none;
     Groups groups(topology);
     const double ranks = topology.gpus();
-    const std::vector<Operator> operators = operators_of(workload, topology.gpus());
+    const std::vector<Operator> operators = workload.operators(topology.gpus());
     const auto takers = collectives_of_results(operators);
     std::vector<double> ends(operators.size());  // by operator: number of tasks that a rank waits for
     double most_ends = 0;                        // of all operators so far
@@ -319,7 +303,7 @@ GraphSize size_of_operators(const Workload& workload, const Topology& topology, 
         const Operator& op = operators[index];
         double ready = 0;
         for (const std::size_t need : op.needs) ready += ends[need];
-        const bool waited = std::find(op.needs.begin(), op.needs.end(), index - 1) != op.needs.end();
+        const bool waited = contains(op.needs, index - 1);
         if (index > 0) {
             most_ends = std::max(most_ends, ends[index - 1]);
             some_ranks = some_ranks || operators[index - 1].is_of_some_ranks();

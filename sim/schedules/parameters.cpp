@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "sim/collectives/collective_algorithm.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
@@ -263,9 +264,7 @@ Json parameters_schema() {
 
 ScheduleParams read_parameters(ConfigObject given, std::span<const std::string> accepted,
                                bool collective_first, bool single_stream, const Topology& topology) {
-    const auto is_accepted = [&](const std::string& name) {
-        return std::find(accepted.begin(), accepted.end(), name) != accepted.end();
-    };
+    const auto is_accepted = [&](const std::string& name) { return contains(accepted, name); };
     for (const std::string& key : given.keys())
         if (!is_accepted(key))
             given.fail(key, "is no parameter of this schedule" + suggestion(key, accepted));

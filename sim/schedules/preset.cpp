@@ -1,9 +1,10 @@
-#include "sim/schedules/preset.hpp"
+#include "sim/schedules/schedule.hpp"
 
 #include <algorithm>
 #include <optional>
 
 #include "sim/core/file_kind.hpp"
+#include "sim/core/ranges.hpp"
 
 namespace overlap {
 namespace {
@@ -37,9 +38,7 @@ ScheduleEntry read_preset(const ConfigFile& file) {
     require_kind(file.json, file.name, FileKind::schedule);
     ConfigObject config = file.view();
     config.integer("schema", 1, 1);
-    std::vector<std::string> names;
-    for (const ScheduleEntry& entry : schedules()) names.push_back(entry.name);
-    ScheduleEntry entry = schedules()[config.choice("schedule", names)];
+    ScheduleEntry entry = schedules()[config.choice("schedule", mapped(schedules(), &ScheduleEntry::name))];
     entry.name = config.text("name");
     entry.summary = config.text("description");
     entry.is_preset = true;
@@ -54,7 +53,7 @@ ScheduleEntry read_preset(const ConfigFile& file) {
     entry.handles = [forms, served = entry.handles](const Workload& workload) {
         const Pair* pair = workload.pair();
         return pair != nullptr && served(workload) &&
-               std::any_of(forms.begin(), forms.end(), [&](const Form& form) { return form.fits(*pair); });
+               std::ranges::any_of(forms, [&](const Form& form) { return form.fits(*pair); });
     };
     return entry;
 }

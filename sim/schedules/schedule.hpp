@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/core/graph_size.hpp"
+#include "sim/core/what_if.hpp"
 #include "sim/schedules/parameters.hpp"
 #include "sim/workload/workload.hpp"
 
@@ -45,6 +46,7 @@ struct ScheduleEntry {
     /// Needs a kernel of one's own: its GEMM polls or sets flags, or stores at peers, while it runs. All other
     /// schedules run with a vendor's GEMM library plus copies.
     bool own_kernel = false;
+    bool barriers = false;           ///< its ranks wait for each other in barriers of its own
     bool is_preset = false;          ///< of a library or a paper: a process a GPU enqueues its tasks, unless a run says else
     bool between_nodes = false;      ///< for several nodes; on one node it equals another schedule
     bool advised = true;             ///< whether `sim advise` tries it
@@ -61,5 +63,10 @@ Json with_defaults(const ScheduleEntry& entry, const Json& given);
 const ScheduleEntry& find_schedule(const std::string& name, const std::vector<std::string>& more = {});
 /// Throws UserError, naming the schedules that fit, if `entry` does not handle the workload's form.
 void require_handled(const ScheduleEntry& entry, const Workload& workload);
+
+/// A schedule of a library or a paper: one of schedules() with its own parameters, from a file of
+/// configs/schedules (configs/schema/schedule.schema.json). It serves those workloads listed in the file that
+/// its schedule serves. Runs may override its parameters. Throws UserError.
+ScheduleEntry read_preset(const ConfigFile& file);
 
 }  // namespace overlap

@@ -1,5 +1,5 @@
-#include <algorithm>
 
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/schedules/operator_list.hpp"
 
@@ -7,22 +7,28 @@ namespace overlap {
 
 std::unique_ptr<Schedule> make_serial();
 std::unique_ptr<Schedule> make_concurrent();
-std::unique_ptr<Schedule> make_shard_direct();
 std::unique_ptr<Schedule> make_two_streams();
 std::unique_ptr<Schedule> make_ring_chunked();
 std::unique_ptr<Schedule> make_hierarchical_chunked();
-std::unique_ptr<Schedule> make_ficco();
+std::unique_ptr<Schedule> make_ficco(const std::optional<PiecePoint>& fixed);
 std::unique_ptr<Schedule> make_flag_gated();
 std::unique_ptr<Schedule> make_t3();
 std::unique_ptr<Schedule> make_work_group_fused();
-template <CommShape shape, Uniformity uniformity, Granularity granularity>
-std::unique_ptr<Schedule> make_ficco_point();
 
 namespace {
 
 using enum CommShape;
 using enum Uniformity;
 using enum Granularity;
+
+template <CommShape shape, Uniformity uniformity, Granularity granularity>
+std::unique_ptr<Schedule> make_point() {
+    return make_ficco(PiecePoint{shape, uniformity, granularity});
+}
+
+std::unique_ptr<Schedule> make_any_point() {
+    return make_ficco(std::nullopt);
+}
 
 bool any(const Workload&) {
     return true;
@@ -97,7 +103,7 @@ std::span<const ScheduleEntry> schedules() {
          .summary = "Whole shards, one peer at a time on one stream; a GEMM for each shard.",
          .parameters = shards,
          .handles = computes_several_shards,
-         .make = make_shard_direct,
+         .make = make_point<one_d, hetero, unfused>,
          .shard_level = true,
          .single_stream = true},
         {.name = "two_streams",
@@ -107,6 +113,7 @@ std::span<const ScheduleEntry> schedules() {
          .parameters = {"scatter"},
          .handles = in_symmetric_memory,
          .make = make_two_streams,
+         .barriers = true,
          .advised = false},
         {.name = "ring_chunked",
          .summary =
@@ -126,53 +133,53 @@ std::span<const ScheduleEntry> schedules() {
          .summary = "Whole shards, all peers at once; a GEMM for each shard.",
          .parameters = shards,
          .handles = computes_several_shards,
-         .make = make_shard_direct,
+         .make = make_point<one_d, hetero, unfused>,
          .shard_level = true},
         {.name = "uniform_fused_1d",
          .summary = "Chunk c of every shard at step c; one GEMM of M/C rows a step, own chunk included.",
          .parameters = pieces,
          .handles = computes_several_shards,
-         .make = make_ficco_point<one_d, uniform, fused>},
+         .make = make_point<one_d, uniform, fused>},
         {.name = "hetero_fused_1d",
          .summary = "Own shard whole; chunk c of the P-1 others at step c, one GEMM a step.",
          .parameters = pieces,
          .handles = computes_several_shards,
-         .make = make_ficco_point<one_d, hetero, fused>},
+         .make = make_point<one_d, hetero, fused>},
         {.name = "uniform_unfused_1d",
          .summary = "Chunk c of every shard at step c; one GEMM a chunk, own chunks too.",
          .parameters = pieces,
          .handles = dependent_pair,
-         .make = make_ficco_point<one_d, uniform, unfused>},
+         .make = make_point<one_d, uniform, unfused>},
         {.name = "hetero_unfused_1d",
          .summary = "Own shard whole; chunk c of the P-1 others at step c, one GEMM a chunk.",
          .parameters = pieces,
          .handles = computes_several_shards,
-         .make = make_ficco_point<one_d, hetero, unfused>},
+         .make = make_point<one_d, hetero, unfused>},
         {.name = "uniform_fused_2d",
          .summary = "Column block c of every shard at step c, strided; one GEMM a step.",
          .parameters = pieces,
          .handles = computes_several_shards,
-         .make = make_ficco_point<two_d, uniform, fused>},
+         .make = make_point<two_d, uniform, fused>},
         {.name = "hetero_fused_2d",
          .summary = "Own shard whole; column block c of the P-1 others at step c, one GEMM a step.",
          .parameters = pieces,
          .handles = computes_several_shards,
-         .make = make_ficco_point<two_d, hetero, fused>},
+         .make = make_point<two_d, hetero, fused>},
         {.name = "uniform_unfused_2d",
          .summary = "Column block c of every shard at step c; one GEMM a block, own blocks too.",
          .parameters = pieces,
          .handles = dependent_pair,
-         .make = make_ficco_point<two_d, uniform, unfused>},
+         .make = make_point<two_d, uniform, unfused>},
         {.name = "hetero_unfused_2d",
          .summary = "Own shard whole; column block c of the P-1 others at step c, one GEMM a block.",
          .parameters = pieces,
          .handles = computes_several_shards,
-         .make = make_ficco_point<two_d, hetero, unfused>},
+         .make = make_point<two_d, hetero, unfused>},
         {.name = "ficco",
          .summary = "Any point of the space {1d, 2d} x {uniform, hetero} x {fused, unfused}, by parameters.",
          .parameters = space,
          .handles = computes_several_shards,
-         .make = make_ficco,
+         .make = make_any_point,
          .advised = false},
         {.name = "flag_gated",
          .summary =
@@ -203,15 +210,13 @@ std::span<const ScheduleEntry> schedules() {
 }
 
 bool ScheduleEntry::takes(std::string_view parameter) const {
-    return std::find(parameters.begin(), parameters.end(), parameter) != parameters.end();
+    return contains(parameters, parameter);
 }
 
 const ScheduleEntry& find_schedule(const std::string& name, const std::vector<std::string>& more) {
-    std::vector<std::string> names;
-    for (const ScheduleEntry& entry : schedules()) {
-        if (entry.name == name) return entry;
-        names.push_back(entry.name);
-    }
+    const auto found = std::ranges::find(schedules(), name, &ScheduleEntry::name);
+    if (found != schedules().end()) return *found;
+    std::vector<std::string> names = mapped(schedules(), &ScheduleEntry::name);
     names.insert(names.end(), more.begin(), more.end());
     throw UserError("schedule " + in_quotes(name) + " is not known" + suggestion(name, names));
 }
@@ -225,11 +230,11 @@ Json with_defaults(const ScheduleEntry& entry, const Json& given) {
 
 void require_handled(const ScheduleEntry& entry, const Workload& workload) {
     if (entry.handles(workload)) return;
-    std::string others;
+    std::vector<std::string> others;
     for (const ScheduleEntry& other : schedules())
-        if (other.handles(workload)) others += (others.empty() ? "" : ", ") + other.name;
+        if (other.handles(workload)) others.push_back(other.name);
     throw UserError("schedule '" + entry.name + "' does not serve a workload '" + workload.form() +
-                    "' (schedules that do: " + others + ")");
+                    "' (schedules that do: " + joined(others) + ")");
 }
 
 }  // namespace overlap

@@ -3,6 +3,8 @@
 #include <array>
 #include <set>
 
+#include "sim/core/ranges.hpp"
+
 namespace overlap {
 namespace {
 
@@ -80,8 +82,7 @@ public:
 private:
     void wait(TaskId id, int rank, std::vector<TaskId>& after) {
         if (!waited_.insert({pair_.stream_number(id), rank}).second) return;
-        const std::vector<TaskId>& more = ready_[static_cast<std::size_t>(rank)];
-        after.insert(after.end(), more.begin(), more.end());
+        append(after, ready_[static_cast<std::size_t>(rank)]);
     }
 
     const TaskGraph& pair_;

@@ -53,7 +53,7 @@ Bytes staging_bytes(const TaskGraph& graph, const ScheduleEntry& schedule, const
     std::vector<Bytes> bytes = arrivals_for_sums(graph, topology.gpus());
     if (const Pair* pair = workload.pair()) add_stages(*pair, schedule, params, bytes);
     for (const PairChoice& choice : choices) add_stages(choice.pair, *choice.schedule, choice.params, bytes);
-    return *std::max_element(bytes.begin(), bytes.end());
+    return *std::ranges::max_element(bytes);
 }
 
 }  // namespace overlap

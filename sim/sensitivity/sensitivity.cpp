@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "sim/core/fields.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/run/remarks.hpp"
 #include "sim/run/resolver.hpp"
 
@@ -32,8 +33,7 @@ std::string mark_of(const Json& parameter) {
 class Relevant {
 public:
     explicit Relevant(const Scenario& scenario, const Json& calibration)
-        : roofline_(std::find(scenario.cost_models.begin(), scenario.cost_models.end(), "gemm_roofline") !=
-                    scenario.cost_models.end()) {
+        : roofline_(contains(scenario.cost_models, "gemm_roofline")) {
         const auto library = calibration.value("gemm_library", std::string("mixed"));
         for (const DType type : types_of_gemms(scenario.workload)) {
             const bool own =
@@ -49,8 +49,7 @@ public:
         if (key.starts_with("peak_TFLOPS.")) return roofline_ && peaks_.contains(key);
         if (!key.starts_with("gemm")) return true;
         if (key.ends_with(".compute_units")) return false;  // moves with the device's
-        return std::any_of(gemms_.begin(), gemms_.end(),
-                           [&](const std::string& gemm) { return key.starts_with(gemm); });
+        return std::ranges::any_of(gemms_, [&](const std::string& gemm) { return key.starts_with(gemm); });
     }
 
 private:
@@ -112,11 +111,9 @@ private:
 
 std::vector<std::string> moved_by(const std::string& key, double value, MachineFiles files) {
     if (!key.starts_with("device.")) return {};
-    std::vector<std::string> moved;
-    for (const ChangedValue& one :
-         change_device(WhatIf({{key, value}}, "sensitivity"), std::array{&files.device, &*files.calibration}))
-        moved.push_back(one.key);
-    return moved;
+    return mapped(
+        change_device(WhatIf({{key, value}}, "sensitivity"), std::array{&files.device, &*files.calibration}),
+        &ChangedValue::key);
 }
 
 std::vector<Influence> values_of(MachineFiles files, const Scenario& scenario, double by) {
@@ -174,8 +171,7 @@ Sensitivity sensitivity(const RunConfig& config, const std::vector<std::string>&
             one.effect = std::max(one.effect, std::abs(side->makespan / now.makespan - 1));
             one.other_best = one.other_best || side->best != now.best;
         }
-    std::stable_sort(result.values.begin(), result.values.end(),
-                     [](const Influence& a, const Influence& b) { return a.effect > b.effect; });
+    std::ranges::stable_sort(result.values, std::ranges::greater(), &Influence::effect);
     return result;
 }
 

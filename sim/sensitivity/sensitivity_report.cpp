@@ -28,8 +28,8 @@ std::string share_text(double by) {
 
 /// The first rows to show: those with an effect, and no more than `most`.
 std::size_t shown_rows(const Sensitivity& result, std::size_t most) {
-    const auto first_without = std::find_if(result.values.begin(), result.values.end(),
-                                            [](const Influence& one) { return one.effect < 5e-5; });
+    const auto first_without =
+        std::ranges::find_if(result.values, [](const Influence& one) { return one.effect < 5e-5; });
     return std::min(most, static_cast<std::size_t>(first_without - result.values.begin()));
 }
 
@@ -71,8 +71,7 @@ std::string to_text(const Sensitivity& result, std::size_t most_rows) {
     if (more > 0) text += std::to_string(more) + " more values change less\n";
     text += std::to_string(without) + " values change it by less than 0.005 %\n";
     if (several) {
-        const auto others = std::count_if(result.values.begin(), result.values.end(),
-                                          [](const Influence& one) { return one.other_best; });
+        const auto others = std::ranges::count_if(result.values, &Influence::other_best);
         text += std::to_string(others) + " values change which schedule is best\n";
     }
     return text;

@@ -41,7 +41,7 @@ AppendedFile::AppendedFile(std::filesystem::path path, std::uint64_t bytes)
 void AppendedFile::add(std::string_view text) {
     crc_.process_bytes(text.data(), text.size());
     bytes_ += text.size();
-    lines_ += static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
+    lines_ += static_cast<std::uint64_t>(std::ranges::count(text, '\n'));
 }
 
 /// Returns fewer than `count` bytes only at the end of the file.

@@ -3,11 +3,12 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <set>
 
+#include "sim/core/numbers.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/run/run_config.hpp"
 #include "sim/run/scenario.hpp"
@@ -86,7 +87,7 @@ std::vector<Json> file_values(ConfigObject files, const ConfigObject& at, const 
         if (rest == names.begin())
             at.fail(field, "has the pattern " + in_quotes(pattern) + suggestion(pattern, names));
         names.erase(rest, names.end());
-        std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
+        std::ranges::sort(names, [](const std::string& a, const std::string& b) {
             return strverscmp(a.c_str(), b.c_str()) < 0;
         });
         values.insert(values.end(), names.begin(), names.end());
@@ -147,8 +148,7 @@ Axis listed_axis(std::vector<ConfigObject> points) {
     for (const ConfigObject& point : points)
         for (const std::string& field : point.keys()) {
             require_field(point, field);
-            if (std::find(axis.fields.begin(), axis.fields.end(), field) == axis.fields.end())
-                axis.fields.push_back(field);
+            if (!contains(axis.fields, field)) axis.fields.push_back(field);
         }
     for (ConfigObject& point : points) {
         std::vector<Json>& row = axis.values.emplace_back();
@@ -162,12 +162,11 @@ Axis listed_axis(std::vector<ConfigObject> points) {
 Json& member(Json& json, const std::string& name, const std::string& path) {
     if (json.is_object() || json.is_null()) return json[name];
     if (!json.is_array()) throw UserError(path + ": is " + shown(json) + ", expected an object");
-    std::size_t number = 0;
-    const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (error != std::errc() || stop != name.data() + name.size() || number >= json.size())
+    const auto number = parsed<std::size_t>(name);
+    if (!number || *number >= json.size())
         throw UserError(path + ": has no operator " + in_quotes(name) + ", there are " +
                         std::to_string(json.size()));
-    return json[number];
+    return json[*number];
 }
 
 void set_field(Json& config, const std::string& path, const Json& value) {
@@ -178,19 +177,11 @@ void set_field(Json& config, const std::string& path, const Json& value) {
     }
     Json* at = &config;
     std::string pointer;
-    for (std::size_t begin = 0, dot = 0; dot != std::string::npos; begin = dot + 1) {
-        dot = path.find('.', begin);
-        const std::string name = path.substr(begin, dot - begin);
+    for (const std::string& name : split(path, '.')) {
         at = &member(*at, name, pointer);
         pointer += "/" + name;
     }
     *at = value;
-}
-
-/// The contents of a workload file as a "workload" object, so that its fields can be changed.
-Json inlined_workload(Json file) {
-    for (const char* key : {"description", "source"}) file.erase(key);
-    return file;
 }
 
 /// "qkv, m 8192": the name of a workload tells what was changed in it.
@@ -208,7 +199,7 @@ void add_to_name(Json& workload, const std::string& field, const Json& value) {
 void require_no_overlap(const ConfigObject& sweep, const std::vector<std::string>& fields) {
     for (const std::string& outer : fields)
         for (const std::string& inner : fields)
-            if (outer == inner ? std::count(fields.begin(), fields.end(), outer) > 1
+            if (outer == inner ? std::ranges::count(fields, outer) > 1
                                : outer != "workload" && inner.starts_with(outer + "."))
                 sweep.fail("", outer == inner
                                    ? "sweeps '" + outer + "' twice"
@@ -220,7 +211,7 @@ void require_no_overlap(const ConfigObject& sweep, const std::vector<std::string
 void require_field(const ConfigObject& at, const std::string& field) {
     if (field.starts_with("what_if.") || of_operator(field)) return;
     const std::vector<std::string> known = known_fields();
-    if (std::find(known.begin(), known.end(), field) != known.end()) return;
+    if (contains(known, field)) return;
     // The nearest path by its last part, if one matches: "chunks" stands for "params.chunks".
     for (const std::string& candidate : known)
         if (candidate.ends_with("." + field))
@@ -260,13 +251,15 @@ std::vector<Axis> read_axes(ConfigObject& sweep, const ConfigFolder& folder) {
 
 void set_fields(Json& config, const Json& values, const std::function<Json(const std::string&)>& named) {
     if (values.contains("workload")) config["workload"] = values.at("workload");
-    const bool changes_workload =
-        std::any_of(values.items().begin(), values.items().end(),
-                    [](const auto& item) { return item.key().starts_with("workload."); });
+    const bool changes_workload = std::ranges::any_of(
+        values.items(), [](const auto& item) { return item.key().starts_with("workload."); });
     if (changes_workload) {
         if (!config.contains("workload")) config["workload"] = default_workload;
         Json& workload = config["workload"];
-        if (workload.is_string()) workload = inlined_workload(named(workload.get<std::string>()));
+        if (workload.is_string()) {  // the file's contents, so that its fields can be changed
+            workload = named(workload.get<std::string>());
+            for (const char* key : {"description", "source"}) workload.erase(key);
+        }
     }
     for (const auto& [field, value] : values.items())
         if (field != "workload") {

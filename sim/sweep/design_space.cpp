@@ -4,6 +4,7 @@
 
 #include "sim/core/file_kind.hpp"
 #include "sim/core/file_version.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/run/resolver.hpp"
 #include "sim/transformer/step_request.hpp"
@@ -114,7 +115,7 @@ void DesignSpace::learn_names(const ConfigFolder& folder) {
         for (const std::vector<Json>& row : axis.values)
             for (std::size_t i = 0; i < axis.fields.size(); ++i) learn(axis.fields[i], row[i]);
     for (const char* field : {"schedule", "topology"})
-        if (!base_.contains(field) && std::find(fields_.begin(), fields_.end(), field) == fields_.end())
+        if (!base_.contains(field) && !contains(fields_, field))
             throw UserError(place_ + "/base/" + field + ": is missing and not swept");
     if (!base_.contains("workload")) learn("workload", default_workload);
 }
@@ -144,8 +145,8 @@ bool DesignSpace::repeated(const Places& at) const {
     const Json values = assigned(at);
     for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
         const std::vector<std::string>& fields = axes_[axis].fields;
-        const bool all_set = std::all_of(fields.begin(), fields.end(),
-                                         [&](const std::string& field) { return values.contains(field); });
+        const bool all_set =
+            std::ranges::all_of(fields, [&](const std::string& field) { return values.contains(field); });
         if (all_set) continue;
         Places earlier = at;
         for (earlier[axis] = 0; earlier[axis] < at[axis]; ++earlier[axis])
@@ -285,8 +286,9 @@ void DesignSpace::require_a_point(const Looked& looked) const {
 }
 
 Json DesignSpace::resolved() const {
-    Json axes = Json::array();
-    for (const Axis& axis : axes_) axes.push_back({{"fields", axis.fields}, {"values", axis.values}});
+    const Json axes = mapped(axes_, [](const Axis& axis) {
+        return Json{{"fields", axis.fields}, {"values", axis.values}};
+    });
     return {{"schema", 1},
             {"name", name_},
             {"description", description_},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
@@ -57,7 +58,7 @@ bool begins_with_operator(std::string_view word) {
 bool runs_together(std::string_view word, const std::vector<std::string>& names) {
     if (std::isdigit(static_cast<unsigned char>(word.front())))
         return word.find_first_not_of("0123456789.eExX") != std::string_view::npos;
-    return begins_with_operator(word) && std::find(names.begin(), names.end(), word) == names.end();
+    return begins_with_operator(word) && !contains(names, word);
 }
 
 std::string wrong_between(const Token& before, const Token& token) {
@@ -101,7 +102,7 @@ std::string spelled_for_parser(std::string_view expression, const std::vector<st
          token = first_token(expression)) {
         const auto blanks = static_cast<std::size_t>(token.text.begin() - expression.begin());
         text += expression.substr(0, blanks);
-        const bool is_name = std::find(names.begin(), names.end(), token.text) != names.end();
+        const bool is_name = contains(names, token.text);
         text += is_name ? spelled_for_parser(std::string(token.text)) : std::string(token.text);
         expression.remove_prefix(blanks + token.text.size());
     }

@@ -60,36 +60,23 @@ std::string PointRunner::header(const DesignSpace& space) {
     return header + ",error";
 }
 
-void PointRunner::run_point(const DesignPoint& point, Rows& rows) const {
-    try {
-        const Scenario scenario = shared_.resolver.resolve_for_numbers(point.config);
-        add_row(space_, point, to_json(overlap::run(scenario, {false, &shared_.baselines})), rows);
-    } catch (const std::bad_alloc&) {
-        throw;  // depends on this machine and moment; rows must not
-    } catch (const std::system_error&) {
-        throw;  // likewise: no further thread or file
-    } catch (...) {
-        add_failure(point, current_failure().reason, rows);
-    }
-}
-
-void PointRunner::add_failure(const DesignPoint& point, const std::string& reason, Rows& rows) const {
-    add_row(space_, point, failure(point, reason), rows);
-    ++rows.errors;
-}
-
 Rows PointRunner::run(std::uint64_t first, std::uint64_t count) {
     Rows rows;
     for (std::uint64_t number = first; number < first + count; ++number) {
+        DesignPoint known{number, Json::object(), {}};  // of a point whose constraint fails no more than this
         try {
-            if (const std::optional<DesignPoint> point = space_.point(number, constraints_))
-                run_point(*point, rows);
+            const std::optional<DesignPoint> point = space_.point(number, constraints_);
+            if (!point) continue;
+            known = *point;
+            const Scenario scenario = shared_.resolver.resolve_for_numbers(known.config);
+            add_row(space_, known, to_json(overlap::run(scenario, {false, &shared_.baselines})), rows);
         } catch (const std::bad_alloc&) {
-            throw;
+            throw;  // depends on this machine and moment; rows must not
         } catch (const std::system_error&) {
-            throw;
-        } catch (...) {  // of a constraint
-            add_failure({number, Json::object(), {}}, current_failure().reason, rows);
+            throw;  // likewise: no further thread or file
+        } catch (...) {
+            add_row(space_, known, failure(known, current_failure().reason), rows);
+            ++rows.errors;
         }
     }
     return rows;

@@ -38,9 +38,6 @@ public:
     static std::string header(const DesignSpace& space);
 
 private:
-    void run_point(const DesignPoint& point, Rows& rows) const;
-    void add_failure(const DesignPoint& point, const std::string& reason, Rows& rows) const;
-
     const DesignSpace& space_;
     SharedParts& shared_;
     Expressions constraints_;

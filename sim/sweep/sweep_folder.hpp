@@ -4,10 +4,20 @@
 #include <memory>
 
 #include "sim/sweep/appended_file.hpp"
-#include "sim/sweep/progress_file.hpp"
 #include "sim/sweep/rows.hpp"
 
 namespace overlap {
+
+/// How much of a sweep is on the disk.
+struct Progress {
+    struct File {
+        std::uint64_t bytes = 0;
+        std::uint32_t crc32 = 0;  ///< of these bytes
+    };
+    std::uint64_t next = 0;  ///< the first combination that has not run
+    std::uint64_t points = 0, errors = 0;
+    File csv, jsonl;
+};
 
 /// The output folder of a sweep: sweep.json (the sweep), points.csv and points.jsonl (results in point
 /// order), progress.json (how much of both is on the disk, with checksums; replaced as a whole about once a

@@ -1,11 +1,11 @@
 #include "sim/topology/device.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <functional>
 
 #include "sim/core/file_version.hpp"
+#include "sim/core/numbers.hpp"
+#include "sim/core/ranges.hpp"
 
 namespace overlap {
 namespace {
@@ -96,7 +96,7 @@ private:
 
     void read_peaks(ConfigObject& peaks, DeviceSpec& device) {
         for (const std::string& key : peaks.keys()) {
-            const auto named = std::find(dtype_names.begin(), dtype_names.end(), key);
+            const auto named = std::ranges::find(dtype_names, key);
             if (named == dtype_names.end()) {
                 refuse(peaks, key, "is no data type" + suggestion(key, dtype_names));
                 continue;
@@ -113,9 +113,8 @@ private:
         if (!fit.has("bus_GBps_by_channels")) return;
         group(fit, "bus_GBps_by_channels", [&](ConfigObject& table) {
             for (const std::string& key : table.keys()) {
-                int channels = 0;
-                const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), channels);
-                if (error == std::errc() && end == key.data() + key.size() && channels >= 1 && channels < all)
+                const int channels = parsed<int>(key).value_or(0);
+                if (channels >= 1 && channels < all)
                     errors_.keep([&] {
                         line.bus_by_channels[channels] =
                             gigabytes_per_second(table.sourced(key, unit_of("bus_GBps").range));
@@ -132,9 +131,8 @@ private:
         DeviceLibrary::TimesByRanks times;
         group(config, "by_ranks", [&](ConfigObject& by_ranks) {
             for (const std::string& key : by_ranks.keys()) {
-                int ranks = 0;
-                const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), ranks);
-                if (error != std::errc() || end != key.data() + key.size() || ranks < 2) {
+                const int ranks = parsed<int>(key).value_or(0);
+                if (ranks < 2) {
                     refuse(by_ranks, key, "is no number of GPUs (allowed: whole numbers from 2)");
                     continue;
                 }
@@ -144,7 +142,7 @@ private:
                     const std::vector<double> bytes = table.numbers("bytes", {1, 1e15}),
                                               us = table.numbers("us", {1e-3, 1e9});
                     if (bytes.empty() || bytes.size() != us.size() ||
-                        std::adjacent_find(bytes.begin(), bytes.end(), std::greater_equal()) != bytes.end())
+                        std::ranges::adjacent_find(bytes, std::greater_equal()) != bytes.end())
                         table.fail("bytes", "must be rising numbers, one for each value of 'us'");
                     for (std::size_t i = 0; i < bytes.size(); ++i)
                         times[ranks].emplace_back(Bytes(bytes[i]), microseconds(us[i]));
@@ -197,8 +195,7 @@ private:
         if (!config.has("weights")) return;
         group(config, "weights", [&](ConfigObject& weights) {
             for (const std::string& resource : weights.keys()) {
-                if (std::find(weighted_resources.begin(), weighted_resources.end(), resource) ==
-                    weighted_resources.end()) {
+                if (!contains(weighted_resources, resource)) {
                     refuse(weights, resource,
                            "is no resource that has weights" + suggestion(resource, weighted_resources));
                     continue;

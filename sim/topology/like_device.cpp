@@ -70,7 +70,7 @@ std::string like_of(const ConfigFile& device, const fs::path& devices, const fs:
     std::vector<std::string> known;
     for (const auto& entry : fs::directory_iterator(calibrations))
         known.push_back(entry.path().stem().string());
-    std::sort(known.begin(), known.end());
+    std::ranges::sort(known);
     throw UserError(one_line(device.name + ": /like: is " + in_quotes(like) + ", no calibrated device" +
                              suggestion(like, known)));
 }
@@ -130,7 +130,7 @@ std::string nearest_device(const Factors& numbers, const std::string& platform, 
     std::vector<fs::path> files;
     for (const auto& entry : fs::directory_iterator(devices))
         if (fs::exists(calibrations / entry.path().filename())) files.push_back(entry.path());
-    std::sort(files.begin(), files.end());
+    std::ranges::sort(files);
     for (const fs::path& file : files) {
         const Json json = read_json_file(file);
         const std::string of = platform_of(json);

@@ -1,6 +1,6 @@
 #include "sim/topology/link_group.hpp"
 
-#include <algorithm>
+#include "sim/core/ranges.hpp"
 
 namespace overlap {
 namespace {
@@ -55,7 +55,7 @@ std::vector<Field<LinkGroup>> fields_of(std::size_t type) {
     const auto& keys = types[type].keys;
     std::vector<Field<LinkGroup>> found(fields().begin(), fields().begin() + 2);
     for (const Field<LinkGroup>& field : fields())
-        if (std::find(keys.begin(), keys.end(), field.key) != keys.end()) found.push_back(field);
+        if (contains(keys, field.key)) found.push_back(field);
     return found;
 }
 

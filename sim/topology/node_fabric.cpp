@@ -154,7 +154,7 @@ void NodeFabric::find_routes() {
     // at most twice the smallest time of any link. So it is in a full mesh, where a search from each
     // GPU would visit every link.
     const auto direct_is_shortest = [&](const std::vector<std::uint32_t>& links) {
-        return links.size() + 1 == vertices_ && std::all_of(links.begin(), links.end(), [&](std::uint32_t i) {
+        return links.size() + 1 == vertices_ && std::ranges::all_of(links, [&](std::uint32_t i) {
                    return links_[i].unloaded_time <= 2 * least_time;
                });
     };

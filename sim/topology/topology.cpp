@@ -1,7 +1,6 @@
 #include "sim/topology/topology.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 #include <set>
 
@@ -75,9 +74,8 @@ std::vector<int> Topology::read_ring(ConfigObject& config) const {
         const auto given = config.integers("ring", 0, per_node - 1);
         order.assign(given.begin(), given.end());
         std::vector<int> sorted = order;
-        std::sort(sorted.begin(), sorted.end());
-        if (static_cast<int>(order.size()) != per_node ||
-            std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+        std::ranges::sort(sorted);
+        if (static_cast<int>(order.size()) != per_node || std::ranges::adjacent_find(sorted) != sorted.end())
             config.fail("ring", "must name each GPU of a node exactly once");
     }
     std::vector<int> ring;
@@ -105,7 +103,7 @@ Topology::Topology(const Topology& whole, const RankGroup& group, int first) : T
         egress_.push_back(whole.egress(whole_rank(rank)));
     }
     in_node.erase(std::remove(in_node.begin(), in_node.end(), 0), in_node.end());
-    if (std::adjacent_find(in_node.begin(), in_node.end(), std::not_equal_to<>()) != in_node.end())
+    if (std::ranges::adjacent_find(in_node, std::not_equal_to<>()) != in_node.end())
         throw UserError("a group of " + std::to_string(group.size) + " GPUs, each " +
                         std::to_string(group.stride) + " behind the one before, has " +
                         std::to_string(in_node.front()) + " GPUs in one node of " + name_ + " and " +
@@ -229,7 +227,7 @@ MachineFiles read_machine_files(const std::filesystem::path& path, const std::fi
         std::vector<std::string> known;
         for (const auto& entry : std::filesystem::directory_iterator(devices))
             known.push_back(entry.path().filename().string());
-        std::sort(known.begin(), known.end());
+        std::ranges::sort(known);
         config.fail("device", "is " + in_quotes(device) + ", no such file beside it or in " +
                                   devices.string() + suggestion(device, known));
     }

@@ -63,7 +63,7 @@ std::vector<LayerKind> layer_kinds(const Model& model) {
     for (std::int64_t layer = 0; layer < model.layers; ++layer) {
         const bool of_experts = layer >= model.dense_layers();
         const bool windowed = windows.empty() || windows[static_cast<std::size_t>(layer) % windows.size()];
-        auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const LayerKind& one) {
+        auto kind = std::ranges::find_if(kinds, [&](const LayerKind& one) {
             return one.of_experts == of_experts && one.windowed == windowed;
         });
         if (kind == kinds.end()) kind = kinds.insert(kind, {"", 0, of_experts, windowed});

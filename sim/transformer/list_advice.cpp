@@ -25,7 +25,7 @@ Json json_of(const OperatorStudy& row, const ListAdvice& pairs) {
     const std::optional<bool> too_close = too_close_to_call(row.margin, pairs.run.confidence);
     json["next_choice"] = json_of(*row.next);
     json["next_choice"]["margin"] = row.margin;
-    json["next_choice"]["too_close_to_call"] = too_close ? Json(*too_close) : Json();
+    json["next_choice"]["too_close_to_call"] = or_null(too_close);
     return json;
 }
 
@@ -47,7 +47,7 @@ std::optional<ListAdvice> advise_pairs(const Workload& workload, const StudyOpti
                                        const SimulatedAdvice& advice, Resolver& resolver) {
     if (workload.pair() != nullptr) return std::nullopt;
     ListStudy list = std::move(study(workload, options, resolver).lists.front());
-    if (std::none_of(list.operators.begin(), list.operators.end(), is_choice)) return std::nullopt;
+    if (std::ranges::none_of(list.operators, is_choice)) return std::nullopt;
     RunResult of_pairs = against(run(*list.run, {.record = false}), advice.baseline);
     return ListAdvice{std::move(list), std::move(of_pairs), advice.baseline, advice.vendors_library};
 }

@@ -90,9 +90,8 @@ void ListSearch::find_whole() {
         return way(pairs, false);
     };
     whole_ = with(true);
-    const bool all_have_it = std::all_of(pairs_.begin(), pairs_.end(), [&](const PairCandidates& pair) {
-        return pair.empty() || pair.find(label_);
-    });
+    const bool all_have_it = std::ranges::all_of(
+        pairs_, [&](const PairCandidates& pair) { return pair.empty() || pair.find(label_); });
     if (!all_have_it) return;  // a group between nodes, where the library does not go
     ListWay as_the_list = with(false);
     own_serial_ = whole_.run.makespan < as_the_list.run.makespan;
@@ -104,8 +103,8 @@ std::vector<std::string> ListSearch::one_of_each_choice() const {
     std::vector<std::string> labels;
     for (const PairCandidates& pair : pairs_)
         for (const RankedCandidate& one : pair.ranked()) {
-            if (std::any_of(found.begin(), found.end(),
-                            [&](const Candidate& other) { return other.same_choice(one.candidate); }))
+            if (std::ranges::any_of(found,
+                                    [&](const Candidate& other) { return other.same_choice(one.candidate); }))
                 continue;
             found.push_back(one.candidate);
             labels.push_back(one.candidate.label());

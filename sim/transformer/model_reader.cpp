@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/transformer/model.hpp"
 
@@ -195,7 +196,7 @@ Model read_model(ConfigObject config, const std::string& name) {
     model.name = name;
     const std::string family = config.text("model_type");
     const auto known = model_families();
-    if (std::find(known.begin(), known.end(), family) == known.end())
+    if (!contains(known, family))
         config.fail("model_type",
                     "is " + in_quotes(family) + ", a family that is not read" + suggestion(family, known));
     model.family = family;

@@ -32,9 +32,8 @@ std::vector<std::size_t> PairCandidates::alternatives(const std::string& serial)
     bool with_serial = false;
     for (std::size_t i = 0; i < ranked_.size(); ++i) {
         const Candidate& one = ranked_[i].candidate;
-        const bool is_new = std::none_of(found.begin(), found.end(), [&](std::size_t other) {
-            return ranked_[other].candidate.same_choice(one);
-        });
+        const bool is_new = std::ranges::none_of(
+            found, [&](std::size_t other) { return ranked_[other].candidate.same_choice(one); });
         const bool fastest_serial = one.schedule == "serial" && !with_serial;
         with_serial = with_serial || fastest_serial;
         if ((is_new && found.size() < most_choices) || fastest_serial || one.label() == serial)
@@ -43,12 +42,15 @@ std::vector<std::size_t> PairCandidates::alternatives(const std::string& serial)
     return found;
 }
 
-std::optional<std::size_t> PairCandidates::find(const std::string& label) const {
-    const auto found = std::find_if(ranked_.begin(), ranked_.end(), [&](const RankedCandidate& one) {
-        return one.candidate.label() == label;
-    });
+template <class Fits>
+std::optional<std::size_t> PairCandidates::first_that(Fits fits) const {
+    const auto found = std::ranges::find_if(ranked_, fits, &RankedCandidate::candidate);
     if (found == ranked_.end()) return std::nullopt;
     return static_cast<std::size_t>(found - ranked_.begin());
+}
+
+std::optional<std::size_t> PairCandidates::find(const std::string& label) const {
+    return first_that([&](const Candidate& one) { return one.label() == label; });
 }
 
 std::optional<PairChoice> PairCandidates::in_list(const std::string& serial) const {
@@ -58,11 +60,7 @@ std::optional<PairChoice> PairCandidates::in_list(const std::string& serial) con
 }
 
 std::optional<std::size_t> PairCandidates::fastest_serial() const {
-    const auto serial = std::find_if(ranked_.begin(), ranked_.end(), [](const RankedCandidate& one) {
-        return one.candidate.schedule == "serial";
-    });
-    if (serial == ranked_.end()) return std::nullopt;
-    return static_cast<std::size_t>(serial - ranked_.begin());
+    return first_that([](const Candidate& one) { return one.schedule == "serial"; });
 }
 
 double PairCandidates::gain() const {
@@ -71,14 +69,14 @@ double PairCandidates::gain() const {
 }
 
 std::optional<std::pair<std::string, Seconds>> PairCandidates::decided_by(Baselines& baselines) const {
-    const auto next = std::find_if(ranked_.begin(), ranked_.end(), [&](const RankedCandidate& one) {
-        return !one.candidate.same_choice(chosen().candidate);
-    });
-    if (next == ranked_.end()) return std::nullopt;
+    const Candidate& mine = chosen().candidate;
+    const auto next = first_that([&](const Candidate& one) { return !one.same_choice(mine); });
+    if (!next) return std::nullopt;
     const RunOptions numbers{false, &baselines};
-    const Losses mine = run(with_candidate(alone_, chosen().candidate), numbers).losses;
-    const Losses theirs = run(with_candidate(alone_, next->candidate), numbers).losses;
-    return largest_difference(theirs, mine);
+    const auto losses = [&](const Candidate& one) {
+        return run(with_candidate(alone_, one), numbers).losses;
+    };
+    return largest_difference(losses(candidate(*next)), losses(mine));
 }
 
 }  // namespace overlap

@@ -44,6 +44,10 @@ public:
     std::optional<std::pair<std::string, Seconds>> decided_by(Baselines& baselines) const;
 
 private:
+    /// The fastest candidate of which `fits` is true.
+    template <class Fits>
+    std::optional<std::size_t> first_that(Fits fits) const;
+
     std::size_t first_;
     RankGroup group_;
     Scenario alone_;

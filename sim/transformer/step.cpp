@@ -56,12 +56,12 @@ void require_possible(const Model& model, const StepShape& step, const std::stri
         throw UserError(where + ": " + model.name + " is an encoder, which generates no tokens");
     require_divides(step.tokens, spread.sequence ? spread.gpus : spread.data, "--tokens", where);
     if (const std::string what = undivided(model, spread.tensor); !what.empty()) {
-        std::string allowed;
+        std::vector<std::string> allowed;
         for (int degree = 1; degree <= spread.gpus; ++degree)
             if (spread.gpus % degree == 0 && undivided(model, degree).empty())
-                allowed += (allowed.empty() ? "" : ", ") + number(degree);
+                allowed.push_back(number(degree));
         throw UserError(where + ": " + what + " can't be spread over " + number(spread.tensor) +
-                        " GPUs (--tp of " + number(spread.gpus) + " GPUs, allowed: " + allowed + ")");
+                        " GPUs (--tp of " + number(spread.gpus) + " GPUs, allowed: " + joined(allowed) + ")");
     }
     if (model.experts.count > 0) {
         require_divides(model.experts.count, spread.experts, "the number of experts", where);

@@ -76,8 +76,7 @@ Json layer_workload(const Json& workload, const std::string& place, int gpus, co
     const StepShape step = step_of(request, model, spread_of(request, gpus), tokens);
     require_possible(model, step, place);
     const std::vector<LayerKind> kinds = layer_kinds(model);
-    const LayerKind& kind = *std::max_element(
-        kinds.begin(), kinds.end(), [](const LayerKind& a, const LayerKind& b) { return a.count < b.count; });
+    const LayerKind& kind = *std::ranges::max_element(kinds, {}, &LayerKind::count);
     const Workload layer{model.name + ", " + std::to_string(tokens) + " tokens", "",
                          layer_operators(model, step, kind), 0};
     return {{"name", layer.name}, {"operators", to_json(layer).at("operators")}};

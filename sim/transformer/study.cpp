@@ -3,6 +3,7 @@
 #include <map>
 #include <tuple>
 
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/run/steady.hpp"
 #include "sim/transformer/list_search.hpp"
@@ -17,9 +18,7 @@ public:
         : lists_(std::move(lists)), options_(options), resolver_(resolver) {}
 
     std::vector<ListStudy> simulated() {
-        std::vector<ListStudy> done;
-        for (const ListStudy& list : lists_) done.push_back(simulated(list));
-        return done;
+        return mapped(lists_, [this](const ListStudy& list) { return simulated(list); });
     }
 
     const Machine& machine() const { return *machine_; }
@@ -249,7 +248,8 @@ std::size_t parts_of(const Model& model, const StepShape& step) {
 
 StepStudy study(const Model& model, const StepShape& step, const StudyOptions& options, Resolver& resolver) {
     StepSimulator simulator(lists_of(model, step), options, resolver);
-    StepStudy result{step, {}, {}, {}, {}, {}, {}, {}};
+    StepStudy result;
+    result.shape = step;
     result.lists = simulator.simulated();
     for (const ListStudy& list : result.lists) {
         const auto times = static_cast<double>(list.count);
@@ -277,12 +277,8 @@ StepStudy study(const Workload& list, const StudyOptions& options, Resolver& res
     StepStudy result;
     result.shape.tokens = 0;
     result.lists = simulator.simulated();
-    const ListStudy& only = result.lists.front();
+    static_cast<StudyTimes&>(result) = result.lists.front();
     result.shape.spread.gpus = simulator.machine().topology.gpus();
-    result.whole = only.whole;
-    result.cut = only.cut;
-    result.exposed_whole = only.exposed_whole;
-    result.exposed_cut = only.exposed_cut;
     return result;
 }
 

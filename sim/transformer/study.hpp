@@ -24,15 +24,18 @@ struct OperatorStudy {
     double margin = 0;              ///< by which the list takes longer with `next`, ≥ 0
 };
 
-/// A layer, or what is around the layers.
-struct ListStudy {
+/// Times without overlap and with it, of all and of communication that is exposed.
+struct StudyTimes {
+    Seconds whole, cut, exposed_whole, exposed_cut;
+};
+
+/// A layer, or what is around the layers. Times are those of one list.
+struct ListStudy : StudyTimes {
     std::string name;
     std::int64_t count = 1;  ///< of such lists in the model
     Workload workload;
     std::vector<OperatorStudy> operators;
-    Seconds whole, cut;                  ///< one list
-    Seconds exposed_whole, exposed_cut;  ///< communication of one list
-    std::string serial;                  ///< the `serial` that `whole` is: "serial/-/dma/pull", ...
+    std::string serial;           ///< the `serial` that `whole` is: "serial/-/dma/pull", ...
     bool own_serial = false;      ///< in `whole` each pair runs by the `serial` that is fastest for it alone
     bool concurrent = false;      ///< with overlap, operators outside of pairs wait for their data only
     std::string uniform_label;    ///< the one candidate for all pairs with which the list is fastest
@@ -42,10 +45,9 @@ struct ListStudy {
 };
 
 /// One step: all layers, one behind the other, and what is around them.
-struct StepStudy {
+struct StepStudy : StudyTimes {
     StepShape shape;  ///< 0 tokens: of an operator list that is no model's
     std::vector<ListStudy> lists;
-    Seconds whole, cut, exposed_whole, exposed_cut;
     std::optional<double> mfu_whole, mfu_cut;  ///< model_flops over time, GPUs and peak; none without a peak
     double tokens_per_second(Seconds time) const { return static_cast<double>(shape.tokens) / time.si(); }
 };

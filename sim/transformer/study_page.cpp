@@ -27,22 +27,13 @@ std::string milliseconds_text(Seconds time) {
     return significant(time.si() * 1e3);
 }
 
-std::string microseconds_text(Seconds time) {
-    return fixed(to_microseconds(time), 1);
-}
-
-std::string page_section(const std::string& title, const std::string& note, const std::string& body) {
-    return "<h2>" + title + "</h2>\n<p class=\"note\">" + note + "</p>\n" + body;
-}
-
-std::string study_summary(const ModelReport& report) {
-    const std::string text = description_of(report) + " (" + report.topology + ").";
-    return "<p>" + html_escaped(text) + "</p>\n";
+/// The model's FLOPs over those that the GPUs could do; empty if not known.
+std::string mfu_text(const std::string& before, const std::optional<double>& share) {
+    return share ? before + percent_text(*share) : "";
 }
 
 std::string steps_table(const ModelReport& report) {
     std::vector<std::vector<std::string>> rows;
-    const auto mfu = [](const std::optional<double>& share) { return share ? percent_text(*share) : ""; };
     const auto rate = [&](const StepStudy& step, Seconds time) {
         return report.is_list() ? "" : significant(step.tokens_per_second(time));
     };
@@ -52,7 +43,7 @@ std::string steps_table(const ModelReport& report) {
                         milliseconds_text(step.whole), milliseconds_text(step.cut),
                         fixed(step.whole / step.cut, 3), milliseconds_text(step.exposed_whole),
                         milliseconds_text(step.exposed_cut), rate(step, step.whole), rate(step, step.cut),
-                        mfu(step.mfu_whole), mfu(step.mfu_cut)});
+                        mfu_text("", step.mfu_whole), mfu_text("", step.mfu_cut)});
     return "<div class=\"scroll\">" +
            html_table({"tokens", report.steps.front().shape.phase == Phase::decode ? "context" : "sequence",
                        "serial ms", "overlap ms", "speed-up", "exposed, serial ms", "exposed, overlap ms",
@@ -96,14 +87,11 @@ std::string step_bars(const ModelReport& report) {
             drawing.text(left + length + 6, y + 13, text);
             y += line;
         };
-        const auto mfu = [](const std::optional<double>& share) {
-            return share ? ", MFU " + percent_text(*share) : std::string();
-        };
         bar(step.whole, step.exposed_whole, serial_colour,
-            milliseconds_text(step.whole) + " ms" + mfu(step.mfu_whole));
+            milliseconds_text(step.whole) + " ms" + mfu_text(", MFU ", step.mfu_whole));
         bar(step.cut, step.exposed_cut, overlap_colour,
             milliseconds_text(step.cut) + " ms, " + fixed(step.whole / step.cut, 3) + " x" +
-                mfu(step.mfu_cut));
+                mfu_text(", MFU ", step.mfu_cut));
         y += 14;
     }
     return drawing.svg();
@@ -121,10 +109,9 @@ const OperatorStudy* same_operator(const StepStudy& step, const std::string& lis
 
 std::string operator_cell(const OperatorStudy* row) {
     if (row == nullptr) return "<td></td>";
-    const std::string times =
-        microseconds_text(row->whole) + " us serial, " + microseconds_text(row->cut) + " us with overlap";
+    const std::string times = us_text(row->whole) + " us serial, " + us_text(row->cut) + " us with overlap";
     if (!row->best)
-        return "<td class=\"whole\" title=\"" + times + "\">" + microseconds_text(row->cut) + " us" +
+        return "<td class=\"whole\" title=\"" + times + "\">" + us_text(row->cut) + " us" +
                (row->is_pair ? "<small>no schedule fits</small>" : "") + "</td>";
     const double share = std::clamp(row->gain / full_colour_gain, 0.0, 1.0);
     const std::string colour = "rgba(0,158,115," + fixed(row->gain > 0 ? 0.08 + 0.62 * share : 0, 2) + ")";
@@ -194,12 +181,12 @@ std::string crossovers(const ModelReport& report) {
 
 std::string to_html(const ModelReport& report) {
     std::string body =
-        study_summary(report) +
-        page_section("Step",
+        "<p>" + html_escaped(description_of(report) + " (" + report.topology + ").") + "</p>\n" +
+        html_section("Step",
                      "Time of a step, without and with overlap. MFU: FLOPs of the model over time, "
                      "GPUs and the data sheet's peak.",
                      step_bars(report) + steps_table(report)) +
-        page_section(
+        html_section(
             "Operators by tokens",
             "Of a pair: its best schedule (schedule/chunks/agent/transfer), and what the pair alone "
             "gains over the fastest serial. Other operators: their time. Point at a cell for times "
@@ -207,7 +194,7 @@ std::string to_html(const ModelReport& report) {
                 percent_text(full_colour_gain, 0) + " or more.",
             "<div class=\"scroll\" style=\"max-height:none\">" + operators_table(report) + "</div>\n") +
         (report.is_list() ? ""
-                          : page_section("Crossovers",
+                          : html_section("Crossovers",
                                          "From which number of tokens another schedule is best, between the "
                                          "numbers that were asked for.",
                                          crossovers(report)));
@@ -217,15 +204,12 @@ std::string to_html(const ModelReport& report) {
         body += "<p>Prices of the " + std::string(report.is_list() ? "list" : "most frequent layer") + ": " +
                 html_escaped(sure) +
                 ". An error of measured makespans is of operator pairs, not of whole steps.</p>\n";
-    body += "<ul>\n";
-    for (const std::string& note : report.notes) body += "<li>" + html_escaped(note) + "</li>\n";
-    return html_page(report.model.name + " on " + report.topology, body + "</ul>\n", study_style);
+    return html_page(report.model.name + " on " + report.topology, body + html_list(report.notes),
+                     study_style);
 }
 
 Confidence confidence_of(const StepStudy& step, const StudyOptions& options, Resolver& resolver) {
-    const auto most =
-        std::max_element(step.lists.begin(), step.lists.end(),
-                         [](const ListStudy& a, const ListStudy& b) { return a.count < b.count; });
+    const auto most = std::ranges::max_element(step.lists, {}, &ListStudy::count);
     RunConfig config = read_run_config(Json::object(), "sim model");
     config.topology = options.topology;
     config.what_if = options.what_if;

@@ -1,3 +1,5 @@
+#include "sim/core/ranges.hpp"
+#include "sim/core/shown.hpp"
 #include "sim/report/run/report.hpp"
 #include "sim/report/text_format.hpp"
 #include "sim/transformer/study_report.hpp"
@@ -10,54 +12,46 @@ Json operator_json(const OperatorStudy& row) {
               {"serial_us", to_microseconds(row.whole)},
               {"overlapped_us", to_microseconds(row.cut)}};
     if (!row.is_pair) return json;
-    json["schedule"] = row.best ? Json(row.best->schedule) : Json(nullptr);
+    json["schedule"] = row.best ? Json(row.best->schedule) : Json();
     if (!row.best) return json;
     json["params"] = row.best->params();
     if (row.own_serial) json["serial_params"] = row.own_serial->params();
     json["gain"] = row.gain;
-    json["decided_by"] = row.decided_by.empty() ? Json(nullptr) : Json(row.decided_by);
+    json["decided_by"] = or_null(row.decided_by);
     json["decided_by_us"] = to_microseconds(row.difference);
     return json;
+}
+
+void add_times(const StudyTimes& times, Json& json) {
+    json["serial_us"] = to_microseconds(times.whole);
+    json["overlapped_us"] = to_microseconds(times.cut);
+    json["exposed_serial_us"] = to_microseconds(times.exposed_whole);
+    json["exposed_overlapped_us"] = to_microseconds(times.exposed_cut);
 }
 
 Json list_json(const ListStudy& list) {
     Json json{{"name", list.name},
               {"count", list.count},
               {"serial", list.serial},
-              {"own_serial_of_pairs", list.own_serial},
-              {"serial_us", to_microseconds(list.whole)},
-              {"overlapped_us", to_microseconds(list.cut)},
-              {"exposed_serial_us", to_microseconds(list.exposed_whole)},
-              {"exposed_overlapped_us", to_microseconds(list.exposed_cut)},
-              {"rest", list.concurrent ? "concurrent" : "serial"},
-              {"gemm_speed_serial", list.steady_whole ? list.steady_whole->gemm_speed : 1},
-              {"gemm_speed_overlapped", list.steady_cut ? list.steady_cut->gemm_speed : 1},
-              {"operators", Json::array()}};
-    for (const OperatorStudy& row : list.operators) json["operators"].push_back(operator_json(row));
+              {"own_serial_of_pairs", list.own_serial}};
+    add_times(list, json);
+    json["rest"] = list.concurrent ? "concurrent" : "serial";
+    json["gemm_speed_serial"] = list.steady_whole ? list.steady_whole->gemm_speed : 1;
+    json["gemm_speed_overlapped"] = list.steady_cut ? list.steady_cut->gemm_speed : 1;
+    json["operators"] = mapped(list.operators, operator_json);
     return json;
 }
 
-Json number_or_null(const std::optional<double>& value) {
-    return value ? Json(*value) : Json(nullptr);
-}
-
 Json step_json(const StepStudy& step) {
-    const auto rate = [&](Seconds time) {
-        return step.shape.tokens == 0 ? Json(nullptr) : Json(step.tokens_per_second(time));
-    };
-    Json json{{"tokens", step.shape.tokens == 0 ? Json(nullptr) : Json(step.shape.tokens)},
-              {"sequence", step.shape.tokens == 0 ? Json(nullptr) : Json(step.shape.sequence)},
-              {"serial_us", to_microseconds(step.whole)},
-              {"overlapped_us", to_microseconds(step.cut)},
-              {"exposed_serial_us", to_microseconds(step.exposed_whole)},
-              {"exposed_overlapped_us", to_microseconds(step.exposed_cut)},
-              {"speedup", step.whole / step.cut},
-              {"tokens_per_s_serial", rate(step.whole)},
-              {"tokens_per_s_overlapped", rate(step.cut)},
-              {"mfu_serial", number_or_null(step.mfu_whole)},
-              {"mfu_overlapped", number_or_null(step.mfu_cut)},
-              {"lists", Json::array()}};
-    for (const ListStudy& list : step.lists) json["lists"].push_back(list_json(list));
+    const auto of_model = [&](auto value) { return step.shape.tokens == 0 ? Json() : Json(value); };
+    Json json{{"tokens", of_model(step.shape.tokens)}, {"sequence", of_model(step.shape.sequence)}};
+    add_times(step, json);
+    json["speedup"] = step.whole / step.cut;
+    json["tokens_per_s_serial"] = of_model(step.tokens_per_second(step.whole));
+    json["tokens_per_s_overlapped"] = of_model(step.tokens_per_second(step.cut));
+    json["mfu_serial"] = or_null(step.mfu_whole);
+    json["mfu_overlapped"] = or_null(step.mfu_cut);
+    json["lists"] = mapped(step.lists, list_json);
     return json;
 }
 
@@ -69,10 +63,6 @@ std::string table_row(const std::vector<std::string>& cells) {
 
 std::string share_text(const std::optional<double>& share) {
     return share ? percent_text(*share) : "n/a";
-}
-
-std::string in_us(Seconds time) {
-    return fixed(to_microseconds(time), 1);
 }
 
 }  // namespace
@@ -103,49 +93,37 @@ std::string description_of(const ModelReport& report) {
 }
 
 std::string to_text(const Parallelism& spread) {
-    std::string text;
-    const auto put = [&](const std::string& more) { text += (text.empty() ? "" : ", ") + more; };
-    if (spread.tensor > 1) put("tp " + std::to_string(spread.tensor));
-    if (spread.sequence) put("sequence-parallel");
-    if (spread.experts > 1) put("ep " + std::to_string(spread.experts));
-    if (spread.data > 1) put("dp " + std::to_string(spread.data));
-    if (spread.sharded) put("fsdp");
-    return text.empty() ? "one GPU" : text;
+    std::vector<std::string> parts;
+    if (spread.tensor > 1) parts.push_back("tp " + std::to_string(spread.tensor));
+    if (spread.sequence) parts.push_back("sequence-parallel");
+    if (spread.experts > 1) parts.push_back("ep " + std::to_string(spread.experts));
+    if (spread.data > 1) parts.push_back("dp " + std::to_string(spread.data));
+    if (spread.sharded) parts.push_back("fsdp");
+    return parts.empty() ? "one GPU" : joined(parts);
 }
 
 Json to_json(const ModelReport& report) {
     const StepShape& shape = report.steps.front().shape;
     const std::string library = report.confidence.gemm_library();
-    if (report.is_list()) {
-        Json json{{"schema", 1},
-                  {"workload", report.model.name},
-                  {"topology", report.topology},
-                  {"gemm_library", library.empty() ? Json() : Json(library)},
-                  {"confidence", to_json(report.confidence)},
-                  {"notes", report.notes},
-                  {"steps", Json::array()}};
-        for (const StepStudy& step : report.steps) json["steps"].push_back(step_json(step));
-        return json;
-    }
-    Json json{{"schema", 1},
-              {"model", report.model.name},
-              {"family", report.model.family},
-              {"parameters", parameters(report.model)},
-              {"active_parameters", active_parameters(report.model)},
-              {"layers", report.model.layers},
-              {"topology", report.topology},
-              {"phase", phase_names[static_cast<std::size_t>(shape.phase)]},
-              {"dtype", name_of(shape.dtype)},
-              {"tp", shape.spread.tensor},
-              {"ep", shape.spread.experts},
-              {"dp", shape.spread.data},
-              {"sequence_parallel", shape.spread.sequence},
-              {"fsdp", shape.spread.sharded},
-              {"gemm_library", library.empty() ? Json() : Json(library)},
-              {"confidence", to_json(report.confidence)},
-              {"notes", report.notes},
-              {"steps", Json::array()}};
-    for (const StepStudy& step : report.steps) json["steps"].push_back(step_json(step));
+    Json json{{"schema", 1}, {report.is_list() ? "workload" : "model", report.model.name}};
+    if (!report.is_list())
+        json.update({{"family", report.model.family},
+                     {"parameters", parameters(report.model)},
+                     {"active_parameters", active_parameters(report.model)},
+                     {"layers", report.model.layers}});
+    json["topology"] = report.topology;
+    if (!report.is_list())
+        json.update({{"phase", phase_names[static_cast<std::size_t>(shape.phase)]},
+                     {"dtype", name_of(shape.dtype)},
+                     {"tp", shape.spread.tensor},
+                     {"ep", shape.spread.experts},
+                     {"dp", shape.spread.data},
+                     {"sequence_parallel", shape.spread.sequence},
+                     {"fsdp", shape.spread.sharded}});
+    json["gemm_library"] = or_null(library);
+    json["confidence"] = to_json(report.confidence);
+    json["notes"] = report.notes;
+    json["steps"] = mapped(report.steps, step_json);
     return json;
 }
 
@@ -155,50 +133,27 @@ std::string to_csv(const ModelReport& report) {
         confidence_columns + "\n";
     const std::string sure = confidence_cells(&report.confidence);
     const auto add = [&](const std::vector<Json>& cells) {
-        for (std::size_t i = 0; i < cells.size(); ++i) text += csv_cell(cells[i]) + ",";
+        for (const Json& cell : cells) text += csv_cell(cell) + ",";
         text += sure + "\n";
     };
-    const auto number = [](Seconds time) { return Json(to_microseconds(time)); };
+    const auto us = [](Seconds time) { return Json(to_microseconds(time)); };
+    const Json none;
     for (const StepStudy& step : report.steps) {
-        const Json tokens = step.shape.tokens == 0 ? Json() : Json(step.shape.tokens);
+        const Json tokens = step.shape.tokens == 0 ? none : Json(step.shape.tokens);
+        const auto add_sum = [&](const std::string& name, std::int64_t count, const StudyTimes& sum) {
+            add({tokens, name, count, none, us(sum.whole), us(sum.cut), us(sum.exposed_whole),
+                 us(sum.exposed_cut), none, none, none});
+        };
         for (const ListStudy& list : step.lists) {
             for (const OperatorStudy& row : list.operators) {
-                const Json schedule = row.best ? Json(row.best->label()) : Json();
-                add({tokens,
-                     list.name,
-                     list.count,
-                     row.name,
-                     number(row.whole),
-                     number(row.cut),
-                     {},
-                     {},
-                     schedule,
-                     row.best ? Json(row.gain) : Json(),
-                     row.decided_by.empty() ? Json() : Json(row.decided_by)});
+                const Json schedule = row.best ? Json(row.best->label()) : none;
+                const Json gain = row.best ? Json(row.gain) : none;
+                add({tokens, list.name, list.count, row.name, us(row.whole), us(row.cut), none, none,
+                     schedule, gain, or_null(row.decided_by)});
             }
-            add({tokens,
-                 list.name,
-                 list.count,
-                 {},
-                 number(list.whole),
-                 number(list.cut),
-                 number(list.exposed_whole),
-                 number(list.exposed_cut),
-                 {},
-                 {},
-                 {}});
+            add_sum(list.name, list.count, list);
         }
-        add({tokens,
-             "step",
-             1,
-             {},
-             number(step.whole),
-             number(step.cut),
-             number(step.exposed_whole),
-             number(step.exposed_cut),
-             {},
-             {},
-             {}});
+        add_sum("step", 1, step);
     }
     return text;
 }
@@ -223,9 +178,9 @@ std::string to_markdown(const ModelReport& report) {
                                "decided by"}) +
                     table_row({"---", "---", "---", "---", "---", "---"});
             for (const OperatorStudy& row : list.operators)
-                text +=
-                    table_row({row.name, in_us(row.whole), in_us(row.cut), row.best ? row.best->label() : "",
-                               row.best ? percent_text(row.gain) : "", row.decided_by});
+                text += table_row({row.name, us_text(row.whole), us_text(row.cut),
+                                   row.best ? row.best->label() : "", row.best ? percent_text(row.gain) : "",
+                                   row.decided_by});
         }
     if (const std::string sure = to_text(report.confidence); !sure.empty()) text += "\n" + sure + "\n";
     for (const std::string& note : report.notes) text += "\n" + note + "\n";

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "sim/core/shown.hpp"
 #include "sim/report/text_format.hpp"
 #include "sim/transformer/study_report.hpp"
 
@@ -28,11 +29,7 @@ std::string operator_line(const OperatorStudy& one, const TimeScale& scale, std:
     if (!one.best) return line;
     line += right(signed_percent_text(one.gain), gain_width + 2) + "  ";
     const std::string& decides = one.decided_by;
-    std::string text;
-    for (const std::string& part :
-         field(line, one.best->label() + (decides.empty() ? "" : ", " + decides), 4))
-        text += (text.empty() ? "" : "\n") + part;
-    return text;
+    return joined(field(line, one.best->label() + (decides.empty() ? "" : ", " + decides), 4), "\n");
 }
 
 /// What the power limit leaves of the speed of GEMMs; empty if all.

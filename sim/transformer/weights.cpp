@@ -105,7 +105,7 @@ private:
     DType type_;  ///< of gathered weights and reduced gradients
 };
 
-void append(const std::vector<Operator>& operators, OperatorList& list) {
+void add_all(const std::vector<Operator>& operators, OperatorList& list) {
     const std::size_t offset = list.operators().size();
     for (const Operator& op : operators) {
         std::vector<std::size_t> needs = op.needs;
@@ -125,7 +125,7 @@ std::vector<Operator> with_weights(const StepShape& step, std::vector<Operator> 
     if (sharded) gathers = held.gather("", {});
     if (sharded && !of_neighbour) held.copy_out("", gathers);
     const std::size_t first = list.operators().size();
-    append(forward, list);
+    add_all(forward, list);
     if (first > 0 && !of_neighbour) list.require(first, first - 1);
     const std::size_t end = list.operators().size(), last = end - 1;
     if (sharded && of_neighbour) held.copy_out("", gathers);

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "sim/core/fields.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
@@ -143,10 +144,8 @@ using Places = std::unordered_map<std::string, std::size_t>;
 
 [[noreturn]] void fail_as_unknown(const ConfigObject& config, const std::string& need,
                                   const std::vector<Operator>& earlier) {
-    std::vector<std::string> names;
-    for (const Operator& other : earlier) names.push_back(other.name);
-    config.fail("needs",
-                "names " + in_quotes(need) + ", which no earlier operator has" + suggestion(need, names));
+    config.fail("needs", "names " + in_quotes(need) + ", which no earlier operator has" +
+                             suggestion(need, mapped(earlier, &Operator::name)));
 }
 
 /// Who sends to whom.
@@ -167,8 +166,8 @@ std::vector<std::int64_t> read_ranks(ConfigObject& config, const OperatorWork& w
     if (std::holds_alternative<CollectiveWork>(work) || std::holds_alternative<SendWork>(work))
         config.fail("ranks", "is for operators that compute, but this one is a " + work_names[work.index()]);
     std::vector<std::int64_t> ranks = config.integers("ranks", 0, last_rank);
-    std::sort(ranks.begin(), ranks.end());
-    if (ranks.empty() || std::adjacent_find(ranks.begin(), ranks.end()) != ranks.end())
+    std::ranges::sort(ranks);
+    if (ranks.empty() || std::ranges::adjacent_find(ranks) != ranks.end())
         config.fail("ranks", "is empty or names a rank twice (leave it out for all ranks)");
     return ranks;
 }
@@ -214,35 +213,6 @@ void drop_defaults(Json& gemm) {
 }
 
 }  // namespace
-
-bool Pair::sends_c() const {
-    return order == Order::gemm_first || collective == CollectiveKind::reduce_scatter ||
-           collective == CollectiveKind::all_reduce;
-}
-
-DType Pair::operand_type() const {
-    return sends_c() ? output_type(gemm.dtype) : gemm.dtype;
-}
-
-Bytes Pair::operand(int ranks) const {
-    const std::int64_t rows = gathers_results() ? ranks * gemm.m : gemm.m;
-    return matrix_size(rows, sends_c() ? gemm.n : gemm.k, operand_type());
-}
-
-std::string Workload::form() const {
-    const Pair* both = pair();
-    if (both == nullptr) return "operators";
-    const std::string& collective = name_of(both->collective);
-    switch (both->order) {
-        case Order::collective_first:
-            return collective + " > gemm";
-        case Order::gemm_first:
-            return "gemm > " + collective;
-        case Order::independent:
-            return "gemm | " + collective;
-    }
-    return {};
-}
 
 Workload read_workload(ConfigObject config) {
     Workload workload;

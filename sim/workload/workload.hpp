@@ -85,9 +85,7 @@ struct Operator {
     std::vector<std::size_t> needs;
     std::vector<std::int64_t> ranks = {};  ///< ascending; empty: all
 
-    bool is_on(std::int64_t rank) const {
-        return ranks.empty() || std::binary_search(ranks.begin(), ranks.end(), rank);
-    }
+    bool is_on(std::int64_t rank) const { return ranks.empty() || std::ranges::binary_search(ranks, rank); }
     /// Whether some ranks execute the operator and others do not, or do other work.
     bool is_of_some_ranks() const { return !ranks.empty() || std::holds_alternative<SendWork>(work); }
 };
@@ -100,6 +98,10 @@ struct Workload {
     std::int64_t ranks = 0;  ///< number of GPUs that it is for; 0: any
 
     const Pair* pair() const { return std::get_if<Pair>(&content); }
+    /// The list; of a pair its two operators on this many GPUs.
+    std::vector<Operator> operators(int gpus) const;
+    /// In the order of the list.
+    std::vector<GemmShape> gemms() const;
     /// "all_gather > gemm", "gemm > reduce_scatter", "gemm | all_gather" or "operators".
     std::string form() const;
 };

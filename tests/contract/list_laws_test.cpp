@@ -46,6 +46,11 @@ Scenario scenario_of(const std::string& machine, const std::string& schedule, co
     return resolve(read_run_config(config, "test"), shipped);
 }
 
+/// Whether a schedule takes a whole list by itself. All others run pairs of it.
+bool takes_list(const ScheduleEntry& entry, const Json& list) {
+    return entry.handles(read_workload(ConfigObject(list, "test")));
+}
+
 /// Calls `law(scenario)` for every schedule of pairs that serves a pair of a layer, on every machine.
 template <class Law>
 int for_every_list(Law&& law) {
@@ -55,7 +60,7 @@ int for_every_list(Law&& law) {
             for (const auto& [before, behind] :
                  {std::pair{"all_gather", "reduce_scatter"}, std::pair{"all_to_all", "all_to_all"},
                   std::pair{"all_gather", "all_reduce"}}) {
-                if (entry.takes("algorithm") || entry.name == "work_group_fused") continue;
+                if (entry.takes("algorithm") || takes_list(entry, layer(before, behind))) continue;
                 Json more = Json::object();
                 if (entry.takes("chunks")) more = {{"params", {{"chunks", 2}}}};
                 Scenario scenario;
@@ -130,8 +135,7 @@ TEST_CASE("in a list every task waits for what its rank needs, and for no other 
             }
         }
         // No barrier, but where the schedule has its own: rank 0 starts "act" without having to wait for another rank's GEMM.
-        const bool barriers =
-            scenario.pairs.size() > 0 && scenario.pairs.front().schedule->name == "two_streams";
+        const bool barriers = scenario.pairs.size() > 0 && scenario.pairs.front().schedule->barriers;
         if (ranks > 1 && cut[1] && !barriers) {
             const TaskId act = task_of(graph, 3, 0);
             for (TaskId id = 0; id < graph.size(); ++id)
@@ -211,8 +215,12 @@ TEST_CASE("a list of one pair takes what the pair takes, to the last digit") {
             for (const std::string kind : {"all_gather", "all_to_all", "reduce_scatter", "all_reduce"})
                 for (const std::string& agent : agent_names) {
                     const bool first = kind == "all_gather" || kind == "all_to_all";
-                    if (entry.takes("algorithm") || entry.name == "work_group_fused") continue;
-                    if (agent == "cu" && entry.name == "t3") continue;
+                    const std::int64_t bytes = 2048 * (first ? 512 : 1024) * 2;
+                    const Json operators = first ? Json{collective_json("c", Json::array(), kind, bytes),
+                                                        gemm_json("g", {"c"}, 2048, 1024, 512)}
+                                                 : Json{gemm_json("g", Json::array(), 2048, 1024, 512),
+                                                        collective_json("c", {"g"}, kind, bytes)};
+                    if (entry.takes("algorithm") || takes_list(entry, {{"operators", operators}})) continue;
                     const Json more{{"params", {{"agent", agent}}}, {"seeds", 3}};
                     const Json gemm{{"m", 2048}, {"n", 1024}, {"k", 512}, {"dtype", "bf16"}};
                     Scenario pair, list;
@@ -220,11 +228,6 @@ TEST_CASE("a list of one pair takes what the pair takes, to the last digit") {
                         pair = scenario_of(machine, entry.name, {{"collective", kind}, {"gemm", gemm}}, more);
                     });
                     if (refused != "") continue;
-                    const std::int64_t bytes = 2048 * (first ? 512 : 1024) * 2;
-                    const Json operators = first ? Json{collective_json("c", Json::array(), kind, bytes),
-                                                        gemm_json("g", {"c"}, 2048, 1024, 512)}
-                                                 : Json{gemm_json("g", Json::array(), 2048, 1024, 512),
-                                                        collective_json("c", {"g"}, kind, bytes)};
                     list = scenario_of(machine, entry.name, {{"operators", operators}}, more);
                     INFO(machine << " " << entry.name << " " << kind << " " << agent);
                     RunResult mine = run(pair), listed = run(list);

@@ -5,7 +5,6 @@
 #include <map>
 #include <sstream>
 
-#include "sim/report/sweep/sweep_plots.hpp"
 #include "sim/report/sweep/sweep_report.hpp"
 #include "sim/sweep/sweep_folder.hpp"
 #include "tests/test_support.hpp"

@@ -12,16 +12,15 @@
 #include "models/calibration/measurements/measurement_file.hpp"
 #include "models/gemm_libraries.hpp"
 #include "sim/advise/scenario_table.hpp"
+#include "sim/chakra/chakra_workload.hpp"
 #include "sim/compare/measured_case.hpp"
 #include "sim/core/csv_table.hpp"
 #include "sim/core/timeline_json.hpp"
-#include "sim/chakra/chakra_workload.hpp"
 #include "sim/importers/iterations.hpp"
 #include "sim/importers/recognise.hpp"
-#include "sim/importers/start_skew.hpp"
 #include "sim/reproduce/published_experiment.hpp"
 #include "sim/run/resolver.hpp"
-#include "sim/schedules/preset.hpp"
+#include "sim/schedules/schedule.hpp"
 #include "sim/sweep/expressions.hpp"
 #include "tests/fuzz/sweep_files.hpp"
 #include "tests/test_support.hpp"
@@ -125,7 +124,7 @@ void read_trace(const Path& path) {
         return table;
     }();
     const RecordedTrace trace = find_trace_importer(path, format).make()->read(path, kernels);
-    print({{"spans", spans_json(timeline_of(std::vector{trace}))}, {"device", trace.device}});
+    print({{"spans", spans_json(timeline_of(merged(std::vector{trace})))}, {"device", trace.device}});
     const std::vector<RecordedSpan> spans = merged(std::vector{trace});
     if (spans.empty()) return;
     for (Iteration& one : find_iterations(spans, std::nullopt).all) {

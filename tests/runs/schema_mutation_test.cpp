@@ -10,7 +10,7 @@
 #include "sim/importers/kernel_table.hpp"
 #include "sim/reproduce/published_experiment.hpp"
 #include "sim/run/config_folder.hpp"
-#include "sim/schedules/preset.hpp"
+#include "sim/schedules/schedule.hpp"
 #include "sim/sweep/design_space.hpp"
 #include "sim/transformer/step_request.hpp"
 #include "tests/schema.hpp"

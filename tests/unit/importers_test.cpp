@@ -42,7 +42,7 @@ RecordedTrace read(const std::filesystem::path& path) {
 }
 
 Timeline timeline(std::vector<RecordedTrace> traces) {
-    return timeline_of(traces);
+    return timeline_of(merged(traces));
 }
 
 const std::string kineto = R"json({"schemaVersion": 1, "baseTimeNanoseconds": 1700000000000000000,

@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "sim/importers/start_skew.hpp"
+#include "sim/importers/iterations.hpp"
 #include "sim/workload/workload.hpp"
 #include "tests/test_support.hpp"
 

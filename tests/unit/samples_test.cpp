@@ -8,9 +8,9 @@
 #include "sim/core/file_version.hpp"
 #include "sim/reproduce/published_experiment.hpp"
 #include "sim/run/run_config.hpp"
-#include "sim/schedules/preset.hpp"
-#include "tests/test_support.hpp"
+#include "sim/schedules/schedule.hpp"
 #include "tests/schema.hpp"
+#include "tests/test_support.hpp"
 
 namespace overlap::test::samples_test {
 

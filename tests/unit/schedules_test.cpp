@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "sim/schedules/preset.hpp"
+#include "sim/schedules/schedule.hpp"
 #include "tests/test_support.hpp"
 
 namespace overlap::test::schedules_test {

@@ -3,7 +3,6 @@
 #include <fstream>
 
 #include "sim/report/sweep/sweep_analysis.hpp"
-#include "sim/report/sweep/sweep_plots.hpp"
 #include "sim/report/sweep/sweep_report.hpp"
 #include "tests/test_support.hpp"
 

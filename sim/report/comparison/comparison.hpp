@@ -81,6 +81,8 @@ struct Comparison {
     std::vector<Verdict> verdicts;
 };
 
+/// The cases, those with the largest |error| first.
+std::vector<const ComparedCase*> by_error(const Comparison& comparison);
 /// How each kind of price came about, and in how many cases.
 std::map<std::string, std::size_t> prices_of(const Comparison& comparison);
 std::string to_text(const Comparison& comparison);

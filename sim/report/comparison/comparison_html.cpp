@@ -15,12 +15,6 @@ std::string us(Seconds time) {
     return significant(to_microseconds(time));
 }
 
-std::set<std::string> values_of(const Comparison& comparison, const std::string& label) {
-    std::set<std::string> values;
-    for (const ComparedCase& one : comparison.cases) values.insert(one.labels.at(label));
-    return values;
-}
-
 /// Measured against predicted, both logarithmic, with the diagonal and ±10 %.
 std::string scatter(const Comparison& comparison) {
     constexpr double left = 64, top = 12, side = 440, legend = 240, legend_line = 18;
@@ -36,7 +30,8 @@ std::string scatter(const Comparison& comparison) {
     const auto x = [&](double time) { return left + place(time); };
     const auto y = [&](double time) { return top + side - place(time); };
 
-    const std::set<std::string> schedules = values_of(comparison, "schedule");
+    std::set<std::string> schedules;
+    for (const ComparedCase& one : comparison.cases) schedules.insert(one.labels.at("schedule"));
     const double legend_height = top + legend_line * static_cast<double>(schedules.size() + 2);
     Drawing drawing(left + side + legend, std::max(top + side + 48, legend_height));
     const double band = place(low * 1.1);
@@ -86,7 +81,7 @@ std::string histogram(const Comparison& comparison) {
         const int bin = static_cast<int>(std::lround(one.error / step)) + bins / 2;
         ++counts[static_cast<std::size_t>(std::clamp(bin, 0, bins - 1))];
     }
-    const int most = std::max(1, *std::max_element(counts.begin(), counts.end()));
+    const int most = std::max(1, *std::ranges::max_element(counts));
     Drawing drawing(left + width + 20, top + height + 44);
     for (int bin = 0; bin < bins; ++bin) {
         const int count = counts[static_cast<std::size_t>(bin)];
@@ -167,12 +162,12 @@ std::string case_table(const Comparison& comparison) {
 std::string prices_section(const Comparison& comparison) {
     const std::map<std::string, std::size_t> cases = prices_of(comparison);
     if (cases.empty()) return "";
-    std::string items;
-    for (const auto& [price, count] : cases)
-        items += "<li>" + html_escaped(price) + ": " + std::to_string(count) + " cases</li>\n";
-    return "<h2>How sure</h2>\n<p class=\"note\">How each kind of price of the predictions came about; ± is its own error "
-           "on what no fit saw.</p>\n<ul>\n" +
-           items + "</ul>\n";
+    std::vector<std::string> items;
+    for (const auto& [price, count] : cases) items.push_back(price + ": " + std::to_string(count) + " cases");
+    return html_section(
+        "How sure",
+        "How each kind of price of the predictions came about; ± is its own error on what no fit saw.",
+        html_list(items));
 }
 
 std::string ranking_section(const Comparison& comparison) {
@@ -199,9 +194,8 @@ std::string verdict_section(const Comparison& comparison) {
         rows.push_back({verdict.claim, (verdict.at_least ? ">= " : "<= ") + plain(verdict.asked),
                         verdict.reached ? plain(*verdict.reached) : "", fixed(verdict.value, 2),
                         standing_names[static_cast<std::size_t>(verdict.standing())], verdict.reason});
-    return "<h2>Tolerances</h2>\n<p class=\"note\">In %. Reached: what came out when the claim was "
-           "written.</p>\n" +
-           html_table({"claim", "asked", "reached", "now", "", "reason"}, rows);
+    return html_section("Tolerances", "In %. Reached: what came out when the claim was written.",
+                        html_table({"claim", "asked", "reached", "now", "", "reason"}, rows));
 }
 
 }  // namespace
@@ -260,15 +254,13 @@ std::string comparison_sections(const Comparison& comparison) {
     for (const ComparedCase& one : comparison.cases)
         if (one.tasks) gantts += gantt(one);
     if (!gantts.empty())
-        body +=
-            "<h2>Side by side</h2>\n<p class=\"note\">The first two GPUs: measured bars are full, "
-            "predicted ones pale; point at a bar for its times.</p>\n" +
-            gantts;
+        body += html_section(
+            "Side by side",
+            "The first two GPUs: measured bars are full, predicted ones pale; point at a bar for its times.",
+            gantts);
     body += "<h2>Cases</h2>\n" + case_table(comparison);
-    if (!comparison.not_predicted.empty()) body += "<h2>Not predicted</h2>\n<ul>\n";
-    for (const std::string& why : comparison.not_predicted) body += "<li>" + html_escaped(why) + "</li>\n";
-    if (!comparison.not_predicted.empty()) body += "</ul>\n";
-    return body;
+    if (comparison.not_predicted.empty()) return body;
+    return body + "<h2>Not predicted</h2>\n" + html_list(comparison.not_predicted);
 }
 
 std::string to_html(const Comparison& comparison) {

@@ -1,3 +1,4 @@
+#include "sim/core/ranges.hpp"
 #include "sim/report/comparison/comparison.hpp"
 #include "sim/report/run/report.hpp"
 
@@ -37,18 +38,26 @@ Json case_json(const ComparedCase& one) {
     json["predicted_p90_us"] = to_microseconds(one.predicted_p90);
     json["seeds"] = one.seeds;
     json["error"] = one.error;
-    const std::string library = one.prices.gemm_library();
-    json["gemm_library"] = library.empty() ? Json() : Json(library);
+    json["gemm_library"] = or_null(one.prices.gemm_library());
     json["basis"] = to_json(one.prices).at("basis");
     if (one.tasks) json["tasks"] = tasks_json(*one.tasks);
     return json;
+}
+
+Json scenario_json(const RankedScenario& scenario) {
+    return {{"name", scenario.name},
+            {"cases", scenario.cases},
+            {"measured_best", scenario.measured_best},
+            {"predicted_best", scenario.predicted_best},
+            {"regret", scenario.regret},
+            {"rank_correlation", or_null(scenario.rank_correlation)}};
 }
 
 Json verdict_json(const Verdict& verdict) {
     return {{"claim", verdict.claim},
             {"at_least", verdict.at_least},
             {"asked", verdict.asked},
-            {"reached", verdict.reached ? Json(*verdict.reached) : Json(nullptr)},
+            {"reached", or_null(verdict.reached)},
             {"value", verdict.value},
             {"met", verdict.met()},
             {"status", verdict.known_gap ? "known_gap" : "enforced"},
@@ -73,22 +82,10 @@ Json to_json(const Comparison& comparison) {
                        {"best_within_2pct", ranking.best_within_2pct},
                        {"mean_regret", ranking.mean_regret},
                        {"rank_correlation", ranking.rank_correlation}};
-    json["runs_within_p10_p90"] =
-        comparison.runs_within_p10_p90 ? Json(*comparison.runs_within_p10_p90) : Json(nullptr);
-    json["scenarios"] = Json::array();
-    for (const RankedScenario& scenario : comparison.scenarios)
-        json["scenarios"].push_back(
-            {{"name", scenario.name},
-             {"cases", scenario.cases},
-             {"measured_best", scenario.measured_best},
-             {"predicted_best", scenario.predicted_best},
-             {"regret", scenario.regret},
-             {"rank_correlation",
-              scenario.rank_correlation ? Json(*scenario.rank_correlation) : Json(nullptr)}});
-    json["cases"] = Json::array();
-    for (const ComparedCase& one : comparison.cases) json["cases"].push_back(case_json(one));
-    json["verdicts"] = Json::array();
-    for (const Verdict& verdict : comparison.verdicts) json["verdicts"].push_back(verdict_json(verdict));
+    json["runs_within_p10_p90"] = or_null(comparison.runs_within_p10_p90);
+    json["scenarios"] = mapped(comparison.scenarios, scenario_json);
+    json["cases"] = mapped(comparison.cases, case_json);
+    json["verdicts"] = mapped(comparison.verdicts, verdict_json);
     json["not_predicted"] = comparison.not_predicted;
     return json;
 }

@@ -62,23 +62,14 @@ std::string ranking(const Comparison& comparison) {
            fixed(summary.rank_correlation, 2) + "\n";
 }
 
-std::vector<const ComparedCase*> by_error(const Comparison& comparison) {
-    std::vector<const ComparedCase*> cases;
-    for (const ComparedCase& one : comparison.cases) cases.push_back(&one);
-    std::stable_sort(cases.begin(), cases.end(),
-                     [](auto* a, auto* b) { return std::abs(a->error) > std::abs(b->error); });
-    return cases;
-}
-
 std::string worst(const Comparison& comparison) {
     std::string text = "\nfarthest off      measured us   predicted us\n";
     std::size_t shown = 0;
     for (const ComparedCase* one : by_error(comparison)) {
         if (shown++ == worst_shown) break;
-        text +=
-            right(signed_percent_text(one->error), 10) + right(fixed(to_microseconds(one->measured), 1), 19) +
-            right(fixed(to_microseconds(one->predicted), 1), 15) + "  " + one->scenario + ": " + one->name +
-            (std::abs(one->error) > other_scenario ? " (probably not the same scenario)" : "") + "\n";
+        text += right(signed_percent_text(one->error), 10) + right(us_text(one->measured), 19) +
+                right(us_text(one->predicted), 15) + "  " + one->scenario + ": " + one->name +
+                (std::abs(one->error) > other_scenario ? " (probably not the same scenario)" : "") + "\n";
     }
     return text;
 }
@@ -89,11 +80,10 @@ std::string divergences(const Comparison& comparison) {
     for (const ComparedCase* one : by_error(comparison)) {
         if (!one->tasks || !one->tasks->first || count++ >= divergences_shown) continue;
         const Divergence& first = *one->tasks->first;
-        const auto us = [](Seconds time) { return fixed(to_microseconds(time), 1); };
         text += "  " + one->name + ", " + one->scenario + "\n    " + first.task + " on GPU " +
-                std::to_string(first.gpu) + ": measured " + us(first.measured_start) + " to " +
-                us(first.measured_end) + " us, predicted " + us(first.predicted_start) + " to " +
-                us(first.predicted_end) + " us\n";
+                std::to_string(first.gpu) + ": measured " + us_text(first.measured_start) + " to " +
+                us_text(first.measured_end) + " us, predicted " + us_text(first.predicted_start) + " to " +
+                us_text(first.predicted_end) + " us\n";
     }
     return text.empty() ? "" : "\nfirst task whose end is off by more than 2 % of the makespan\n" + text;
 }
@@ -112,6 +102,13 @@ std::string verdicts(const Comparison& comparison) {
 }
 
 }  // namespace
+
+std::vector<const ComparedCase*> by_error(const Comparison& comparison) {
+    std::vector<const ComparedCase*> cases;
+    for (const ComparedCase& one : comparison.cases) cases.push_back(&one);
+    std::ranges::stable_sort(cases, std::ranges::greater(), [](auto* one) { return std::abs(one->error); });
+    return cases;
+}
 
 std::map<std::string, std::size_t> prices_of(const Comparison& comparison) {
     std::map<std::string, std::size_t> cases;

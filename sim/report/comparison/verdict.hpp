@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 #include <string>
 
@@ -25,7 +27,13 @@ struct Verdict {
     bool met() const { return at_least ? value >= asked : value <= asked; }
     /// An enforced claim must be met and a known gap must not be met. Both must also stay at `reached`: a
     /// value that differs by more than a twentieth (at least 0.1) in either direction has `moved`.
-    Standing standing() const;
+    Standing standing() const {
+        constexpr double least_move_pct = 0.1, move_share = 0.05;
+        if (met() == known_gap) return known_gap ? Standing::closed_gap : Standing::outside;
+        if (reached && std::abs(value - *reached) > std::max(least_move_pct, move_share * *reached))
+            return Standing::moved;
+        return known_gap ? Standing::known_gap : Standing::met;
+    }
     bool fails() const { return standing() > Standing::known_gap; }
 };
 

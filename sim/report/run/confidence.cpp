@@ -37,7 +37,7 @@ std::span<const OutputKey<PricedPart>> part_keys() {
     static const std::vector<OutputKey<PricedPart>> keys{
         {"name", text_schema("Kind of price.", 1), [](const PricedPart& part) { return part.name; }},
         {"library", or_null(text_schema("Whose kernels were timed; null where the device does not say, and of what is no kernel of a library.", 1)),
-            [](const PricedPart& part) { return part.kernels_of.empty() ? Json(nullptr) : Json(part.kernels_of); }},
+            [](const PricedPart& part) { return or_null(part.kernels_of); }},
         {"basis", choice_of(basis_names, "How the price came about: measured here, fitted to measurements, published, derived from what is published, or estimated."),
             [](const PricedPart& part) { return name_of(part.evidence.basis); }},
         {"rows_fitted", whole_from(0, "Measurements in the fit; 0: not fitted."), [](const PricedPart& part) { return part.evidence.rows; }},

@@ -1,7 +1,7 @@
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <sstream>
 
 #include "sim/core/csv_reader.hpp"
 #include "sim/core/shown.hpp"
@@ -12,25 +12,14 @@ namespace {
 
 struct Column {
     std::string name;
-    std::vector<std::string> path;  ///< in the result
+    Json::json_pointer value;  ///< in the result
 
-    Column(std::string of_column, const std::string& of_value) : name(std::move(of_column)) {
-        std::istringstream keys(of_value);
-        for (std::string key; std::getline(keys, key, '.');) path.push_back(key);
+    Column(std::string of_column, std::string path) : name(std::move(of_column)) {
+        std::ranges::replace(path, '.', '/');
+        value = Json::json_pointer("/" + path);
     }
     /// The name is the path.
     Column(const std::string& of_column) : Column(of_column, of_column) {}
-
-    /// Its value; null if the result has none.
-    const Json* in(const Json& result) const {
-        const Json* value = &result;
-        for (const std::string& key : path) {
-            const auto found = value->find(key);
-            if (found == value->end()) return nullptr;
-            value = &*found;
-        }
-        return value;
-    }
 };
 
 // Fixed columns, so that rows of different schedules and workloads fit below each other. A cell is the value
@@ -99,7 +88,7 @@ std::string csv_row(const Json& result, CsvClock clock) {
     for (const Column& column : columns) {
         if (!has(clock, column)) continue;
         if (!first) line += ',';
-        if (const Json* value = column.in(result)) line += csv_cell(*value);
+        if (result.contains(column.value)) line += csv_cell(result[column.value]);
         first = false;
     }
     return line;

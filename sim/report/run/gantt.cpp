@@ -4,10 +4,13 @@
 #include <array>
 #include <cmath>
 
+#include "sim/core/ranges.hpp"
+#include "sim/report/ticks.hpp"
+
 namespace overlap {
 namespace {
 
-constexpr std::size_t columns = 72;
+constexpr std::size_t bar_columns = 72;
 constexpr std::size_t letters = 26;
 
 constexpr std::array computation{TaskKind::gemm, TaskKind::memory_bound};
@@ -19,10 +22,8 @@ using Spans = std::vector<const Span*>;
 Spans select(const Timeline& timeline, int gpu, std::span<const TaskKind> kinds) {
     Spans result;
     for (const Span& span : timeline.spans())
-        if (span.gpu == gpu && std::find(kinds.begin(), kinds.end(), span.kind) != kinds.end())
-            result.push_back(&span);
-    std::stable_sort(result.begin(), result.end(),
-                     [](const Span* a, const Span* b) { return a->start < b->start; });
+        if (span.gpu == gpu && contains(kinds, span.kind)) result.push_back(&span);
+    std::ranges::stable_sort(result, {}, &Span::start);
     return result;
 }
 
@@ -30,9 +31,9 @@ Spans select(const Timeline& timeline, int gpu, std::span<const TaskKind> kinds)
 /// fraction of the column it covers.
 template <class Visit>
 void for_each_column(const Span& span, Seconds end, Visit visit) {
-    const double from = std::max(span.start / end * columns, 0.0);
-    const double to = std::min(span.end / end * columns, static_cast<double>(columns));
-    for (auto column = static_cast<std::size_t>(from); column < columns; ++column) {
+    const double from = std::max(span.start / end * bar_columns, 0.0);
+    const double to = std::min(span.end / end * bar_columns, static_cast<double>(bar_columns));
+    for (auto column = static_cast<std::size_t>(from); column < bar_columns; ++column) {
         const auto edge = static_cast<double>(column);
         if (edge >= to) break;
         visit(column, std::min(to, edge + 1) - std::max(from, edge));
@@ -41,9 +42,9 @@ void for_each_column(const Span& span, Seconds end, Visit visit) {
 
 /// The task that fills most of each column: one letter for each task, in order, or '#' for any task.
 std::string task_row(const Spans& spans, Seconds end, bool lettered) {
-    std::array<double, columns> busy{};
-    std::array<double, columns> most{};
-    std::string row(columns, '.');
+    std::array<double, bar_columns> busy{};
+    std::array<double, bar_columns> most{};
+    std::string row(bar_columns, '.');
     for (std::size_t i = 0; i < spans.size(); ++i)
         for_each_column(*spans[i], end, [&](std::size_t column, double share) {
             busy[column] += share;
@@ -51,14 +52,14 @@ std::string task_row(const Spans& spans, Seconds end, bool lettered) {
             most[column] = share;
             row[column] = lettered ? static_cast<char>('A' + i) : '#';
         });
-    for (std::size_t column = 0; column < columns; ++column)
+    for (std::size_t column = 0; column < bar_columns; ++column)
         if (busy[column] > 0 && busy[column] < 0.5) row[column] = '-';
     return row;
 }
 
 /// Mean number of simultaneous spans in each column, rounded; at least 1 if there is any span.
 std::string count_row(const Spans& spans, Seconds end) {
-    std::array<double, columns> active{};
+    std::array<double, bar_columns> active{};
     for (const Span* span : spans)
         for_each_column(*span, end, [&](std::size_t column, double share) { active[column] += share; });
     std::string row;
@@ -69,27 +70,19 @@ std::string count_row(const Spans& spans, Seconds end) {
     return row;
 }
 
-/// The smallest of 1, 2, 5 times a power of ten that is at least `least`.
-double round_step(double least) {
-    const double power = std::pow(10.0, std::floor(std::log10(least)));
-    for (const double factor : {1.0, 2.0, 5.0})
-        if (factor * power >= least) return factor * power;
-    return 10 * power;
-}
-
 std::string axis(Seconds end, const TimeScale& scale) {
     constexpr double columns_per_label = 9;
-    const double per_column = scale.value(end) / columns;
+    const double per_column = scale.value(end) / bar_columns;
     const double step = round_step(columns_per_label * per_column);
     const int decimals = std::max(0, -static_cast<int>(std::floor(std::log10(step) + 1e-9)));
     std::string line;
     for (int i = 0;; ++i) {
         const std::string label = "|" + fixed(i * step, decimals);
         const auto at = static_cast<std::size_t>(std::lround(i * step / per_column));
-        if (at + label.size() > columns) break;
+        if (at + label.size() > bar_columns) break;
         line = left(line, at) + label;
     }
-    return left(line, columns) + "  " + scale.unit();
+    return left(line, bar_columns) + "  " + scale.unit();
 }
 
 /// "A gemm s0, B gemm s7, ..." as far as the line goes.
@@ -110,8 +103,7 @@ std::vector<std::string> gantt(const Timeline& timeline, int gpu, const TimeScal
     const Seconds end = timeline.end();
     const std::array rows{select(timeline, gpu, computation), select(timeline, gpu, local_work),
                           select(timeline, gpu, transfer)};
-    if (end <= Seconds() || std::all_of(rows.begin(), rows.end(), [](auto& row) { return row.empty(); }))
-        return {};
+    if (end <= Seconds() || std::ranges::all_of(rows, [](auto& row) { return row.empty(); })) return {};
     const auto row = [&](const char* label, const std::string& marks, std::span<const TaskKind> kinds) {
         const std::string busy = fixed(100 * (timeline.busy(gpu, kinds) / end), 1) + " %";
         return left(label, label_columns) + marks + right(busy, 9);

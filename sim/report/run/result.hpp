@@ -92,4 +92,10 @@ struct RunResult {
     std::optional<Recording> recording = {};
 };
 
+/// Remarks printed beside a run's numbers.
+struct Remarks {
+    /// One line each, about surprising what-if changes and pairs of a list that run whole
+    std::vector<std::string> notes;
+};
+
 }  // namespace overlap

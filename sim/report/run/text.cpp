@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "sim/core/ranges.hpp"
 #include "sim/report/run/gantt.hpp"
 #include "sim/report/run/report.hpp"
 #include "sim/report/text_format.hpp"
@@ -13,10 +14,6 @@ namespace {
 constexpr std::size_t name_width = 22;
 constexpr std::size_t number_width = 10;
 using Lines = std::vector<std::string>;
-
-void append(Lines& lines, const Lines& more) {
-    lines.insert(lines.end(), more.begin(), more.end());
-}
 
 std::string words(const Json& value) {
     return value.is_string() ? value.get<std::string>() : value.dump();
@@ -51,8 +48,7 @@ Lines pair_lines(const RunResult& result) {
     std::vector<std::pair<std::string, std::string>> gemms;  // by schedule
     for (const auto& [gemm, choice] : pairs->items()) {
         const std::string text = schedule_text(choice);
-        const auto found =
-            std::find_if(gemms.begin(), gemms.end(), [&](const auto& one) { return one.first == text; });
+        const auto found = std::ranges::find_if(gemms, [&](const auto& one) { return one.first == text; });
         if (found == gemms.end())
             gemms.emplace_back(text, gemm);
         else
@@ -166,7 +162,7 @@ Lines losses(const RunResult& result, const TimeScale& scale) {
                      Loss{"host", all.host, "GPUs wait for their hosts' calls"},
                      Loss{"power", all.power, "GEMMs at the clock that the power limit leaves"}};
     const auto size = [](const Loss& loss) { return std::abs(loss.time.si()); };
-    std::stable_sort(table.begin(), table.end(), [&](auto& a, auto& b) { return size(a) > size(b); });
+    std::ranges::stable_sort(table, std::ranges::greater(), size);
     const auto line = [&](const std::string& name, Seconds time, const std::string& rest) {
         return named_time(name, time, scale) + percent(time / result.makespan, 8) + "  " + rest;
     };
@@ -204,7 +200,7 @@ Lines energy(const RunResult& result) {
                      std::pair{"power limit", all.power_limit}};
     const auto share = [&](const auto& part) { return part.second / all.total(); };
     const auto size = [&](const auto& part) { return std::abs(share(part)); };
-    std::stable_sort(parts.begin(), parts.end(), [&](auto& a, auto& b) { return size(a) > size(b); });
+    std::ranges::stable_sort(parts, std::ranges::greater(), size);
     std::string line =
         left("energy", name_width) + right(significant(all.total().si()), number_width) + " J ";
     for (std::size_t i = 0; i < 4; ++i)

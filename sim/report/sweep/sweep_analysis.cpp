@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
@@ -40,7 +41,7 @@ std::string schedule_of(const SweepPoints& points, std::size_t row) {
 /// Fastest first; of equal rows the first in the file comes first.
 void sort_by_makespan(const SweepPoints& points, std::vector<std::size_t>& rows) {
     const auto key = [&](std::size_t row) { return std::pair(points.figure(row, column::makespan), row); };
-    std::sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+    std::ranges::sort(rows, {}, key);
 }
 
 /// Whether each value of `leader` comes with one value of `dimension` only: zipped axes, or sizes of a workload.
@@ -52,13 +53,6 @@ bool follows(const SweepPoints& points, const Dimension& dimension, const Dimens
         known = dimension.at[row];
     }
     return true;
-}
-
-template <class Named>
-std::vector<std::string> names_of(const std::vector<Named>& all) {
-    std::vector<std::string> names;
-    for (const Named& one : all) names.push_back(one.name);
-    return names;
 }
 
 }  // namespace
@@ -116,7 +110,7 @@ std::vector<std::size_t> pareto_front(const SweepPoints& points, std::uint32_t s
     const auto key = [&](std::size_t row) {
         return std::tuple(points.figure(row, cost), points.figure(row, column::makespan), row);
     };
-    std::sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+    std::ranges::sort(rows, {}, key);
     std::vector<std::size_t> front;
     for (const std::size_t row : rows)
         if (front.empty() ||
@@ -129,14 +123,14 @@ HeatMap heat_map(const SweepPoints& points, const Dimension& x, const Dimension*
                  std::uint32_t scenario) {
     HeatMap map{&x, y, metric, {}};
     map.rows.resize(map.width() * map.height());
-    const auto found = std::find(points.scenario.begin(), points.scenario.end(), scenario);
+    const auto found = std::ranges::find(points.scenario, scenario);
     map.like = static_cast<std::size_t>(found - points.scenario.begin());
     for (const Dimension& one : points.dimensions)
         if (!one.choice && !follows(points, one, x) && (y == nullptr || !follows(points, one, *y)))
             map.fixed.push_back(&one);
     const auto is_like = [&](std::size_t row) {
-        return std::all_of(map.fixed.begin(), map.fixed.end(),
-                           [&](const Dimension* one) { return one->at[row] == one->at[map.like]; });
+        return std::ranges::all_of(map.fixed,
+                                   [&](const Dimension* one) { return one->at[row] == one->at[map.like]; });
     };
     for (std::size_t row = 0; row < points.rows(); ++row) {
         const double value = points.figure(row, metric);
@@ -160,8 +154,7 @@ std::string shared_by(const HeatMap& map) {
 std::pair<const Dimension*, const Dimension*> first_dimensions(const SweepPoints& points) {
     std::vector<const Dimension*> found;
     const auto add = [&](const Dimension* dimension) {
-        if (dimension != nullptr && std::find(found.begin(), found.end(), dimension) == found.end())
-            found.push_back(dimension);
+        if (dimension != nullptr && !contains(found, dimension)) found.push_back(dimension);
     };
     const auto add_field = [&](const std::string& field) {
         const Dimension* whole = points.dimension(field);
@@ -189,11 +182,11 @@ std::string choice_of(const SweepPoints& points, std::size_t row) {
 const Dimension& find_dimension(const SweepPoints& points, const std::string& name) {
     if (const Dimension* found = points.dimension(name)) return *found;
     throw UserError("no axis " + in_quotes(name) + " in this sweep" +
-                    suggestion(name, names_of(points.dimensions)));
+                    suggestion(name, mapped(points.dimensions, &Dimension::name)));
 }
 
 std::uint32_t find_scenario(const SweepPoints& points, const std::string& name) {
-    const auto found = std::find(points.scenarios.begin(), points.scenarios.end(), name);
+    const auto found = std::ranges::find(points.scenarios, name);
     if (found == points.scenarios.end())
         throw UserError("no scenario " + in_quotes(name) + " in this sweep" +
                         suggestion(name, points.scenarios));

@@ -1,3 +1,4 @@
+#include <array>
 #include <bit>
 #include <boost/archive/iterators/base64_from_binary.hpp>
 #include <boost/archive/iterators/transform_width.hpp>
@@ -6,7 +7,6 @@
 #include "sim/core/shown.hpp"
 #include "sim/report/html.hpp"
 #include "sim/report/sweep/sweep_analysis.hpp"
-#include "sim/report/sweep/sweep_page_parts.hpp"
 #include "sim/report/sweep/sweep_report.hpp"
 #include "sim/report/text_format.hpp"
 
@@ -85,17 +85,10 @@ std::string term(const std::string& name, const std::string& value) {
 }
 
 std::string kept_text(const SweepPoints& points) {
-    switch (points.kept) {
-        case Kept::all:
-            return "";
-        case Kept::best_of_schedule_and_agent:
-            return "the best point of each scenario, schedule and agent";
-        case Kept::best_of_schedule:
-            return "the best point of each scenario and schedule";
-        case Kept::best_of_scenario:
-            return "the best point of each scenario";
-    }
-    return "";
+    static const std::array<std::string, 4> texts{"", "the best point of each scenario, schedule and agent",
+                                                  "the best point of each scenario and schedule",
+                                                  "the best point of each scenario"};
+    return texts[static_cast<std::size_t>(points.kept)];
 }
 
 /// At most a dozen values of an axis, some from either end.
@@ -163,11 +156,8 @@ std::string summary(const SweepPoints& points, const std::string& version) {
                 " points), and at most " + std::to_string(most_failures_shown) +
                 " failed ones. Heat maps over anything else show the best of those.</p>\n";
     html += "<dl>\n";
-    for (const SweepInfo::Axis& axis : info.axes) {
-        std::string names;
-        for (const std::string& field : axis.fields) names += (names.empty() ? "" : " with ") + field;
-        html += term(names, values_text(axis));
-    }
+    for (const SweepInfo::Axis& axis : info.axes)
+        html += term(joined(axis.fields, " with "), values_text(axis));
     for (const std::string& constraint : info.constraints) html += term("where", constraint);
     for (const auto& [name, value] : points.constants) html += term(name, value);
     html += term("how sure", prices_text(points) + sureness(points));
@@ -178,16 +168,12 @@ std::string summary(const SweepPoints& points, const std::string& version) {
     return html;
 }
 
-std::string us(double value) {
-    return significant(value);
-}
-
 std::vector<std::string> best_row(const SweepPoints& points, const ScenarioBest& one) {
     const double fastest = points.figure(one.best, column::makespan);
     std::vector<std::string> row{points.scenarios[one.scenario],
                                  std::to_string(one.points),
                                  choice_of(points, one.best),
-                                 us(fastest),
+                                 significant(fastest),
                                  fixed(points.figure(one.best, column::speedup), 3),
                                  percent_text(points.figure(one.best, column::ideal) / fastest),
                                  one.largest_loss};
@@ -197,28 +183,31 @@ std::vector<std::string> best_row(const SweepPoints& points, const ScenarioBest&
     }
     row.push_back(choice_of(points, *one.runner_up));
     row.push_back(signed_percent_text(points.figure(*one.runner_up, column::makespan) / fastest - 1));
-    row.push_back(one.decided_by ? one.decided_by->part + " (+" + us(one.decided_by->more_us) + " us)"
-                                 : "equal");
+    row.push_back(one.decided_by
+                      ? one.decided_by->part + " (+" + significant(one.decided_by->more_us) + " us)"
+                      : "equal");
     return row;
 }
 
 std::string best_section(const SweepPoints& points) {
     std::vector<std::vector<std::string>> rows;
     for (const ScenarioBest& one : best_by_scenario(points)) rows.push_back(best_row(points, one));
-    return "<h2>Best schedule by scenario</h2>\n<p class=\"note\">Of ideal: the ideal time over the "
-           "makespan. Runner-up: the best of another schedule; it is slower by the share beside it, most of "
-           "all for what decides.</p>\n<div class=\"scroll\" id=\"best\">" +
-           html_table({"scenario", "points", "best", "makespan us", "speed-up", "of ideal", "largest loss",
-                       "runner-up", "slower by", "what decides"},
-                      rows) +
-           "</div>\n";
+    return html_section(
+        "Best schedule by scenario",
+        "Of ideal: the ideal time over the makespan. Runner-up: the best of another schedule; it is slower "
+        "by the share beside it, most of all for what decides.",
+        "<div class=\"scroll\" id=\"best\">" +
+            html_table({"scenario", "points", "best", "makespan us", "speed-up", "of ideal", "largest loss",
+                        "runner-up", "slower by", "what decides"},
+                       rows) +
+            "</div>\n");
 }
 
-/// A heading, a place for drop-downs, and a place for the script's drawing.
-std::string section(const std::string& title, const std::string& note, const std::string& pickers,
-                    const std::string& id) {
-    return "<h2>" + title + "</h2>\n<p class=\"note\">" + note + "</p>\n<div class=\"pickers\" id=\"" +
-           pickers + "\"></div>\n<div id=\"" + id + "\"></div>\n";
+/// A section with a place for drop-downs, and a place for the script's drawing.
+std::string drawn_section(const std::string& title, const std::string& note, const std::string& pickers,
+                          const std::string& id) {
+    return html_section(
+        title, note, "<div class=\"pickers\" id=\"" + pickers + "\"></div>\n<div id=\"" + id + "\"></div>\n");
 }
 
 }  // namespace
@@ -226,15 +215,15 @@ std::string section(const std::string& title, const std::string& note, const std
 std::string to_html(const SweepPoints& points, const std::string& version) {
     const std::string body =
         summary(points, version) + best_section(points) +
-        section(
+        drawn_section(
             "Heat map",
             "Each cell is the best of all schedules and parameters with these two values, of one operator on one machine.",
             "heat-pickers", "heat-map") +
-        section("Pareto front",
-                "Points that no other beats in both: time, and what communication takes for it.",
-                "pareto-pickers", "pareto") +
-        section("Losses", "The best point of each schedule.", "losses-pickers", "losses") +
-        section("Points", "Click on a column's head to sort.", "points-pickers", "points") +
+        drawn_section("Pareto front",
+                      "Points that no other beats in both: time, and what communication takes for it.",
+                      "pareto-pickers", "pareto") +
+        drawn_section("Losses", "The best point of each schedule.", "losses-pickers", "losses") +
+        drawn_section("Points", "Click on a column's head to sort.", "points-pickers", "points") +
         data_element(points);
     return html_page("Sweep " + points.info.name, body, sweep_page_style, sweep_page_script);
 }

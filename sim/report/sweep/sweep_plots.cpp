@@ -1,9 +1,10 @@
-#include "sim/report/sweep/sweep_plots.hpp"
+#include "sim/report/sweep/sweep_report.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
+#include "sim/core/ranges.hpp"
 #include "sim/report/gnuplot_parts.hpp"
 #include "sim/report/sweep/sweep_analysis.hpp"
 #include "sim/report/text_format.hpp"
@@ -144,8 +145,6 @@ GnuplotScript draw_pareto(const SweepPoints& points, const SweepPlot& plot) {
         steps += numbers({x, points.figure(front[i], column::makespan)}) + "\n";
     }
     const double right = few ? most : most > 0 ? 1.05 * most : 1, left = few ? -0.5 : -0.03 * right;
-    std::vector<std::string> names;
-    for (const auto& [value, name] : costs) names.push_back(name);
     steps += numbers({right, points.figure(front.back(), column::makespan)}) + "\n";
     DataBlocks blocks;
     std::vector<std::string> layers{
@@ -161,7 +160,8 @@ GnuplotScript draw_pareto(const SweepPoints& points, const SweepPlot& plot) {
                   "set grid lc rgb '#E6E6E6' lw 1\n" + key +
                   axis_title('x', axis_label(sweep_metrics[cost])) +
                   axis_title('y', axis_label(sweep_metrics[column::makespan])) +
-                  (few ? named_tics('x', names) : number_tics("x", 0, right, 500)) +
+                  (few ? named_tics('x', mapped(costs, &decltype(costs)::value_type::second))
+                       : number_tics("x", 0, right, 500)) +
                   (logarithmic ? "set logscale y\n" : "") + number_tics("y", from, to, 340, logarithmic) +
                   "set xrange [" + numbers({left}) + ":" + numbers({right}) + "]\nset yrange [" +
                   numbers({from}) + ":" + numbers({to}) + "]\n" + plot_of(layers);
@@ -182,8 +182,8 @@ public:
         return numbers({std::min(before, end), std::max(before, end), static_cast<double>(bar)}) + "\n";
     }
     double end(std::size_t bar) const { return up_[bar]; }
-    double most() const { return *std::max_element(up_.begin(), up_.end()); }
-    double least() const { return *std::min_element(down_.begin(), down_.end()); }
+    double most() const { return *std::ranges::max_element(up_); }
+    double least() const { return *std::ranges::min_element(down_); }
 
 private:
     std::vector<double> up_, down_;
@@ -229,7 +229,7 @@ GnuplotScript draw_losses(const SweepPoints& points, const SweepPlot& plot) {
     return script;
 }
 
-GnuplotScript draw_speedups(const SweepPoints& points) {
+GnuplotScript draw_speedups(const SweepPoints& points, const SweepPlot&) {
     const std::vector<ScenarioBest> all = best_by_scenario(points);
     const Dimension* schedule = points.dimension("schedule");
     std::map<std::uint32_t, std::string> by_schedule;
@@ -270,17 +270,8 @@ GnuplotScript draw_speedups(const SweepPoints& points) {
 }  // namespace
 
 GnuplotScript to_gnuplot(const SweepPoints& points, const SweepPlot& plot) {
-    switch (plot.kind) {
-        case SweepPlotKind::heat_map:
-            return draw_heat_map(points, plot);
-        case SweepPlotKind::pareto:
-            return draw_pareto(points, plot);
-        case SweepPlotKind::losses:
-            return draw_losses(points, plot);
-        case SweepPlotKind::speedup:
-            break;
-    }
-    return draw_speedups(points);
+    constexpr std::array draw{draw_heat_map, draw_pareto, draw_losses, draw_speedups};
+    return draw.at(static_cast<std::size_t>(plot.kind))(points, plot);
 }
 
 }  // namespace overlap

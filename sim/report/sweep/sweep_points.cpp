@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
@@ -36,17 +37,14 @@ std::string axis_label(const Metric& metric) {
 }
 
 MetricId find_metric(const std::string& name) {
-    std::vector<std::string> names;
-    for (const Metric& metric : sweep_metrics) {
-        if (metric.name == name) return static_cast<MetricId>(names.size());
-        names.emplace_back(metric.name);
-    }
-    throw UserError("no figure " + in_quotes(name) + suggestion(name, names));
+    const auto names = mapped(sweep_metrics, [](const Metric& metric) { return std::string(metric.name); });
+    const auto found = std::ranges::find(names, name);
+    if (found == names.end()) throw UserError("no figure " + in_quotes(name) + suggestion(name, names));
+    return static_cast<MetricId>(found - names.begin());
 }
 
 const Dimension* SweepPoints::dimension(const std::string& name) const {
-    const auto found = std::find_if(dimensions.begin(), dimensions.end(),
-                                    [&](const Dimension& dimension) { return dimension.name == name; });
+    const auto found = std::ranges::find(dimensions, name, &Dimension::name);
     return found == dimensions.end() ? nullptr : &*found;
 }
 

@@ -1,9 +1,10 @@
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <optional>
 
 #include "sim/core/csv_reader.hpp"
+#include "sim/core/numbers.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/report/sweep/sweep_store.hpp"
 
@@ -19,14 +20,13 @@ bool is_other(const std::string& column) {
                                                 "engine",          "wall_ms",         "simulated_gpus", "params", "gemm_library"};
     static const std::vector<std::string> results{"losses_us.", "utilisation.", "energy_J.", "steady.",
                                                   "confidence."};
-    return std::find(names.begin(), names.end(), column) != names.end() ||
-           std::any_of(results.begin(), results.end(),
-                       [&](const std::string& group) { return column.starts_with(group); });
+    return contains(names, column) ||
+           std::ranges::any_of(results, [&](const std::string& group) { return column.starts_with(group); });
 }
 
 bool is_choice(const std::string& column) {
     static const std::vector<std::string> names{"schedule", "chunks", "agent", "transfer", "copy_cus"};
-    return column.starts_with("params.") || std::find(names.begin(), names.end(), column) != names.end();
+    return column.starts_with("params.") || contains(names, column);
 }
 
 void require_file(const std::filesystem::path& folder, const std::string& name) {
@@ -78,7 +78,7 @@ public:
                 if (const auto at = column_of(field)) swept[*at] = true;
         for (std::size_t i = 0; i < header.size(); ++i) {
             const auto is = [&](std::optional<std::size_t> at) { return at == i; };
-            if (is(point_) || is(error_) || std::any_of(metrics_.begin(), metrics_.end(), is)) continue;
+            if (is(point_) || is(error_) || std::ranges::any_of(metrics_, is)) continue;
             if (is_other(header[i]) && !swept[i]) continue;
             at_.push_back(i);
             dimensions_.push_back({header[i], header[i], is_choice(header[i]), swept[i], {}, {}});
@@ -111,7 +111,7 @@ public:
 
 private:
     std::size_t require(const std::string& name) const {
-        const auto found = std::find(names_.begin(), names_.end(), name);
+        const auto found = std::ranges::find(names_, name);
         if (found == names_.end())
             throw UserError(file_ + ":1: column '" + name + "' is missing" + suggestion(name, names_));
         return static_cast<std::size_t>(found - names_.begin());
@@ -119,7 +119,7 @@ private:
     /// Column of a swept field: its own, or that of its last part (params.chunks: chunks).
     std::optional<std::size_t> column_of(const std::string& field) const {
         for (const std::string& name : {field, field.substr(field.rfind('.') + 1)}) {
-            const auto found = std::find(names_.begin(), names_.end(), name);
+            const auto found = std::ranges::find(names_, name);
             if (found != names_.end()) return static_cast<std::size_t>(found - names_.begin());
         }
         return std::nullopt;
@@ -127,12 +127,10 @@ private:
     double number(const CsvRow& cells, std::size_t at, const std::string& where, bool must_be) const {
         const std::string& cell = cells[at];
         if (cell.empty() && !must_be) return no_figure;
-        double value = 0;
-        const char* end = cell.data() + cell.size();
-        const auto [stop, error] = std::from_chars(cell.data(), end, value);
-        if (error != std::errc() || stop != end || !std::isfinite(value) || (at == point_ && value < 0))
+        const auto value = parsed<double>(cell);
+        if (!value || !std::isfinite(*value) || (at == point_ && *value < 0))
             throw UserError(where + names_[at] + " is " + in_quotes(cell) + ", expected a number");
-        return value;
+        return *value;
     }
 
     std::string file_;

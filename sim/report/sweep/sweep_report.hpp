@@ -1,7 +1,10 @@
 #pragma once
 
+#include <array>
 #include <string>
+#include <string_view>
 
+#include "sim/report/gnuplot.hpp"
 #include "sim/report/sweep/sweep_points.hpp"
 
 namespace overlap {
@@ -9,5 +12,24 @@ namespace overlap {
 /// A self-contained page: the axes, the best schedule by scenario, heat maps, Pareto fronts, losses and a
 /// table of all points. `version`: of the program that makes the page.
 std::string to_html(const SweepPoints& points, const std::string& version);
+
+/// sweep_page.css, and the scripts of the page of a sweep one after another; put in by the build.
+extern const std::string_view sweep_page_style;
+extern const std::string_view sweep_page_script;
+
+enum class SweepPlotKind { heat_map, pareto, losses, speedup };
+inline const std::array<std::string, 4> sweep_plot_names{"heat_map", "pareto", "losses", "speedup"};
+
+/// What to draw of a sweep, by names as in points.csv. Empty names are chosen automatically.
+struct SweepPlot {
+    SweepPlotKind kind = SweepPlotKind::heat_map;
+    std::string x, y;                  ///< heat map: dimensions
+    std::string value = "speedup";     ///< heat map: figure
+    std::string against = "comm_cus";  ///< Pareto front: its cost, comm_cus or staging_bytes
+    std::string scenario;              ///< empty: the first
+};
+
+/// Throws UserError for a name that the sweep doesn't have.
+GnuplotScript to_gnuplot(const SweepPoints& points, const SweepPlot& plot);
 
 }  // namespace overlap

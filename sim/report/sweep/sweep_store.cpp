@@ -34,8 +34,7 @@ bool before(const std::string& a, const std::string& b) {
 }
 
 std::size_t index_of(const std::vector<Dimension>& dimensions, const std::string& name) {
-    const auto found = std::find_if(dimensions.begin(), dimensions.end(),
-                                    [&](const Dimension& one) { return one.name == name; });
+    const auto found = std::ranges::find(dimensions, name, &Dimension::name);
     return found == dimensions.end() ? SIZE_MAX : static_cast<std::size_t>(found - dimensions.begin());
 }
 
@@ -48,6 +47,15 @@ void reorder(std::vector<Value>& values, const std::vector<std::size_t>& order) 
 }
 
 }  // namespace
+
+template <class Visit>
+void SweepStore::for_each_column(Visit visit) {
+    visit(points_.point);
+    for (Dimension& dimension : points_.dimensions) visit(dimension.at);
+    for (std::vector<double>& figures : points_.metrics) visit(figures);
+    visit(points_.scenario);
+    visit(points_.error);
+}
 
 SweepStore::SweepStore(std::vector<Dimension> dimensions, std::size_t most)
     : most_(most),
@@ -99,19 +107,11 @@ void SweepStore::put(std::size_t at, const SweepRow& row, const Key& ids, std::u
 }
 
 void SweepStore::move(std::size_t from, std::size_t to) {
-    points_.point[to] = points_.point[from];
-    for (Dimension& dimension : points_.dimensions) dimension.at[to] = dimension.at[from];
-    for (auto& figures : points_.metrics) figures[to] = figures[from];
-    points_.scenario[to] = points_.scenario[from];
-    points_.error[to] = points_.error[from];
+    for_each_column([&](auto& values) { values[to] = values[from]; });
 }
 
 void SweepStore::resize(std::size_t rows) {
-    points_.point.resize(rows);
-    for (Dimension& dimension : points_.dimensions) dimension.at.resize(rows);
-    for (auto& figures : points_.metrics) figures.resize(rows);
-    points_.scenario.resize(rows);
-    points_.error.resize(rows);
+    for_each_column([&](auto& values) { values.resize(rows); });
 }
 
 SweepStore::Key SweepStore::group_of(std::uint32_t scenario, const Key& ids) const {
@@ -178,18 +178,14 @@ void SweepStore::sort_by_point() {
     std::vector<std::size_t> order(points_.rows());
     std::iota(order.begin(), order.end(), 0);
     const auto key = [&](std::size_t row) { return std::pair(points_.point[row], row); };
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
-    reorder(points_.point, order);
-    for (Dimension& dimension : points_.dimensions) reorder(dimension.at, order);
-    for (auto& figures : points_.metrics) reorder(figures, order);
-    reorder(points_.scenario, order);
-    reorder(points_.error, order);
+    std::ranges::sort(order, {}, key);
+    for_each_column([&](auto& values) { reorder(values, order); });
 }
 
 void SweepStore::sort_values(Dimension& dimension) {
     std::vector<std::uint32_t> order(dimension.values.size()), place(order.size());
     std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
         return before(dimension.values[a], dimension.values[b]);
     });
     std::vector<std::string> sorted;
@@ -210,9 +206,9 @@ void SweepStore::label_dimensions() {
         const std::string& name = dimension.name;
         for (std::size_t dot = name.rfind('.');; dot = name.rfind('.', dot - 1)) {
             dimension.label = dot == std::string::npos ? name : name.substr(dot + 1);
-            const auto same = std::count_if(
-                points_.dimensions.begin(), points_.dimensions.end(),
-                [&](const Dimension& other) { return is_last_part(other.name, dimension.label); });
+            const auto same = std::ranges::count_if(points_.dimensions, [&](const Dimension& other) {
+                return is_last_part(other.name, dimension.label);
+            });
             if (same == 1 || dot == std::string::npos || dot == 0) break;
         }
     }

@@ -33,6 +33,9 @@ private:
     void keep(const SweepRow& row, const Key& ids, std::uint32_t scenario, std::uint32_t error);
     void put(std::size_t at, const SweepRow& row, const Key& ids, std::uint32_t scenario,
              std::uint32_t error);
+    /// Calls `visit` for each column of the points.
+    template <class Visit>
+    void for_each_column(Visit visit);
     void move(std::size_t from, std::size_t to);
     void resize(std::size_t rows);
     Key group_of(std::uint32_t scenario, const Key& ids) const;
