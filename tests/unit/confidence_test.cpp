@@ -178,10 +178,10 @@ TEST_CASE("a run that its host bounds is as uncertain as the host's calls, a run
                          {"gemm", {{"m", m}, {"n", 4096}, {"k", 4096}, {"dtype", "bf16"}}}}}});
     };
     // error_pct of configs/hosts/pytorch_eager.json: an operator of short kernels takes as long as its calls, which may
-    // take 32 % longer.
+    // take 38 % longer.
     const RunResult small = on_host(1024);
-    CHECK(*part(small.confidence, "host calls of pytorch_eager").evidence.error == Approx(0.32));
-    CHECK(*small.confidence.makespan_error() == Approx(0.32).epsilon(0.001));
+    CHECK(*part(small.confidence, "host calls of pytorch_eager").evidence.error == Approx(0.38));
+    CHECK(*small.confidence.makespan_error() == Approx(0.38).epsilon(0.001));
     CHECK(*on_host(32'768).confidence.makespan_error() < 0.06);
 }
 
