@@ -26,7 +26,7 @@ inline Advice advise_library(const Machine& machine, const Operator& op) {
     }
     if (f[intensity] < 4.56) {
         if (f[intensity] < 3.57) {
-            if (f[intensity] < 3.37) {
+            if (f[comm_over_latency] < 41.1) {
                 return advice_of(6, fixed, 2, least);  // ring_chunked gemm=chunk by dma, 2 chunks
             }
             return advice_of(16, estimated, 0, least);  // hetero_unfused_1d by dma, chunks by estimate
