@@ -12,6 +12,8 @@
 #include "sim/core/file_kind.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/engine/engine.hpp"
+#include "sim/run/config_folder.hpp"
 #include "sim/run/effects.hpp"
 #include "sim/topology/device_schema.hpp"
 #include "sim/transformer/model.hpp"
@@ -247,8 +249,9 @@ void add_list_commands(CLI::App& app) {
         "explain", "Definition, parameters, values and sources of a name, or of a word of the output");
     auto words = std::make_shared<std::vector<std::string>>();
     explaining
-        ->add_option("name", *words,
-                     "A name from sim list, a parameter, a word of the output (exposed communication), or a file: a workload, a model's config.json")
+        ->add_option(
+            "name", *words,
+            "A name from sim list, a parameter, a word of the output (exposed communication), or a file: a workload, a model's config.json")
         ->required();
     explaining->callback([words] { explain(joined(*words, " ")); });
 }

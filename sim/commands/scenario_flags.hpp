@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/run/config_folder.hpp"
 #include "sim/run/run_config.hpp"
 
 namespace overlap {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "sim/core/errors.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 
