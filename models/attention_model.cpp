@@ -10,6 +10,7 @@ namespace overlap {
 namespace {
 
 using overlap_advice::gemm_detail::smooth_max;
+
 constexpr double rows_of_block = 128;
 constexpr double reference_dim = 128;
 // FlashAttention-2 (arXiv 2307.08691), section 4.1: five products backward, two forward.

@@ -44,6 +44,22 @@ class PytorchLists(SimTestCase):
         self.assertEqual([round(one["measured_us"], 9) for one in compared["cases"]], [205, 90])
         self.assertAlmostEqual(compared["cases"][0]["measured_spread"], 0)  # both runs' medians are 205
 
+    def test_recorded_rows_give_the_shipped_cases(self):
+        files = [file for file in sorted((ROOT / "traces").rglob("*.cases.jsonl"))
+                 if file.with_name(file.name.replace(".cases", "")).exists()]
+        self.assertGreater(len(files), 15)
+        for file in files:
+            with self.subTest(file=file.relative_to(ROOT)):
+                rows = file.with_name(file.name.replace(".cases", "")).read_text(encoding="utf-8").splitlines()
+                shipped = file.read_text(encoding="utf-8").splitlines()[1:]
+                self.assertEqual([(one["scenario"], one["makespan_us"]) for one in cases.cases(*self.machine_and(rows))],
+                                 [(one["scenario"], one["makespan_us"]) for one in map(json.loads, shipped)])
+
+    @staticmethod
+    def machine_and(lines):
+        machine, *rows = map(json.loads, lines)
+        return machine, rows
+
     def test_an_operator_takes_its_calls_and_a_rest(self):
         rows = [{"kind": "host_call", "call": call, "host_us": us} for call, us in CALLS.items()]
         self.assertIsNone(host.host_of(MACHINE, rows[:-1]))

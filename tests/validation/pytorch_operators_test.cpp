@@ -79,7 +79,7 @@ TEST_CASE(
     CHECK(errors(comparison, "gemm > reduce_scatter: async_tp, pytorch_eager").mean < 0.112);
 }
 
-TEST_CASE("80 operators of two H200 by the machine's own host, which were predicted before they were measured") {
+TEST_CASE("80 operators of two H200, drawn before they were measured, eager by the machine's own host") {
     const std::string list = "h200_2/drawn/list_4";
     const Comparison comparison = of_file(list, list);
     CHECK(comparison.all.count == 80);

@@ -72,16 +72,18 @@ def scenario(row, system):
 
 
 def cases(machine, rows):
-    """Measured cases of the rows that have a run config; rows of one scenario are turns of one case, whose faster ones are its runs."""
+    """Measured cases of the rows that have a run config. Rows of one operator's scenario are turns of one case, whose faster ones are its
+    runs. Any other row is a case of its own, also if the same was drawn or measured twice."""
     merged = {}
-    for row in rows:
+    for number, row in enumerate(rows):
         if "median_us" not in row or row.get("in_graph", 1) > 1:
             continue
         system = system_of(machine["device"], row["ranks"])
         config = scenario(row, system)
         if config is not None:
-            case = merged.setdefault(json.dumps(config), {"schema": 1, "kind": "overlap", "system": system, "scenario": config,
-                                                          "unit": "us", "runs": []})
+            key = json.dumps(config) if row["kind"] == "operator" else number
+            case = merged.setdefault(key, {"schema": 1, "kind": "overlap", "system": system, "scenario": config, "unit": "us",
+                                           "runs": []})
             case["runs"].append(row.get("samples_us", [row["median_us"]]))
     for case in merged.values():
         runs = fastest(case["runs"])

@@ -163,7 +163,7 @@ def measure(part, out, seconds, seed):
         for row in loops.rows(Counters(), seconds):
             write(out, row)
     elif part == "enqueued":
-        # One host's calls take up to half as long again in one process, or for seconds, as in the next.
+        # The same calls may take half as long again in one process as in the next.
         for ranks in (gpus,) * 3 if gpus > 1 else (2, 4):
             in_processes(part, ranks, out, seconds, shared_gpu=gpus == 1)
     elif part in ("power", "kernels"):

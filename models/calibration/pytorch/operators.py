@@ -121,8 +121,8 @@ def slices_us(call, count):
 
 def steady(call, each_us, counters, seconds=STEADY_S, together=1):
     """Median µs of one of the `together` operators of a call over the slices of a loop of `seconds` after as long a one, in which the
-    clock settles; all ranks run as many calls. A host that others share loses its cores for 10 to 200 ms now and then: such a slice
-    takes up to twice the time. `each_us`: about how long a call takes; 0 is found out by ten calls."""
+    clock settles; all ranks run as many calls. While others use the host's cores, for milliseconds or for seconds, a slice takes up to
+    twice the time. `each_us`: about how long a call takes; 0 is found out by ten calls."""
     count = max(int(seconds * 1e6 / longest(each_us or elapsed_us(call, 10))), 5)
     for _ in range(2):  # the first until the clock has settled
         dist.barrier()
