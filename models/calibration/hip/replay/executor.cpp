@@ -13,6 +13,9 @@ namespace {
 
 constexpr std::size_t element = 2;  // bf16
 
+/// A GPU's streams, in the order in which `open_streams` launches on them.
+constexpr int compute_stream = 0, local_stream = 1, first_transfer_stream = 2;
+
 double microseconds_between(hipEvent_t from, hipEvent_t to) {
     float milliseconds = 0;
     check(hipEventElapsedTime(&milliseconds, from, to));
@@ -23,6 +26,17 @@ double microseconds_between(hipEvent_t from, hipEvent_t to) {
 
 std::size_t bytes_of(const PlanBuffer& buffer) {
     return static_cast<std::size_t>(buffer.rows * buffer.columns) * element;
+}
+
+void open_streams(Machine& machine) {
+    for (int gpu = 0; gpu < machine.gpus(); ++gpu) {
+        int* flags = machine.flags(gpu);
+        for (const bool high_priority : {false, true})
+            for (int index = 0; index < first_transfer_stream + machine.gpus(); ++index) {
+                check(hipMemsetAsync(flags, 0, sizeof *flags, machine.stream(gpu, index, high_priority)));
+                check(hipDeviceSynchronize());
+            }
+    }
 }
 
 Gemm& GemmPlans::get(int gpu, const GemmShape& shape) {
@@ -38,11 +52,15 @@ Gemm& GemmPlans::get(int gpu, const GemmShape& shape) {
 Executor::Executor(Machine& machine, GemmPlans& gemms, const PlacedPlan& placed)
     : machine_(machine), plan_(*placed.plan), memory_(placed.memory), marks_(plan_.tasks.size(), nullptr) {
     std::map<int, std::size_t> next_event, next_mark;
-    std::map<std::pair<int, bool>, int> next_stream;
+    std::map<std::pair<int, bool>, int> transfers;
+    const auto index_of = [&](const PlanStream& stream) {
+        if (stream.name == "compute") return compute_stream;
+        if (stream.name == "local") return local_stream;
+        return first_transfer_stream + transfers[{stream.gpu, stream.high_priority}]++;
+    };
     const auto event = [&](int gpu) { return machine.event(gpu, next_event[gpu]++); };
     for (const PlanStream& stream : plan_.streams) {
-        const int index = next_stream[{stream.gpu, stream.high_priority}]++;
-        streams_.push_back(machine.stream(stream.gpu, index, stream.high_priority));
+        streams_.push_back(machine.stream(stream.gpu, index_of(stream), stream.high_priority));
         if (!releases_.contains(stream.gpu)) releases_[stream.gpu] = event(stream.gpu);
         ends_.push_back(event(stream.gpu));
     }

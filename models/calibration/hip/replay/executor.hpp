@@ -17,6 +17,11 @@ struct PlacedPlan {
     std::vector<void*> memory;  ///< by buffer
 };
 
+/// Launches a kernel on each stream that a plan may use: for GEMMs, for local kernels, for copies, then those of high
+/// priority. Which of a GEMM and a copy that become ready together is first depends on the order in which their
+/// streams first launched, through the life of the process (traces/h100_2/README.md).
+void open_streams(Machine& machine);
+
 /// Library GEMMs by shape, kept from plan to plan; one workspace a GPU.
 class GemmPlans {
 public:

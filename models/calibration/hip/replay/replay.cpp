@@ -89,7 +89,9 @@ constexpr std::size_t more_than_a_cache = std::size_t{320} << 20;
 
 class Replay {
 public:
-    Replay(Machine& machine, const Arguments& arguments) : machine_(machine), arguments_(arguments) {}
+    Replay(Machine& machine, const Arguments& arguments) : machine_(machine), arguments_(arguments) {
+        open_streams(machine);
+    }
 
     JsonLine run(const Plan& plan) {
         if (plan.gpus > machine_.gpus())
