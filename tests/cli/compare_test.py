@@ -137,6 +137,10 @@ class MeasuredOverlap(MeasuredTestCase):
     def test_h100(self):
         self.is_shipped(self.claims_hold(["h100_2/overlap"], "h100_overlap.json"), "h100")
 
+    def test_h200_that_no_fit_saw(self):
+        report = self.claims_hold(["h200_2/stream_order/overlap"], "h200_stream_order.json")
+        self.assertEqual(report["all"]["count"], 150)
+
     def is_shipped(self, report, device):
         """The validation that the calibration file of `device` states is that of the report."""
         shipped = json.loads((ROOT / f"configs/calibrations/{device}.json").read_text())["validation"]

@@ -2,13 +2,15 @@
 """How much measured makespans differ between runs, machines and days: a table for a README.
 
 noise.py FOLDER ...             differences between the runs of each case (the last run is on another machine)
-noise.py FOLDER --next FOLDER   (or files) differences between the medians of the second folder and the first
+noise.py FOLDER --next FOLDER   (or files) differences between the medians of the second folder and the first, of the same cases
 noise.py --choices FILE ...     the same schedules, measured again and again: how often the schedule that is best in one file is
                                 within 2 % of the best in another, and its mean loss. No model can choose better than that
+noise.py --medians FILE ...     the same plans in each file: a row of medians a file, us
 
 A cell has the median, the 90th percentile and the largest absolute difference over the cases, in %.
 """
 import collections
+import gzip
 import json
 import math
 import pathlib
@@ -21,7 +23,8 @@ def cases(folder):
     found = []
     given = pathlib.Path(folder)
     for path in sorted(given.glob("*.jsonl")) if given.is_dir() else [given]:
-        for line in path.read_text(encoding="utf-8").splitlines():
+        text = gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text(encoding="utf-8")
+        for line in text.splitlines():
             case = json.loads(line)
             if case["kind"] == "overlap":
                 found.append((case["scenario"], [run["samples_us"] for run in case.get("runs", [case])]))
@@ -72,10 +75,9 @@ def between_runs(folders):
 
 def next_day(first, second):
     print("| % | absolute | mean |\n|---|---|---|")
-    pairs = list(zip(cases(first), cases(second)))
-    assert pairs and len(pairs) == len(cases(first))
-    for (config, _), (again, _) in pairs:
-        assert (config["schedule"], config["workload"]) == (again["schedule"], again["workload"])
+    by_config = {json.dumps(config, sort_keys=True): (config, runs) for config, runs in cases(second)}
+    pairs = [((config, runs), by_config[json.dumps(config, sort_keys=True)]) for config, runs in cases(first)]
+    assert pairs and len(pairs) == len(by_config)
     for agent, name in (("dma", "DMA"), ("cu", "kernels")):
         differences = [statistics.median(pooled(after)) / statistics.median(pooled(before)) - 1
                        for (config, before), (_, after) in pairs if config["params"]["agent"] == agent]
@@ -113,8 +115,16 @@ def choices(files):
           f"mean loss {100 * statistics.mean(loss for pair in pairs for loss in pair):.2f} %")
 
 
+def medians(files):
+    for file in files:
+        row = [f"{statistics.median(pooled(runs)):6.0f}" for _, runs in cases(file)]
+        print(f"{pathlib.Path(file).stem:20}" + "".join(row))
+
+
 if __name__ == "__main__":
-    if "--choices" in sys.argv:
+    if "--medians" in sys.argv:
+        medians(sys.argv[2:])
+    elif "--choices" in sys.argv:
         choices(sys.argv[2:])
     elif "--next" in sys.argv:
         next_day(sys.argv[1], sys.argv[3])
