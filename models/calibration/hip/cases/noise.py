@@ -2,7 +2,7 @@
 """How much measured makespans differ between runs, machines and days: a table for a README.
 
 noise.py FOLDER ...             differences between the runs of each case (the last run is on another machine)
-noise.py FOLDER --next FOLDER   (or files) differences between the medians of the second folder and the first, of the same cases
+noise.py FOLDER --next FOLDER   (or files) differences between the medians of the second folder and the first
 noise.py --choices FILE ...     the same schedules, measured again and again: how often the schedule that is best in one file is
                                 within 2 % of the best in another, and its mean loss. No model can choose better than that
 noise.py --medians FILE ...     the same plans in each file: a row of medians a file, us
@@ -75,9 +75,10 @@ def between_runs(folders):
 
 def next_day(first, second):
     print("| % | absolute | mean |\n|---|---|---|")
-    by_config = {json.dumps(config, sort_keys=True): (config, runs) for config, runs in cases(second)}
-    pairs = [((config, runs), by_config[json.dumps(config, sort_keys=True)]) for config, runs in cases(first)]
-    assert pairs and len(pairs) == len(by_config)
+    pairs = list(zip(cases(first), cases(second)))
+    assert pairs and len(pairs) == len(cases(first))
+    for (config, _), (again, _) in pairs:
+        assert (config["schedule"], config["workload"]) == (again["schedule"], again["workload"])
     for agent, name in (("dma", "DMA"), ("cu", "kernels")):
         differences = [statistics.median(pooled(after)) / statistics.median(pooled(before)) - 1
                        for (config, before), (_, after) in pairs if config["params"]["agent"] == agent]
