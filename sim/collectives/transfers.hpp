@@ -37,6 +37,7 @@ struct TransferOptions {
     bool prelaunch = false;                    ///< CopyWork::prelaunched
     bool stored = false, added = false;        ///< CopyWork::stored and added
     std::optional<Turns> alike;                ///< of the whole topology: only representatives' tasks are built
+    friend bool operator==(const TransferOptions&, const TransferOptions&) = default;
 };
 
 /// Contents of a transfer: names for reports, and its size.

@@ -9,7 +9,7 @@ namespace overlap {
 
 /// A cache of expensive values: keeps the `most` values requested last. Thread-safe. Values are copied out,
 /// so they should be pointers or small.
-template <class Key, class Value>
+template <class Key, class Value, class Hash = std::hash<Key>>
 class RecentValues {
 public:
     explicit RecentValues(std::size_t most) : most_(most) {}
@@ -50,7 +50,7 @@ private:
     std::size_t most_;
     std::mutex mutex_;
     Values values_;  ///< most recent first
-    std::unordered_map<Key, typename Values::iterator> places_;
+    std::unordered_map<Key, typename Values::iterator, Hash> places_;
 };
 
 }  // namespace overlap

@@ -11,19 +11,6 @@ const ScheduleEntry& serial() {
     return entry;
 }
 
-std::string key_of(const Scenario& scenario) {
-    const Json key{reinterpret_cast<std::uintptr_t>(scenario.machine.get()),
-                   to_json(scenario.workload),
-                   to_json(scenario.whole_params(), serial().parameters),
-                   scenario.engine,
-                   scenario.seeds,
-                   scenario.cost_models,
-                   scenario.without,
-                   reinterpret_cast<std::uintptr_t>(scenario.host.get()),
-                   scenario.repeat};
-    return key.dump();
-}
-
 }  // namespace
 
 Baseline baseline_of(const Scenario& own) {
@@ -41,13 +28,24 @@ Baseline baseline_of(const Scenario& own) {
             experiment.least_times().communication};
 }
 
+std::size_t Baselines::Hash::operator()(const Key& key) const {
+    std::size_t hash = std::hash<const Machine*>()(key.machine.get());
+    const auto add = [&](std::size_t number) { hash = hash * 31 + number; };
+    add(static_cast<std::size_t>(key.params.transfers.agent));
+    add(static_cast<std::size_t>(key.params.transfers.cus));
+    add(key.work.index());
+    if (const Pair* pair = std::get_if<Pair>(&key.work)) {
+        add(static_cast<std::size_t>(pair->gemm.m));
+        add(static_cast<std::size_t>(pair->gemm.n));
+        add(static_cast<std::size_t>(pair->gemm.k));
+    }
+    return hash;
+}
+
 Baseline Baselines::get(const Scenario& scenario) {
-    return kept_
-        .get(key_of(scenario),
-             [&] {
-                 return Kept{baseline_of(scenario), scenario.machine, scenario.host};
-             })
-        .baseline;
+    return kept_.get({scenario.machine, scenario.host, scenario.workload.content, scenario.whole_params(),
+                      scenario.engine, scenario.seeds, scenario.cost_models, scenario.without, scenario.repeat},
+                     [&] { return baseline_of(scenario); });
 }
 
 }  // namespace overlap

@@ -19,13 +19,23 @@ public:
     Baseline get(const Scenario& scenario);
 
 private:
-    /// Keeps machine and host alive, because their addresses are parts of the key.
-    struct Kept {
-        Baseline baseline;
+    /// All of a scenario that its baseline depends on. Keeps machine and host alive, whose addresses are compared.
+    struct Key {
         std::shared_ptr<const Machine> machine;
         std::shared_ptr<const Host> host;
+        decltype(Workload::content) work;
+        ScheduleParams params;
+        std::string engine;
+        int seeds;
+        std::vector<std::string> cost_models, without;
+        Repeat repeat;
+
+        friend bool operator==(const Key&, const Key&) = default;
     };
-    RecentValues<std::string, Kept> kept_{256};
+    struct Hash {
+        std::size_t operator()(const Key& key) const;
+    };
+    RecentValues<Key, Baseline, Hash> kept_{256};
 };
 
 }  // namespace overlap

@@ -47,6 +47,7 @@ struct ScheduleParams {
     Granularity granularity = Granularity::fused;
     std::string algorithm = "direct";
     int gemm_cus = 0;  ///< compute units that GEMMs may use; 0: all
+    friend bool operator==(const ScheduleParams&, const ScheduleParams&) = default;
 };
 
 /// What a parameter is, for `sim explain` and the schema of run configs.

@@ -38,6 +38,8 @@ public:
         return seen_node * per_node_ + (other % per_node_ + local - local % locals_) % per_node_;
     }
 
+    friend bool operator==(const Turns&, const Turns&) = default;
+
 private:
     static int turned(int place, int by, int all) { return place >= by ? place - by : place - by + all; }
 

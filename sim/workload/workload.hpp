@@ -40,6 +40,7 @@ struct Pair {
     /// in the other collectives.
     Bytes operand(int ranks) const;
     DType operand_type() const;
+    friend bool operator==(const Pair&, const Pair&) = default;
 
 private:
     bool sends_c() const;
@@ -50,6 +51,7 @@ struct CollectiveWork {
     Bytes operand;  ///< whole operand, as in Pair::operand
     DType dtype = DType::bf16;
     RankGroup group = {};  ///< `operand` is that of one group
+    friend bool operator==(const CollectiveWork&, const CollectiveWork&) = default;
 };
 /// Where a kernel of a list is enqueued: on the stream of the computation, or on one of the GPU beside it.
 enum class OperatorStream : std::uint8_t { compute, local };
@@ -63,17 +65,20 @@ struct StreamingWork {
     AttentionCall attention =
         {};  ///< of fused attention: its kernel is priced by this shape where a fit knows it
     OperatorStream stream = OperatorStream::compute;
+    friend bool operator==(const StreamingWork&, const StreamingWork&) = default;
 };
 /// Sum of `parts` operands of `bytes` each.
 struct ReductionWork {
     Bytes bytes;
     int parts = 2;
+    friend bool operator==(const ReductionWork&, const ReductionWork&) = default;
 };
 
 /// Messages of `bytes` each: message i goes from rank from[i] to rank to[i].
 struct SendWork {
     Bytes bytes;
     std::vector<std::int64_t> from, to;  ///< of one length
+    friend bool operator==(const SendWork&, const SendWork&) = default;
 };
 
 /// One operator of a list. Every rank executes it, but for sends, and where `ranks` names some.
@@ -88,6 +93,7 @@ struct Operator {
     bool is_on(std::int64_t rank) const { return ranks.empty() || std::ranges::binary_search(ranks, rank); }
     /// Whether some ranks execute the operator and others do not, or do other work.
     bool is_of_some_ranks() const { return !ranks.empty() || std::holds_alternative<SendWork>(work); }
+    friend bool operator==(const Operator&, const Operator&) = default;
 };
 
 /// The work: a pair, or a list of operators with their dependencies.
