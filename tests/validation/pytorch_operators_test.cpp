@@ -91,6 +91,25 @@ TEST_CASE("80 operators of two H200, drawn before they were measured, eager by t
     CHECK(errors(comparison, "gemm > reduce_scatter: async_tp, pytorch_eager").mean < 0.029);
 }
 
+TEST_CASE("80 operators of four H200, drawn before they were measured, eager by the machine's own host") {
+    const std::string list = "h200_4/drawn/list_1";
+    const Comparison comparison = of_file(list, list);
+    CHECK(comparison.all.count == 80);
+    check_operators(comparison, {{0.027, 0.036, 0.018, 0.012, 0.019, 0.016}});
+    CHECK(right_choices(comparison, "cuda_graph") == 19);
+    CHECK(right_choices(comparison, "pytorch_eager") == 19);
+    CHECK(errors(comparison, "all_gather > gemm: async_tp, pytorch_eager").mean < 0.039);
+    CHECK(errors(comparison, "gemm > reduce_scatter: async_tp, pytorch_eager").mean < 0.037);
+}
+
+TEST_CASE("a GEMM of few rows and its all-reduce on four H200") {
+    const ErrorSummary all = of_file("h200_4/allreduce/allreduce").all;
+    CHECK(all.count == 44);
+    // Asked of two GPUs are 6 and 12 %.
+    CHECK(all.mean < 0.051);
+    CHECK(all.p90 < 0.112);
+}
+
 TEST_CASE("a GEMM of few rows and its all-reduce, a graph of one") {
     const Comparison comparison = of_file("h200_2/pytorch/allreduce");
     CHECK(comparison.all.count == 60);
