@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <random>
 
-#include "sim/core/file_version.hpp"
+#include "sim/core/input_keys.hpp"
 
 namespace overlap {
 namespace {
@@ -108,7 +108,7 @@ private:
     std::vector<Pair>& pairs_;
 };
 
-constexpr std::int64_t fewest_tokens = 512, most_tokens = 131'072;
+constexpr std::int64_t fewest_tokens = 512, most_tokens = 131'072, most_scenarios = 100'000;
 
 /// Fisher-Yates with mt19937: the standard fixes its numbers, but not those of the distributions.
 template <class Value>
@@ -117,17 +117,40 @@ void shuffle_the_same_everywhere(std::vector<Value>& values) {
     for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random() % i]);
 }
 
+/// By ScenarioSet.
+using Counts = std::array<std::vector<ScenarioCount>, 2>;
+
+InputKey<Counts> counts_key(std::size_t set) {
+    const Json count{{"type", "integer"}, {"minimum", 1}, {"maximum", most_scenarios}};
+    return {scenario_set_names[set],
+            map_schema("Scenarios by topology, in the order of the tables.", {{"type", "string"}}, count, 1),
+            [set](ConfigObject& from, const std::string& key, Counts& to) {
+                ConfigObject counts = from.object(key);
+                for (const std::string& topology : counts.keys())
+                    to[set].push_back(
+                        {topology, static_cast<std::size_t>(counts.integer(topology, 1, most_scenarios))});
+            }};
+}
+
+InputKeys<Counts> count_keys() {
+    static const std::vector<InputKey<Counts>> keys{version_key<Counts>("advice_scenarios"),
+                                                    text_key<Counts>("description", "What this is."),
+                                                    counts_key(0), counts_key(1)};
+    return keys;
+}
+
 }  // namespace
 
 std::vector<ScenarioCount> scenario_counts(ScenarioSet set, const ConfigFolder& folder) {
     const ConfigFile file = read_config_file(folder.advice_scenarios(), "advice_scenarios");
     ConfigObject root = file.view();
-    root.integer("schema", 1, newest_version("advice_scenarios"));
-    ConfigObject counts = root.object(scenario_set_names[static_cast<std::size_t>(set)]);
-    std::vector<ScenarioCount> result;
-    for (const std::string& topology : counts.keys())
-        result.push_back({topology, static_cast<std::size_t>(counts.integer(topology, 1, 100'000))});
-    return result;
+    return read_keys<Counts>(root, count_keys())[static_cast<std::size_t>(set)];
+}
+
+Json advice_scenarios_schema() {
+    return file_of_keys(
+        "Scenarios of the advice",
+        "How many scenarios of each topology the static heuristic is fitted to and judged on.", count_keys());
 }
 
 std::vector<AdviceScenario> scenarios_of(ScenarioSet set, const std::string& topology,

@@ -25,6 +25,7 @@ struct ScenarioCount {
 };
 /// Scenarios of each machine in models/heuristic/fit.csv and judge.csv: configs/advice_scenarios.json. Throws UserError.
 std::vector<ScenarioCount> scenario_counts(ScenarioSet set, const ConfigFolder& folder);
+Json advice_scenarios_schema();
 
 /// Operators of the set's models: tensor-parallel over all GPUs of the topology (experts: expert-parallel),
 /// 512 to 131,072 tokens, forward, data and weight gradients, bf16 and, if the device has parameters for it,

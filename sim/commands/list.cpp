@@ -166,7 +166,7 @@ void explain_file(std::ostream& out, const std::filesystem::path& path, const Js
 }
 
 /// A file of the user: a workload, such as `sim model --write` makes, or a model's config.json. False if there is none.
-bool explain_users_file(std::ostream& out, const std::string& path, const ConfigFolder& folder) {
+bool explain_users_file(std::ostream& out, const std::string& path) {
     if (!std::filesystem::is_regular_file(path)) return false;
     const Json json = read_json_file(path);
     const bool model = json.is_object() && json.contains("model_type");
@@ -176,8 +176,7 @@ bool explain_users_file(std::ostream& out, const std::string& path, const Config
     else
         read_workload(ConfigObject(json, path));
     out << path << (model ? " (model)\n" : " (workload)\n") << json.value("description", "") << '\n';
-    explain_file(out, path,
-                 model ? read_json_file(folder.find("schema", "model.schema")) : workload_schema(false));
+    explain_file(out, path, model ? model_schema() : workload_schema(false));
     return true;
 }
 
@@ -195,9 +194,7 @@ void explain(const std::string& name) {
         if (item.kind == "topologies") explain_file(out, folder.find(item.kind, stem), topology_schema());
         if (item.kind == "devices") explain_file(out, folder.find(item.kind, stem), device_schema());
         if (item.kind == "workloads") explain_file(out, folder.find(item.kind, stem), workload_schema(false));
-        if (item.kind == "models")
-            explain_file(out, folder.find(item.kind, stem),
-                         read_json_file(folder.find("schema", "model.schema")));
+        if (item.kind == "models") explain_file(out, folder.find(item.kind, stem), model_schema());
         if (item.kind == "devices" && contains(folder.names("calibrations"), stem))
             explain_file(out, folder.find("calibrations", stem), calibration_schema());
     }
@@ -215,7 +212,7 @@ void explain(const std::string& name) {
         out << (out.str().empty() ? "" : "\n") << joined(word.names) << " (" << word.kind << ")\n"
             << word.meaning << '\n';
     }
-    if (out.str().empty() && !explain_users_file(out, name, folder)) {
+    if (out.str().empty() && !explain_users_file(out, name)) {
         throw UserError("explain: " + in_quotes(name) + " is not known" + suggestion(stem, names) +
                         "; see sim list");
     }

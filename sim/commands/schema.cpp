@@ -1,70 +1,55 @@
+#include <array>
 #include <memory>
 
 #include "models/calibration/recipes/gemm_recipes.hpp"
 #include "models/calibration_schema.hpp"
+#include "sim/advise/scenario_set.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/graph_export.hpp"
 #include "sim/compare/compare_cases.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/importers/kernel_table.hpp"
 #include "sim/report/run/report.hpp"
+#include "sim/reproduce/published_experiment.hpp"
 #include "sim/run/config_folder.hpp"
-#include "sim/run/run_config.hpp"
 #include "sim/schedules/host.hpp"
-#include "sim/schedules/parameters.hpp"
-#include "sim/sweep/axes.hpp"
 #include "sim/topology/device_schema.hpp"
 #include "sim/topology/topology.hpp"
-#include "sim/workload/workload.hpp"
+#include "sim/transformer/model.hpp"
 
 namespace overlap {
 
 namespace {
 
-/// What the program knows by tables is made of them; the rest is in the file of that kind.
+/// Of an output whose schema is in the file only.
+template <int number>
+Json shipped_schema() {
+    constexpr std::array kinds{"advice", "sensitivity"};
+    return read_json_file(ConfigFolder::standard().find("schema", std::string(kinds[number]) + ".schema"));
+}
+
+struct FileFormat {
+    std::string kind;
+    Json (*schema)();
+};
+// clang-format off
+const std::vector<FileFormat>& file_formats() {
+    static const std::vector<FileFormat> all{
+        {"advice", shipped_schema<0>}, {"advice_scenarios", advice_scenarios_schema}, {"calibration", calibration_schema}, {"device", device_schema},
+        {"experiment", experiment_schema}, {"host", host_schema}, {"kernels", kernel_table_schema}, {"measured_case", measured_case_schema},
+        {"model", model_schema}, {"plan", plan_schema}, {"recipe", recipe_schema}, {"result", result_schema}, {"run", run_schema},
+        {"schedule", preset_schema}, {"sensitivity", shipped_schema<1>}, {"sweep", sweep_schema}, {"tiles", tiles_schema},
+        {"tolerances", tolerances_schema}, {"topology", topology_schema}, {"workload", [] { return workload_schema(false); }}};
+    return all;
+}
+// clang-format on
+
 Json schema_of(const std::string& kind) {
-    if (kind == "device") return device_schema();
-    if (kind == "calibration") return calibration_schema();
-    if (kind == "recipe") return recipe_schema();
-    if (kind == "topology") return topology_schema();
-    if (kind == "host") return host_schema();
-    if (kind == "workload") return workload_schema(false);
-    if (kind == "run") return run_schema();
-    if (kind == "result") return result_schema();
-    if (kind == "plan") return plan_schema();
-    const ConfigFolder folder = ConfigFolder::standard();
-    const auto file = [&](const std::string& name) {
-        return read_json_file(folder.find("schema", name + ".schema"));
-    };
-    std::vector<std::string> kinds;
-    for (const std::string& name : folder.names("schema")) kinds.push_back(name.substr(0, name.find('.')));
-    if (!contains(kinds, kind))
-        throw UserError("schema: " + in_quotes(kind) + " is no kind of file" + suggestion(kind, kinds));
-    Json schema = file(kind);
-    if (kind == "schedule") schema["properties"]["params"] = parameters_schema();
-    if (kind == "experiment") {
-        const Json sweep = file("sweep");
-        for (const auto& item : schema["properties"]["scenarios"]["properties"].items())
-            item.value() = sweep["properties"][item.key()];
-        schema["definitions"] = sweep["definitions"];
-    }
-    if (kind == "experiment" || kind == "sweep") {
-        schema["definitions"]["field"]["pattern"] = field_pattern();
-        schema["definitions"]["base"]["properties"] = run_schema()["properties"];
-        schema["definitions"]["base"]["properties"]["workload"] = Json::object();  // also a layer of a model
-    }
-    if (kind == "tolerances") {
-        Json& where = schema["properties"]["claims"]["items"]["properties"]["where"]["properties"];
-        for (const std::string& label : comparison_labels()) where[label] = {{"type", "string"}};
-        where["task"]["enum"] = task_kind_names;
-    }
-    if (kind == "measured_case") {
-        schema["properties"]["spans"]["items"]["properties"]["kind"]["enum"] = task_kind_names;
-        const Json run = run_schema();
-        for (const char* key : {"required", "properties"}) schema["properties"]["scenario"][key] = run[key];
-        schema["properties"]["scenario"]["additionalProperties"] = false;
-    }
-    return schema;
+    for (const FileFormat& format : file_formats())
+        if (format.kind == kind) return format.schema();
+    throw UserError("schema: " + in_quotes(kind) + " is no kind of file" +
+                    suggestion(kind, mapped(file_formats(), &FileFormat::kind)));
 }
 
 }  // namespace

@@ -25,5 +25,6 @@ std::vector<Verdict> judge_cases(const Comparison& comparison);
 /// The same with the claims of a tolerance file (configs/schema/tolerances.schema.json). A claim without
 /// cases is an error of the file, so that no claim is skipped silently.
 std::vector<Verdict> judge(const Comparison& comparison, const std::filesystem::path& tolerances);
+Json tolerances_schema();
 
 }  // namespace overlap

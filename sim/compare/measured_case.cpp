@@ -7,8 +7,8 @@
 #include <map>
 
 #include "sim/core/file_kind.hpp"
-#include "sim/core/file_version.hpp"
 #include "sim/core/input_file.hpp"
+#include "sim/core/input_keys.hpp"
 #include "sim/core/median.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/timeline_json.hpp"
@@ -19,70 +19,85 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<Seconds> read_samples(ConfigObject& object) {
-    std::vector<Seconds> samples = mapped(object.numbers("samples_us", positive), microseconds);
-    if (samples.empty()) object.fail("samples_us", "is empty, expected makespans in us");
-    return samples;
+/// What a file says of one case.
+struct CaseText : MeasuredCase {
+    std::string date;
+    std::vector<Seconds> samples;
+    Json scenario;
+    Seconds stated;  ///< the file's makespan_us; 0 if it has none
+};
+
+// clang-format off
+InputKeys<CaseTolerance> case_tolerance_keys() {
+    using C = CaseTolerance;
+    static const std::vector<InputKey<C>> keys{
+        {"error_pct", {{"description", "Largest |predicted / measured - 1|, %."}, {"type", "number"}, {"exclusiveMinimum", 0}},
+            [](ConfigObject& from, const std::string& key, C& to) { to.error = from.number(key, positive) / 100; }},
+        plain_field<&C::known_gap>("status", gap_states, "known_gap: the error is larger."),
+        text_key<C>("reason", &C::reason, "Why there is a gap.").only_of_gap()};
+    return keys;
 }
 
-/// Samples of one run at the top level, or of several runs under "runs"; a
-/// published figure has only a makespan.
-std::vector<MeasuredRun> read_runs(ConfigObject& object, const std::string& date) {
-    std::vector<MeasuredRun> runs;
-    if (object.has("runs")) {
-        for (ConfigObject& run : object.objects("runs")) {
-            runs.push_back({run.has("date") ? run.text("date") : date, read_samples(run)});
-            run.finish();
-        }
-        if (runs.empty()) object.fail("runs", "is empty, expected one run or more");
-    } else if (object.has("samples_us")) {
-        runs.push_back({date, read_samples(object)});
-    } else {
-        runs.push_back({date, {microseconds(object.number("makespan_us", positive))}});
-    }
-    return runs;
+/// Samples of a case, or of one of its runs.
+template <class T>
+InputKey<T> samples_key(std::vector<Seconds> T::*member) {
+    return {"samples_us", {{"$ref", "#/definitions/samples"}}, [=](ConfigObject& from, const std::string& key, T& to) {
+        to.*member = mapped(from.numbers(key, positive), microseconds);
+        if ((to.*member).empty()) from.fail(key, "is empty, expected makespans in us");
+    }};
 }
 
-CaseTolerance read_tolerance(ConfigObject& object) {
-    const std::array<std::string, 2> states{"enforced", "known_gap"};
-    CaseTolerance tolerance;
-    tolerance.error = object.number("error_pct", positive) / 100;
-    tolerance.known_gap = object.choice("status", states) == 1;
-    if (tolerance.known_gap || object.has("reason")) tolerance.reason = object.text("reason");
-    object.finish();
-    return tolerance;
+InputKeys<CaseText> case_file_keys() {
+    using C = CaseText;
+    static const std::array<std::string, 1> overlaps{"overlap"}, us{"us"};
+    static const std::vector<InputKey<MeasuredRun>> run_keys{
+        text_key<MeasuredRun>("date", &MeasuredRun::date, "ISO date or time.").optional(), samples_key(&MeasuredRun::samples)};
+    const auto word = [](const std::string& key, std::span<const std::string> only, const std::string& doc) {
+        return InputKey<C>(key, choice_of(only, doc), [=](ConfigObject& from, const std::string& name, C&) { from.choice(name, only); }).optional();
+    };
+    const Json run = run_schema();
+    Json scenario = object_schema("What ran, as a run config (run.schema.json); sim compare needs it.");
+    for (const char* key : {"required", "properties"}) scenario[key] = run[key];
+    static const std::vector<InputKey<C>> keys{
+        version_key<C>("measured_case"), word("kind", overlaps, "Of the line, in results of replay."), word("unit", us, "Of all times."),
+        Field<C>::checked("plan", "Its number in the plans that replay ran.").whole().plain_in({1, 1e9}).or_else("none"),
+        Field<C>::checked("recorded_makespan_us", "Makespan of the run that recorded the spans.").plain_in(positive).or_else("not known"),
+        text_key<C>("system", &C::system, "Machine, as traces/ names it."),
+        text_key<C>("source", &C::source, "Where it was measured or published.").optional(),
+        InputKey<C>("machine", {{"description", "Facts of the machine: device, driver, libraries."}, {"type", "object"}}, [](ConfigObject& from, const std::string& key, C&) { from.object(key); }).optional(),
+        text_key<C>("date", &C::date, "ISO date or time of the measurement.").optional(),
+        object_key<C>("scenario", &C::scenario, scenario).optional(),
+        list_key<C>("runs", &C::runs, "Runs of the measuring program, each with its samples.", run_keys).optional(),
+        samples_key(&C::samples).optional(),
+        field<&C::stated>("makespan_us", "Median of all samples.").plain_in(positive).or_else("that median"),
+        InputKey<C>("spans", spans_schema(), [](ConfigObject& from, const std::string&, C& to) { to.timeline = read_spans(from); }).optional(),
+        InputKey<C>("tolerance", keys_schema("What is claimed of the prediction of this case.", case_tolerance_keys()), [](ConfigObject& from, const std::string& key, C& to) {
+            ConfigObject claim = from.object(key);
+            to.tolerance = read_keys<CaseTolerance>(claim, case_tolerance_keys());
+        }).optional()};
+    return keys;
 }
+// clang-format on
 
+/// Samples of several runs under "runs", or of one at the top level; a published figure has only a makespan.
 MeasuredCase read_case(const Json& json, const std::string& origin) {
     ConfigObject object(json, origin);
-    object.integer("schema", 1, 1);
-    for (const auto& [key, only] : {std::pair("kind", "overlap"), {"unit", "us"}})
-        if (object.has(key)) object.choice(key, std::array{std::string(only)});
-    if (object.has("plan")) object.integer("plan", 1, 1'000'000'000);
-    if (object.has("recorded_makespan_us")) object.number("recorded_makespan_us", positive);
-    MeasuredCase result;
-    result.origin = origin;
-    result.system = object.text("system");
-    if (object.has("source")) result.source = object.text("source");
-    if (object.has("machine")) object.raw("machine");
-    const std::string date = object.has("date") ? object.text("date") : "";
-    ConfigObject(object.raw("scenario"), origin, "/scenario");  // an object, before it is read as one
-    result.config = read_run_config(object.raw("scenario"), origin + ": /scenario");
-    result.runs = read_runs(object, date);
-    if (object.has("spans")) result.timeline = read_spans(object);
-    if (object.has("tolerance")) {
-        ConfigObject tolerance = object.object("tolerance");
-        result.tolerance = read_tolerance(tolerance);
+    CaseText one = read_keys<CaseText>(object, case_file_keys());
+    one.origin = origin;
+    if (one.scenario.is_null()) object.raw("scenario");
+    one.config = read_run_config(one.scenario, origin + ": /scenario");
+    if (!one.runs.empty() && !one.samples.empty()) object.fail("samples_us", "stands beside runs");
+    if (one.runs.empty()) {
+        if (one.samples.empty()) one.samples = {microseconds(object.number("makespan_us", positive))};
+        one.runs = {{one.date, one.samples}};
     }
-    if (object.has("makespan_us")) {
-        const double stated = object.number("makespan_us", positive);
-        const double median = to_microseconds(result.makespan());
-        if (std::abs(stated / median - 1) > 1e-3)
-            object.fail("makespan_us", "is " + Json(stated).dump() + ", but the median of the samples is " +
-                                           Json(median).dump());
-    }
-    object.finish();
-    return result;
+    for (MeasuredRun& run : one.runs)
+        if (run.date.empty()) run.date = one.date;
+    if (one.stated > Seconds() && std::abs(one.stated / one.makespan() - 1) > 1e-3)
+        object.fail("makespan_us", "is " + object.raw("makespan_us").dump() +
+                                       ", but the median of the samples is " +
+                                       Json(to_microseconds(one.makespan())).dump());
+    return one;
 }
 
 /// Cases in the order of their first occurrence; a repeated scenario of a system adds runs to its case.
@@ -180,6 +195,22 @@ std::vector<MeasuredCase> read_measured_cases(std::span<const std::string> paths
     std::vector<MeasuredCase> cases = pool.take();
     if (cases.empty()) throw UserError(paths.front() + ": has no measured case in it");
     return cases;
+}
+
+Json measured_case_schema() {
+    Json schema = file_of_keys(
+        "Measured case",
+        "One schedule as it ran on real GPUs, or a published figure: a file, or a line of JSON Lines. Makespans are "
+        "from a common release of all GPUs to the end of the last, us.",
+        case_file_keys());
+    schema["anyOf"] = mapped(std::array{"runs", "samples_us", "makespan_us"}, [](const char* key) {
+        return Json{{"required", {key}}};
+    });
+    schema["definitions"]["samples"] = {{"description", "Makespans, us."},
+                                        {"type", "array"},
+                                        {"minItems", 1},
+                                        {"items", {{"type", "number"}, {"exclusiveMinimum", 0}}}};
+    return schema;
 }
 
 }  // namespace overlap

@@ -45,5 +45,6 @@ struct MeasuredCase {
 /// on the same system adds its runs to the first case. Lines in which replay reports a failure are left out.
 /// Throws UserError for a missing path, a pattern or folder without files, and the first invalid case.
 std::vector<MeasuredCase> read_measured_cases(std::span<const std::string> paths);
+Json measured_case_schema();
 
 }  // namespace overlap

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "sim/compare/compare_cases.hpp"
-#include "sim/core/file_version.hpp"
+#include "sim/core/input_keys.hpp"
 #include "sim/core/ranges.hpp"
 
 namespace overlap {
@@ -69,37 +69,63 @@ const std::vector<Metric>& metrics() {
     return all;
 }
 
-struct ToleranceClaim {
-    ConfigObject at;
+/// A claim as the file has it: a verdict whose value is not known yet.
+struct ToleranceClaim : Verdict {
     Labels where;
-    const Metric* metric;
-    Verdict verdict;  ///< but for the value
+    const Metric* metric = nullptr;
 };
 
-ToleranceClaim read_claim(ConfigObject claim) {
-    const std::array<std::string, 2> states{"enforced", "known_gap"};
-    const Labels where = claim.has("where") ? read_where(claim.object("where")) : Labels();
-    const Metric& metric = metrics()[claim.choice("metric", mapped(metrics(), &Metric::name))];
-    Verdict verdict;
-    verdict.at_least = metric.at_least;
-    verdict.asked = claim.number("asked", non_negative);
-    verdict.known_gap = claim.choice("status", states) == 1;
-    // The size of a gap is part of the claim.
-    if (verdict.known_gap || claim.has("reached")) verdict.reached = claim.number("reached", non_negative);
-    if (verdict.known_gap || claim.has("reason")) verdict.reason = claim.text("reason");
-    claim.finish();
-    for (const auto& [key, value] : where) verdict.claim += key + "=" + value + " ";
-    verdict.claim += metric.name;
-    return {std::move(claim), where, &metric, verdict};
+// clang-format off
+Json where_schema() {
+    Json where = object_schema("Only cases with these labels; all where absent.");
+    for (const std::string& label : comparison_labels()) where["properties"][label] = {{"type", "string"}};
+    where["properties"][task_label] = choice_of(task_kind_names, "The claim is about how long single tasks of this kind last, in cases with spans.");
+    return where;
 }
 
-Verdict judge_claim(const Comparison& comparison, ToleranceClaim claim) {
+InputKeys<ToleranceClaim> claim_keys() {
+    using C = ToleranceClaim;
+    static const std::vector<std::string> names = mapped(metrics(), &Metric::name);
+    static const std::vector<InputKey<C>> keys{
+        InputKey<C>("where", where_schema(), [](ConfigObject& from, const std::string& key, C& to) { to.where = read_where(from.object(key)); }).optional(),
+        {"metric", choice_of(names, "In %. Upper limits, except best_within_2pct: share of scenarios whose predicted best schedule is within 2 % of the measured best."),
+            [](ConfigObject& from, const std::string& key, C& to) {
+                to.metric = &metrics()[from.choice(key, names)];
+                to.at_least = to.metric->at_least;
+            }},
+        field<&C::asked>("asked", "What was asked for, which does not follow what comes out.").plain_in(non_negative),
+        // The size of a gap is part of the claim.
+        InputKey<C>("reached", number_from(0, "What came out when the claim was written. A value that differs by more than a twentieth of it (at least 0.1) fails, for better or worse."),
+            [](ConfigObject& from, const std::string& key, C& to) { to.reached = from.number(key, non_negative); }).only_of_gap(),
+        plain_field<&C::known_gap>("status", gap_states, "enforced: what was asked for must be met. known_gap: it must not be, and the claim fails once it is."),
+        text_key<C>("reason", &C::reason, "Why there is a gap.").only_of_gap()};
+    return keys;
+}
+
+struct ToleranceFile {
+    std::vector<std::pair<ConfigObject, ToleranceClaim>> claims;
+};
+InputKeys<ToleranceFile> tolerance_file_keys() {
+    using F = ToleranceFile;
+    static const std::vector<InputKey<F>> keys{
+        version_key<F>("tolerances", " 1 had 'limit' where 2 has 'asked', and no 'reached'."),
+        text_key<F>("description", "What the claims are about.").optional(),
+        {"claims", {{"type", "array"}, {"items", keys_schema("", claim_keys())}}, [](ConfigObject& from, const std::string& key, F& to) {
+            for (ConfigObject& claim : from.objects(key)) to.claims.emplace_back(claim, read_keys<ToleranceClaim>(claim, claim_keys()));
+        }}};
+    return keys;
+}
+// clang-format on
+
+Verdict judge_claim(const Comparison& comparison, const ConfigObject& at, ToleranceClaim claim) {
     const Selection selection = select(comparison, claim.where);
-    if (selection.errors.count == 0) claim.at.fail("where", "no case has these labels");
+    if (selection.errors.count == 0) at.fail("where", "no case has these labels");
     if (claim.metric->of_scenarios && selection.scenarios == 0)
-        claim.at.fail("metric", "no scenario here has two cases to choose from");
-    claim.verdict.value = claim.metric->value(selection);
-    return claim.verdict;
+        at.fail("metric", "no scenario here has two cases to choose from");
+    for (const auto& [key, value] : claim.where) claim.claim += key + "=" + value + " ";
+    claim.claim += claim.metric->name;
+    claim.value = claim.metric->value(selection);
+    return claim;
 }
 
 /// Factor by which a prediction may be too long or too short without a tolerance. The worst measured case is
@@ -125,13 +151,15 @@ std::vector<Verdict> judge(const Comparison& comparison, const std::filesystem::
     std::vector<Verdict> verdicts = judge_cases(comparison);
     const Json json = upgraded(read_json_file(tolerances), "tolerances", tolerances.string());
     ConfigObject object(json, tolerances.string());
-    object.integer("schema", newest_version("tolerances"), newest_version("tolerances"));
-    if (object.has("description")) object.text("description");
-    std::vector<ToleranceClaim> claims;
-    for (ConfigObject& claim : object.objects("claims")) claims.push_back(read_claim(std::move(claim)));
-    object.finish();
-    for (ToleranceClaim& claim : claims) verdicts.push_back(judge_claim(comparison, std::move(claim)));
+    for (const auto& [at, claim] : read_keys<ToleranceFile>(object, tolerance_file_keys()).claims)
+        verdicts.push_back(judge_claim(comparison, at, claim));
     return verdicts;
+}
+
+Json tolerances_schema() {
+    return file_of_keys("Tolerances",
+                        "Claims on a comparison of predicted with measured cases (sim compare --tolerances).",
+                        tolerance_file_keys());
 }
 
 std::vector<Verdict> judge_cases(const Comparison& comparison) {

@@ -13,10 +13,14 @@ Json written(double value) {
 
 Json value_schema(const Key& key) {
     if (key.kind == Key::Kind::choice) return {{"enum", key.names}};
+    if (key.kind == Key::Kind::flag) return {{"type", "boolean"}};
     Json value{{"type", "number"}};
     if (key.kind == Key::Kind::whole && key.plain) value["type"] = "integer";
     if (key.kind == Key::Kind::whole && !key.plain) value["multipleOf"] = 1.0;  // 304.0 is no "integer"
-    value["minimum"] = written(key.range.low);
+    if (key.range.low == positive.low)
+        value["exclusiveMinimum"] = 0;
+    else
+        value["minimum"] = written(key.range.low);
     if (key.range.high != Range{}.high) value["maximum"] = written(key.range.high);
     return value;
 }
@@ -50,6 +54,8 @@ double read_value(ConfigObject& group, const Key& key) {
         case Key::Kind::choice:
             return static_cast<double>(key.plain ? group.choice(name, key.names)
                                                  : group.sourced_choice(name, key.names));
+        case Key::Kind::flag:
+            return group.boolean(name) ? 1 : 0;
         case Key::Kind::number:
             break;
     }
@@ -58,6 +64,7 @@ double read_value(ConfigObject& group, const Key& key) {
 
 Json written_value(const Key& key, double value) {
     if (key.kind == Key::Kind::choice) return key.names[static_cast<std::size_t>(value)];
+    if (key.kind == Key::Kind::flag) return value != 0;
     if (key.kind == Key::Kind::whole) return std::llround(value);
     return value;
 }
@@ -72,6 +79,7 @@ std::string description_of(const Key& key, double by_default) {
     if (!key.like.empty()) return text + " Default: as " + std::string(key.like) + '.';
     if (key.kind == Key::Kind::choice)
         return text + " Default: " + key.names[static_cast<std::size_t>(by_default)] + '.';
+    if (key.kind == Key::Kind::flag) return text + (by_default != 0 ? " Default: true." : " Default: false.");
     return text + " Default: " + written(by_default).dump() + '.';
 }
 

@@ -43,7 +43,7 @@ constexpr const Unit& unit_of(std::string_view key) {
 
 /// One key of a group of a config file. Its value is a {"value", "source"}, or `plain`.
 struct Key {
-    enum class Kind { number, whole, choice };
+    enum class Kind { number, whole, choice, flag };
 
     std::string_view key;
     const char* doc = "";  ///< one or two sentences; the schema and `sim explain` print them
@@ -60,7 +60,7 @@ struct Key {
     std::string_view follows;  ///< values whose factors this one takes in a what-if: "a * b" (moved_factor())
 };
 
-/// A key that fills in a member of T: a quantity, a number, a count or a choice.
+/// A key that fills in a member of T: a quantity, a number, a count, a choice or a flag, which is plain.
 template <class T>
 struct Field : Key {
     double (*si)(const T&) = nullptr;  ///< none: the value is checked and not kept
@@ -68,6 +68,7 @@ struct Field : Key {
 
     /// In the key's unit.
     double get(const T& from) const { return si(from) * unit->inverse; }
+    double by_default() const { return si == nullptr ? 0 : get(T{}); }
     void set(T& to, double value) const {
         if (set_si != nullptr) set_si(to, value * unit->factor);
     }
@@ -139,13 +140,14 @@ constexpr double plain(V value) {
 }
 }  // namespace detail
 
-/// The field of a number or, of an int member, of a whole number.
+/// The field of a number or, of an int member, of a whole number; of a bool, of a flag.
 template <auto Member>
 constexpr auto field(std::string_view key, const char* doc) {
     using T = decltype(detail::owner_of(Member));
     using V = decltype(detail::type_of(Member));
     auto field = Field<T>::checked(key, doc);
     field.kind = std::is_integral_v<V> ? Key::Kind::whole : Key::Kind::number;
+    if (std::is_same_v<V, bool>) field.kind = Key::Kind::flag;
     field.si = [](const T& from) { return detail::plain(from.*Member); };
     field.set_si = [](T& to, double value) { to.*Member = static_cast<V>(value); };
     return field;
@@ -217,9 +219,8 @@ template <class T>
 void add_fields(Json& object, const std::string& definition, bool with_required = true,
                 std::span<const Field<T>> fields = T::fields()) {
     for (const Field<T>& field : fields) {
-        const double by_default = field.si == nullptr ? 0 : field.get(T{});
         object["properties"][std::string(field.key)] =
-            field_schema(field, description_of(field, by_default), definition);
+            field_schema(field, description_of(field, field.by_default()), definition);
         if (field.required && with_required && field.with.empty() && field.without.empty())
             object["required"].push_back(field.key);
     }

@@ -17,9 +17,10 @@ inline const Json left_out(Json::value_t::discarded);
 template <class T>
 struct OutputKey {
     std::string key;
-    Json schema;  ///< of the value, with its "description"
-    std::function<Json(const T&)> value;
-    bool required = true;  ///< else `value` may be `left_out`
+    Json schema;                          ///< of the value, with its "description"
+    std::function<Json(const T&)> value;  ///< none: others write it
+    bool required = true;                 ///< else `value` may be `left_out`
+    bool of_gap = false;                  ///< required where the object's "status" is "known_gap"
 
     OutputKey optional() const {
         OutputKey key = *this;
@@ -29,38 +30,54 @@ struct OutputKey {
 };
 
 /// The keys of `from`, in the order of the table.
-template <class T>
-Json written(const T& from, std::span<const OutputKey<T>> keys) {
+template <class T, class Keys>
+Json written(const T& from, const Keys& keys) {
     Json object = Json::object();
-    for (const OutputKey<T>& key : keys)
-        if (Json value = key.value(from); !value.is_discarded()) object[key.key] = std::move(value);
+    for (const auto& key : keys)
+        if (Json value = key.value ? key.value(from) : left_out; !value.is_discarded())
+            object[key.key] = std::move(value);
     return object;
 }
 
 /// Adds the keys to the schema of an object.
-template <class T>
-void add_keys(Json& object, std::span<const OutputKey<T>> keys) {
-    for (const OutputKey<T>& key : keys) {
+template <class Keys>
+void add_keys(Json& object, const Keys& keys) {
+    for (const auto& key : keys) {
         object["properties"][key.key] = key.schema;
         if (key.required) object["required"].push_back(key.key);
+        if (!key.of_gap) continue;
+        object["if"]["properties"]["status"]["const"] = "known_gap";
+        object["then"]["required"].push_back(key.key);
     }
+}
+
+/// The schema of an object with these keys.
+template <class Keys>
+Json keys_schema(const std::string& doc, const Keys& keys) {
+    Json object = object_schema(doc);
+    if (doc.empty()) object.erase("description");
+    add_keys(object, keys);
+    return object;
+}
+
+/// The same of a whole file or output.
+template <class Keys>
+Json file_of_keys(const std::string& title, const std::string& doc, const Keys& keys) {
+    Json schema{{"$schema", "http://json-schema.org/draft-07/schema#"}, {"title", title}};
+    schema.update(keys_schema(doc, keys));
+    return schema;
 }
 
 /// A key whose value is an object of `members`.
 template <class T>
 OutputKey<T> group_of(const std::string& key, const std::string& doc, std::span<const OutputKey<T>> members) {
-    Json schema = object_schema(doc);
-    add_keys(schema, members);
-    return {key, schema, [members](const T& from) { return written(from, members); }};
+    return {key, keys_schema(doc, members), [members](const T& from) { return written(from, members); }};
 }
 
 /// The schema of a list of objects with these keys; it may be empty.
-template <class T>
-Json list_of(const std::string& doc, std::span<const OutputKey<T>> keys) {
-    Json items = object_schema("");
-    items.erase("description");
-    add_keys(items, keys);
-    return {{"description", doc}, {"type", "array"}, {"items", items}};
+template <class Keys>
+Json list_of(const std::string& doc, const Keys& keys) {
+    return {{"description", doc}, {"type", "array"}, {"items", keys_schema("", keys)}};
 }
 
 /// A list of what is written from each of `items`.
@@ -77,6 +94,9 @@ inline Json number_from(int least, const std::string& doc) {
 }
 inline Json whole_from(int least, const std::string& doc) {
     return {{"description", doc}, {"type", "integer"}, {"minimum", least}};
+}
+inline Json flag_schema(const std::string& doc) {
+    return {{"description", doc}, {"type", "boolean"}};
 }
 inline Json choice_of(std::span<const std::string> names, const std::string& doc) {
     return {{"description", doc}, {"enum", names}};

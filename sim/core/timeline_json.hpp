@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sim/core/config_reader.hpp"
+#include "sim/core/input_keys.hpp"
 #include "sim/core/timeline.hpp"
 
 namespace overlap {
@@ -10,6 +10,7 @@ inline constexpr std::int64_t largest_gpu = 4095;
 
 /// The "spans" of a measured case (configs/schema/measured_case.schema.json); times in µs.
 Timeline read_spans(ConfigObject& measured);
+Json spans_schema();
 Json spans_json(const Timeline& timeline);
 
 }  // namespace overlap

@@ -25,12 +25,14 @@ public:
     /// Of the first entry one of whose texts is in `name`, whatever the case; none if there is no such entry.
     std::optional<KernelUse> use_of(std::string_view name) const;
 
-private:
     struct Entry {
-        std::vector<std::string> parts;  ///< in small letters
         KernelUse use;
+        std::vector<std::string> parts;  ///< in small letters
     };
+
+private:
     std::vector<Entry> entries_;
 };
+Json kernel_table_schema();
 
 }  // namespace overlap

@@ -3,50 +3,63 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/core/file_version.hpp"
+#include "sim/core/input_keys.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
 namespace {
 
-/// [low, high] of {"relative_pct": 10}, {"absolute": 3} (in the case's unit) or {"range": [1.5, 1.8]}.
-void read_tolerance(ConfigObject tolerance, PublishedCase& one) {
-    const std::array<std::string, 3> kinds{"relative_pct", "absolute", "range"};
-    const std::vector<std::string> keys = tolerance.keys();
-    if (keys.size() != 1 || !contains(kinds, keys.front()))
-        tolerance.fail("", "needs one of 'relative_pct', 'absolute', 'range'");
-    if (keys.front() == "range") {
-        const std::vector<double> range = tolerance.numbers("range", {-1e300, 1e300});
-        if (range.size() != 2 || range[0] > range[1])
-            tolerance.fail("range", "is not [lowest, highest] that is accepted");
-        one.low = range[0];
-        one.high = range[1];
-        return;
-    }
-    const double margin = keys.front() == "absolute"
-                              ? tolerance.number("absolute", positive)
-                              : std::abs(one.published) * tolerance.number("relative_pct", positive) / 100;
-    one.low = one.published - margin;
-    one.high = one.published + margin;
+constexpr Range any_figure{-1e300, 1e300};
+
+// clang-format off
+/// What is accepted: [low, high].
+InputKeys<PublishedCase> tolerance_keys() {
+    using C = PublishedCase;
+    const auto within = [](const std::string& key, auto of) {
+        const auto read = [=](ConfigObject& from, const std::string& name, C& to) {
+            const double margin = of(to, from.number(name, positive));
+            to.low = to.published - margin;
+            to.high = to.published + margin;
+        };
+        return InputKey<C>(key, {{"type", "number"}, {"exclusiveMinimum", 0}}, read).optional();
+    };
+    static const std::vector<InputKey<C>> keys{
+        within("relative_pct", [](const C& one, double given) { return std::abs(one.published) * given / 100; }),
+        within("absolute", [](const C&, double given) { return given; }),
+        InputKey<C>("range", {{"type", "array"}, {"minItems", 2}, {"maxItems", 2}, {"items", {{"type", "number"}}}}, [](ConfigObject& from, const std::string& key, C& to) {
+            const std::vector<double> range = from.numbers(key, any_figure);
+            if (range.size() != 2 || range[0] > range[1]) from.fail(key, "is not [lowest, highest] that is accepted");
+            to.low = range[0];
+            to.high = range[1];
+        }).optional()};
+    return keys;
 }
 
-PublishedCase read_case(ConfigObject& object) {
-    const std::array<std::string, 2> states{"enforced", "known_gap"};
-    PublishedCase one;
-    one.name = object.text("name");
-    one.kind = static_cast<CaseKind>(object.choice("kind", case_kind_names));
-    if (object.has("where")) one.where = object.text("where");
-    one.value = object.text("value");
-    if (object.has("over")) one.over = static_cast<Aggregate>(object.choice("over", aggregate_names));
-    one.published = object.number("published", {-1e300, 1e300});
-    if (object.has("unit")) one.unit = object.text("unit");
-    read_tolerance(object.object("tolerance"), one);
-    one.known_gap = object.choice("status", states) == 1;
-    if (one.known_gap) one.reason = object.text("reason");
-    object.finish();
-    return one;
+InputKeys<PublishedCase> case_keys() {
+    using C = PublishedCase;
+    Json tolerance = keys_schema("Either a share of the published value, or so much of its unit, or what is accepted.", tolerance_keys());
+    tolerance["minProperties"] = tolerance["maxProperties"] = 1;
+    static const std::vector<InputKey<C>> keys{
+        text_key<C>("name", &C::name, "What the figure is, with its conditions."),
+        plain_field<&C::kind>("kind", case_kind_names, "independent: no measurement of the figure's source went into the device, its calibration or the scenario; "
+            "same_source: another figure of that source did; fitted: this figure did; qualitative: an order, a count or a law."),
+        text_key<C>("where", &C::where, "Expression over swept fields and results: the scenarios that it is about; all where there is none.").optional(),
+        text_key<C>("value", &C::value, "Expression over <variant>.<number of its result>, such as dma.makespan_us or cu.losses_us.contention, parameters that are numbers, "
+            "such as cu.params.copy_cus, and swept fields."),
+        plain_field<&C::over>("over", aggregate_names, "How the values of several scenarios become one; count: how many are true.").optional(),
+        field<&C::published>("published", "The figure.").plain_in(any_figure),
+        text_key<C>("unit", &C::unit, "Of the figure.").optional(),
+        {"tolerance", tolerance, [](ConfigObject& from, const std::string& key, C& to) {
+            ConfigObject given = from.object(key);
+            to = read_keys(given, tolerance_keys(), to);
+            if (given.keys().size() != 1) given.fail("", "needs one of 'relative_pct', 'absolute', 'range'");
+        }},
+        plain_field<&C::known_gap>("status", gap_states, "known_gap: the prediction is outside; it is an error when it no longer is."),
+        text_key<C>("reason", &C::reason, "Of a known gap: the mechanism that is missing.").only_of_gap()};
+    return keys;
 }
+// clang-format on
 
 /// Throws UserError if `name` can't be used in an expression.
 void require_plain(const ConfigObject& object, const std::string& name) {
@@ -87,28 +100,44 @@ std::map<std::string, std::vector<std::string>> read_fastest_of(ConfigObject gro
     return read;
 }
 
+// clang-format off
+InputKeys<PublishedStatement> experiment_keys() {
+    using S = PublishedStatement;
+    const Json path{{"$ref", "#/definitions/field"}}, name{{"pattern", "^[A-Za-z_][A-Za-z0-9_]*$"}};
+    static const std::vector<InputKey<S>> keys{
+        version_key<S>("experiment", " 1 had no 'kind' of a case."), text_key<S>("name", &S::name, "As the file is called, without .json."),
+        text_key<S>("description", &S::description, "What the source measured."), text_key<S>("source", &S::source, "Paper or repository, with the place in it."),
+        object_key<S>("scenarios", &S::space, keys_schema("Run configs as in a sweep file (sweep.schema.json); a single one where only 'base' is given.", space_keys())),
+        {"variants", map_schema("Each scenario is run once a variant, with these fields of the run config set.", name, {{"type", "object"}, {"propertyNames", path}}, 1),
+            [](ConfigObject& from, const std::string& key, S& to) { to.variants = read_variants(from.object(key)); }},
+        InputKey<S>("fastest_of", map_schema("A name for the fastest of these variants, scenario by scenario (the first of equals); cases use it like a variant's.", name,
+            {{"type", "array"}, {"minItems", 1}, {"items", {{"type", "string"}}}}),
+            [](ConfigObject& from, const std::string& key, S& to) { to.fastest_of = read_fastest_of(from.object(key), to.variants); }).optional(),
+        list_key<S>("cases", &S::cases, "The source's figures.", case_keys())};
+    return keys;
+}
+// clang-format on
+
 }  // namespace
 
 PublishedExperiment read_experiment(const std::filesystem::path& path, const ConfigFolder& folder) {
     const Json json = upgraded(read_json_file(path), "experiment", path.string());
     ConfigObject file(json, path.string());
-    const int version = newest_version("experiment");
-    file.integer("schema", version, version);
-    PublishedExperiment experiment{path.parent_path().filename().string(),
-                                   file.text("name"),
-                                   file.text("description"),
-                                   file.text("source"),
-                                   path.string(),
-                                   {file.object("scenarios"), "/scenarios", folder},
-                                   read_variants(file.object("variants")),
-                                   {},
-                                   {}};
-    if (file.has("fastest_of"))
-        experiment.fastest_of = read_fastest_of(file.object("fastest_of"), experiment.variants);
-    for (ConfigObject& one : file.objects("cases")) experiment.cases.push_back(read_case(one));
-    if (experiment.cases.empty()) file.fail("cases", "has no case");
-    file.finish();
-    return experiment;
+    const PublishedStatement statement = read_keys<PublishedStatement>(file, experiment_keys());
+    return {statement,
+            path.parent_path().filename().string(),
+            path.string(),
+            {ConfigObject(statement.space, path.string(), "/scenarios"), "/scenarios", folder}};
+}
+
+Json experiment_schema() {
+    Json schema = file_of_keys(
+        "Experiment",
+        "Published figures of one source and the run configs that predict them, for 'sim reproduce'. An experiment "
+        "sets only what its source states; everything else comes from the device's calibration.",
+        experiment_keys());
+    schema["definitions"] = sweep_definitions();
+    return schema;
 }
 
 std::vector<std::filesystem::path> experiment_files(const std::string& system, const ConfigFolder& folder) {

@@ -36,18 +36,24 @@ struct PublishedCase {
     std::string reason;
 };
 
-/// Run configs that reproduce the statements of one source, and its figures:
-/// configs/experiments/<system>/<name>.json (configs/schema/experiment.schema.json). Each scenario
-/// runs once for each variant.
-struct PublishedExperiment {
-    std::string system, name, description, source, file;
-    DesignSpace scenarios;
+/// Figures of one source: configs/experiments/<system>/<name>.json (configs/schema/experiment.schema.json). Each
+/// scenario runs once for each variant.
+struct PublishedStatement {
+    std::string name, description, source;
+    Json space;  ///< the scenarios as in a sweep file
     /// Fields that each variant sets in addition to the scenario, by path
     std::map<std::string, Json> variants;
     /// Names for the fastest of the listed variants in a scenario; the first on a tie.
     std::map<std::string, std::vector<std::string>> fastest_of;
     std::vector<PublishedCase> cases;
 };
+
+/// The same with the run configs that reproduce it.
+struct PublishedExperiment : PublishedStatement {
+    std::string system, file;
+    DesignSpace scenarios;
+};
+Json experiment_schema();
 
 /// Throws UserError unless the file is complete and valid.
 PublishedExperiment read_experiment(const std::filesystem::path& file, const ConfigFolder& folder);

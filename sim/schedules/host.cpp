@@ -123,66 +123,30 @@ private:
 
 }  // namespace
 
+// clang-format off
 std::span<const Field<Host>> Host::fields() {
     static const std::array rows{
-        plain_field<&Host::threads>(
-            "threads", host_threads_names,
-            "one_a_gpu: a thread or process a GPU. one: one thread for all GPUs, which has enqueued "
-            "everything before the GPUs begin; calls take no time.")
-            .optional(),
+        plain_field<&Host::threads>("threads", host_threads_names, "one_a_gpu: a thread or process a GPU. one: one thread for all GPUs, which has enqueued everything before the GPUs begin; calls take no time.").optional(),
         field<&Host::gemm>("gemm_us", "Host time of a call that enqueues a GEMM.").optional(),
         field<&Host::kernel>("kernel_us", "Host time of a call that enqueues any other kernel.").optional(),
-        field<&Host::copy>("copy_us", "Host time of a call that enqueues a copy by DMA, or inside the GPU.")
-            .optional(),
+        field<&Host::copy>("copy_us", "Host time of a call that enqueues a copy by DMA, or inside the GPU.").optional(),
         field<&Host::collective>("collective_us", "Host time of a library's collective.").optional(),
         field<&Host::event>("event_us", "Host time of recording an event.").optional(),
         field<&Host::wait>("wait_us", "Host time of letting a stream wait for an event.").optional(),
         field<&Host::stream>("stream_us", "Host time of turning to another stream.").optional(),
-        field<&Host::graph>("graph_us", "Host time of launching a captured graph, which enqueues all.")
-            .optional(),
-        field<&Host::replay>(
-            "replay_us", "Steady state: from the end of a captured graph to the begin of its next replay.")
-            .optional(),
-        field<&Host::replay_collective>("replay_collective_us",
-                                        "In addition to replay_us, if the graph has a library's collective.")
-            .optional(),
-        field<&Host::release>(
-            "release_us",
-            "How much later than a GPU's first stream its other streams begin, because they wait for "
-            "an event that the first records.")
-            .optional(),
-        field<&Host::pause>(
-            "pause_us",
-            "Steady state: from the end of a run to the begin of the next, in which the GPUs are idle and cool, as in a "
-            "benchmark that waits for all GPUs before it goes on. No result counts it.")
-            .optional(),
-        field<&Host::start_skew>(
-            "start_skew_us",
-            "How much later the last GPU's host begins than the first one's, the others between them by rank. Not in a "
-            "steady state, where ranks have waited for each other before.")
-            .optional(),
-        field<&Host::gemm_speed>(
-            "gemm_speed",
-            "Rate of GEMMs on the program's operands, as a fraction of that on operands of the microbenchmark, which "
-            "are evenly distributed from -1 to 1. Default 1.")
-            .in({0.1, 1})
-            .optional(),
-        field<&Host::gemm_saved>(
-            "gemm_saved_us",
-            "What a library's GEMM takes less than between launches on a stream, where GEMMs are measured: the gap "
-            "before it, launch.kernel_us included.")
-            .optional(),
-        field<&Host::queue_depth>("queue_depth",
-                                  "Tasks that a GPU's queues hold; a host with more waits. 0: no limit.")
-            .in({0, 1e6})
-            .optional(),
-        Field<Host>::checked(
-            "error_pct",
-            "Mean |predicted / measured - 1| of an operator's calls on hosts, or in runs, that gave no value.")
-            .plain_in({0, 1000})
-            .or_else("not known")};
+        field<&Host::graph>("graph_us", "Host time of launching a captured graph, which enqueues all.").optional(),
+        field<&Host::replay>("replay_us", "Steady state: from the end of a captured graph to the begin of its next replay.").optional(),
+        field<&Host::replay_collective>("replay_collective_us", "In addition to replay_us, if the graph has a library's collective.").optional(),
+        field<&Host::release>("release_us", "How much later than a GPU's first stream its other streams begin, because they wait for an event that the first records.").optional(),
+        field<&Host::pause>("pause_us", "Steady state: from the end of a run to the begin of the next, in which the GPUs are idle and cool, as in a benchmark that waits for all GPUs before it goes on. No result counts it.").optional(),
+        field<&Host::start_skew>("start_skew_us", "How much later the last GPU's host begins than the first one's, the others between them by rank. Not in a steady state, where ranks have waited for each other before.").optional(),
+        field<&Host::gemm_speed>("gemm_speed", "Rate of GEMMs on the program's operands, as a fraction of that on operands of the microbenchmark, which are evenly distributed from -1 to 1. Default 1.").in({0.1, 1}).optional(),
+        field<&Host::gemm_saved>("gemm_saved_us", "What a library's GEMM takes less than between launches on a stream, where GEMMs are measured: the gap before it, launch.kernel_us included.").optional(),
+        field<&Host::queue_depth>("queue_depth", "Tasks that a GPU's queues hold; a host with more waits. 0: no limit.").in({0, 1e6}).optional(),
+        Field<Host>::checked("error_pct", "Mean |predicted / measured - 1| of an operator's calls on hosts, or in runs, that gave no value.").plain_in({0, 1000}).or_else("not known")};
     return rows;
 }
+// clang-format on
 
 Seconds Host::call(const Task& task, int waits, bool other_stream) const {
     if (graph > Seconds() || task.continues) return {};

@@ -46,8 +46,9 @@ struct ScheduleEntry {
     /// Needs a kernel of one's own: its GEMM polls or sets flags, or stores at peers, while it runs. All other
     /// schedules run with a vendor's GEMM library plus copies.
     bool own_kernel = false;
-    bool barriers = false;           ///< its ranks wait for each other in barriers of its own
-    bool is_preset = false;          ///< of a library or a paper: a process a GPU enqueues its tasks, unless a run says else
+    bool barriers = false;  ///< its ranks wait for each other in barriers of its own
+    bool is_preset =
+        false;  ///< of a library or a paper: a process a GPU enqueues its tasks, unless a run says else
     bool between_nodes = false;      ///< for several nodes; on one node it equals another schedule
     bool advised = true;             ///< whether `sim advise` tries it
     Json defaults = Json::object();  ///< parameters whose default differs from schedule_parameters()
@@ -68,5 +69,6 @@ void require_handled(const ScheduleEntry& entry, const Workload& workload);
 /// configs/schedules (configs/schema/schedule.schema.json). It serves those workloads listed in the file that
 /// its schedule serves. Runs may override its parameters. Throws UserError.
 ScheduleEntry read_preset(const ConfigFile& file);
+Json preset_schema();
 
 }  // namespace overlap

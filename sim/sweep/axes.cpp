@@ -34,22 +34,37 @@ bool of_operator(std::string_view field) {
 std::vector<std::string> known_fields() {
     std::vector<std::string> fields = swept_keys();
     for (const std::string& path : pair_paths()) fields.push_back("workload." + path);
-    for (const char* key : {"model", "tokens", "tp", "ep", "dp", "fsdp", "sequence_parallel", "phase", "dtype",
-                            "sequence", "imbalance"})  // of a layer of a model
+    for (const char* key : {"model", "tokens", "tp", "ep", "dp", "fsdp", "sequence_parallel", "phase",
+                            "dtype", "sequence", "imbalance"})  // of a layer of a model
         fields.push_back(std::string("workload.") + key);
     for (const ParameterInfo& parameter : schedule_parameters()) fields.push_back("params." + parameter.name);
     return fields;
 }
 
-/// {"from": 1, "to": 16, "by": 1} or {"from": 1, "to": 64, "times": 2}; whole numbers stay whole.
+/// {"from": 1, "to": 16, "by": 1} or {"from": 1, "to": 64, "times": 2}.
+struct AxisRange {
+    double from = 0, to = 0, by = 0, times = 0;
+};
+// clang-format off
+InputKeys<AxisRange> range_keys() {
+    using A = AxisRange;
+    static const std::vector<InputKey<A>> keys{
+        field<&A::from>("from", "First value.").plain_in({}),
+        {"to", number_from(0, "Not above this, which is not below 'from'."), [](ConfigObject& from, const std::string& key, A& to) { to.to = from.number(key, {to.from, 1e300}); }},
+        field<&A::by>("by", "Step of a linear range.").plain_in(positive).or_else("none"),
+        field<&A::times>("times", "Factor of a geometric range.").plain_in({1 + 1e-6, 1e300}).or_else("none")};
+    return keys;
+}
+// clang-format on
+
+/// Whole numbers stay whole.
 std::vector<Json> range_values(ConfigObject range, const ConfigObject& at, const std::string& field) {
     const bool whole = range.raw("from").is_number_integer();
-    const double from = range.number("from", {}), to = range.number("to", {from, 1e300});
-    const bool geometric = range.has("times");
-    if (geometric == range.has("by"))
+    const auto [from, to, by, times] = read_keys<AxisRange>(range, range_keys());
+    const bool geometric = times > 0;
+    if (geometric == (by > 0))
         at.fail(field, "is a range, which needs one of 'by' (linear) and 'times' (geometric)");
-    const double step = geometric ? range.number("times", {1.0 + 1e-6, 1e300}) : range.number("by", positive);
-    range.finish();
+    const double step = geometric ? times : by;
     if (geometric && from <= 0) at.fail(field, "is a geometric range, which has to begin above 0");
     std::vector<Json> values;
     // Each value is computed from the start, so that errors do not accumulate.
@@ -206,6 +221,16 @@ void require_no_overlap(const ConfigObject& sweep, const std::vector<std::string
                                    : "sweeps '" + outer + "' and '" + inner + "', which is a part of it");
 }
 
+// clang-format off
+Json swept_field_schema() {
+    std::string fields;
+    for (const std::string& field : known_fields())
+        for (const char c : field + '|') fields += c == '.' ? "\\." : std::string(1, c);
+    return {{"description", "A path into a run config."}, {"type", "string"},
+            {"pattern", "^(" + fields + R"(workload\.operators\.[0-9]+\.[a-z_]+|what_if\.(topology|device)\..+)$)"}};
+}
+// clang-format on
+
 }  // namespace
 
 void require_field(const ConfigObject& at, const std::string& field) {
@@ -219,34 +244,67 @@ void require_field(const ConfigObject& at, const std::string& field) {
     at.fail(field, "is no field of a run config" + suggestion(field, known));
 }
 
-std::string field_pattern() {
-    std::string fields;
-    for (const std::string& field : known_fields())
-        for (const char c : field + '|') fields += c == '.' ? "\\." : std::string(1, c);
-    return "^(" + fields + R"(workload\.operators\.[0-9]+\.[a-z_]+|what_if\.(topology|device)\..+)$)";
+// clang-format off
+InputKeys<SweepFile> sweep_keys() {
+    using S = SweepFile;
+    const Json path{{"$ref", "#/definitions/field"}}, values{{"$ref", "#/definitions/values"}};
+    Json fields = map_schema("", path, values, 1), point{{"type", "object"}, {"propertyNames", path}};
+    fields.erase("description");
+    static const std::vector<InputKey<S>> keys{
+        version_key<S>("sweep"), text_key<S>("name", &S::name, "As the file is called, without .json."),
+        text_key<S>("description", &S::description, "What is swept, and for what.").optional(),
+        object_key<S>("base", &S::base, {{"$ref", "#/definitions/base"}}).optional(),
+        InputKey<S>("axes", map_schema("Values of each field in turn; all combinations, the last axis fastest.", path, values), [](ConfigObject& from, const std::string& key, S& to) {
+            ConfigObject object = from.object(key);
+            for (const std::string& field : object.keys()) {
+                Axis& axis = to.axes.emplace_back(Axis{{field}, {}});
+                for (Json& value : distinct_values(object, field, *to.folder)) axis.values.push_back({std::move(value)});
+            }
+        }).optional(),
+        InputKey<S>("zipped", {{"description", "Groups of fields that vary together: the first values of all, then the second. Each group is one axis."}, {"type", "array"}, {"items", fields}},
+            [](ConfigObject& from, const std::string& key, S& to) {
+                for (ConfigObject& group : from.objects(key)) to.axes.push_back(zipped_axis(group, *to.folder));
+            }).optional(),
+        InputKey<S>("points", list_schema("An explicit list; together it is one axis. A point need not set what others set.", point), [](ConfigObject& from, const std::string& key, S& to) {
+            std::vector<ConfigObject> points = from.objects(key);
+            if (points.empty()) from.fail(key, "has no point");
+            to.axes.push_back(listed_axis(std::move(points)));
+        }).optional(),
+        texts_key<S>("where", &S::where, "Expressions that hold for every point, over gpus, gpus_per_node, nodes, topology, schedule, workload, collective, dtype, engine, gemm.m, "
+            "gemm.n, gemm.k, parameters by name (chunks, agent, ...) and swept fields of what_if and of workload.operators.").optional()};
+    return keys;
 }
 
-std::vector<Axis> read_axes(ConfigObject& sweep, const ConfigFolder& folder) {
-    std::vector<Axis> axes;
-    if (sweep.has("axes")) {
-        ConfigObject object = sweep.object("axes");
-        for (const std::string& field : object.keys()) {
-            Axis& axis = axes.emplace_back(Axis{{field}, {}});
-            for (Json& value : distinct_values(object, field, folder))
-                axis.values.push_back({std::move(value)});
-        }
-    }
-    if (sweep.has("zipped"))
-        for (ConfigObject& group : sweep.objects("zipped")) axes.push_back(zipped_axis(group, folder));
-    if (sweep.has("points")) {
-        std::vector<ConfigObject> points = sweep.objects("points");
-        if (points.empty()) sweep.fail("points", "has no point");
-        axes.push_back(listed_axis(std::move(points)));
-    }
+Json sweep_definitions() {
+    Json range = keys_schema("From 'from' up to 'to', 'by' a step or 'times' a factor.", range_keys());
+    range["oneOf"] = {{{"required", {"by"}}}, {{"required", {"times"}}}};
+    const Json text{{"type", "string"}};
+    Json files = object_schema("Names in configs/ that match, of topologies or workloads."), base = object_schema("Fields of a run config (run.schema.json) that all points have, unless an axis sets them.");
+    files["required"] = {"files"};
+    files["properties"]["files"] = {{"description", "A pattern with * and ?, or several."}, {"oneOf", {text, {{"type", "array"}, {"minItems", 1}, {"items", text}}}}};
+    base["properties"] = run_schema()["properties"];
+    base["properties"]["workload"] = Json::object();  // also a layer of a model
+    return {{"field", swept_field_schema()},
+            {"values", {{"oneOf", {{{"description", "The values themselves."}, {"type", "array"}, {"minItems", 1}, {"uniqueItems", true}}, range, files}}}},
+            {"base", base}};
+}
+
+Json sweep_schema() {
+    Json schema = file_of_keys("Sweep", "A design space for 'sim sweep': every combination of the values of 'axes', 'zipped' and 'points' is a run config.", sweep_keys());
+    schema["anyOf"] = {{{"required", {"axes"}}}, {{"required", {"zipped"}}}, {{"required", {"points"}}}};
+    schema["definitions"] = sweep_definitions();
+    return schema;
+}
+// clang-format on
+
+SweepFile read_sweep(ConfigObject& sweep, const ConfigFolder& folder, bool whole_file) {
+    SweepFile read;
+    read.folder = &folder;
+    read = read_keys(sweep, whole_file ? sweep_keys() : space_keys(), read);
     std::vector<std::string> fields;
-    for (const Axis& axis : axes) fields.insert(fields.end(), axis.fields.begin(), axis.fields.end());
+    for (const Axis& axis : read.axes) append(fields, axis.fields);
     require_no_overlap(sweep, fields);
-    return axes;
+    return read;
 }
 
 void set_fields(Json& config, const Json& values, const std::function<Json(const std::string&)>& named) {

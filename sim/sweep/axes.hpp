@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/input_keys.hpp"
 #include "sim/run/config_folder.hpp"
 
 namespace overlap {
@@ -15,14 +16,27 @@ struct Axis {
     std::vector<std::vector<Json>> values;
 };
 
-/// The axes of a sweep file in file order: each entry of "axes", each object of "zipped", and the list
-/// "points" is one axis. Ranges and globs are expanded. Throws UserError.
-std::vector<Axis> read_axes(ConfigObject& sweep, const ConfigFolder& folder);
+/// The content of a sweep file. Each entry of "axes", each object of "zipped", and the list "points" is one axis, in file
+/// order. Ranges and globs are expanded.
+struct SweepFile {
+    const ConfigFolder* folder = nullptr;  ///< where globs look
+    std::string name, description;
+    Json base = Json::object();
+    std::vector<Axis> axes;
+    std::vector<std::string> where;
+};
+InputKeys<SweepFile> sweep_keys();
+/// The same without "schema", "name" and "description", as a part of another file.
+inline InputKeys<SweepFile> space_keys() {
+    return sweep_keys().subspan(3);
+}
+SweepFile read_sweep(ConfigObject& sweep, const ConfigFolder& folder, bool whole_file);
+Json sweep_schema();
+/// What the schemas of these keys refer to.
+Json sweep_definitions();
 
 /// Throws UserError, at `field` of `at`, if it is no path into a run config.
 void require_field(const ConfigObject& at, const std::string& field);
-/// Regular expression of the paths into a run config.
-std::string field_pattern();
 /// Sets fields of a run config, each at its path; "what_if.a.b" sets the member "a.b" of "what_if". A whole
 /// workload is set before fields of it, whatever their order in `values`. If fields of a named workload are
 /// set, its name is replaced by its file `named(name)`.

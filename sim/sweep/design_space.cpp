@@ -59,24 +59,24 @@ DesignSpace::DesignSpace(const Json& given, const std::string& name, const Confi
     const Json json = upgraded(given, "sweep", file_);
     require_kind(json, file_, FileKind::sweep);
     ConfigObject sweep(json, file_);
-    sweep.integer("schema", 1, 1);
-    name_ = sweep.text("name");
-    if (sweep.has("description")) description_ = sweep.text("description");
-    read(sweep, folder, looked);
+    read(sweep, folder, true, looked);
     if (axes_.empty()) sweep.fail("", "sweeps nothing, expected one of 'axes', 'zipped', 'points'");
 }
 
 DesignSpace::DesignSpace(ConfigObject space, const std::string& pointer, const ConfigFolder& folder)
     : file_(space.file()), place_(file_ + ": " + pointer) {
-    read(space, folder);
+    read(space, folder, false, nullptr);
 }
 
-void DesignSpace::read(ConfigObject& sweep, const ConfigFolder& folder, const Looked& looked) {
-    base_ = sweep.has("base") ? sweep.raw("base") : Json::object();
+void DesignSpace::read(ConfigObject& sweep, const ConfigFolder& folder, bool whole_file,
+                       const Looked& looked) {
+    SweepFile read = read_sweep(sweep, folder, whole_file);
+    name_ = read.name;
+    description_ = read.description;
+    base_ = std::move(read.base);
+    axes_ = std::move(read.axes);
+    where_ = std::move(read.where);
     read_run_config(base_, place_ + "/base");
-    axes_ = read_axes(sweep, folder);
-    if (sweep.has("where")) where_ = sweep.texts("where");
-    sweep.finish();
     for (const Axis& axis : axes_) {
         if (axis.values.size() > most_combinations / size_)
             sweep.fail("", "has more than " + std::to_string(most_combinations) + " combinations");

@@ -55,7 +55,7 @@ public:
     Json resolved() const;
 
 private:
-    void read(ConfigObject& sweep, const ConfigFolder& folder, const Looked& looked = nullptr);
+    void read(ConfigObject& sweep, const ConfigFolder& folder, bool whole_file, const Looked& looked);
     using Places = std::vector<std::size_t>;  ///< index of a combination on each axis
     void expand_layer(Json& config) const;
     Places places(std::uint64_t number) const;

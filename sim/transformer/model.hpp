@@ -80,5 +80,6 @@ std::span<const std::string> model_families();
 /// Reads a Hugging Face config.json, or a file of configs/models, which has the same keys. Of a model that also sees or
 /// hears it reads the part that makes text ("text_config"). Keys that do not change operators are ignored. Throws UserError for a family that is not known, or a size that is missing or makes no sense.
 Model read_model(ConfigObject config, const std::string& name);
+Json model_schema();
 
 }  // namespace overlap

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 
+#include "sim/core/output_keys.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/transformer/model.hpp"
@@ -8,12 +10,46 @@
 namespace overlap {
 namespace {
 
-constexpr std::int64_t largest_size = 100'000'000, most_layers = 100'000;
-
 const std::array<std::string, 18> known_families{
     "llama",     "mistral",     "mixtral",     "qwen2",    "qwen2_moe", "qwen3",
     "qwen3_moe", "deepseek_v2", "deepseek_v3", "gemma",    "gemma2",    "gemma3_text",
     "phi",       "phi3",        "gpt2",        "gpt_neox", "falcon",    "bert"};
+
+// clang-format off
+/// The numbers and flags of a config. The readers of the families below say which of them a family has.
+std::span<const Field<Model>> model_fields() {
+    const auto size = [](std::string_view key, const char* doc, Range range = {1, 1e8}) { return Field<Model>::checked(key, doc).whole().plain_in(range); };
+    const auto flag = [](std::string_view key, const char* doc) {
+        Field<Model> field = Field<Model>::checked(key, doc).plain_in({});
+        field.kind = Key::Kind::flag;
+        return field;
+    };
+    static const std::vector<Field<Model>> rows{
+        size("hidden_size", "Numbers of a token between layers."), size("n_embd", "The same of GPT-2."), size("intermediate_size", "Width of the MLP."),
+        size("ffn_hidden_size", "The same of Falcon; default: 4 times hidden_size."), size("n_inner", "The same of GPT-2; default: 4 times n_embd."),
+        flag("mlp_bias", "Projections of the MLP have biases."), size("num_hidden_layers", "Layers.", {1, 1e5}), size("n_layer", "The same of GPT-2.", {1, 1e5}),
+        size("num_attention_heads", "Query heads."), size("n_head", "The same of GPT-2."), size("num_key_value_heads", "Key and value heads; default: as many as query heads."),
+        size("num_kv_heads", "The same of Falcon."), flag("multi_query", "Falcon: one key and value head."),
+        flag("new_decoder_architecture", "Falcon: grouped-query attention and two norms."), flag("parallel_attn", "Falcon: attention and MLP side by side."),
+        flag("use_parallel_residual", "GPT-NeoX: attention and MLP side by side."), flag("bias", "Falcon: projections have biases."),
+        flag("attention_bias", "Projections of attention have biases."), flag("alibi", "Falcon: no rotary positions."),
+        size("head_dim", "Numbers of a head; default: hidden_size / heads."), size("vocab_size", "Tokens of the vocabulary."), size("type_vocab_size", "BERT: types of tokens."),
+        size("max_position_embeddings", "Longest context."), size("n_positions", "The same of GPT-2."),
+        size("sliding_window", "Tokens before it that a token attends to.", {0, 1e8}),
+        size("sliding_window_pattern", "Gemma 3: the last of so many layers attends to all tokens."),
+        flag("use_sliding_window", "Whether sliding_window holds; default: of Qwen no, else yes."),
+        size("max_window_layers", "Qwen: so many first layers attend to all tokens.", {0, 1e8}),
+        Field<Model>::checked("final_logit_softcapping", "Gemma 2: logits are limited by this times tanh, a kernel.").plain_in(positive),
+        flag("tie_word_embeddings", "The output projection is the embedding."), size("num_local_experts", "Mixtral: experts."), size("num_experts", "Qwen: experts."),
+        size("n_routed_experts", "DeepSeek: experts that tokens are sent to."), size("n_shared_experts", "DeepSeek: experts that every token goes to.", {0, 1e8}),
+        size("num_experts_per_tok", "Experts of a token."), size("moe_intermediate_size", "Width of an expert."),
+        size("shared_expert_intermediate_size", "Qwen2: width of the expert that every token goes to, a multiple of an expert's."),
+        size("first_k_dense_replace", "DeepSeek: layers at the start without experts.", {0, 1e8}), size("q_lora_rank", "DeepSeek: numbers of the queries' latent.", {0, 1e8}),
+        size("kv_lora_rank", "DeepSeek: numbers of the latent of keys and values."), size("qk_nope_head_dim", "DeepSeek: numbers of a query or key head that are not rotated."),
+        size("qk_rope_head_dim", "DeepSeek: those that are."), size("v_head_dim", "DeepSeek: numbers of a value head.")};
+    return rows;
+}
+// clang-format on
 
 /// Reads keys that may be null, which Hugging Face's configs use for "none".
 class ConfigSizes {
@@ -21,29 +57,31 @@ public:
     explicit ConfigSizes(ConfigObject& config) : config_(config) {}
 
     bool has(const std::string& key) { return config_.has(key) && !config_.raw(key).is_null(); }
-    std::int64_t size(const std::string& key) { return config_.integer(key, 1, largest_size); }
-    std::int64_t layers(const std::string& key) { return config_.integer(key, 1, most_layers); }
-    std::vector<std::string> texts(const std::string& key) { return config_.texts(key); }
-    std::int64_t size(const std::string& key, std::int64_t otherwise) {
-        return has(key) ? config_.integer(key, std::min<std::int64_t>(otherwise, 1), largest_size)
-                        : otherwise;
+    std::int64_t size(std::string_view key) {
+        return std::llround(read_value(config_, *std::ranges::find(model_fields(), key, &Key::key)));
     }
+    std::int64_t size(const std::string& key, std::int64_t otherwise) {
+        return has(key) ? size(key) : otherwise;
+    }
+    bool flag(const std::string& key, bool otherwise) { return has(key) ? size(key) != 0 : otherwise; }
+    std::vector<std::string> texts(const std::string& key) { return config_.texts(key); }
     [[noreturn]] void fail(const std::string& key, const std::string& message) { config_.fail(key, message); }
-    bool flag(const std::string& key, bool otherwise) { return has(key) ? config_.boolean(key) : otherwise; }
 
 private:
     ConfigObject& config_;
 };
+
+const std::array<std::string, 2> layer_types{"sliding_attention", "full_attention"};
 
 /// Which layers the window holds in: as "layer_types" lists them, or as the family's code deals them out.
 std::vector<bool> windowed_layers(ConfigSizes& from, const Model& model) {
     std::vector<bool> windowed;
     if (from.has("layer_types")) {
         for (const std::string& type : from.texts("layer_types")) {
-            if (type != "sliding_attention" && type != "full_attention")
+            if (!contains(layer_types, type))
                 from.fail("layer_types", "has " + in_quotes(type) +
                                              "; allowed are 'sliding_attention' and 'full_attention'");
-            windowed.push_back(type == "sliding_attention");
+            windowed.push_back(type == layer_types[0]);
         }
         if (std::ssize(windowed) != model.layers)
             from.fail("layer_types", "has " + std::to_string(windowed.size()) + " layers, the model " +
@@ -63,7 +101,7 @@ std::vector<bool> windowed_layers(ConfigSizes& from, const Model& model) {
 
 void read_common(ConfigSizes& from, Model& model) {
     model.hidden = from.size("hidden_size");
-    model.layers = from.layers("num_hidden_layers");
+    model.layers = from.size("num_hidden_layers");
     AttentionShape& attention = model.attention;
     // The published files of Gemma 3 leave out what is as in configuration_gemma3.py.
     const bool gemma3 = model.family == "gemma3_text";
@@ -128,7 +166,7 @@ void read_biased(ConfigSizes& from, Model& model) {
     model.centred = model.mlp_bias = model.attention.qkv_bias = model.attention.out_bias = true;
     if (model.family == "gpt2") {
         model.hidden = from.size("n_embd");
-        model.layers = from.layers("n_layer");
+        model.layers = from.size("n_layer");
         model.attention.heads = model.attention.kv_heads = from.size("n_head");
         model.attention.head_dim = model.hidden / model.attention.heads;
         model.longest = from.size("n_positions");
@@ -214,5 +252,22 @@ Model read_model(ConfigObject config, const std::string& name) {
     require_sense(config, model);
     return model;
 }
+
+// clang-format off
+Json model_schema() {
+    Json schema = named_file_schema("Model", "A transformer, for sim model: keys of its Hugging Face config.json that operators depend on.");
+    Json& keys = schema["properties"];
+    keys["description"] = text_schema("The model in a sentence.", 1);
+    keys["source"] = text_schema("The published config.json.", 1);
+    schema["required"].push_back("source");
+    schema["anyOf"] = {{{"required", {"model_type"}}}, {{"required", {"text_config"}}}};
+    keys["model_type"] = choice_of(known_families, "Family.");
+    keys["text_config"] = {{"description", "Of a multimodal model: the keys of its language model, instead of those here."}, {"type", "object"}};
+    for (const Field<Model>& row : model_fields()) keys[std::string(row.key)] = field_schema(row, row.doc, "");
+    keys["layer_types"] = {{"description", "Of each layer, whether the window holds in it."}, {"type", "array"}, {"items", {{"enum", layer_types}}}};
+    for (const char* key : {"hidden_act", "activation_function"}) keys[key] = {{"description", "Activation; does not change operators."}, {"type", "string"}};
+    return schema;
+}
+// clang-format on
 
 }  // namespace overlap

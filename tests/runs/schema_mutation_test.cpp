@@ -5,6 +5,7 @@
 #include <functional>
 #include <regex>
 
+#include "models/calibration/recipes/gemm_prior.hpp"
 #include "sim/compare/compare_cases.hpp"
 #include "sim/compare/measured_case.hpp"
 #include "sim/importers/kernel_table.hpp"
@@ -132,6 +133,10 @@ TEST_CASE("readers and schemas accept the same files") {
         {"kernels",
          {source_folder / "configs/kernels.json"},
          [](const fs::path& file) { KernelTable().add(file); }},
+        {"tiles",
+         {source_folder / "configs/calibrations/recipes/tiles.json"},
+         [](const fs::path& file) { TileLists read(file); },
+         "/of_platform/.* = .*|/lists/.* less"},
         {"host", files_below("configs/hosts", 2), [](const fs::path& file) { shipped.host(file.string()); },
          "", "/description = .*"},
         // Values of parameters are read with the machine that they are for.

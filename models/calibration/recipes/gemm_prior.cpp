@@ -58,31 +58,51 @@ std::span<const Field<GemmHardware>> GemmHardware::fields() {
 TileLists::TileLists(const std::filesystem::path& path) {
     const ConfigFile file = read_config_file(path, "tiles");
     ConfigObject root = file.view();
-    root.integer("schema", 1, newest_version("tiles"));
-    root.text("description");
-    ConfigObject lists = root.object("lists");
-    for (const std::string& name : lists.keys()) {
-        ConfigObject list = lists.object(name);
-        list.text("source");
-        TileList& made = lists_[name];
-        if (list.has("row_step")) made.row_step = list.integer("row_step", 1, 256);
-        const std::vector<std::string> texts = list.texts("tiles");
-        for (const std::string& text : texts) {
-            GemmTile tile = parse_tile(list, "tiles", text);
-            tile.efficiency = tile_efficiency_of(tile.m, tile.n);
-            made.tiles.push_back(tile);
-        }
-        if (made.tiles.empty()) list.fail("tiles", "is empty, expected at least one tile");
-        list.finish();
-    }
-    lists.finish();
-    ConfigObject platforms = root.object("of_platform");
-    for (const std::string platform : {"AMD", "NVIDIA"}) {
-        of_platform_[platform] = platforms.text(platform);
-        at(of_platform_[platform], platforms, platform);
-    }
-    platforms.finish();
-    root.finish();
+    *this = read_keys<TileLists>(root, keys());
+    const ConfigObject platforms = root.object("of_platform");
+    for (const auto& [platform, list] : of_platform_) at(list, platforms, platform);
+}
+
+// clang-format off
+std::span<const InputKey<TileLists>> TileLists::keys() {
+    using T = TileLists;
+    static const std::vector<InputKey<TileList>> list_keys{
+        {"tiles", list_schema("Rows x columns of C.", {{"type", "string"}, {"pattern", "^[1-9][0-9]*x[1-9][0-9]*$"}}),
+            [](ConfigObject& from, const std::string& key, TileList& to) {
+                for (const std::string& text : from.texts(key)) {
+                    GemmTile& tile = to.tiles.emplace_back(parse_tile(from, key, text));
+                    tile.efficiency = tile_efficiency_of(tile.m, tile.n);
+                }
+                if (to.tiles.empty()) from.fail(key, "is empty, expected at least one tile");
+            }},
+        field<&TileList::row_step>("row_step", "Where M is no multiple of 64, the library also has tiles of any multiple of this as rows.").plain_in({1, 256}).or_else("it has none"),
+        text_key<TileList>("source", "How these tiles are known.")};
+    static const std::vector<InputKey<std::map<std::string, std::string>>> platform_keys = mapped(std::array<std::string, 2>{"AMD", "NVIDIA"}, [](const std::string& platform) {
+        return InputKey<std::map<std::string, std::string>>(platform, text_schema("A name of 'lists'.", 1),
+            [](ConfigObject& from, const std::string& key, auto& to) { to[key] = from.text(key); });
+    });
+    static const std::vector<InputKey<T>> keys{
+        version_key<T>("tiles"), text_key<T>("description", "What this is."),
+        {"lists", map_schema("Macro-tiles by the names that recipes use.", {{"pattern", "^[a-z0-9][a-z0-9_]*$"}}, keys_schema("A library's.", list_keys), 1),
+            [](ConfigObject& from, const std::string& key, T& to) {
+                ConfigObject lists = from.object(key);
+                for (const std::string& name : lists.keys()) {
+                    ConfigObject list = lists.object(name);
+                    to.lists_[name] = read_keys<TileList>(list, list_keys);
+                }
+            }},
+        {"of_platform", keys_schema("The list of the library that frameworks call on GPUs of each vendor.", platform_keys),
+            [](ConfigObject& from, const std::string& key, T& to) {
+                ConfigObject platforms = from.object(key);
+                to.of_platform_ = read_keys<std::map<std::string, std::string>>(platforms, platform_keys);
+            }}};
+    return keys;
+}
+// clang-format on
+
+Json tiles_schema() {
+    return file_of_keys("Tiles", "Macro-tiles of kernel libraries, by the names that recipes use.",
+                        TileLists::keys());
 }
 
 const TileList& TileLists::at(const std::string& name, const ConfigObject& recipe,

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "models/calibration/fits/fit_gemm.hpp"
-#include "sim/core/config_reader.hpp"
+#include "sim/core/input_keys.hpp"
 #include "sim/topology/device.hpp"
 
 namespace overlap {
@@ -26,7 +26,8 @@ struct GemmHardware {
     double stride_loss = 0;
     Seconds launch = microseconds(4), split_k_fixed = microseconds(3);
     BytesPerSecond quantise_rate;  ///< 0: the times have no quantise step
-    double dies = 0, engines = 0, first_large_engine = 0, lone_unit_speed = 0, unit_speed_exponent = 0, mask_loss = 0;
+    double dies = 0, engines = 0, first_large_engine = 0, lone_unit_speed = 0, unit_speed_exponent = 0,
+           mask_loss = 0;
     Seconds memory_start;  ///< 0: not fitted
     /// Parameters of a machine whose clock falls only after 40 to 100 ms of GEMMs without a pause.
     bool slow_sustained_clock = false;
@@ -40,6 +41,8 @@ class TileLists {
 public:
     /// Throws UserError.
     explicit TileLists(const std::filesystem::path& file);
+    TileLists() = default;
+    static std::span<const InputKey<TileLists>> keys();
 
     /// Throws UserError at `key` of `recipe` if no list has that name.
     const TileList& at(const std::string& name, const ConfigObject& recipe, const std::string& key) const;
@@ -50,6 +53,8 @@ private:
     std::map<std::string, TileList> lists_;
     std::map<std::string, std::string> of_platform_;
 };
+
+Json tiles_schema();
 
 /// One prior for all devices, in which only properties of the hardware differ. Values are rough estimates: a kernel
 /// floor of 2.5 to 7 µs and achieved HBM rates as published, 60 units to saturate HBM as in AMD's Origami model, tile

@@ -13,8 +13,8 @@ namespace overlap {
 struct KernelSource {
     std::string device;
     KernelTableKind kind = KernelTableKind::prefill;
-    std::string file;  ///< in the folder of the public data
-    std::string origin, licence;
+    std::string file = {};  ///< in the folder of the public data
+    std::string origin = {}, licence = {};
     /// Of decode: query heads of a key head that the tensor-core kernel serves, and how the table shows it
     double grouped_from = 2, grouped_to = 32;
     std::string grouped_source = {};

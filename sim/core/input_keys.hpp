@@ -1,0 +1,121 @@
+#pragma once
+
+#include "sim/core/file_version.hpp"
+#include "sim/core/output_keys.hpp"
+
+// Tables of the keys of files: the reader, the JSON schema and whatever writes the file go by one list. Numbers, flags and
+// choices are rows of fields.hpp; texts, lists and objects are made here.
+namespace overlap {
+
+/// One key of an object that fills in a T.
+template <class T>
+struct InputKey : OutputKey<T> {
+    using Read = std::function<void(ConfigObject&, const std::string& key, T&)>;
+    using Write = std::function<Json(const T&)>;
+    Read read;
+
+    InputKey(std::string name, Json schema, Read reader, Write writer = {})
+        : OutputKey<T>{std::move(name), std::move(schema), std::move(writer)}, read(std::move(reader)) {}
+    template <class Base>
+    InputKey(const Field<Base>& field)
+        : InputKey(std::string(field.key), field_schema(field, description_of(field, field.by_default()), ""),
+                   [field](ConfigObject& from, const std::string&, T& to) {
+                       field.set(to, read_value(from, field));
+                   }) {
+        this->required = field.required;
+        if (field.si == nullptr) return;
+        this->value = [field](const T& from) { return written_value(field, field.get(from)); };
+    }
+
+    InputKey but(void (*change)(InputKey&)) const {
+        InputKey key = *this;
+        change(key);
+        return key;
+    }
+    InputKey optional() const {
+        return but([](InputKey& key) { key.required = false; });
+    }
+    InputKey only_of_gap() const {
+        return optional().but([](InputKey& key) { key.of_gap = true; });
+    }
+};
+template <class T>
+using InputKeys = std::span<const InputKey<T>>;
+
+/// Values of the key "status". enforced: the claim must hold. known_gap: the claim does not hold, and "reason" says why.
+inline const std::array<std::string, 2> gap_states{"enforced", "known_gap"};
+
+/// Reads every key of `from`. A key that is not in the table is an error.
+template <class T>
+T read_keys(ConfigObject& from, std::type_identity_t<InputKeys<T>> keys, T to = T()) {
+    for (const InputKey<T>& key : keys) {
+        const bool of_gap = key.of_gap && from.has("status") && from.raw("status") == gap_states[1];
+        if (from.has(key.key) || key.required || of_gap) key.read(from, key.key, to);
+    }
+    from.finish();
+    return to;
+}
+
+/// The key "schema" of a file of this kind; `history` says how versions differ.
+template <class T>
+InputKey<T> version_key(const std::string& kind, const std::string& history = "") {
+    const int version = newest_version(kind);
+    return {"schema",
+            {{"description", "Version of this file format." + history}, {"const", version}},
+            [=](ConfigObject& from, const std::string& key, T&) { from.integer(key, version, version); },
+            [=](const T&) { return version; }};
+}
+
+/// Throw UserError if the text, or one of the texts, is empty.
+std::string non_empty_text(ConfigObject& from, const std::string& key);
+std::vector<std::string> non_empty_texts(ConfigObject& from, const std::string& key);
+
+/// A text with one character or more.
+template <class T, class Base>
+InputKey<T> text_key(const std::string& key, std::string Base::*member, const std::string& doc) {
+    return {
+        key, text_schema(doc, 1),
+        [=](ConfigObject& from, const std::string& name, T& to) { to.*member = non_empty_text(from, name); },
+        [=](const T& from) { return (from.*member).empty() ? left_out : Json(from.*member); }};
+}
+/// A text that people read and the program does not use.
+template <class T>
+InputKey<T> text_key(const std::string& key, const std::string& doc) {
+    return {key, text_schema(doc, 1),
+            [](ConfigObject& from, const std::string& name, T&) { non_empty_text(from, name); }};
+}
+
+/// A list of texts with one character or more each.
+template <class T, class Base>
+InputKey<T> texts_key(const std::string& key, std::vector<std::string> Base::*member,
+                      const std::string& doc) {
+    return {
+        key,
+        {{"description", doc}, {"type", "array"}, {"items", {{"type", "string"}, {"minLength", 1}}}},
+        [=](ConfigObject& from, const std::string& name, T& to) { to.*member = non_empty_texts(from, name); },
+        member};
+}
+
+/// An object whose own keys are checked later, by the reader that needs it.
+template <class T, class Base>
+InputKey<T> object_key(const std::string& key, Json Base::*member, const Json& schema) {
+    const auto read = [=](ConfigObject& from, const std::string& name, T& to) {
+        from.object(name);
+        to.*member = from.raw(name);
+    };
+    return {key, schema, read,
+            [=](const T& from) { return (from.*member).empty() ? left_out : from.*member; }};
+}
+
+/// A list of one or more objects with `keys`. The list's name is a plural: an empty list "has no case".
+template <class T, class Base, class Item>
+InputKey<T> list_key(const std::string& key, std::vector<Item> Base::*member, const std::string& doc,
+                     std::type_identity_t<InputKeys<Item>> keys) {
+    const auto read = [=](ConfigObject& from, const std::string& name, T& to) {
+        for (ConfigObject& one : from.objects(name)) (to.*member).push_back(read_keys<Item>(one, keys));
+        if ((to.*member).empty()) from.fail(name, "has no " + name.substr(0, name.size() - 1));
+    };
+    return {key, list_schema(doc, keys_schema("", keys)), read};
+}
+
+}  // namespace overlap
