@@ -96,6 +96,7 @@ std::size_t most_simulated(const Scenario& scenario, std::size_t top);
 
 std::string to_text(const SimulatedAdvice& advice);
 Json to_json(const SimulatedAdvice& advice);
+Json advice_schema();
 /// A header, and one row for each candidate.
 std::string to_csv(const SimulatedAdvice& advice);
 /// One row. `best`: the makespan that its regret refers to; `pair`: the pair of a list that it is for; empty: all.

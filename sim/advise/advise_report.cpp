@@ -1,72 +1,146 @@
 #include "sim/advise/advise.hpp"
+#include "sim/core/output_keys.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/report/run/report.hpp"
 
 namespace overlap {
 namespace {
 
-Json json_of(const RankedCandidate& one, const AdviceBaseline& baseline, Json regret) {
-    return {{"schedule", one.candidate.schedule},        {"params", one.candidate.params()},
-            {"own_kernel", one.candidate.own_kernel()},  {"makespan_us", to_microseconds(one.makespan)},
-            {"speedup", baseline.speedup(one.makespan)}, {"regret", std::move(regret)}};
+using Advice = SimulatedAdvice;
+
+/// A candidate as an advice shows it. `regret` is empty if the user's flags do not allow the candidate.
+struct ShownCandidate {
+    const RankedCandidate& one;
+    const Advice& of;
+    std::optional<double> regret;
+};
+ShownCandidate shown_candidate(const RankedCandidate& one, const Advice& of) {
+    return {one, of, one.makespan / of.ranked.front().makespan - 1};
 }
 
-Json json_of(const AdviceBaseline& baseline, const std::string& library) {
-    return {{"name", baseline.serial.candidate.name(library)},
-            {"schedule", baseline.serial.candidate.schedule},
-            {"params", baseline.serial.candidate.params()},
-            {"makespan_us", to_microseconds(baseline.serial.makespan)},
-            {"speedup", baseline.speedup(baseline.serial.makespan)},
-            {"allowed", baseline.allowed},
-            {"with_library", baseline.with_library}};
+// clang-format off
+Json object_of(const std::string& doc) {
+    return {{"description", doc}, {"type", "object"}};
 }
+
+std::span<const OutputKey<ShownCandidate>> candidate_keys() {
+    using C = ShownCandidate;
+    static const std::vector<OutputKey<C>> keys{
+        {"schedule", text_schema("Of sim list schedules.", 1), [](const C& c) { return c.one.candidate.schedule; }},
+        {"params", object_of("As in a run config."), [](const C& c) { return c.one.candidate.params(); }},
+        {"own_kernel", flag_schema("Whether it needs a kernel of one's own, which no vendor's GEMM library has."), [](const C& c) { return c.one.candidate.own_kernel(); }},
+        {"makespan_us", number_from(0, "Simulated."), [](const C& c) { return to_microseconds(c.one.makespan); }},
+        {"speedup", number_from(0, "Over the baseline."), [](const C& c) { return c.of.baseline.speedup(c.one.makespan); }},
+        {"regret", or_null(number_from(0, "makespan / that of the best candidate - 1; null where --agent or --kernels leaves out what the heuristic says.")),
+            [](const C& c) { return or_null(c.regret); }}};
+    return keys;
+}
+
+/// A ranked candidate, or the heuristic's. The value is null if there is none.
+template <class Found>
+OutputKey<Advice> candidate_key(const std::string& key, const std::string& doc, std::optional<Found> Advice::*member) {
+    return {key, or_null(keys_schema(doc, candidate_keys())), [=](const Advice& advice) -> Json {
+        const std::optional<Found>& found = advice.*member;
+        if (!found) return nullptr;
+        if constexpr (std::is_same_v<Found, RankedCandidate>)
+            return written(shown_candidate(*found, advice), candidate_keys());
+        else
+            return written(ShownCandidate{found->said, advice, found->regret}, candidate_keys());
+    }};
+}
+
+using AdviceKeys = std::span<const OutputKey<Advice>>;
+
+AdviceKeys baseline_keys() {
+    using A = Advice;
+    static const std::vector<OutputKey<A>> keys{
+        {"name", text_schema("For readers: 'serial/-/cu/push', 'serial by RCCL'.", 1), [](const A& a) { return a.baseline.serial.candidate.name(a.vendors_library); }},
+        {"schedule", {{"description", "The one without overlap."}, {"const", "serial"}}, [](const A& a) { return a.baseline.serial.candidate.schedule; }},
+        {"params", object_of("As in a run config."), [](const A& a) { return a.baseline.serial.candidate.params(); }},
+        {"makespan_us", number_from(0, "Simulated."), [](const A& a) { return to_microseconds(a.baseline.serial.makespan); }},
+        {"speedup", {{"description", "Over itself."}, {"const", 1.0}}, [](const A& a) { return a.baseline.speedup(a.baseline.serial.makespan); }},
+        {"allowed", flag_schema("Whether it is a candidate, too: false where --agent leaves it out."), [](const A& a) { return a.baseline.allowed; }},
+        {"with_library", flag_schema("Whether 'serial' by the vendor's library was among those compared: false where the library was not measured for this workload on this machine."),
+            [](const A& a) { return a.baseline.with_library; }}};
+    return keys;
+}
+
+AdviceKeys next_choice_keys() {
+    using A = Advice;
+    static const std::vector<OutputKey<A>> keys{
+        {"candidate", keys_schema("That candidate.", candidate_keys()), [](const A& a) { return written(shown_candidate(*a.next_choice, a), candidate_keys()); }},
+        {"too_close_to_call", or_null(flag_schema("Whether the margin is less than the expected error of the best candidate's makespan (its confidence); null where that is not known.")),
+            [](const A& a) { return or_null(too_close_to_call(*a.margin, a.best.front().confidence)); }},
+        {"margin", number_from(0, "Its makespan / that of the best candidate - 1."), [](const A& a) { return *a.margin; }},
+        {"decided_by", text_schema("The loss in which both differ most.", 1), [](const A& a) { return a.deciding_loss; }},
+        {"difference_us", any_number("How much they differ in it."), [](const A& a) { return to_microseconds(a.decided_by); }}};
+    return keys;
+}
+
+AdviceKeys steady_choice_keys() {
+    using A = Advice;
+    static const std::vector<OutputKey<A>> keys{
+        {"schedule", text_schema("Of sim list schedules.", 1), [](const A& a) { return a.in_steady_state->candidate.schedule; }},
+        {"params", object_of("As in a run config."), [](const A& a) { return a.in_steady_state->candidate.params(); }},
+        {"makespan_us", number_from(0, "Of one iteration."), [](const A& a) { return to_microseconds(a.in_steady_state->makespan); }},
+        {"gain", number_from(0, "Makespan of the best candidate of a cool GPU in the steady state / makespan_us - 1."), [](const A& a) { return a.gain_in_steady_state; }}};
+    return keys;
+}
+
+AdviceKeys advice_keys() {
+    using A = Advice;
+    using Preset = std::pair<const PresetTime&, const A&>;
+    static const std::vector<OutputKey<Preset>> preset_keys{
+        {"name", text_schema("A preset of configs/schedules.", 1), [](const Preset& p) { return p.first.name; }},
+        {"own_kernel", flag_schema("Whether it needs a kernel that no vendor's GEMM library has."), [](const Preset& p) { return p.first.own_kernel; }},
+        {"makespan_us", number_from(0, "Simulated."), [](const Preset& p) { return to_microseconds(p.first.makespan); }},
+        {"speedup", number_from(0, "Over the baseline."), [](const Preset& p) { return p.second.baseline.speedup(p.first.makespan); }}};
+    const auto only_if = [](bool (*has)(const A&), OutputKey<A> key) {
+        key.value = [has, inner = key.value](const A& a) { return has(a) ? inner(a) : left_out; };
+        return key.optional();
+    };
+    static const std::vector<OutputKey<A>> keys{
+        {"schema", {{"description", "Version of this format."}, {"const", 1}}, [](const A&) { return 1; }},
+        {"topology", {{"description", "Its name."}, {"type", "string"}}, [](const A& a) { return a.topology; }},
+        {"workload", object_of("As in a run config."), [](const A& a) { return a.workload; }},
+        {"gemm_library", or_null(text_schema("Whose kernels the GEMM prices describe; null if unknown.", 1)), [](const A& a) { return or_null(a.best.front().confidence.gemm_library()); }},
+        {"notes", {{"description", "On what-if changes that are not what they seem, from the best candidate's run."}, {"type", "array"}, {"items", {{"type", "string"}}}},
+            [](const A& a) { return a.remarks.notes; }},
+        group_of("baseline", "The one execution without overlap that every speed-up here is over: the fastest of 'serial', by DMA engines, by copy kernels and, where the device's library "
+            "was measured, by the library.", baseline_keys()),
+        {"candidates", list_schema("All of them, the fastest first.", keys_schema("Simulated.", candidate_keys())),
+            [](const A& a) { return mapped(a.ranked, [&](const RankedCandidate& one) { return written(shown_candidate(one, a), candidate_keys()); }); }},
+        {"best", list_schema("Of each choice (schedule, agent and kind of GEMMs) the fastest candidate's result in full, as of a run, the fastest first; their serial_us, speedup and "
+            "overlap_efficiency are against the baseline.", {{"type", "object"}, {"required", {"config", "makespan_us", "serial_us", "speedup", "losses_us"}}}),
+            [](const A& a) { return mapped(a.best, [](const RunResult& run) { return to_json(run); }); }},
+        only_if([](const A& a) { return !a.what_if.empty(); }, {"what_if", object_of("As in a run config; absent without --what-if."), [](const A& a) { return a.what_if; }}),
+        candidate_key("best_shard_level", "The fastest of shard_p2p and shard_direct.", &A::shard_level),
+        candidate_key("best_library_kernels", "The fastest candidate without a kernel of one's own.", &A::by_library_kernels),
+        {"presets", list_of("Schedules as libraries run them (sim list schedules), that serve the pair, the fastest first. Empty for lists.", preset_keys),
+            [](const A& a) { return mapped(a.presets, [&](const PresetTime& one) { return written<Preset>({one, a}, preset_keys); }); }},
+        candidate_key("heuristic", "What the static heuristic says of any kernels.", &A::heuristic),
+        candidate_key("heuristic_library", "What it says of library kernels; its regret is against best_library_kernels.", &A::heuristic_library),
+        only_if([](const A& a) { return a.next_choice.has_value(); },
+            group_of("next_choice", "The fastest candidate that is another choice than the best: another schedule, agent or kind of GEMMs, not another number of chunks or direction of transfers. "
+                "Absent if there is none.", next_choice_keys())),
+        only_if([](const A& a) { return a.in_steady_state.has_value(); },
+            group_of("steady", "The first few candidates back to back, at the clock that settles: the best of them, if it is another choice than on a cool GPU.", steady_choice_keys()))};
+    return keys;
+}
+// clang-format on
 
 }  // namespace
 
 Json to_json(const SimulatedAdvice& advice) {
-    const Seconds best = advice.ranked.front().makespan;
-    Json json{{"schema", 1},
-              {"topology", advice.topology},
-              {"workload", advice.workload},
-              {"gemm_library", or_null(advice.best.front().confidence.gemm_library())},
-              {"notes", advice.remarks.notes},
-              {"baseline", json_of(advice.baseline, advice.vendors_library)}};
-    const auto candidate = [&](const RankedCandidate& one) {
-        return json_of(one, advice.baseline, one.makespan / best - 1);
-    };
-    json["candidates"] = mapped(advice.ranked, candidate);
-    json["best"] = mapped(advice.best, [](const RunResult& run) { return to_json(run); });
-    if (!advice.what_if.empty()) json["what_if"] = advice.what_if;
-    const auto put_candidate = [&](const char* key, const std::optional<RankedCandidate>& one) {
-        json[key] = one ? candidate(*one) : Json();
-    };
-    put_candidate("best_shard_level", advice.shard_level);
-    put_candidate("best_library_kernels", advice.by_library_kernels);
-    const auto put = [&](const char* key, const std::optional<HeuristicAdvice>& one) {
-        json[key] = one ? json_of(one->said, advice.baseline, or_null(one->regret)) : Json();
-    };
-    json["presets"] = Json::array();
-    for (const PresetTime& one : advice.presets)
-        json["presets"].push_back({{"name", one.name},
-                                   {"own_kernel", one.own_kernel},
-                                   {"makespan_us", to_microseconds(one.makespan)},
-                                   {"speedup", advice.baseline.speedup(one.makespan)}});
-    put("heuristic", advice.heuristic);
-    put("heuristic_library", advice.heuristic_library);
-    if (advice.next_choice) {
-        const auto too_close = too_close_to_call(*advice.margin, advice.best.front().confidence);
-        json["next_choice"] = {{"candidate", candidate(*advice.next_choice)},
-                               {"too_close_to_call", or_null(too_close)},
-                               {"margin", *advice.margin},
-                               {"decided_by", advice.deciding_loss},
-                               {"difference_us", to_microseconds(advice.decided_by)}};
-    }
-    if (const auto& one = advice.in_steady_state)
-        json["steady"] = {{"schedule", one->candidate.schedule},
-                          {"params", one->candidate.params()},
-                          {"makespan_us", to_microseconds(one->makespan)},
-                          {"gain", advice.gain_in_steady_state}};
-    return json;
+    return written(advice, advice_keys());
+}
+
+Json advice_schema() {
+    return file_of_keys(
+        "Advice",
+        "What 'sim advise --format json' prints: every candidate for a scenario, simulated, the "
+        "fastest first.",
+        advice_keys());
 }
 
 std::string csv_row(std::size_t rank, const RankedCandidate& one, Seconds best,

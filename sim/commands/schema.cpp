@@ -1,8 +1,8 @@
-#include <array>
 #include <memory>
 
 #include "models/calibration/recipes/gemm_recipes.hpp"
 #include "models/calibration_schema.hpp"
+#include "sim/advise/advise.hpp"
 #include "sim/advise/scenario_set.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/graph_export.hpp"
@@ -12,8 +12,8 @@
 #include "sim/importers/kernel_table.hpp"
 #include "sim/report/run/report.hpp"
 #include "sim/reproduce/published_experiment.hpp"
-#include "sim/run/config_folder.hpp"
 #include "sim/schedules/host.hpp"
+#include "sim/sensitivity/sensitivity.hpp"
 #include "sim/topology/device_schema.hpp"
 #include "sim/topology/topology.hpp"
 #include "sim/transformer/model.hpp"
@@ -22,13 +22,6 @@ namespace overlap {
 
 namespace {
 
-/// Of an output whose schema is in the file only.
-template <int number>
-Json shipped_schema() {
-    constexpr std::array kinds{"advice", "sensitivity"};
-    return read_json_file(ConfigFolder::standard().find("schema", std::string(kinds[number]) + ".schema"));
-}
-
 struct FileFormat {
     std::string kind;
     Json (*schema)();
@@ -36,10 +29,10 @@ struct FileFormat {
 // clang-format off
 const std::vector<FileFormat>& file_formats() {
     static const std::vector<FileFormat> all{
-        {"advice", shipped_schema<0>}, {"advice_scenarios", advice_scenarios_schema}, {"calibration", calibration_schema}, {"device", device_schema},
+        {"advice", advice_schema}, {"advice_scenarios", advice_scenarios_schema}, {"calibration", calibration_schema}, {"device", device_schema},
         {"experiment", experiment_schema}, {"host", host_schema}, {"kernels", kernel_table_schema}, {"measured_case", measured_case_schema},
         {"model", model_schema}, {"plan", plan_schema}, {"recipe", recipe_schema}, {"result", result_schema}, {"run", run_schema},
-        {"schedule", preset_schema}, {"sensitivity", shipped_schema<1>}, {"sweep", sweep_schema}, {"tiles", tiles_schema},
+        {"schedule", preset_schema}, {"sensitivity", sensitivity_schema}, {"sweep", sweep_schema}, {"tiles", tiles_schema},
         {"tolerances", tolerances_schema}, {"topology", topology_schema}, {"workload", [] { return workload_schema(false); }}};
     return all;
 }

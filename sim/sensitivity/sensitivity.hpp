@@ -52,6 +52,7 @@ Sensitivity sensitivity(const RunConfig& config, const std::vector<std::string>&
 
 std::string to_text(const Sensitivity& result, std::size_t most_rows);
 Json to_json(const Sensitivity& result);
+Json sensitivity_schema();
 std::string to_csv(const Sensitivity& result);
 /// Bars of the first `most_rows` values: a tornado.
 GnuplotScript tornado(const Sensitivity& result, std::size_t most_rows);

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/core/output_keys.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/report/gnuplot_parts.hpp"
 #include "sim/report/run/report.hpp"
@@ -33,13 +35,64 @@ std::size_t shown_rows(const Sensitivity& result, std::size_t most) {
     return std::min(most, static_cast<std::size_t>(first_without - result.values.begin()));
 }
 
-Json json_of(const ChangedRuns& side, Seconds makespan) {
-    if (!side.refusal.empty()) return {{"value", side.value}, {"error", side.refusal}};
-    return {{"value", side.value},
-            {"makespan_us", to_microseconds(side.makespan)},
-            {"change", change(side, makespan)},
-            {"best", side.best}};
+/// The runs with a value changed to one side, and the makespan with nothing changed.
+struct ShownSide {
+    const ChangedRuns& runs;
+    Seconds makespan;
+};
+struct ShownInfluence {
+    const Influence& one;
+    Seconds makespan;
+};
+
+// clang-format off
+std::span<const OutputKey<ShownSide>> side_keys() {
+    using S = ShownSide;
+    const auto of_run = [](const std::string& key, const Json& schema, auto value) {
+        return OutputKey<S>{key, schema, [=](const S& side) { return side.runs.refusal.empty() ? Json(value(side)) : left_out; }, false};
+    };
+    static const std::vector<OutputKey<S>> keys{
+        {"value", any_number("The changed value."), [](const S& side) { return side.runs.value; }},
+        of_run("makespan_us", number_from(0, "Of the best schedule then."), [](const S& side) { return to_microseconds(side.runs.makespan); }),
+        of_run("change", any_number("makespan / that of the result - 1."), [](const S& side) { return change(side.runs, side.makespan); }),
+        of_run("best", text_schema("That schedule.", 1), [](const S& side) { return side.runs.best; }),
+        {"error", text_schema("Why there is no such run: the value is out of range.", 1),
+            [](const S& side) { return side.runs.refusal.empty() ? left_out : Json(side.runs.refusal); }, false}};
+    return keys;
 }
+
+std::span<const OutputKey<ShownInfluence>> influence_keys() {
+    using I = ShownInfluence;
+    static const std::array<std::string, 6> marks{"measured", "fitted", "derived", "data sheet", "estimate", "published"};
+    const auto side = [](const std::string& key, const std::string& doc, ChangedRuns Influence::*member) {
+        return OutputKey<I>{key, keys_schema(doc, side_keys()), [=](const I& i) { return written(ShownSide{i.one.*member, i.makespan}, side_keys()); }};
+    };
+    static const std::vector<OutputKey<I>> keys{
+        {"key", {{"description", "As in a what-if."}, {"type", "string"}, {"pattern", "^(topology|device)\\."}}, [](const I& i) { return i.one.key; }},
+        {"value", any_number("As the files have it."), [](const I& i) { return i.one.value; }},
+        {"unit", text_schema("As the key ends; empty for shares and counts.", 0), [](const I& i) { return i.one.unit; }},
+        {"mark", choice_of(marks, "Kind of the value's source; published: none of the others."), [](const I& i) { return i.one.mark; }},
+        {"source", text_schema("The source in words.", 0), [](const I& i) { return i.one.source; }},
+        {"moves", {{"description", "Values that follow this one and change with it."}, {"type", "array"}, {"items", {{"type", "string"}}}}, [](const I& i) { return i.one.moves; }},
+        {"effect", number_from(0, "The larger |change|."), [](const I& i) { return i.one.effect; }},
+        side("low", "With the value lower by 'by'.", &Influence::low), side("high", "With the value higher by 'by'.", &Influence::high)};
+    return keys;
+}
+
+std::span<const OutputKey<Sensitivity>> sensitivity_keys() {
+    using S = Sensitivity;
+    static const std::vector<OutputKey<S>> keys{
+        {"schema", {{"description", "Version of this format."}, {"const", 1}}, [](const S&) { return 1; }},
+        {"config", {{"description", "The best schedule's run config, every default filled in (run.schema.json)."}, {"type", "object"}}, [](const S& s) { return s.config; }},
+        {"by", number_from(0, "Share by which each value is changed."), [](const S& s) { return s.by; }},
+        {"schedules", list_schema("Those compared.", {{"type", "string"}}), [](const S& s) { return s.schedules; }},
+        {"makespan_us", number_from(0, "Of the best schedule, nothing changed."), [](const S& s) { return to_microseconds(s.makespan); }},
+        {"best", text_schema("That schedule.", 1), [](const S& s) { return s.best; }},
+        {"values", list_of("Numbers of the machine's files.", influence_keys()),
+            [](const S& s) { return mapped(s.values, [&](const Influence& one) { return written(ShownInfluence{one, s.makespan}, influence_keys()); }); }}};
+    return keys;
+}
+// clang-format on
 
 }  // namespace
 
@@ -78,24 +131,15 @@ std::string to_text(const Sensitivity& result, std::size_t most_rows) {
 }
 
 Json to_json(const Sensitivity& result) {
-    Json json{{"schema", 1},
-              {"config", result.config},
-              {"by", result.by},
-              {"schedules", result.schedules},
-              {"makespan_us", to_microseconds(result.makespan)},
-              {"best", result.best},
-              {"values", Json::array()}};
-    for (const Influence& one : result.values)
-        json["values"].push_back({{"key", one.key},
-                                  {"value", one.value},
-                                  {"unit", one.unit},
-                                  {"mark", one.mark},
-                                  {"source", one.source},
-                                  {"moves", one.moves},
-                                  {"effect", one.effect},
-                                  {"low", json_of(one.low, result.makespan)},
-                                  {"high", json_of(one.high, result.makespan)}});
-    return json;
+    return written(result, sensitivity_keys());
+}
+
+Json sensitivity_schema() {
+    return file_of_keys(
+        "Sensitivity",
+        "What 'sim sensitivity --format json' prints: the makespan with each number of the machine "
+        "changed, the largest effect first.",
+        sensitivity_keys());
 }
 
 std::string to_csv(const Sensitivity& result) {
