@@ -33,9 +33,12 @@ struct OutputKey {
 template <class T, class Keys>
 Json written(const T& from, const Keys& keys) {
     Json object = Json::object();
+    // Names are unique: they need not be looked for, and the object grows once.
+    auto& members = object.get_ref<Json::object_t&>();
+    members.reserve(std::size(keys));
     for (const auto& key : keys)
         if (Json value = key.value ? key.value(from) : left_out; !value.is_discarded())
-            object[key.key] = std::move(value);
+            members.emplace_back(key.key, std::move(value));
     return object;
 }
 
