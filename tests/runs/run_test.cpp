@@ -233,10 +233,10 @@ TEST_CASE("mistakes in a run config are errors that say what is allowed") {
         return resolving(json);
     };
     REQUIRE(resolving(good) == "");
-    CHECK_THAT(with("topology", ""), Contains("x.json: /topology: is missing"));
+    CHECK_THAT(with("topology", ""), Contains("x.json: /topology: is empty, expected text"));
     CHECK_THAT(with("topology", "h200_44"),
                Contains("h200_44: no such file") && Contains("did you mean 'h200_4'"));
-    CHECK_THAT(with("schedule", ""), Contains("x.json: /schedule: is missing"));
+    CHECK_THAT(with("schedule", ""), Contains("x.json: /schedule: is empty, expected text"));
     CHECK_THAT(with("schedule", "hetero_fused_3d"), Contains("did you mean 'hetero_fused_"));
     CHECK_THAT(with("schedule", "concurrent"), Contains("does not serve a workload 'all_gather > gemm'"));
     CHECK_THAT(with("params", 3), Contains("x.json: /params: is 3, expected an object"));
