@@ -7,7 +7,7 @@ error_tables.py kernels   one line for each fit to a public table of attention o
 error_tables.py repeatability TABLE.csv
                           of fused MoE: how much power laws of 1.01 and 1.2 of tokens, nearly the same work, differ
                           beyond the median ratio, in kernels of 20 us and more
-error_tables.py --json    provenance of every fit of GEMMs, by device and type
+error_tables.py --json    provenance of every fit of GEMMs, by device and type; errors of GEMMs and collectives beside each other
 """
 import collections
 import csv
@@ -119,9 +119,16 @@ def repeatability(table):
     return lines
 
 
+def beside_library(fit):
+    """{class: mean error held out, %} of GEMMs and a library's collectives beside each other."""
+    classes = fit.get("interference", {}).get("provenance", {}).get("library beside GEMMs", {}).get("classes", {})
+    return {name: errors["mean_error_held_out_pct"] for name, errors in classes.items()}
+
+
 def as_json():
-    gemms = {path.stem: json.loads(path.read_text(encoding="utf-8"))["gemm"] for path in FOLDER.glob("*.json")}
-    return [json.dumps({device: {dtype: group["provenance"] for dtype, group in types.items()} for device, types in gemms.items()})]
+    fits = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in FOLDER.glob("*.json")}
+    return [json.dumps({device: {dtype: group["provenance"] for dtype, group in fit["gemm"].items()} |
+                        {"beside": beside_library(fit)} for device, fit in fits.items()})]
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ struct InputKey : OutputKey<T> {
         this->value = [field](const T& from) { return written_value(field, field.get(from)); };
     }
 
+    /// A copy of this key after `change`.
     InputKey but(void (*change)(InputKey&)) const {
         InputKey key = *this;
         change(key);
@@ -35,6 +36,7 @@ struct InputKey : OutputKey<T> {
     InputKey optional() const {
         return but([](InputKey& key) { key.required = false; });
     }
+    /// Required where the object's "status" is "known_gap", else optional.
     InputKey only_of_gap() const {
         return optional().but([](InputKey& key) { key.of_gap = true; });
     }

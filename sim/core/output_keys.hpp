@@ -63,7 +63,7 @@ Json keys_schema(const std::string& doc, const Keys& keys) {
     return object;
 }
 
-/// The same of a whole file or output.
+/// The schema of a whole file or output with these keys.
 template <class Keys>
 Json file_of_keys(const std::string& title, const std::string& doc, const Keys& keys) {
     Json schema{{"$schema", "http://json-schema.org/draft-07/schema#"}, {"title", title}};

@@ -11,8 +11,7 @@ from sim_case import SimTestCase
 
 GEMM = {"collective": "all_gather", "gemm": {"m": 4096, "n": 1024, "k": 2048, "dtype": "bf16"}}
 BASE = {"topology": "h200_4.json", "schedule": "hetero_fused_1d", "seeds": 1, "workload": GEMM}
-# 48 points, some of them slow enough to be hit in the middle.
-# Orders are drawn on h200_8, so that a point takes 10 ms: signals come in the middle.
+# 48 points of some 10 ms each, because orders are drawn on h200_8: a signal comes before the last point is done.
 SLOW = {"schema": 1, "name": "slow", "base": {"topology": "h200_8", "schedule": "hetero_unfused_1d"},
         "axes": {"workload": ["ficco_g2", "ficco_g5", "ficco_g9", "llama3_70b_down_forward"],
                  "params.chunks": [2, 3, 4, 6, 8, 12], "params.agent": ["dma", "cu"]}}

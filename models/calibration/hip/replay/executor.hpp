@@ -17,9 +17,9 @@ struct PlacedPlan {
     std::vector<void*> memory;  ///< by buffer
 };
 
-/// Launches a kernel on each stream that a plan may use: for GEMMs, for local kernels, for copies, then those of high
-/// priority. Which of a GEMM and a copy that become ready together is first depends on the order in which their
-/// streams first launched, through the life of the process (traces/h100_2/README.md).
+/// Launches a kernel on each stream that a plan may use: on those for GEMMs, for local kernels and for copies, then on
+/// those of high priority. If a GEMM and a copy become ready together, the order of these launches decides which of the
+/// two begins first, for as long as the process lives (traces/h200_2/stream_order/README.md).
 void open_streams(Machine& machine);
 
 /// Library GEMMs by shape, kept from plan to plan; one workspace a GPU.
