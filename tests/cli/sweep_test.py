@@ -235,7 +235,7 @@ class SweepRunning(Sweeping, SimTestCase):
         for attempt in range(40):
             process = self.start(*args)
             try:
-                process.wait(timeout=0.02 + 0.01 * attempt)
+                process.wait(timeout=0.02 * 1.2 ** attempt)  # long enough at last, however busy the machine is
             except subprocess.TimeoutExpired:
                 process.kill()
             process.communicate()
