@@ -24,7 +24,6 @@ add_library(overlap_fits STATIC
     models/calibration/problems/peer_copies.cpp
     models/calibration/recipes/gemm_prior.cpp
     models/calibration/recipes/gemm_recipes.cpp
-    models/calibration/recipes/recipe_schema.cpp
     models/calibration/fits/kernel_fit.cpp
     models/calibration/fits/kernel_derivations.cpp
     models/calibration/fits/kernel_priors.cpp

@@ -14,7 +14,7 @@
 // `sim explain` and whatever writes the file go by that list.
 namespace overlap {
 
-/// The unit that the end of a key names: "launch_us", "link_GBps_per_cu".
+/// The unit that a key, or its end, names: "TFLOPS", "launch_us", "link_GBps_per_cu".
 struct Unit {
     std::string_view name;
     double factor, inverse;  ///< SI units in one of this unit; this unit in one SI unit
@@ -35,8 +35,8 @@ constexpr const Unit& unit_of(std::string_view key) {
     constexpr std::string_view each = "_per_cu";
     if (key.ends_with(each)) key.remove_suffix(each.size());
     for (const Unit& unit : units)
-        if (key.size() > unit.name.size() && key.ends_with(unit.name) &&
-            key[key.size() - unit.name.size() - 1] == '_')
+        if (key.ends_with(unit.name) &&
+            (key.size() == unit.name.size() || key[key.size() - unit.name.size() - 1] == '_'))
             return unit;
     return units.back();
 }
@@ -148,6 +148,7 @@ constexpr auto field(std::string_view key, const char* doc) {
     auto field = Field<T>::checked(key, doc);
     field.kind = std::is_integral_v<V> ? Key::Kind::whole : Key::Kind::number;
     if (std::is_same_v<V, bool>) field.kind = Key::Kind::flag;
+    field.plain = field.kind == Key::Kind::flag;
     field.si = [](const T& from) { return detail::plain(from.*Member); };
     field.set_si = [](T& to, double value) { to.*Member = static_cast<V>(value); };
     return field;

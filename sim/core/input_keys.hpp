@@ -87,6 +87,14 @@ InputKey<T> text_key(const std::string& key, const std::string& doc) {
             [](ConfigObject& from, const std::string& name, T&) { non_empty_text(from, name); }};
 }
 
+/// A name of small letters, digits and underscores.
+template <class T, class Base>
+InputKey<T> name_key(const std::string& key, std::string Base::*member, const std::string& doc) {
+    InputKey<T> name = text_key<T>(key, member, doc);
+    name.schema = name_schema(doc);
+    return name;
+}
+
 /// A list of texts with one character or more each.
 template <class T, class Base>
 InputKey<T> texts_key(const std::string& key, std::vector<std::string> Base::*member,
@@ -107,6 +115,28 @@ InputKey<T> object_key(const std::string& key, Json Base::*member, const Json& s
     };
     return {key, schema, read,
             [=](const T& from) { return (from.*member).empty() ? left_out : from.*member; }};
+}
+
+/// An object with `keys`, which fill in the same T.
+template <class T>
+InputKey<T> part_key(const std::string& key, const std::string& doc,
+                     std::type_identity_t<InputKeys<T>> keys) {
+    const auto read = [=](ConfigObject& from, const std::string& name, T& to) {
+        ConfigObject part = from.object(name);
+        to = read_keys<T>(part, keys, std::move(to));
+    };
+    return {key, keys_schema(doc, keys), read};
+}
+
+/// An object with `keys`, which fill in a member.
+template <class T, class Base, class Member>
+InputKey<T> member_key(const std::string& key, Member Base::*member, const std::string& doc,
+                       std::type_identity_t<InputKeys<Member>> keys) {
+    const auto read = [=](ConfigObject& from, const std::string& name, T& to) {
+        ConfigObject part = from.object(name);
+        to.*member = read_keys<Member>(part, keys);
+    };
+    return {key, keys_schema(doc, keys), read};
 }
 
 /// A list of one or more objects with `keys`. The list's name is a plural: an empty list "has no case".

@@ -50,10 +50,10 @@ TEST_CASE("a recipe is a table, a prior that its hardware decides, and what is d
     CHECK(table.prior.start.row_step == 8);
     CHECK(table.prior.start.memory_start == microseconds(2));
     CHECK(table.filter.warm_below.si() == Approx(19e6));
-    CHECK(table.anchors.front().measurement.time.si() == Approx(2e9 / 500e12));
+    CHECK(table.anchors.front().measurement(DType::bf16).time.si() == Approx(2e9 / 500e12));
     REQUIRE(recipes.derivations.size() == 2);
     CHECK(recipes.derivations[0].dtype == DType::fp16);  // the source of fp8
-    CHECK(recipes.derivations[0].rate_ratio == 0.5);
+    CHECK(recipes.derivations[0].rates.ratio() == 0.5);
     CHECK(recipes.derivations[1].dtype == DType::fp8);
 }
 

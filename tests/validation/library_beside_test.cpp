@@ -42,7 +42,7 @@ std::vector<GemmMeasurement> rows_of(std::size_t index,
 /// Parameters fitted to all rows but those of one fold of (N,K) families.
 GemmFit fit_without(int fold) {
     std::vector<GemmMeasurement> rows = rows_of_fold(gemm_rows(mi300x_bf16(), public_data()), fold, false);
-    for (const GemmAnchor& anchor : mi300x_bf16().anchors) rows.push_back(anchor.measurement);
+    for (const GemmAnchor& anchor : mi300x_bf16().anchors) rows.push_back(anchor.measurement(DType::bf16));
     return fit_gemm(rows, mi300x_bf16().prior);
 }
 

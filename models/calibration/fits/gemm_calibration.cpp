@@ -73,7 +73,7 @@ Json library_json(const GemmRecipe& recipe, const GemmValidation& validation, st
                           {"families_held_out", held_out.families},
                           {"mean_error_held_out_pct", percent(held_out.mean)},
                           {"p90_error_held_out_pct", percent(held_out.p90)}};
-    return gemm_group(provenance, recipe.kernel_libraries.at(index), validation.libraries.fits[index],
+    return gemm_group(provenance, recipe.filter.library_names.at(index), validation.libraries.fits[index],
                       {.fitted = "fitted to " + table + ", " + rows,
                        .prior = "fit to all libraries of " + table + " with the same tiles: " + rows +
                                 " hardly determines it",
@@ -102,8 +102,8 @@ Json to_json(const GemmRecipe& recipe, const GemmValidation& validation, const s
                   "hardly determines it",
          .file = "",
          .date = ""});
-    if (recipe.deployed_launch_us > 0)
-        group["launch_us"] = parameter_entry(recipe.deployed_launch_us, recipe.launch_source);
+    if (recipe.deployed_launch > Seconds())
+        group["launch_us"] = parameter_entry(to_microseconds(recipe.deployed_launch), recipe.launch_source);
     return group;
 }
 
@@ -111,8 +111,8 @@ Json derived(const GemmDerivation& derivation, const Json& from, const std::stri
     const std::string origin = derivation.from_device + " " + name_of(derivation.from_dtype);
     Json group = from;
     group["provenance"] = {{"derived_from", origin},
-                           {"rate_ratio", rounded(derivation.rate_ratio)},
-                           {"memory_ratio", rounded(derivation.hbm_ratio)},
+                           {"rate_ratio", rounded(derivation.rates.ratio())},
+                           {"memory_ratio", rounded(derivation.memory_rates.ratio())},
                            {"reason", derivation.reason},
                            {"date", date},
                            {"note", derivation.note}};
@@ -124,16 +124,16 @@ Json derived(const GemmDerivation& derivation, const Json& from, const std::stri
     };
     for (const Field<GemmParameters>& field : GemmParameters::fields())
         if (group.contains(field.key)) scale(std::string(field.key), 1.0);
-    scale("peak_TFLOPS", derivation.rate_ratio);
-    scale("hbm_GBps", derivation.hbm_ratio);
-    scale("unit_bandwidth_GBps", derivation.hbm_ratio);
+    scale("peak_TFLOPS", derivation.rates.ratio());
+    scale("hbm_GBps", derivation.memory_rates.ratio());
+    scale("unit_bandwidth_GBps", derivation.memory_rates.ratio());
     for (auto& tile : group["tiles"].items()) tile.value()["source"] = "derived from " + origin;
     return group;
 }
 
 GemmValidation fit_recipe(const GemmRecipe& recipe, const std::filesystem::path& data) {
     std::vector<GemmMeasurement> anchors;
-    for (const GemmAnchor& anchor : recipe.anchors) anchors.push_back(anchor.measurement);
+    for (const GemmAnchor& anchor : recipe.anchors) anchors.push_back(anchor.measurement(recipe.dtype));
     return fit_and_validate(gemm_rows(recipe, data), recipe.prior, anchors, recipe.start_of_libraries);
 }
 

@@ -113,7 +113,9 @@ std::vector<GemmMeasurement> read_gemm_table(const std::filesystem::path& path,
                                       filter.units_column.empty() ? 0 : table.positive_integer(cells, units));
         const double us = table.positive_number(cells, time) * filter.us;
         const auto aligned = [&](std::int64_t size) { return size % filter.alignment == 0; };
-        if (us < filter.shortest_us || !aligned(std::get<0>(shape)) || !aligned(std::get<1>(shape))) continue;
+        if (microseconds(us) < filter.shortest || !aligned(std::get<0>(shape)) ||
+            !aligned(std::get<1>(shape)))
+            continue;
         const int campaign = filter.campaigns.empty() ? filter.campaign : campaigns.of(cells);
         timed[shape].push_back({us, campaign, libraries.of(cells)});
     }

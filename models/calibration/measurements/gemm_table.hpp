@@ -27,12 +27,13 @@ struct GemmTableFilter {
     DType dtype = DType::bf16;                 ///< given to every row
     std::string time_column = "us";            ///< column of the time in microseconds
     std::map<std::string, std::string> where;  ///< column → the only accepted text
-    double shortest_us = 8;                    ///< shorter kernels are mostly launch
+    Seconds shortest = microseconds(8);        ///< shorter kernels are mostly launch
     std::int64_t alignment = 1;  ///< N and K must be multiples of it; misaligned sizes use other kernels
     std::string campaign_column = "";         ///< column of the texts below; all other rows are campaign 0
     std::vector<std::string> campaigns = {};  ///< texts that mark campaigns 1, 2, …
     std::string column_of_libraries = "";
-    std::vector<std::string> libraries = {};  ///< texts that mark kernel libraries 1, 2, …
+    std::vector<std::string> libraries = {};      ///< texts that mark kernel libraries 1, 2, …
+    std::vector<std::string> library_names = {};  ///< the same libraries, as prices show them
     std::array<std::string, 3> shape_columns{"M", "N", "K"};
     double us = 1;                  ///< microseconds in one of the time column
     std::string units_column = "";  ///< column of the compute units that a mask left

@@ -24,10 +24,12 @@ double tile_efficiency_of(std::int64_t m, std::int64_t n) {
 
 }  // namespace
 
-std::span<const Field<GemmHardware>> GemmHardware::fields() {
+const std::vector<InputKey<GemmHardware>>& GemmHardware::keys() {
     using H = GemmHardware;
     // clang-format off
-    static const std::array rows{
+    static const std::vector<InputKey<H>> rows{
+        text_key<H>("source", "Where these values are from."),
+        name_key<H>("tiles", &H::tiles, "A list of macro-tiles in tiles.json."),
         field<&H::units>("compute_units", "Compute units of the GPUs that the rows are from.")
             .whole().plain_in({1, 100'000}),
         field<&H::peak>("peak_TFLOPS", "Rate of a large GEMM.").plain_in({0.01, 1e6}),
@@ -106,12 +108,12 @@ Json tiles_schema() {
 }
 
 const TileList& TileLists::at(const std::string& name, const ConfigObject& recipe,
-                              const std::string& key) const {
+                              const std::string& place) const {
     const auto found = lists_.find(name);
     if (found != lists_.end()) return found->second;
     std::vector<std::string> known;
     for (const auto& [one, list] : lists_) known.push_back(one);
-    recipe.fail(key, "is no list of tiles.json" + suggestion(name, known));
+    recipe.fail(place, "is no list of tiles.json" + suggestion(name, known));
 }
 
 const TileList& TileLists::of_platform(const std::string& platform) const {
@@ -171,15 +173,6 @@ GemmPrior gemm_prior(const GemmHardware& hardware) {
         prior.field_spread.push_back(beliefs.at(i).spread);
     }
     return prior;
-}
-
-GemmHardware read_gemm_hardware(ConfigObject prior, const TileLists& tiles) {
-    GemmHardware hardware;
-    prior.text("source");
-    read_fields(prior, hardware, GemmHardware::fields());
-    hardware.tile_list = tiles.at(prior.text("tiles"), prior, "tiles");
-    prior.finish();
-    return hardware;
 }
 
 GemmHardware gemm_hardware_of(const DeviceSpec& device, const std::string& platform, const TileLists& tiles) {

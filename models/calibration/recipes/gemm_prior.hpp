@@ -31,9 +31,10 @@ struct GemmHardware {
     Seconds memory_start;  ///< 0: not fitted
     /// Parameters of a machine whose clock falls only after 40 to 100 ms of GEMMs without a pause.
     bool slow_sustained_clock = false;
+    std::string tiles;  ///< the name of `tile_list` in a recipe
     TileList tile_list;
 
-    static std::span<const Field<GemmHardware>> fields();
+    static const std::vector<InputKey<GemmHardware>>& keys();
 };
 
 /// Macro-tiles by the names that recipes use: configs/calibrations/recipes/tiles.json.
@@ -44,8 +45,8 @@ public:
     TileLists() = default;
     static std::span<const InputKey<TileLists>> keys();
 
-    /// Throws UserError at `key` of `recipe` if no list has that name.
-    const TileList& at(const std::string& name, const ConfigObject& recipe, const std::string& key) const;
+    /// Throws UserError at `place` of `recipe` if no list has that name.
+    const TileList& at(const std::string& name, const ConfigObject& recipe, const std::string& place) const;
     /// The list of the library that frameworks call on the GPUs of "NVIDIA" or "AMD".
     const TileList& of_platform(const std::string& platform) const;
 
@@ -60,9 +61,6 @@ Json tiles_schema();
 /// floor of 2.5 to 7 µs and achieved HBM rates as published, 60 units to saturate HBM as in AMD's Origami model, tile
 /// efficiency falling with area^0.15, a power cap that costs 10 % in the long run.
 GemmPrior gemm_prior(const GemmHardware& hardware);
-
-/// The hardware of a "prior" in a recipe. Throws UserError.
-GemmHardware read_gemm_hardware(ConfigObject prior, const TileLists& tiles);
 
 /// The hardware of a device that nobody wrote a recipe for. `platform`: "NVIDIA" or "AMD".
 GemmHardware gemm_hardware_of(const DeviceSpec& device, const std::string& platform, const TileLists& tiles);

@@ -4,136 +4,151 @@
 #include <set>
 #include <sstream>
 
-#include "sim/core/file_version.hpp"
+#include "models/calibration/recipes/kernel_recipes.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/core/what_if.hpp"
 
 namespace overlap {
 namespace {
 
-DType read_dtype(ConfigObject& recipe, const std::string& key = "dtype") {
-    return static_cast<DType>(recipe.choice(key, dtype_names));
-}
-
-std::string text_or(ConfigObject& object, const std::string& key, const std::string& otherwise) {
-    return object.has(key) ? object.text(key) : otherwise;
-}
-
-/// Rows of a table: which, and how they differ.
-GemmTableFilter read_filter(ConfigObject rows, DType dtype, std::vector<std::string>& kernel_libraries) {
-    GemmTableFilter filter{.dtype = dtype, .where = {}};
-    filter.time_column = text_or(rows, "time_column", filter.time_column);
-    if (rows.has("shortest_us")) filter.shortest_us = rows.number("shortest_us", {0, 1e6});
-    if (rows.has("multiples_of")) filter.alignment = rows.integer("multiples_of", 1, 4096);
-    if (rows.has("shape_columns")) {
-        const std::vector<std::string> names = rows.texts("shape_columns");
-        if (names.size() != 3) rows.fail("shape_columns", "expected three names: those of M, N and K");
-        std::copy(names.begin(), names.end(), filter.shape_columns.begin());
-    }
-    if (rows.has("us_per_time")) filter.us = rows.number("us_per_time", {1e-3, 1e6});
-    filter.units_column = text_or(rows, "units_column", "");
-    filter.median = rows.has("median") && rows.boolean("median");
-    if (rows.has("campaign")) filter.campaign = static_cast<int>(rows.integer("campaign", 1, 9));
-    if (rows.has("weight")) filter.weight = rows.number("weight", {0.01, 100});
-    if (rows.has("warm_below_MB")) filter.warm_below = Bytes(1e6 * rows.number("warm_below_MB", {0, 1e5}));
-    if (rows.has("where")) {
-        ConfigObject where = rows.object("where");
-        for (const std::string& column : where.keys()) filter.where[column] = where.text(column);
-        where.finish();
-    }
-    if (rows.has("campaigns")) {
-        ConfigObject campaigns = rows.object("campaigns");
-        filter.campaign_column = campaigns.text("column");
-        filter.campaigns = campaigns.texts("texts");
-        campaigns.text("reason");
-        campaigns.finish();
-    }
-    if (rows.has("libraries")) {
-        ConfigObject libraries = rows.object("libraries");
-        filter.column_of_libraries = libraries.text("column");
-        filter.libraries = libraries.texts("texts");
-        kernel_libraries = libraries.texts("names");
-        if (kernel_libraries.size() != filter.libraries.size())
-            libraries.fail("names", "has " + std::to_string(kernel_libraries.size()) + " names for " +
-                                        std::to_string(filter.libraries.size()) + " texts");
-        libraries.finish();
-    }
-    rows.finish();
-    return filter;
-}
-
-GemmAnchor read_anchor(ConfigObject anchor, DType dtype) {
-    const auto size = [&](const std::string& key) { return anchor.integer(key, 1, 1'000'000); };
-    const GemmShape shape{size("M"), size("N"), size("K"), dtype, false};
-    const double TFLOPS = anchor.number("TFLOPS", {0.01, 1e6});
-    GemmAnchor read{{shape, shape.flops() / teraflops(TFLOPS), 4.0, {}}, anchor.text("source")};
-    anchor.finish();
-    return read;
-}
-
-GemmRecipe read_table(ConfigObject table, const std::string& device, const TileLists& tiles) {
-    GemmRecipe recipe;
-    recipe.device = device;
-    recipe.dtype = read_dtype(table);
-    recipe.file = table.text("file");
-    recipe.origin = table.text("origin");
-    recipe.licence = table.text("licence");
-    recipe.filter = read_filter(table.object("rows"), recipe.dtype, recipe.kernel_libraries);
-    GemmHardware hardware = read_gemm_hardware(table.object("prior"), tiles);
-    recipe.prior = gemm_prior(hardware);
-    if (table.has("tiles_of_libraries")) {
-        hardware.tile_list = tiles.at(table.text("tiles_of_libraries"), table, "tiles_of_libraries");
-        recipe.start_of_libraries = gemm_prior(hardware);
-    }
-    if (table.has("more_tables"))
-        for (ConfigObject more : table.objects("more_tables")) {
-            std::vector<std::string> none;
-            recipe.more_tables.push_back({more.text("file"), more.text("origin"),
-                                          read_filter(more.object("rows"), recipe.dtype, none)});
-            more.finish();
-        }
-    if (table.has("anchors"))
-        for (const ConfigObject& anchor : table.objects("anchors"))
-            recipe.anchors.push_back(read_anchor(anchor, recipe.dtype));
-    recipe.kernel_library = text_or(table, "library", "");
-    recipe.note = text_or(table, "note", "");
-    recipe.of_library = text_or(table, "of_library", "");
-    recipe.check_only = table.has("check_only") && table.boolean("check_only");
-    if (table.has("deployed")) {
-        ConfigObject deployed = table.object("deployed");
-        recipe.deployed_units = deployed.sourced("compute_units", {1, 100'000});
-        recipe.deployed_launch_us = deployed.sourced("launch_us", {0.01, 1e4});
-        recipe.launch_source = table.raw("deployed").at("launch_us").at("source");
-        deployed.finish();
-    }
-    table.finish();
-    return recipe;
-}
-
-GemmDerivation read_derivation(ConfigObject derived, const std::string& device) {
-    GemmDerivation derivation;
-    derivation.device = device;
-    derivation.dtype = read_dtype(derived);
-    ConfigObject from = derived.object("from");
-    derivation.from_device = from.text("device");
-    derivation.from_dtype = read_dtype(from);
-    from.finish();
-    const auto ratio = [&](const std::string& key) {
-        ConfigObject quotient = derived.object(key);
-        const double here = quotient.number("here", {1e-3, 1e6}),
-                     there = quotient.number("there", {1e-3, 1e6});
-        quotient.finish();
-        return here / there;
+/// What a recipe's file says, before names of tiles are looked up.
+struct RecipeFile {
+    struct Measured {
+        std::string machine;
+        GemmHardware hardware;
+        double fp8_ratio = 1;
     };
-    if (derived.has("rates")) derivation.rate_ratio = ratio("rates");
-    if (derived.has("memory_rates")) derivation.hbm_ratio = ratio("memory_rates");
-    derivation.reason = derived.text("reason");
-    derivation.of_library = text_or(derived, "of_library", "");
-    derivation.kernel_library = text_or(derived, "library", "");
-    derivation.note = text_or(derived, "note", derivation.note);
-    derived.finish();
-    return derivation;
+
+    std::string device, default_library;
+    std::vector<GemmRecipe> tables;
+    std::vector<GemmDerivation> derived;
+    Measured measured;
+};
+
+// clang-format off
+InputKeys<GemmTableFilter> row_keys() {
+    using F = GemmTableFilter;
+    static const std::vector<InputKey<F>> campaign_keys{
+        text_key<F>("column", &F::campaign_column, "Column that says which."),
+        texts_key<F>("texts", &F::campaigns, "What stands there, one for each campaign; all other rows are the main one."),
+        text_key<F>("reason", "How it shows in the table.")};
+    static const std::vector<InputKey<F>> library_keys{
+        text_key<F>("column", &F::column_of_libraries, "Column that says which."),
+        texts_key<F>("texts", &F::libraries, "What stands there, one for each library."),
+        {"names", list_schema("The libraries' names, as prices show them.", {{"type", "string"}, {"minLength", 1}}), [](ConfigObject& from, const std::string& key, F& to) {
+            to.library_names = non_empty_texts(from, key);
+            if (to.library_names.size() != to.libraries.size())
+                from.fail(key, "has " + std::to_string(to.library_names.size()) + " names for " + std::to_string(to.libraries.size()) + " texts");
+        }}};
+    static const std::vector<InputKey<F>> keys{
+        text_key<F>("time_column", &F::time_column, "Column of the time in microseconds; default us.").optional(),
+        InputKey<F>("shape_columns", list_schema("Columns of M, N and K; default these names.", {{"type", "string"}, {"minLength", 1}}), [](ConfigObject& from, const std::string& key, F& to) {
+            const std::vector<std::string> names = non_empty_texts(from, key);
+            if (names.size() != 3) from.fail(key, "expected three names: those of M, N and K");
+            std::ranges::copy(names, to.shape_columns.begin());
+        }).optional(),
+        field<&F::us>("us_per_time", "Microseconds in one of that column.").plain_in({1e-3, 1e6}).optional(),
+        text_key<F>("units_column", &F::units_column, "Column of the compute units that a mask left to the kernel.").optional(),
+        field<&F::median>("median", "Of rows of equal shapes the median counts, not the fastest.").optional(),
+        field<&F::campaign>("campaign", "All rows have the compute rate of this campaign, not the main one.").plain_in({1, 9}).optional(),
+        field<&F::weight>("weight", "Of each row in the fit.").plain_in({0.01, 100}).optional(),
+        field<&F::warm_below>("warm_below_MB", "Operands B of fewer MB stayed in a cache from one repetition to the next.").plain_in({0, 1e5}).optional(),
+        field<&F::shortest>("shortest_us", "Shorter kernels are mostly launch.").plain_in({0, 1e6}).optional(),
+        field<&F::alignment>("multiples_of", "N and K must be multiples of it: other sizes use other kernels.").plain_in({1, 4096}).optional(),
+        InputKey<F>("where", map_schema("The only accepted text of each column.", {{"minLength", 1}}, {{"type", "string"}}), [](ConfigObject& from, const std::string& key, F& to) {
+            ConfigObject where = from.object(key);
+            for (const std::string& column : where.keys()) to.where[column] = where.text(column);
+        }).optional(),
+        part_key<F>("campaigns", "Rows measured in campaigns of their own, each with a compute rate of its own.", campaign_keys).optional(),
+        part_key<F>("libraries", "Kernel libraries that the table tells apart.", library_keys).optional()};
+    return keys;
 }
+
+template <class T>
+InputKey<T> prior_key(GemmHardware T::*member) {
+    return member_key<T>("prior", member, "What the prior of a fit depends on. Everything else is the same for all devices (models/calibration/recipes/gemm_prior.cpp).", GemmHardware::keys());
+}
+
+/// A key whose source is kept.
+InputKey<GemmRecipe> sourced_key(const std::string& key, const std::string& doc, InputKey<GemmRecipe>::Read read) {
+    Json schema = object_schema(doc);
+    schema["required"] = {"value", "source"};
+    schema["properties"] = {{"value", {{"type", "number"}}}, {"source", {{"type", "string"}}}};
+    return {key, schema, std::move(read)};
+}
+
+InputKeys<GemmRecipe> table_keys() {
+    using R = GemmRecipe;
+    using A = GemmAnchor;
+    constexpr Range size{1, 1'000'000};
+    static const std::vector<InputKey<A>> anchor_keys{
+        field<&A::m>("M", "Rows of C.").plain_in(size), field<&A::n>("N", "Columns of C.").plain_in(size), field<&A::k>("K", "Depth.").plain_in(size),
+        field<&A::rate>("TFLOPS", "Its rate.").plain_in({0.01, 1e6}), text_key<A>("source", &A::source, "Who published it.")};
+    static const std::vector<InputKey<GemmTable>> more_keys{
+        text_key<GemmTable>("file", &GemmTable::file, "CSV file in the folder of the public data."),
+        text_key<GemmTable>("origin", &GemmTable::origin, "Who measured it, where it is published."),
+        member_key<GemmTable>("rows", &GemmTable::filter, "Rows of the table that count.", row_keys())};
+    static const std::vector<InputKey<R>> deployed_keys{
+        sourced_key("compute_units", "Compute units of the device; the rate per unit is kept.", [](ConfigObject& from, const std::string& key, R& to) {
+            to.deployed_units = from.sourced(key, {1, 100'000});
+        }),
+        sourced_key("launch_us", "Launch of the device, where the rows' has gaps between launches.", [](ConfigObject& from, const std::string& key, R& to) {
+            to.deployed_launch = microseconds(from.sourced(key, {0.01, 1e4}));
+            to.launch_source = from.raw(key).at("source");
+        })};
+    static const std::vector<InputKey<R>> keys{
+        plain_field<&R::dtype>("dtype", dtype_names, "Number format of A and B."),
+        text_key<R>("file", &R::file, "CSV file in the folder gemm of the public data, with columns M, N, K."),
+        text_key<R>("origin", &R::origin, "Who measured it, where it is published, in which version."),
+        text_key<R>("licence", &R::licence, "Licence of the table."),
+        member_key<R>("rows", &R::filter, "Rows of the table that count.", row_keys()),
+        prior_key(&R::hardware),
+        name_key<R>("tiles_of_libraries", &R::tiles_of_libraries, "Macro-tiles of the fits of single libraries; default the prior's.").optional(),
+        list_key<R>("more_tables", &R::more_tables, "Further tables of the same fit.", more_keys).optional(),
+        list_key<R>("anchors", &R::anchors, "Published single measurements that are in no table; each weighs four rows.", anchor_keys).optional(),
+        text_key<R>("library", &R::kernel_library, "Whose kernels these are; shown with prices.").optional(),
+        name_key<R>("of_library", &R::of_library, "Name in gemm_libraries of the one library whose rows these are; the fit goes there and not into gemm.").optional(),
+        text_key<R>("note", &R::note, "What whoever uses the fit must know.").optional(),
+        field<&R::check_only>("check_only", "Not fitted: errors of the device's fit on it are printed.").optional(),
+        part_key<R>("deployed", "Where the rows are of a sibling of the device.", deployed_keys).optional()};
+    return keys;
+}
+
+InputKeys<GemmDerivation> derivation_keys() {
+    using D = GemmDerivation;
+    using Q = GemmDerivation::Rates;
+    static const std::vector<InputKey<Q>> rate_keys{
+        field<&Q::here>("here", "Of this device and number format.").plain_in({1e-3, 1e6}), field<&Q::there>("there", "Of the source.").plain_in({1e-3, 1e6})};
+    static const std::vector<InputKey<D>> from_keys{
+        name_key<D>("device", &D::from_device, "Its device."), plain_field<&D::from_dtype>("dtype", dtype_names, "Number format of A and B.")};
+    static const std::vector<InputKey<D>> keys{
+        plain_field<&D::dtype>("dtype", dtype_names, "Number format of A and B."), part_key<D>("from", "The source.", from_keys),
+        member_key<D>("rates", &D::rates, "Compute rates; their quotient scales peak_TFLOPS. Default 1.", rate_keys).optional(),
+        member_key<D>("memory_rates", &D::memory_rates, "Memory rates; their quotient scales hbm_GBps and unit_bandwidth_GBps. Default 1.", rate_keys).optional(),
+        text_key<D>("reason", &D::reason, "Source of the rates."),
+        name_key<D>("of_library", &D::of_library, "Name in gemm_libraries of the library whose kernels these are; default: the device's own.").optional(),
+        text_key<D>("library", &D::kernel_library, "Whose kernels these are; shown with prices. Default: as the source.").optional(),
+        text_key<D>("note", &D::note, "What the derived times were checked against.").optional()};
+    return keys;
+}
+
+InputKeys<RecipeFile> recipe_keys() {
+    using F = RecipeFile;
+    using M = RecipeFile::Measured;
+    static const std::vector<InputKey<M>> measured_keys{
+        text_key<M>("machine", &M::machine, "What the driver calls the device."), prior_key(&M::hardware),
+        field<&M::fp8_ratio>("fp8_ratio", "Rate of fp8 over that of bf16, a prior.").plain_in({0.1, 10})};
+    static const std::vector<InputKey<F>> keys{
+        version_key<F>("recipe"), name_key<F>("device", &F::device, "The device: this file's name."),
+        list_key<F>("tables", &F::tables, "Public tables.", table_keys()).optional(),
+        name_key<F>("default_library", &F::default_library, "The library of gemm_libraries that a run has unless it names another; default the mix of all.").optional(),
+        list_key<F>("derived", &F::derived, "Number formats derived from others.", derivation_keys()).optional(),
+        member_key<F>("measured", &F::measured, "Measurements of our own in traces/*/microbench.", measured_keys).optional(),
+        InputKey<F>("kernels", kernel_recipe_schema(), [](ConfigObject& from, const std::string& key, F&) { from.raw(key); }).optional()};  // read_kernel_recipes
+    return keys;
+}
+// clang-format on
 
 /// bf16 has a prior of its own; the rate of fp8 is `fp8_ratio` times as high.
 std::vector<MeasuredGemmRecipe> measured_recipes(const std::string& device, const std::string& machine,
@@ -168,31 +183,39 @@ std::vector<MeasuredGemmRecipe> measured_recipes(const std::string& device, cons
 }
 
 void read_recipe(const std::filesystem::path& path, GemmRecipes& recipes) {
-    const ConfigFile file = read_config_file(path, "recipe");
-    ConfigObject root = file.view();
-    root.integer("schema", 1, newest_version("recipe"));
-    const std::string device = root.text("device");
-    if (device != path.stem().string())
-        root.fail("device", "is " + in_quotes(device) + ", expected this file's name, " +
+    const ConfigFile config = read_config_file(path, "recipe");
+    ConfigObject root = config.view();
+    RecipeFile file = read_keys<RecipeFile>(root, recipe_keys());
+    if (file.device != path.stem().string())
+        root.fail("device", "is " + in_quotes(file.device) + ", expected this file's name, " +
                                 in_quotes(path.stem().string()));
-    if (root.has("tables"))
-        for (const ConfigObject& table : root.objects("tables"))
-            recipes.tables.push_back(read_table(table, device, recipes.tiles));
-    if (root.has("default_library")) recipes.default_libraries[device] = root.text("default_library");
-    if (root.has("derived"))
-        for (const ConfigObject& derived : root.objects("derived"))
-            recipes.derivations.push_back(read_derivation(derived, device));
-    if (root.has("kernels")) root.raw("kernels");  // read_kernel_recipes
-    if (root.has("measured")) {
-        ConfigObject measured = root.object("measured");
-        GemmHardware hardware = read_gemm_hardware(measured.object("prior"), recipes.tiles);
-        hardware.slow_sustained_clock = true;
-        const auto own = measured_recipes(device, measured.text("machine"), gemm_prior(hardware),
-                                          measured.number("fp8_ratio", {0.1, 10}));
-        recipes.measured.insert(recipes.measured.end(), own.begin(), own.end());
-        measured.finish();
+    if (!file.default_library.empty()) recipes.default_libraries[file.device] = file.default_library;
+    const auto prior = [&](GemmHardware hardware, const std::string& tiles, const std::string& place) {
+        hardware.tile_list = recipes.tiles.at(tiles, root, place);
+        return gemm_prior(hardware);
+    };
+    for (std::size_t i = 0; i < file.tables.size(); ++i) {
+        GemmRecipe& table = file.tables[i];
+        const std::string place = "tables/" + std::to_string(i) + '/';
+        table.device = file.device;
+        table.prior = prior(table.hardware, table.hardware.tiles, place + "prior/tiles");
+        if (const std::string& tiles = table.tiles_of_libraries; !tiles.empty())
+            table.start_of_libraries = prior(table.hardware, tiles, place + "tiles_of_libraries");
+        table.filter.dtype = table.dtype;
+        for (GemmTable& more : table.more_tables) more.filter.dtype = table.dtype;
+        recipes.tables.push_back(std::move(table));
     }
-    root.finish();
+    for (GemmDerivation& derived : file.derived) {
+        derived.device = file.device;
+        recipes.derivations.push_back(std::move(derived));
+    }
+    if (RecipeFile::Measured& own = file.measured; !own.machine.empty()) {
+        own.hardware.slow_sustained_clock = true;
+        append(
+            recipes.measured,
+            measured_recipes(file.device, own.machine,
+                             prior(own.hardware, own.hardware.tiles, "measured/prior/tiles"), own.fp8_ratio));
+    }
 }
 
 /// A source before what is derived from it. Throws UserError for a circle.
@@ -218,6 +241,11 @@ std::vector<GemmDerivation> in_order(std::vector<GemmDerivation> derivations) {
 
 }  // namespace
 
+GemmMeasurement GemmAnchor::measurement(DType dtype) const {
+    const GemmShape shape{m, n, k, dtype, false};
+    return {shape, shape.flops() / rate, 4.0, {}};
+}
+
 std::vector<MeasuredGemmRecipe> GemmRecipes::of_machine(const DeviceSpec& device, const std::string& machine,
                                                         const std::string& platform) const {
     const auto peak = [&](DType dtype) {
@@ -238,6 +266,13 @@ GemmRecipes read_gemm_recipes(const std::filesystem::path& folder) {
     for (const std::filesystem::path& file : files) read_recipe(file, recipes);
     recipes.derivations = in_order(std::move(recipes.derivations));
     return recipes;
+}
+
+Json recipe_schema() {
+    return file_of_keys(
+        "Recipe",
+        "How the GEMMs of one device are calibrated: by tables, by derivation, or by measurements of our own.",
+        recipe_keys());
 }
 
 }  // namespace overlap

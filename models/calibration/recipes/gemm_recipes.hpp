@@ -12,8 +12,11 @@ namespace overlap {
 
 /// A published single measurement that is in no table; it weighs more than a row.
 struct GemmAnchor {
-    GemmMeasurement measurement;
+    std::int64_t m = 0, n = 0, k = 0;
+    FlopsPerSecond rate;
     std::string source;
+
+    GemmMeasurement measurement(DType dtype) const;
 };
 
 /// A further table of a recipe.
@@ -31,6 +34,7 @@ struct GemmRecipe {
     std::string origin;
     std::string licence;
     GemmTableFilter filter;
+    GemmHardware hardware;
     GemmPrior prior;
     std::vector<GemmAnchor> anchors;
     /// Compute units of the device, if the table is from a sibling with another number
@@ -39,14 +43,14 @@ struct GemmRecipe {
     bool check_only = false;  ///< never fitted: the device's file is fitted to another kernel library
     /// Launch time of the device, if the table's times include gaps between launches: the fit puts these gaps
     /// into the launch, and they are not shipped. 0: the fitted launch is shipped.
-    double deployed_launch_us = 0;
+    Seconds deployed_launch;
     std::string launch_source = "";
     /// If the filter names kernel libraries: prior of the fit to all rows from which the fits of the
     /// libraries start. It may have finer tiles than the mix can determine.
     std::optional<GemmPrior> start_of_libraries = {};
-    std::string kernel_library = "";  ///< of the rows, shown with prices
+    std::string tiles_of_libraries = "";  ///< the name of these tiles
+    std::string kernel_library = "";      ///< of the rows, shown with prices
     std::vector<GemmTable> more_tables = {};
-    std::vector<std::string> kernel_libraries = {};  ///< the same for each of the filter's kernel libraries
     /// The calibration's name of the one kernel library whose rows these are, beside the device's other fit of this
     /// dtype; empty: the fit is the device's own.
     std::string of_library = {};
@@ -68,12 +72,16 @@ struct MeasuredGemmRecipe {
 
 /// A dtype without a usable table: the parameters of another dtype with scaled rates.
 struct GemmDerivation {
+    struct Rates {
+        double here = 1, there = 1;
+        double ratio() const { return here / there; }
+    };
+
     std::string device;
     DType dtype = DType::bf16;
     std::string from_device;
     DType from_dtype = DType::bf16;
-    double rate_ratio = 1;            ///< of the compute rate
-    double hbm_ratio = 1;             ///< of the memory rates
+    Rates rates, memory_rates;
     std::string reason;               ///< source of the ratios
     std::string of_library = {};      ///< as GemmRecipe::of_library
     std::string kernel_library = {};  ///< as GemmRecipe::kernel_library; empty: that of the source
