@@ -1,7 +1,5 @@
 #include "models/gemm_libraries.hpp"
 
-#include "models/kernel_calibration.hpp"
-
 #include <vector>
 
 #include "sim/core/file_version.hpp"

@@ -1,9 +1,7 @@
 #include "models/gemm_model.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cassert>
-#include <cmath>
 
 namespace overlap {
 namespace {

@@ -5,7 +5,6 @@
 #include "sim/commands/commands.hpp"
 #include "sim/core/failure.hpp"
 #include "sim/core/shown.hpp"
-#include "sim/report/run/report.hpp"
 #include "sim/run/json_runs.hpp"
 
 namespace overlap {

@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "models/calibration/fits/gemm_calibration.hpp"
-#include "models/calibration/fits/gemm_json.hpp"
 #include "models/calibration/fits/kernel_derivations.hpp"
 #include "models/calibration/fits/kernel_fit.hpp"
 #include "models/calibration/fits/measured_calibration.hpp"

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <span>
 #include <string>
 #include <vector>
 

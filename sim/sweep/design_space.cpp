@@ -5,7 +5,6 @@
 #include "sim/core/file_kind.hpp"
 #include "sim/core/file_version.hpp"
 #include "sim/core/ranges.hpp"
-#include "sim/core/shown.hpp"
 #include "sim/run/resolver.hpp"
 #include "sim/transformer/step_request.hpp"
 

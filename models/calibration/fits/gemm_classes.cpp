@@ -1,7 +1,5 @@
 #include "models/calibration/fits/gemm_classes.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <map>
 #include <tuple>
 

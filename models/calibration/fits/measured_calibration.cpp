@@ -1,6 +1,5 @@
 #include "models/calibration/fits/measured_calibration.hpp"
 
-#include <algorithm>
 #include <cassert>
 #include <future>
 #include <set>

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 
-#include "sim/core/file_version.hpp"
 #include "sim/core/what_if.hpp"
 
 namespace overlap {
