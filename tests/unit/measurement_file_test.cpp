@@ -114,6 +114,17 @@ TEST_CASE("what is served first may start earlier than the other") {
     CHECK(file.read(machine + row).measurements.size() == 1);
 }
 
+TEST_CASE("two kernels may start in the same step of the GPU's clock") {
+    File file;
+    const std::string row =
+        R"({"kind":"latency","pass":1,"what":"mark_apart","unit":"us","median":0.064,"min":0,"p90":0.32})"
+        "\n";
+    CHECK(file.read(machine + row).measurements.size() == 1);
+    std::string launch = row;
+    launch.replace(launch.find("mark_apart"), 10, "launch");
+    CHECK_THAT(file.error(machine + launch), Catch::EndsWith("/min: is 0, expected a number > 0"));
+}
+
 TEST_CASE("units, kinds, schema and repeated cases are checked") {
     File file;
     const std::string row = gemm(good);
