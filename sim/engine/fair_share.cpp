@@ -134,12 +134,20 @@ void FairShare::leave_out(const std::vector<char>& ample) {
         for (Index number = task.first_use; number < task.last_use; ++number) {
             Use use = uses_[number];
             use.resource = static_cast<Index>(resources_.pool(use.resource));
-            if (!ample[use.resource]) uses_[kept++] = use;
+            if (ample[use.resource]) continue;
+            uses_[kept++] = use;
+            ++pools_[use.resource].last_user;
         }
         task.first_use = first;
         task.last_use = kept;
     }
     uses_.resize(kept);
+    users_.resize(kept);
+    for (Index first = 0; Pool & pool : pools_) {
+        const Index space = pool.last_user;
+        pool.first_user = pool.last_user = first;
+        first += space;
+    }
     alike_weights_ = std::all_of(uses_.begin(), uses_.end(), [](const Use& use) { return use.weight == 1; });
 }
 
@@ -175,9 +183,8 @@ void FairShare::start(Index id) {
     find_limits(task);
     for (Index number = task.first_use; number < task.last_use; ++number) {
         Use& use = uses_[number];
-        std::vector<User>& users = pools_[use.resource].users;
-        use.place = static_cast<Index>(users.size());
-        users.push_back({id, number, use.amount, use.weight, use.speed});
+        use.place = pools_[use.resource].last_user++;
+        users_[use.place] = {id, number, use.amount, use.weight, use.speed};
         levels_[use.resource].wanted += use.amount * task.lowest;
         touch(use.resource, use.amount * task.top);
     }
@@ -189,10 +196,9 @@ void FairShare::stop(Index id) {
     task.running = false;
     task.rate = 0;
     for (const Use& use : uses(task)) {
-        std::vector<User>& users = pools_[use.resource].users;
-        uses_[users.back().use].place = use.place;
-        users[use.place] = users.back();
-        users.pop_back();
+        const User& last = users_[--pools_[use.resource].last_user];
+        uses_[last.use].place = use.place;
+        users_[use.place] = last;
         levels_[use.resource].wanted -= use.amount * task.lowest;
         touch(use.resource, -use.amount * task.top);
     }
@@ -230,12 +236,12 @@ void FairShare::update_capacity(Index resource) {
 void FairShare::update_contended(Pool& pool, double capacity) {
     pool.touched = false;
     if (alike_weights_ && !pool.limits_each && pool.drawn * clearly > capacity) {
-        pool.weights = static_cast<double>(pool.users.size());
+        pool.weights = static_cast<double>(users(pool).size());
         pool.contended = true;
         return;
     }
     pool.drawn = pool.weights = 0;
-    for (const User& user : pool.users) {
+    for (const User& user : users(pool)) {
         const double alone = user.amount * tasks_[user.task].top;
         pool.drawn = pool.limits_each ? std::max(pool.drawn, alone) : pool.drawn + alone;
         pool.weights += user.weight;
@@ -262,7 +268,7 @@ void FairShare::replace_limit(Task& task, double before, double now) const {
 
 double FairShare::find_wanted(const Pool& pool, double level) {
     wanted_.clear();
-    for (const User& user : pool.users)
+    for (const User& user : users(pool))
         wanted_.push_back(user.amount * limit_elsewhere(tasks_[user.task], level * user.speed));
     return std::accumulate(wanted_.begin(), wanted_.end(), 0.0);
 }
@@ -280,12 +286,12 @@ double FairShare::water_level(const Pool& pool, Level& at, double& open) {
     bool below = at.level == unlimited;  // `open` can't be above what is looked for
     open = below ? even : at.level;
     at.wanted = find_wanted(pool, at.level);
-    for (std::size_t before = pool.users.size() + (below ? 0 : 1);;) {
+    for (std::size_t before = wanted_.size() + (below ? 0 : 1);;) {
         const double least = open * (1 - settled);
         double left = at.capacity, weights = 0;
         std::size_t limited = 0;
         for (std::size_t i = 0; i < wanted_.size(); ++i) {
-            const double weight = pool.users[i].weight;
+            const double weight = users_[pool.first_user + i].weight;
             if (wanted_[i] < least * weight) {
                 left -= wanted_[i];
             } else {
@@ -333,7 +339,7 @@ std::span<const FairShare::Index> FairShare::resolve_changes() {
         if (!fill(resource)) continue;
         if (pool.fills > fills_before_damping) refill_later(resource);  // the level has moved half of its way
         const double now = levels_[resource].level;
-        for (const User& user : pool.users) {
+        for (const User& user : users(pool)) {
             Task& task = tasks_[user.task];
             if (std::min(before, now) * user.speed > task.second) continue;  // two other limits are lower
             const double lowest = task.lowest;

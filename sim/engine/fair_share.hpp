@@ -59,7 +59,7 @@ private:
     static constexpr double unlimited = std::numeric_limits<double>::infinity();
     struct Use {
         Index resource;  ///< while demands are read; then its pool
-        Index place;     ///< index into Pool::users while the task runs
+        Index place;     ///< index into `users_` while the task runs
         double amount, weight;
         double speed;  ///< weight / amount: rate of the task at level 1
     };
@@ -85,8 +85,8 @@ private:
         double capacity = 0;
     };
     struct Pool {
-        double nominal = 0;       ///< capacity without holds
-        std::vector<User> users;  ///< running tasks
+        double nominal = 0;                   ///< capacity without holds
+        Index first_user = 0, last_user = 0;  ///< in `users_`: running tasks, with space for all
         double held = 0;
         std::vector<double> largest_holds;  ///< holds of which only the largest counts
         int fills = 0;                      ///< number of fills in this resolve()
@@ -100,6 +100,9 @@ private:
 
     std::span<const Use> uses(const Task& task) const {
         return std::span(uses_).subspan(task.first_use, task.last_use - task.first_use);
+    }
+    std::span<const User> users(const Pool& pool) const {
+        return std::span(users_).subspan(pool.first_user, pool.last_user - pool.first_user);
     }
     void read_demands(std::span<const Cost> costs);
     void add_use(Index first, ResourceId resource, double amount, double weight);
@@ -130,6 +133,7 @@ private:
     const ResourceTable& resources_;
     std::vector<Task> tasks_;
     std::vector<Use> uses_;
+    std::vector<User> users_;
     std::vector<Pool> pools_;
     std::vector<Level> levels_;   ///< by pool
     bool several_uses_;           ///< a task may use several resources of one pool
