@@ -57,7 +57,7 @@ struct Event {
 /// events).
 class EventQueue {
 public:
-    explicit EventQueue(std::size_t tasks) { links_.reserve(2 * tasks); }
+    explicit EventQueue(std::size_t tasks) : most_(2 * tasks) { links_.reserve(most_); }
 
     bool empty() const { return chains_.empty(); }
     Femtoseconds next_date() const { return chains_.front().date; }
@@ -75,6 +75,23 @@ public:
         last_ = link;
     }
 
+    /// Where events have piled up, forgets those that are void, so that each push and take stays quick.
+    template <class IsVoid>
+    void tidy(IsVoid&& is_void) {
+        if (size_ <= most_) return;
+        std::vector<Event> kept;
+        for (const Chain& chain : chains_)
+            for (std::uint32_t link = chain.first; link != none; link = links_[link].next)
+                if (!is_void(links_[link].event)) kept.push_back(links_[link].event);
+        most_ = std::max(most_, 2 * kept.size());
+        links_.clear();
+        chains_.clear();
+        free_ = none;
+        last_date_ = 0;
+        size_ = 0;
+        for (const Event& event : kept) push(event);
+    }
+
     /// Appends all events of the next date, in no particular order.
     void take_next(std::vector<Event>& events) {
         const Femtoseconds date = next_date();
@@ -83,6 +100,7 @@ public:
             std::pop_heap(chains_.begin(), chains_.end(), std::greater<>());
             for (std::uint32_t link = chains_.back().first; link != none;) {
                 events.push_back(links_[link].event);
+                --size_;
                 const std::uint32_t next = std::exchange(links_[link].next, free_);
                 free_ = std::exchange(link, next);
             }
@@ -103,6 +121,7 @@ private:
     };
 
     std::uint32_t add_link(Event event) {
+        ++size_;
         if (free_ == none) {
             links_.push_back({event});
             return static_cast<std::uint32_t>(links_.size() - 1);
@@ -116,6 +135,8 @@ private:
 
     std::vector<Chain> chains_;  ///< a heap, earliest first
     std::vector<Link> links_;
+    std::size_t size_ = 0,
+                most_;            ///< number of events, and of those from which on tidy() looks for void ones
     std::uint32_t free_ = none;   ///< chain of unused links
     std::uint32_t last_ = none;   ///< link pushed last
     Femtoseconds last_date_ = 0;  ///< its date; 0 (no event has it) once its chain was taken

@@ -25,7 +25,7 @@ FairShare::FairShare(CostView costs, const ResourceTable& resources, std::span<c
       several_uses_(resources.pools() < resources.size()) {
     for (ResourceId r = 0; r < resources.size(); ++r) {
         Pool& pool = pools_[resources.pool(r)];
-        pool.capacity = pool.nominal = resources[r].capacity;
+        levels_[resources.pool(r)].capacity = pool.nominal = resources[r].capacity;
         pool.limits_each = resources[r].limits_each;
     }
     read_demands(costs.classes());
@@ -134,12 +134,20 @@ void FairShare::leave_out(const std::vector<char>& ample) {
         for (Index number = task.first_use; number < task.last_use; ++number) {
             Use use = uses_[number];
             use.resource = static_cast<Index>(resources_.pool(use.resource));
-            if (!ample[use.resource]) uses_[kept++] = use;
+            if (ample[use.resource]) continue;
+            uses_[kept++] = use;
+            ++pools_[use.resource].last_user;
         }
         task.first_use = first;
         task.last_use = kept;
     }
     uses_.resize(kept);
+    users_.resize(kept);
+    for (Index first = 0; Pool & pool : pools_) {
+        const Index space = pool.last_user;
+        pool.first_user = pool.last_user = first;
+        first += space;
+    }
     alike_weights_ = std::all_of(uses_.begin(), uses_.end(), [](const Use& use) { return use.weight == 1; });
 }
 
@@ -148,8 +156,9 @@ void FairShare::touch(Index resource, double drawn) {
     Pool& pool = pools_[resource];
     pool.touched = true;
     pool.drawn += drawn;
-    const bool ample = !pool.limits_each && pool.drawn < pool.capacity * clearly;
-    if (ample && levels_[resource].level == unlimited)
+    const Level& at = levels_[resource];
+    const bool ample = !pool.limits_each && pool.drawn < at.capacity * clearly;
+    if (ample && at.level == unlimited)
         pool.contended = false;
     else
         refill_later(resource);
@@ -159,6 +168,11 @@ void FairShare::refill_later(Index resource) {
     if (!std::exchange(pools_[resource].waits, true)) waiting_.push_back(resource);
 }
 
+void FairShare::want(Index resource, double more) {
+    Level& at = levels_[resource];
+    if (at.level < unlimited || (at.wanted += more) > at.capacity * clearly) refill_later(resource);
+}
+
 void FairShare::mark_changed(Index task) {
     if (!std::exchange(tasks_[task].changed, true)) changed_.push_back(task);
 }
@@ -166,16 +180,14 @@ void FairShare::mark_changed(Index task) {
 void FairShare::start(Index id) {
     Task& task = tasks_[id];
     task.running = true;
+    find_limits(task);
     for (Index number = task.first_use; number < task.last_use; ++number) {
         Use& use = uses_[number];
-        std::vector<User>& users = pools_[use.resource].users;
-        const double alone = use.amount * task.top;
-        use.place = static_cast<Index>(users.size());
-        use.wanted = 0;
-        users.push_back({id, number, use.weight, alone});
-        touch(use.resource, alone);
+        use.place = pools_[use.resource].last_user++;
+        users_[use.place] = {id, number, use.amount, use.weight, use.speed};
+        levels_[use.resource].wanted += use.amount * task.lowest;
+        touch(use.resource, use.amount * task.top);
     }
-    update_wanted(id);
     mark_changed(id);
 }
 
@@ -184,11 +196,10 @@ void FairShare::stop(Index id) {
     task.running = false;
     task.rate = 0;
     for (const Use& use : uses(task)) {
-        std::vector<User>& users = pools_[use.resource].users;
-        uses_[users.back().use].place = use.place;
-        levels_[use.resource].wanted -= use.wanted;
-        users[use.place] = users.back();
-        users.pop_back();
+        const User& last = users_[--pools_[use.resource].last_user];
+        uses_[last.use].place = use.place;
+        users_[use.place] = last;
+        levels_[use.resource].wanted -= use.amount * task.lowest;
         touch(use.resource, -use.amount * task.top);
     }
 }
@@ -218,46 +229,48 @@ void FairShare::update_capacity(Index resource) {
     double held = pool.held;
     if (!pool.largest_holds.empty())
         held += *std::max_element(pool.largest_holds.begin(), pool.largest_holds.end());
-    pool.capacity = std::max(pool.nominal - held, least_capacity(pool.nominal));
+    levels_[resource].capacity = std::max(pool.nominal - held, least_capacity(pool.nominal));
     touch(resource, 0);
 }
 
-void FairShare::update_contended(Pool& pool) {
+void FairShare::update_contended(Pool& pool, double capacity) {
     pool.touched = false;
-    if (alike_weights_ && !pool.limits_each && pool.drawn * clearly > pool.capacity) {
-        pool.weights = static_cast<double>(pool.users.size());
+    if (alike_weights_ && !pool.limits_each && pool.drawn * clearly > capacity) {
+        pool.weights = static_cast<double>(users(pool).size());
         pool.contended = true;
         return;
     }
     pool.drawn = pool.weights = 0;
-    for (const User& user : pool.users) {
-        pool.drawn = pool.limits_each ? std::max(pool.drawn, user.alone) : pool.drawn + user.alone;
+    for (const User& user : users(pool)) {
+        const double alone = user.amount * tasks_[user.task].top;
+        pool.drawn = pool.limits_each ? std::max(pool.drawn, alone) : pool.drawn + alone;
         pool.weights += user.weight;
     }
-    pool.contended = pool.drawn > pool.capacity * (1 + settled);
+    pool.contended = pool.drawn > capacity * (1 + settled);
 }
 
-double FairShare::limit_of(const Task& task) const {
-    double limit = task.top;
-    for (const Use& use : uses(task)) limit = std::min(limit, levels_[use.resource].level * use.speed);
-    return limit;
-}
-
-void FairShare::update_wanted(Index id, Index except) {
-    const Task& task = tasks_[id];
-    const auto allowed = [&](const Use& use) { return levels_[use.resource].level * use.speed; };
-    double lowest = unlimited, second = unlimited;
+void FairShare::find_limits(Task& task) const {
+    task.lowest = task.second = task.top;
     for (const Use& use : uses(task)) {
-        second = std::min(second, std::max(lowest, allowed(use)));
-        lowest = std::min(lowest, allowed(use));
+        const double allowed = levels_[use.resource].level * use.speed;
+        task.second = std::min(task.second, std::max(task.lowest, allowed));
+        task.lowest = std::min(task.lowest, allowed);
     }
-    const double limit = std::min(task.top, lowest), without_lowest = std::min(task.top, second);
-    for (Index number = task.first_use; number < task.last_use; ++number) {
-        Use& use = uses_[number];
-        if (use.resource == except && !several_uses_) continue;
-        const double wanted = use.amount * (allowed(use) > limit ? limit : without_lowest);
-        levels_[use.resource].wanted += wanted - std::exchange(use.wanted, wanted);
-    }
+}
+
+void FairShare::replace_limit(Task& task, double before, double now) const {
+    const bool was_one = before <= task.second;
+    if (several_uses_ || (was_one && now > task.second)) return find_limits(task);
+    if (was_one && before == task.lowest) task.lowest = task.second;
+    task.second = was_one ? std::max(task.lowest, now) : std::min(task.second, std::max(task.lowest, now));
+    task.lowest = std::min(task.lowest, now);
+}
+
+double FairShare::find_wanted(const Pool& pool, double level) {
+    wanted_.clear();
+    for (const User& user : users(pool))
+        wanted_.push_back(user.amount * limit_elsewhere(tasks_[user.task], level * user.speed));
+    return std::accumulate(wanted_.begin(), wanted_.end(), 0.0);
 }
 
 // Water-filling: the level at which the shares min(wanted, level * weight) add up to the capacity. If the users
@@ -267,21 +280,22 @@ void FairShare::update_wanted(Index id, Index except) {
 // previous level gets below the new one: users that want less than their share leave the rest to the others.
 // Users that want exactly the capacity count as limited. Otherwise the level would pass for ever between links in
 // series that have the same users.
-double FairShare::water_level(const Pool& pool, double level, double& open) const {
-    if (pool.limits_each) return open = pool.capacity;
-    const double even = pool.capacity / pool.weights;
-    bool below = level == unlimited;  // `open` can't be above what is looked for
-    open = below ? even : level;
-    for (std::size_t before = pool.users.size() + (below ? 0 : 1);;) {
+double FairShare::water_level(const Pool& pool, Level& at, double& open) {
+    if (pool.limits_each) return open = at.capacity;
+    const double even = at.capacity / pool.weights;
+    bool below = at.level == unlimited;  // `open` can't be above what is looked for
+    open = below ? even : at.level;
+    at.wanted = find_wanted(pool, at.level);
+    for (std::size_t before = wanted_.size() + (below ? 0 : 1);;) {
         const double least = open * (1 - settled);
-        double left = pool.capacity, weights = 0;
+        double left = at.capacity, weights = 0;
         std::size_t limited = 0;
-        for (const User& user : pool.users) {
-            const double wanted = uses_[user.use].wanted;
-            if (wanted < least * user.weight) {
-                left -= wanted;
+        for (std::size_t i = 0; i < wanted_.size(); ++i) {
+            const double weight = users_[pool.first_user + i].weight;
+            if (wanted_[i] < least * weight) {
+                left -= wanted_[i];
             } else {
-                weights += user.weight;
+                weights += weight;
                 ++limited;
             }
         }
@@ -300,17 +314,20 @@ double FairShare::water_level(const Pool& pool, double level, double& open) cons
 bool FairShare::fill(Index resource) {
     Pool& pool = pools_[resource];
     Level& at = levels_[resource];
-    if (pool.touched) update_contended(pool);
-    if (!pool.contended) return std::exchange(at.level, unlimited) < unlimited;
-    const bool damped = ++pool.fills > fills_before_damping;
-    if (!damped && !pool.limits_each && at.wanted < pool.capacity * clearly)
-        return std::exchange(at.level, unlimited) < unlimited;
     const double before = at.level;
+    if (pool.touched) update_contended(pool, at.capacity);
+    if (!pool.contended) {
+        if (before < unlimited) at.wanted = find_wanted(pool, before);
+        return std::exchange(at.level, unlimited) < unlimited;
+    }
+    const bool damped = ++pool.fills > fills_before_damping;
+    if (!pool.limits_each && before == unlimited && at.wanted < at.capacity * clearly) return false;
     double open = unlimited;
-    double level = water_level(pool, before, open);
+    double level = water_level(pool, at, open);
     if (damped && !pool.limits_each) level = before < unlimited ? (before + open) / 2 : open;
+    if (before == level || std::abs(before - level) <= settled * std::min(before, level)) return false;
     at.level = level;
-    return before != level && !(std::abs(before - level) <= settled * std::min(before, level));
+    return true;
 }
 
 std::span<const FairShare::Index> FairShare::resolve_changes() {
@@ -321,20 +338,17 @@ std::span<const FairShare::Index> FairShare::resolve_changes() {
         const double before = levels_[resource].level;
         if (!fill(resource)) continue;
         if (pool.fills > fills_before_damping) refill_later(resource);  // the level has moved half of its way
-        const double lowest = std::min(before, levels_[resource].level);
-        // Another use of this pool limits the user to the same rate, except for rounding.
-        const double elsewhere = several_uses_ ? lowest * (1 - settled) : lowest;
-        for (const User& user : pool.users) {
-            if (lowest * user.weight > user.alone)
-                continue;  // the user runs at its top rate, before and after
-            update_wanted(user.task, resource);
-            if (elsewhere * user.weight > uses_[user.use].wanted)
-                continue;  // other resources limit the user, before and after
+        const double now = levels_[resource].level;
+        for (const User& user : users(pool)) {
+            Task& task = tasks_[user.task];
+            if (std::min(before, now) * user.speed > task.second) continue;  // two other limits are lower
+            const double lowest = task.lowest;
+            replace_limit(task, before * user.speed, now * user.speed);
+            if (task.lowest == lowest) continue;
             mark_changed(user.task);
-            for (const Use& use : uses(tasks_[user.task])) {
-                const bool other = use.resource != resource || (several_uses_ && &use != &uses_[user.use]);
-                if (other && pools_[use.resource].contended) refill_later(use.resource);
-            }
+            for (const Use& use : uses(task))
+                if (use.resource != resource || (several_uses_ && &use != &uses_[user.use]))
+                    want(use.resource, use.amount * (task.lowest - lowest));
         }
     }
     for (const Index resource : waiting_) {
@@ -349,9 +363,8 @@ std::span<const FairShare::Index> FairShare::resolve_changes() {
         Task& task = tasks_[id];
         task.changed = false;
         if (!task.running) continue;
-        const double rate = limit_of(task);
-        if (rate == task.rate) continue;
-        task.rate = rate;
+        if (task.lowest == task.rate) continue;
+        task.rate = task.lowest;
         result_.push_back(id);
     }
     changed_.clear();

@@ -57,36 +57,36 @@ public:
 
 private:
     static constexpr double unlimited = std::numeric_limits<double>::infinity();
-    static constexpr Index none = std::numeric_limits<Index>::max();
     struct Use {
         Index resource;  ///< while demands are read; then its pool
-        Index place;     ///< index into Pool::users while the task runs
+        Index place;     ///< index into `users_` while the task runs
         double amount, weight;
-        double speed;       ///< weight / amount: rate of the task at level 1
-        double wanted = 0;  ///< what top rate and other resources let the task draw, while it runs
+        double speed;  ///< weight / amount: rate of the task at level 1
     };
     struct Task {
         Index first_use = 0, last_use = 0;
         double alone = 0;  ///< rate alone
         double top = 0;    ///< `alone`, or the cap of limit()
         double rate = 0;
+        /// While it runs: the lowest of `top` and of what each use allows, and the second lowest, at most `top`
+        double lowest = 0, second = 0;
         bool running = false;
         bool changed = false;
     };
     struct User {
         Index task;
         Index use;  ///< index into `uses_`
-        double weight;
-        double alone;  ///< what the task draws at its top rate
+        double amount, weight, speed;
     };
-    /// What every update of a task reads and writes, apart from the rest of its pools, so that it stays in the cache.
+    /// What every change of a limit reads and writes, apart from the rest of its pool, so that it stays in the cache.
     struct Level {
         double level = unlimited;  ///< f(r); unlimited where not saturated
-        double wanted = 0;         ///< sum over the users
+        double wanted = 0;         ///< while unlimited: the sum of what the users draw
+        double capacity = 0;
     };
     struct Pool {
-        double capacity = 0, nominal = 0;
-        std::vector<User> users;  ///< running tasks
+        double nominal = 0;                   ///< capacity without holds
+        Index first_user = 0, last_user = 0;  ///< in `users_`: running tasks, with space for all
         double held = 0;
         std::vector<double> largest_holds;  ///< holds of which only the largest counts
         int fills = 0;                      ///< number of fills in this resolve()
@@ -101,6 +101,9 @@ private:
     std::span<const Use> uses(const Task& task) const {
         return std::span(uses_).subspan(task.first_use, task.last_use - task.first_use);
     }
+    std::span<const User> users(const Pool& pool) const {
+        return std::span(users_).subspan(pool.first_user, pool.last_user - pool.first_user);
+    }
     void read_demands(std::span<const Cost> costs);
     void add_use(Index first, ResourceId resource, double amount, double weight);
     /// Resources that one task of each stream together, at its top rate, cannot saturate.
@@ -111,17 +114,26 @@ private:
     void touch(Index resource, double drawn);
     std::span<const Index> resolve_changes();
     void refill_later(Index resource);
-    void update_contended(Pool& pool);
+    /// The users of `resource` want `more`.
+    void want(Index resource, double more);
+    void update_contended(Pool& pool, double capacity);
     void mark_changed(Index task);
-    double limit_of(const Task& task) const;
-    /// On all its resources but one: what the task could draw with the limits of its other resources.
-    void update_wanted(Index id, Index except = none);
-    double water_level(const Pool& pool, double level, double& open) const;
+    void find_limits(Task& task) const;
+    /// One use of the task allowed the rate `before` and allows `now`.
+    void replace_limit(Task& task, double before, double now) const;
+    /// The lowest of the task's limits but that of a use which allows the rate `allowed`.
+    static double limit_elsewhere(const Task& task, double allowed) {
+        return allowed > task.lowest ? task.lowest : task.second;
+    }
+    /// Fills `wanted_`; returns the sum.
+    double find_wanted(const Pool& pool, double level);
+    double water_level(const Pool& pool, Level& at, double& open);
     bool fill(Index resource);
 
     const ResourceTable& resources_;
     std::vector<Task> tasks_;
     std::vector<Use> uses_;
+    std::vector<User> users_;
     std::vector<Pool> pools_;
     std::vector<Level> levels_;   ///< by pool
     bool several_uses_;           ///< a task may use several resources of one pool
@@ -129,6 +141,7 @@ private:
     std::vector<Index> waiting_;  ///< resources to fill again, in order of arrival
     std::vector<Index> changed_;  ///< tasks whose rate may have changed
     std::vector<Index> result_;   ///< result of the last resolve()
+    std::vector<double> wanted_;  ///< what top rate and other uses let each user of a pool draw
 };
 
 }  // namespace overlap

@@ -32,6 +32,7 @@ public:
             if (!later_.empty() && later_.next_date() == now_) later_.take_next(at_once_);
             instant();
             update_rates();
+            later_.tidy([this](const Event& event) { return is_void(event); });
         }
         return std::move(times_);
     }

@@ -77,6 +77,9 @@ protected:
 
     Body& body(TaskId task) { return bodies_[task]; }
     const Body& body(TaskId task) const { return bodies_[task]; }
+    bool is_void(const Event& event) const {
+        return event.phase() == Phase::body && event.detail() != bodies_[event.task()].version;
+    }
 
 private:
     Engine& engine() { return static_cast<Engine&>(*this); }
@@ -109,7 +112,7 @@ private:
 
     void happen(const Event& event) {
         const TaskId task = event.task();
-        if (event.phase() == Phase::body && event.detail() != bodies_[task].version) return;
+        if (is_void(event)) return;
         engine().happens(task);
         switch (event.phase()) {
             case Phase::launch:

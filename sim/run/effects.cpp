@@ -58,12 +58,12 @@ const GemmShape* whole_of(const Workload& workload, const Task& task) {
     return is_part ? &whole : nullptr;
 }
 
-/// Cost of a part of a GEMM without decomposition loss: its share of the whole, or its own cost `alone` if
-/// that is lower.
-Cost without_loss(const Cost& alone, Cost whole, const GemmShape& shape, const Task& part,
-                  const ResourceTable& resources) {
+/// Cost of a part of a GEMM without decomposition loss: its share of the whole. None if its own cost `alone` is lower.
+std::optional<Cost> without_loss(const Cost& alone, Cost whole, const GemmShape& shape, const Task& part,
+                                 const ResourceTable& resources) {
     scale(whole, std::get<GemmShape>(part.work).flops() / shape.flops());
-    return isolated_body(alone, resources) < isolated_body(whole, resources) ? alone : whole;
+    if (isolated_body(alone, resources) < isolated_body(whole, resources)) return std::nullopt;
+    return whole;
 }
 
 bool has_library_kernel(const TaskGraph& graph, const TaskClasses& classes) {
@@ -170,33 +170,33 @@ TaskClasses::TaskClasses(const TaskGraph& graph, bool first_apart) {
 Pricer::Pricer(const TaskGraph& graph, const Workload& workload, const Machine& machine,
                const CostModels& models, Seconds release)
     : graph_(graph),
-      workload_(workload),
       machine_(machine),
       release_(release),
       classes_(graph, release > Seconds()),
       alone_{{}, classes_.of} {
     const double slowest = slowest_gpu(machine);
     alone_.classes.reserve(classes_.first.size());
+    std::map<std::pair<int, int>, Cost> wholes;  // by Task::op and GPU: GEMMs of which the graph has parts
     for (const TaskId first : classes_.first) {
         const Task& task = graph[first];
         alone_.classes.push_back(cost_alone(task, machine, models, slowest));
         has_host_ = has_host_ || task.kind() == TaskKind::host;
         has_packing_ = has_packing_ || task.kind() == TaskKind::local_copy;
         const GemmShape* whole = whole_of(workload, task);
-        if (whole != nullptr && !wholes_.contains({task.op, task.gpu}))
-            wholes_.emplace(std::pair(task.op, task.gpu),
-                            cost_alone(whole_gemm(*whole, task.gpu), machine, models, slowest));
+        if (whole == nullptr) continue;
+        const auto [found, is_new] = wholes.try_emplace({task.op, task.gpu});
+        if (is_new) found->second = cost_alone(whole_gemm(*whole, task.gpu), machine, models, slowest);
+        if (auto cost = without_loss(alone_.classes.back(), found->second, *whole, task, machine.resources))
+            lossless_.emplace(alone_.classes.size() - 1, *std::move(cost));
     }
     require_simulable(graph, alone_, machine.resources);
 }
 
 Costs Pricer::price(const Effects& effects) const {
     return price_all(
-        graph_, classes_, machine_, release_, effects, [&](std::size_t number, const Task& task) {
-            const Cost& alone = alone_.classes[number];
-            const GemmShape* whole = effects.decomposition ? nullptr : whole_of(workload_, task);
-            if (whole == nullptr) return alone;
-            return without_loss(alone, wholes_.at({task.op, task.gpu}), *whole, task, machine_.resources);
+        graph_, classes_, machine_, release_, effects, [&](std::size_t number, const Task&) -> const Cost& {
+            const auto lossless = effects.decomposition ? lossless_.end() : lossless_.find(number);
+            return lossless == lossless_.end() ? alone_.classes[number] : lossless->second;
         });
 }
 
@@ -209,8 +209,9 @@ Costs price(const TaskGraph& graph, const Workload& workload, const Machine& mac
                          const GemmShape* whole = effects.decomposition ? nullptr : whole_of(workload, task);
                          if (whole == nullptr) return alone;
                          return without_loss(
-                             alone, cost_alone(whole_gemm(*whole, task.gpu), machine, models, slowest),
-                             *whole, task, machine.resources);
+                                    alone, cost_alone(whole_gemm(*whole, task.gpu), machine, models, slowest),
+                                    *whole, task, machine.resources)
+                             .value_or(alone);
                      });
 }
 

@@ -62,17 +62,15 @@ public:
     /// Whether a run without packing, host or decomposition can differ from the full run.
     bool has_packing() const { return has_packing_; }
     bool has_host() const { return has_host_; }
-    bool has_decomposition() const { return !wholes_.empty(); }
+    bool has_decomposition() const { return !lossless_.empty(); }
 
 private:
     const TaskGraph& graph_;
-    const Workload& workload_;
     const Machine& machine_;
     Seconds release_;
     TaskClasses classes_;
-    Costs alone_;  ///< without interference
-    /// By Task::op and GPU: whole GEMMs of which the graph has parts
-    std::map<std::pair<int, int>, Cost> wholes_;
+    Costs alone_;                           ///< without interference
+    std::map<std::size_t, Cost> lossless_;  ///< by class: of parts of GEMMs, where decomposition costs time
     bool has_packing_ = false, has_host_ = false;
 };
 

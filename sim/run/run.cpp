@@ -64,8 +64,7 @@ public:
         without(effects.launch, true);
         without(effects.packing, own.pricer().has_packing());
         without(effects.decomposition, own.pricer().has_decomposition());
-        const bool in_last_step = steps_.back().valid() && own.communication_is_free();
-        if (!in_last_step)
+        if (!own.communication_is_free())
             communication_ = jobs.start([&own, effects] { return own.communication(effects); });
     }
 
@@ -91,7 +90,7 @@ public:
 
 private:
     std::vector<std::future<MedianEnds>> steps_;  ///< invalid if the run is the same as another
-    std::future<Seconds> communication_;    ///< invalid if the last step shows it
+    std::future<Seconds> communication_;          ///< invalid if the last step shows it
 };
 
 std::string scenario_line(const Scenario& scenario) {
