@@ -75,9 +75,10 @@ RunBudget budget_of(const Scenario& scenario) {
     budget.memory = of_program + (own_size.tasks + serial.tasks) * of_task +
                     at_once * std::max(own_size.tasks, serial.tasks) * of_simulated_task +
                     (own_size.edges + serial.edges) * of_edge;
-    // The run, its transfers, four runs with effects off, transfers without effects; three runs of serial.
+    // By every seed the run, its transfers and serial; by the seed of the median the run again, four runs with effects
+    // off, transfers without effects, two runs of serial.
     const double seeds = orders_vary(scenario) ? scenario.seeds : 1;
-    const double own = 7 * seeds + 1, of_serial = 3 * seeds;
+    const double own = 2 * seeds + 6, of_serial = seeds + 2;
     budget.simulations = own + of_serial;
     const double slower = scenario.engine == default_engine ? 1 : simgrid_slowdown;
     budget.wall = slower / at_once * (own * own_size.tasks + of_serial * serial.tasks) * of_simulation;

@@ -79,51 +79,43 @@ EngineResult Experiment::run(CostView costs, std::uint64_t seed) const {
     return result;
 }
 
-template <class Visit>
-void Experiment::for_each_seed(CostView costs, Visit&& visit) const {
+Makespans Experiment::makespans(CostView costs, EngineResult& last) const {
     const int seeds = several_orders(costs) ? scenario_.seeds : 1;
-    for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(seeds); ++seed)
-        visit(run(costs, seed), seed);
+    Makespans all;
+    for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(seeds); ++seed) {
+        last = run(costs, seed);
+        all.emplace_back(last.makespan, seed);
+    }
+    std::ranges::sort(all);
+    return all;
 }
 
 std::pair<Makespans, EngineResult> Experiment::median_run() const {
     const Costs few = quotient_ ? price(effects_of(scenario_)) : Costs();
     const CostView costs = quotient_ ? few : costs_;
-    Makespans all;
     EngineResult last;
-    for_each_seed(costs, [&](EngineResult result, std::uint64_t seed) {
-        all.emplace_back(result.makespan, seed);
-        last = std::move(result);
-    });
-    if (all.size() > 1) {
-        std::ranges::sort(all);
-        last = run(costs, quantile(all, 0.5).second);
-    }
+    Makespans all = makespans(costs, last);
+    if (all.size() > 1) last = run(costs, quantile(all, 0.5).second);
     if (quotient_) last.tasks = quotient_->expanded(last.tasks);
     return {std::move(all), std::move(last)};
 }
 
-MedianEnds Experiment::ends(const Effects& effects) const {
-    Makespans all, communication;
-    for_each_seed(price(effects), [&](const EngineResult& result, std::uint64_t seed) {
-        all.emplace_back(result.makespan, seed);
-        communication.emplace_back(end_of_communication(result), seed);
-    });
-    std::ranges::sort(all);
-    std::ranges::sort(communication);
-    return {quantile(all, 0.5).first, quantile(communication, 0.5).first};
+Seconds Experiment::makespan(const Effects& effects) const {
+    EngineResult last;
+    return quantile(makespans(price(effects), last), 0.5).first;
 }
 
-Seconds Experiment::makespan(const Effects& effects, const std::function<double(const Task&)>& factor) const {
+RunEnds Experiment::ends(const Effects& effects, std::uint64_t seed) const {
+    const EngineResult result = run(price(effects), seed);
+    return {result.makespan, end_of_communication(result)};
+}
+
+Seconds Experiment::makespan(const Effects& effects, std::uint64_t seed,
+                             const std::function<double(const Task&)>& factor) const {
     Costs costs = price(effects);
     for (std::size_t i = 0; i < costs.classes.size(); ++i)
         scale(costs.classes[i], factor(graph_[pricer_.classes().first[i]]));
-    Makespans all;
-    for_each_seed(costs, [&](const EngineResult& result, std::uint64_t seed) {
-        all.emplace_back(result.makespan, seed);
-    });
-    std::ranges::sort(all);
-    return quantile(all, 0.5).first;
+    return run(costs, seed).makespan;
 }
 
 Seconds Experiment::end_of_communication(const EngineResult& result) const {
@@ -142,6 +134,11 @@ bool Experiment::communication_is_free() const {
         waits[id] = any || is_computation(graph_[id].kind());
     }
     return true;
+}
+
+Seconds Experiment::communication(Effects effects, std::uint64_t seed) const {
+    effects.computation = effects.host = false;
+    return run(price(effects), seed).makespan;
 }
 
 Seconds Experiment::communication(Effects effects) const {

@@ -21,8 +21,8 @@ using Makespans = std::vector<std::pair<Seconds, std::uint64_t>>;
 /// The quantile by nearest rank.
 const Makespans::value_type& quantile(const Makespans& sorted, double share);
 
-/// Medians over the seeds of one graph with one set of effects.
-struct MedianEnds {
+/// Of one graph with one set of effects, simulated with one seed.
+struct RunEnds {
     Seconds all;
     Seconds communication;  ///< of the last transfer or reduction
 };
@@ -49,11 +49,14 @@ public:
     /// The turns whose representatives are simulated; the other GPUs are each like one of these. None: all are simulated.
     std::optional<Turns> turns() const;
     int simulated_gpus() const;
-    MedianEnds ends(const Effects& effects) const;
-    Seconds makespan(const Effects& effects) const { return ends(effects).all; }
-    /// The same with the time of each task multiplied by `factor` of it.
-    Seconds makespan(const Effects& effects, const std::function<double(const Task&)>& factor) const;
-    /// Time of transfers and reductions alone.
+    /// Median over the seeds.
+    Seconds makespan(const Effects& effects) const;
+    RunEnds ends(const Effects& effects, std::uint64_t seed) const;
+    /// The makespan with the time of each task multiplied by `factor` of it.
+    Seconds makespan(const Effects& effects, std::uint64_t seed,
+                     const std::function<double(const Task&)>& factor) const;
+    /// Time of transfers and reductions alone, with one seed; median over the seeds.
+    Seconds communication(Effects effects, std::uint64_t seed) const;
     Seconds communication(Effects effects) const;
     /// Time of computation alone, with whole operators, on the GPU with most of it.
     Seconds computation(const Effects& effects) const;
@@ -61,15 +64,16 @@ public:
     /// Whether no transfer and no reduction waits for computation. Without contention and launches they then
     /// end as they do alone, because they share nothing with computation.
     bool communication_is_free() const;
+    /// Whether the scenario has several seeds, and its own costs leave an order unspecified.
+    bool several_orders() const { return scenario_.seeds > 1 && several_orders(costs_); }
     const Pricer& pricer() const { return pricer_; }
 
 private:
     Costs price(const Effects& effects) const { return pricer_.price(effects); }
     bool several_orders(CostView costs) const;
     EngineResult run(CostView costs, std::uint64_t seed) const;
-    /// Calls `visit(result, seed)` for each seed; for one seed if no order is unspecified.
-    template <class Visit>
-    void for_each_seed(CostView costs, Visit&& visit) const;
+    /// Of all seeds; of one if no order is unspecified. `last`: the result of the last one.
+    Makespans makespans(CostView costs, EngineResult& last) const;
     Seconds end_of_communication(const EngineResult& result) const;
 
     const Scenario& scenario_;

@@ -171,7 +171,8 @@ std::vector<PricedPart> priced_parts(const TaskGraph& graph, const Machine& mach
 }
 
 Confidence confidence_of(const Scenario& scenario, const TaskGraph& graph, const Experiment& experiment,
-                         Seconds makespan, bool overlapped) {
+                         const Makespans::value_type& run, bool overlapped) {
+    const auto [makespan, seed] = run;
     const Machine& machine = *scenario.machine;
     const std::vector<Priced> prices =
         prices_in(graph, machine, scenario.cost_models, overlapped, scenario.host.get());
@@ -201,8 +202,8 @@ Confidence confidence_of(const Scenario& scenario, const TaskGraph& graph, const
         if (error == 0 || makespan == Seconds()) continue;
         Lengthened factors;
         factors.*factor += error;
-        const Seconds changed =
-            experiment.makespan(effects_of(scenario), [&](const Task& task) { return factors.of(task); });
+        const Seconds changed = experiment.makespan(effects_of(scenario), seed,
+                                                    [&](const Task& task) { return factors.of(task); });
         sum += std::pow(
             period_of(scenario, graph, changed, factors.host) / period_of(scenario, graph, makespan) - 1, 2);
         any = true;

@@ -53,11 +53,12 @@ private:
 // of the pipeline itself: idle links, fill and drain.
 class Attribution {
 public:
-    Attribution(Jobs& jobs, const Experiment& own, Effects effects) {
+    Attribution(Jobs& jobs, const Experiment& own, Effects effects, std::uint64_t seed) {
         const auto without = [&](bool& effect, bool matters) {
             const bool had = std::exchange(effect, false);
-            steps_.push_back(had && matters ? jobs.start([&own, effects] { return own.ends(effects); })
-                                            : std::future<MedianEnds>());
+            steps_.push_back(had && matters
+                                 ? jobs.start([&own, effects, seed] { return own.ends(effects, seed); })
+                                 : std::future<RunEnds>());
         };
         without(effects.host, own.pricer().has_host());
         without(effects.contention, true);
@@ -65,13 +66,13 @@ public:
         without(effects.packing, own.pricer().has_packing());
         without(effects.decomposition, own.pricer().has_decomposition());
         if (!own.communication_is_free())
-            communication_ = jobs.start([&own, effects] { return own.communication(effects); });
+            communication_ = jobs.start([&own, effects, seed] { return own.communication(effects, seed); });
     }
 
     Losses losses(Seconds makespan, Seconds least_computation, Seconds ideal) {
         Losses losses;
         Seconds before = makespan;
-        MedianEnds last;
+        RunEnds last;
         const std::array parts{&losses.host, &losses.contention, &losses.launch, &losses.packing,
                                &losses.decomposition};
         for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -89,8 +90,8 @@ public:
     }
 
 private:
-    std::vector<std::future<MedianEnds>> steps_;  ///< invalid if the run is the same as another
-    std::future<Seconds> communication_;          ///< invalid if the last step shows it
+    std::vector<std::future<RunEnds>> steps_;  ///< invalid if the run is the same as another
+    std::future<Seconds> communication_;    ///< invalid if the last step shows it
 };
 
 std::string scenario_line(const Scenario& scenario) {
@@ -134,14 +135,17 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
         return options.baselines != nullptr ? options.baselines->get(scenario) : baseline_of(scenario);
     });
     auto own_communication = jobs.start([&] { return own.communication(effects); });
-    Attribution attribution(jobs, own, effects);
+    std::optional<Attribution> attribution;
+    if (!own.several_orders()) attribution.emplace(jobs, own, effects, 0);
 
     const Scenario steady = settled(scenario, graph);
     std::optional<Experiment> slowed;
     if (steady.steady) slowed.emplace(steady, graph);
     const Experiment& repeated = slowed ? *slowed : own;
     const Costs& costs = repeated.costs();
-    auto [makespans, simulated] = repeated.median_run();
+    const auto [makespans, simulated] = repeated.median_run();
+    const std::uint64_t seed = quantile(makespans, 0.5).second;
+    if (!attribution) attribution.emplace(jobs, own, effects, seed);
     const Baseline baseline = baseline_job.get();
     RunResult result;
     result.config = scenario.config();
@@ -164,8 +168,8 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
     const double ideal_speedup = two_sides ? result.serial / result.ideal : 1.0;
     if (ideal_speedup > 1.0 + 1e-9)
         result.overlap_efficiency = (result.speedup - 1.0) / (ideal_speedup - 1.0);
-    const Seconds cool = steady.steady ? own.makespan(effects) : simulated.makespan;
-    result.losses = attribution.losses(cool, least.computation, result.ideal);
+    const Seconds cool = steady.steady ? own.ends(effects, seed).all : simulated.makespan;
+    result.losses = attribution->losses(cool, least.computation, result.ideal);
     result.losses.power = simulated.makespan - cool;
     result.losses.host += result.makespan - simulated.makespan;
     result.steady = steady.steady;
@@ -180,7 +184,7 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
     observe(graph, costs, simulated, *steady.machine, alike, repeated.turns(), result);
     // One after another, all of the communication is exposed, but for gaps between its transfers.
     const bool overlapped = result.exposed_comm < 0.99 * result.comm;
-    result.confidence = confidence_of(scenario, graph, repeated, simulated.makespan, overlapped);
+    result.confidence = confidence_of(scenario, graph, repeated, {simulated.makespan, seed}, overlapped);
     if (options.record) record(std::move(graph), costs, simulated, scenario.machine->resources, result);
     return result;
 }

@@ -23,8 +23,8 @@ struct RunOptions {
     Baselines* baselines = nullptr;  ///< cache shared by the runs of a sweep
 };
 
-/// Runs the schedule and, for baseline and losses, `serial` and the counterfactuals. Every time is the median
-/// over the seeds; the timeline is that of a median run.
+/// Runs the schedule and, for baseline and losses, `serial` and the counterfactuals. Times are medians over the seeds; the
+/// timeline and the losses are those of the seed with the median makespan.
 RunResult run(const Scenario& scenario, const RunOptions& options = {});
 
 }  // namespace overlap

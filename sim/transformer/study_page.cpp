@@ -219,7 +219,7 @@ Confidence confidence_of(const StepStudy& step, const StudyOptions& options, Res
     const Scenario scenario = resolver.resolve(config);
     const TaskGraph graph = scenario.graph();
     const Experiment experiment(scenario, graph);
-    return overlap::confidence_of(scenario, graph, experiment, experiment.makespan(Effects()), true);
+    return overlap::confidence_of(scenario, graph, experiment, {experiment.makespan(Effects()), 0}, true);
 }
 
 }  // namespace overlap

@@ -307,9 +307,9 @@ TEST_CASE("communication that waits for no computation ends as it does alone, wh
                     if (refused != "") continue;  // a form that the schedule does not serve
                     const TaskGraph graph = given.graph();
                     const Experiment experiment(given, graph);
-                    const Seconds alone = experiment.communication(bare);
+                    const Seconds alone = experiment.communication(bare, 0);
                     if (experiment.communication_is_free())
-                        CHECK(experiment.ends(bare).communication == alone);
+                        CHECK(experiment.ends(bare, 0).communication == alone);
                     ++(experiment.communication_is_free() ? free : waiting);
                 }
     CHECK(free >= 100);
