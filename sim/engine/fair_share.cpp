@@ -325,9 +325,8 @@ bool FairShare::fill(Index resource) {
     double open = unlimited;
     double level = water_level(pool, at, open);
     if (damped && !pool.limits_each) level = before < unlimited ? (before + open) / 2 : open;
-    if (before == level || std::abs(before - level) <= settled * std::min(before, level)) return false;
     at.level = level;
-    return true;
+    return before != level && !(std::abs(before - level) <= settled * std::min(before, level));
 }
 
 std::span<const FairShare::Index> FairShare::resolve_changes() {
@@ -336,18 +335,23 @@ std::span<const FairShare::Index> FairShare::resolve_changes() {
         Pool& pool = pools_[resource];
         pool.waits = false;
         const double before = levels_[resource].level;
-        if (!fill(resource)) continue;
-        if (pool.fills > fills_before_damping) refill_later(resource);  // the level has moved half of its way
+        const bool moved = fill(resource);
         const double now = levels_[resource].level;
+        if (now == before) continue;
+        if (moved && pool.fills > fills_before_damping)
+            refill_later(resource);  // it has moved half of its way
+        // Another use of this pool limits the user to the same rate, except for rounding.
+        const double least = std::min(before, now) * (several_uses_ ? 1 - settled : 1);
         for (const User& user : users(pool)) {
             Task& task = tasks_[user.task];
-            if (std::min(before, now) * user.speed > task.second) continue;  // two other limits are lower
+            if (least * user.speed > task.second) continue;  // two other limits are lower
             const double lowest = task.lowest;
             replace_limit(task, before * user.speed, now * user.speed);
-            if (task.lowest == lowest) continue;
+            const bool other_is_lower = least * user.speed > limit_elsewhere(task, now * user.speed);
+            if (!moved || (other_is_lower && task.lowest == lowest)) continue;  // before and after
             mark_changed(user.task);
             for (const Use& use : uses(task))
-                if (use.resource != resource || (several_uses_ && &use != &uses_[user.use]))
+                if (several_uses_ || use.resource != resource)
                     want(use.resource, use.amount * (task.lowest - lowest));
         }
     }

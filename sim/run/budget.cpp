@@ -17,9 +17,11 @@ namespace {
 constexpr Bytes of_program{40e6}, of_task{350}, of_simulated_task{450}, of_edge{150};
 // Wall time per task in one simulation of the flow engine.
 constexpr Seconds of_simulation{5e-6};
-// More for each pair of copy kernels that run at once and end apart, because one end changes the rates of all that share
-// links with it: 13 s with 4,032 such kernels in 4,224 tasks (b200_64_rail, hetero_fused_1d, ficco_g1, chunks=1, agent=cu).
+// More for each pair of copy kernels that run at once and end apart, because one end changes the rates of those that share
+// links with it: 10 s of a run with 4,032 such kernels in 4,224 tasks (b200_64_rail, hetero_fused_1d, ficco_g1, chunks=1,
+// agent=cu). With chunks=2 a run takes 141 s: an instant changes 3,100 rates on average, not 290.
 constexpr Seconds of_kernel_pair{2e-11};
+constexpr double with_several_chunks = 6;
 constexpr double simgrid_slowdown = 75;  // README, "Speed"
 
 /// Simulations of one run that are in memory at the same time (Jobs in run.cpp).
@@ -39,24 +41,26 @@ bool orders_vary(const Scenario& scenario) {
            std::ranges::any_of(scenario.pairs, [&](const PairChoice& pair) { return vary(pair.params); });
 }
 
-/// Copy kernels that run at once, where GPUs launch them one after another. Elsewhere kernels of GPUs that are alike end
-/// together.
-double kernels_at_once(const TaskGraph& graph, const DeviceSpec& device) {
-    if (device.copy_kernel.queued_launch == Seconds()) return 0;
+/// Time per task for pairs of copy kernels that run at once, where GPUs launch them one after another. Elsewhere kernels of
+/// GPUs that are alike end together.
+Seconds of_kernel_pairs(const TaskGraph& graph, const DeviceSpec& device) {
+    if (device.copy_kernel.queued_launch == Seconds()) return {};
     std::vector<double> units(static_cast<std::size_t>(graph.gpus()), device.compute_units);
     std::vector<bool> seen(graph.streams());
     double kernels = 0;
+    bool several_chunks = false;
     for (TaskId id = 0; id < graph.size(); ++id) {
         const auto* copy = std::get_if<CopyWork>(&graph[id].work);
-        if (copy == nullptr || copy->agent != Agent::cu || copy->stored || seen[graph.stream_number(id)])
-            continue;
-        seen[graph.stream_number(id)] = true;
+        if (copy == nullptr || copy->agent != Agent::cu || copy->stored) continue;
+        const std::size_t stream = graph.stream_number(id);
+        several_chunks = several_chunks || seen[stream];
         double& left = units[static_cast<std::size_t>(graph[id].gpu)];
-        if (left < copy->cus) continue;
+        if (seen[stream] || left < copy->cus) continue;
+        seen[stream] = true;
         left -= copy->cus;
         ++kernels;
     }
-    return kernels;
+    return kernels * kernels * (several_chunks ? with_several_chunks : 1) * of_kernel_pair;
 }
 
 }  // namespace
@@ -88,8 +92,8 @@ RunBudget budget_of(const Scenario& scenario) {
 Seconds wall_of(const Scenario& scenario, const RunBudget& budget) {
     constexpr double quickly_built = 200'000;
     if (budget.graph.tasks > quickly_built || scenario.engine != default_engine) return budget.wall;
-    const double kernels = kernels_at_once(scenario.graph(), scenario.machine->topology.device());
-    return (1 + kernels * kernels * (of_kernel_pair / of_simulation)) * budget.wall;
+    const Seconds more = of_kernel_pairs(scenario.graph(), scenario.machine->topology.device());
+    return (1 + more / of_simulation) * budget.wall;
 }
 
 Json to_json(const RunBudget& budget, Seconds wall) {

@@ -45,8 +45,10 @@ class Budget(SimTestCase):
 
         few = wall("--schedule", "shard_p2p")  # of 16 compute units each
         many = wall("--schedule", "hetero_fused_1d", "--set", "chunks=1")  # of one
+        chunks = wall("--schedule", "hetero_fused_1d", "--set", "chunks=2")
         self.assertLess(few, 5)
         self.assertGreater(many, 5)
+        self.assertGreater(chunks, 50)
 
     def test_what_takes_more_memory_than_there_is_is_refused_at_once(self):
         little = {"OVERLAP_MEMORY_GB": "2"}

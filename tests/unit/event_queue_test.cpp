@@ -50,4 +50,21 @@ TEST_CASE("events come by date, all of one date at once") {
     CHECK(taken > 1000);
 }
 
+TEST_CASE("event queue: void events that have piled up are forgotten, all others stay") {
+    EventQueue queue(2);
+    const auto is_void = [](const Event& event) { return event.detail() < 8; };
+    for (unsigned version = 0; version < 4; ++version) queue.push({10 + version, 1, Phase::body, version});
+    queue.tidy(is_void);  // four events of two tasks: not worth a look
+    CHECK(queue.next_date() == 10);
+    for (unsigned version = 4; version < 10; ++version) queue.push({10 + version, 1, Phase::body, version});
+    queue.push({19, 0, Phase::body, 8});
+    queue.tidy(is_void);
+    CHECK(queue.next_date() == 18);
+    std::vector<Event> events;
+    queue.take_next(events);
+    queue.take_next(events);
+    CHECK(events.size() == 3);
+    CHECK(queue.empty());
+}
+
 }  // namespace overlap::test::event_queue_test
