@@ -15,8 +15,8 @@ const std::string tiles =
     R"({"schema": 1, "description": "two", "lists": {"two": {"tiles": ["256x128", "64x64"], "row_step": 8, "source": "a test"}},
                               "of_platform": {"AMD": "two", "NVIDIA": "two"}})";
 const Json recipe = Json::parse(R"({"schema": 1, "device": "gpu",
-    "tables": [{"dtype": "bf16", "file": "gpu.csv", "origin": "a test", "licence": "none", "rows": {"where": {"lib": "a"}, "warm_below_MB": 19},
-                "prior": {"compute_units": 100, "peak_TFLOPS": 600, "hbm_GBps": 3000, "cache_MB": 50, "tiles": "two", "memory_start_us": 2,
+    "tables": [{"dtype": "bf16", "file": "gpu.csv", "origin": "a test", "licence": "none", "rows": {"where": {"lib": "a"}, "warm_below_MB": 19, "run_gap": {"us": 2, "cache_MB": 130, "source": "a test"}},
+                "prior": {"compute_units": 100, "peak_TFLOPS": 600, "hbm_GBps": 3000, "cache_MB": 50, "tiles": "two", "memory_start_us": 2, "rows_of_family": 16,
                           "source": "a test"},
                 "anchors": [{"M": 1000, "N": 1000, "K": 1000, "TFLOPS": 500, "source": "a test"}]}],
     "derived": [{"dtype": "fp8", "from": {"device": "gpu", "dtype": "fp16"}, "reason": "a test"},
@@ -49,7 +49,10 @@ TEST_CASE("a recipe is a table, a prior that its hardware decides, and what is d
     CHECK(table.prior.start.tiles[1].efficiency == Approx(std::pow(1.0 / 8, 0.15)));  // 64 x 64 of 256 x 128
     CHECK(table.prior.start.row_step == 8);
     CHECK(table.prior.start.memory_start == microseconds(2));
+    CHECK(table.prior.rows_of_family == 16);
     CHECK(table.filter.warm_below.si() == Approx(19e6));
+    CHECK(table.filter.run_gap == microseconds(2));
+    CHECK(table.filter.run_cache.si() == Approx(130e6));
     CHECK(table.anchors.front().measurement(DType::bf16).time.si() == Approx(2e9 / 500e12));
     REQUIRE(recipes.derivations.size() == 2);
     CHECK(recipes.derivations[0].dtype == DType::fp16);  // the source of fp8

@@ -73,6 +73,12 @@ private:
     const std::vector<std::string>& texts_;
 };
 
+Seconds gap_of(const GemmTableFilter& filter, Bytes b) {
+    constexpr double most_copies = 5;
+    if (filter.run_gap.si() == 0) return {};
+    return filter.run_gap / std::clamp(std::ceil(filter.run_cache / b), 1.0, most_copies);
+}
+
 }  // namespace
 
 std::vector<GemmMeasurement> read_gemm_table(const std::filesystem::path& path,
@@ -124,6 +130,7 @@ std::vector<GemmMeasurement> read_gemm_table(const std::filesystem::path& path,
         std::stable_sort(equal.begin(), equal.end(),
                          [](const Timed& a, const Timed& b) { return a.us < b.us; });
         const Timed& kept = equal[filter.median ? equal.size() / 2 : 0];
+        const Bytes b = matrix_size(depth, columns, filter.dtype);
         rows.push_back(
             {.shape = {height, columns, depth, filter.dtype, false},
              .time = microseconds(kept.us),
@@ -132,8 +139,8 @@ std::vector<GemmMeasurement> read_gemm_table(const std::filesystem::path& path,
              .campaign = kept.campaign,
              .by_library = kept.by_library,
              .units = static_cast<int>(mask),
-             .warm = static_cast<double>(columns) * static_cast<double>(depth) * element_size(filter.dtype) <
-                     filter.warm_below});
+             .warm = b < filter.warm_below,
+             .gap = gap_of(filter, b)});
     }
     return rows;
 }

@@ -20,6 +20,7 @@ struct GemmMeasurement {
     int by_library = 0;  ///< kernel library 1, 2, … of the filter; 0: none of them, or not distinguished
     int units = 0;       ///< compute units that a mask left to the kernel; 0: all
     bool warm = false;   ///< B lay in a cache
+    Seconds gap = {};    ///< in `time`: the part of a pause between runs of the program that measured it
 };
 
 /// Selects rows of a CSV table.
@@ -41,6 +42,9 @@ struct GemmTableFilter {
     int campaign = 0;               ///< of all rows
     double weight = 1;              ///< of each row in the fit
     Bytes warm_below = {};  ///< operands B of fewer bytes stayed in a cache from one repetition to the next
+    /// Pause between runs, each of one GEMM on each of 1 to 5 copies of B, as many as exceed `run_cache`.
+    Seconds run_gap = {};
+    Bytes run_cache = {};
 };
 
 /// Rows of a CSV file with a header line and the columns M, N, K and time, sorted by (N, K, M). Of

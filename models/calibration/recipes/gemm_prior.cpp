@@ -51,7 +51,9 @@ const std::vector<InputKey<GemmHardware>>& GemmHardware::keys() {
         field<&H::lone_unit_speed>("lone_unit_speed", "Prior of that GEMM parameter.").plain_in({1, 10}).optional(),
         field<&H::unit_speed_exponent>("unit_speed_exponent", "The same.").plain_in({1, 20}).optional(),
         field<&H::mask_loss>("mask_loss", "The same.").plain_in({0, 2}).optional(),
-        field<&H::memory_start>("memory_start_us", "The same.").plain_in({0, 100}).optional()};
+        field<&H::memory_start>("memory_start_us", "The same.").plain_in({0, 100}).optional(),
+        field<&H::rows_of_family>("rows_of_family", "Least number of rows of an (N,K) family that are fitted: more where few "
+            "M would not show the heights of the tiles.").plain_in({4, 1000}).optional()};
     // clang-format on
     return rows;
 }
@@ -152,6 +154,7 @@ GemmPrior gemm_prior(const GemmHardware& hardware) {
         {to_microseconds(hardware.memory_start), 2},           // memory_start_us
     };
     GemmPrior prior;
+    prior.rows_of_family = hardware.rows_of_family;
     prior.start.compute_units = hardware.units;
     prior.start.k_step = hardware.k_step;
     prior.start.tiles = hardware.tile_list.tiles;

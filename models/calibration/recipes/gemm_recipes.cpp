@@ -41,6 +41,9 @@ InputKeys<GemmTableFilter> row_keys() {
             if (to.library_names.size() != to.libraries.size())
                 from.fail(key, "has " + std::to_string(to.library_names.size()) + " names for " + std::to_string(to.libraries.size()) + " texts");
         }}};
+    static const std::vector<InputKey<F>> gap_keys{
+        field<&F::run_gap>("us", "The pause.").plain_in({0, 100}), field<&F::run_cache>("cache_MB", "The cache.").plain_in({0.1, 1e5}),
+        text_key<F>("source", "How it is known.")};
     static const std::vector<InputKey<F>> keys{
         text_key<F>("time_column", &F::time_column, "Column of the time in microseconds; default us.").optional(),
         InputKey<F>("shape_columns", list_schema("Columns of M, N and K; default these names.", {{"type", "string"}, {"minLength", 1}}), [](ConfigObject& from, const std::string& key, F& to) {
@@ -54,6 +57,8 @@ InputKeys<GemmTableFilter> row_keys() {
         field<&F::campaign>("campaign", "All rows have the compute rate of this campaign, not the main one.").plain_in({1, 9}).optional(),
         field<&F::weight>("weight", "Of each row in the fit.").plain_in({0.01, 100}).optional(),
         field<&F::warm_below>("warm_below_MB", "Operands B of fewer MB stayed in a cache from one repetition to the next.").plain_in({0, 1e5}).optional(),
+        part_key<F>("run_gap", "Pause between runs of the program that measured; a run has one GEMM on each of 1 to 5 copies of B, as many as exceed a cache, "
+            "and the row's time is the run's with the pause over them.", gap_keys).optional(),
         field<&F::shortest>("shortest_us", "Shorter kernels are mostly launch.").plain_in({0, 1e6}).optional(),
         field<&F::alignment>("multiples_of", "N and K must be multiples of it: other sizes use other kernels.").plain_in({1, 4096}).optional(),
         InputKey<F>("where", map_schema("The only accepted text of each column.", {{"minLength", 1}}, {{"type", "string"}}), [](ConfigObject& from, const std::string& key, F& to) {
