@@ -9,7 +9,8 @@ namespace overlap {
 /// `overlapped`: whether computation and communication run at the same time, so that contention counts.
 /// `host`: who made the calls in the graph; null: nobody.
 std::vector<PricedPart> priced_parts(const TaskGraph& graph, const Machine& machine,
-                                     const std::vector<std::string>& models, bool overlapped, const Host* host);
+                                     const std::vector<std::string>& models, bool overlapped,
+                                     const Host* host);
 
 /// What is known about the prices of a scenario's graph. Where schedules of such kernels were measured on the
 /// machine, they give the makespan's error. Elsewhere each kind of work is made longer by its own held-out error, one after

@@ -91,7 +91,7 @@ public:
 
 private:
     std::vector<std::future<RunEnds>> steps_;  ///< invalid if the run is the same as another
-    std::future<Seconds> communication_;    ///< invalid if the last step shows it
+    std::future<Seconds> communication_;       ///< invalid if the last step shows it
 };
 
 std::string scenario_line(const Scenario& scenario) {

@@ -145,7 +145,8 @@ TEST_CASE("the public tables of H100 and H200, of another library than their cal
         const auto checks = check_public_tables(test::shipped_recipes(), device, parameters, public_data());
         REQUIRE(checks.size() == 1);
         const GemmErrors& errors = checks[0].errors;
-        INFO(device << ": mean " << errors.mean << ", p90 " << errors.p90 << " on " << errors.rows << " rows");
+        INFO(device << ": mean " << errors.mean << ", p90 " << errors.p90 << " on " << errors.rows
+                    << " rows");
         CHECK(errors.rows >= 10'000);
         CHECK(errors.mean < most);
         CHECK(errors.mean > least);  // a library apart: were it less, the sources would be mixed up

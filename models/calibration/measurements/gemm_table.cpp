@@ -131,16 +131,15 @@ std::vector<GemmMeasurement> read_gemm_table(const std::filesystem::path& path,
                          [](const Timed& a, const Timed& b) { return a.us < b.us; });
         const Timed& kept = equal[filter.median ? equal.size() / 2 : 0];
         const Bytes b = matrix_size(depth, columns, filter.dtype);
-        rows.push_back(
-            {.shape = {height, columns, depth, filter.dtype, false},
-             .time = microseconds(kept.us),
-             .weight = filter.weight,
-             .busy = {},
-             .campaign = kept.campaign,
-             .by_library = kept.by_library,
-             .units = static_cast<int>(mask),
-             .warm = b < filter.warm_below,
-             .gap = gap_of(filter, b)});
+        rows.push_back({.shape = {height, columns, depth, filter.dtype, false},
+                        .time = microseconds(kept.us),
+                        .weight = filter.weight,
+                        .busy = {},
+                        .campaign = kept.campaign,
+                        .by_library = kept.by_library,
+                        .units = static_cast<int>(mask),
+                        .warm = b < filter.warm_below,
+                        .gap = gap_of(filter, b)});
     }
     return rows;
 }
