@@ -19,6 +19,7 @@
 #include "sim/commands/progress_reporter.hpp"
 #include "sim/core/output_file.hpp"
 #include "sim/core/ranges.hpp"
+#include "sim/core/shown.hpp"
 #include "sim/report/gnuplot.hpp"
 #include "sim/run/config_folder.hpp"
 
@@ -157,6 +158,10 @@ std::string calibrate_kernels(const CalibrateFlags& flags) {
     for (const std::string& device :
          write_derived_kernels(recipes.derived, devices, flags.out, flags.date, flags.devices))
         table << device << ": scaled from another device\n";
+    if (table.str().empty())
+        throw UserError("--kernels: nothing to fit: " + (flags.devices.empty() ? "" : joined(flags.devices, ", ") + ": ") +
+                        "no table of attention or MoE kernels, and not both calibrations in " + flags.out +
+                        " where one is scaled from another");
     return table.str();
 }
 

@@ -197,6 +197,7 @@ class Calibrate(SimTestCase):
         (self.folder / "data" / "gemm").mkdir(parents=True)
         self.assert_refused(["calibrate", "--data", "data", "--out", self.file("taken", "")], "taken", "folder")
         self.assert_refused(["calibrate", "--data", "data", "--out", "taken/below"], "taken/below", "folder")
+        self.assert_refused(["calibrate", "b300", "--kernels", "--data", "data", "--out", "."], "nothing to fit: b300")
 
     def test_a_device_that_the_measurements_are_not_of(self):
         measured = str(ROOT / "traces" / "h200_4" / "microbench")
