@@ -33,8 +33,8 @@ struct GemmTableFilter {
     std::string campaign_column = "";         ///< column of the texts below; all other rows are campaign 0
     std::vector<std::string> campaigns = {};  ///< texts that mark campaigns 1, 2, …
     std::string column_of_libraries = "";
-    std::vector<std::string> libraries = {};      ///< texts that mark kernel libraries 1, 2, …
-    std::vector<std::string> library_names = {};  ///< the same libraries, as prices show them
+    std::vector<std::string> libraries = {};           ///< texts that mark kernel libraries 1, 2, …
+    std::vector<std::string> names_of_libraries = {};  ///< the same libraries, as prices show them
     std::array<std::string, 3> shape_columns{"M", "N", "K"};
     double us = 1;                  ///< microseconds in one of the time column
     std::string units_column = "";  ///< column of the compute units that a mask left

@@ -37,9 +37,9 @@ InputKeys<GemmTableFilter> row_keys() {
         text_key<F>("column", &F::column_of_libraries, "Column that says which."),
         texts_key<F>("texts", &F::libraries, "What stands there, one for each library."),
         {"names", list_schema("The libraries' names, as prices show them.", {{"type", "string"}, {"minLength", 1}}), [](ConfigObject& from, const std::string& key, F& to) {
-            to.library_names = non_empty_texts(from, key);
-            if (to.library_names.size() != to.libraries.size())
-                from.fail(key, "has " + std::to_string(to.library_names.size()) + " names for " + std::to_string(to.libraries.size()) + " texts");
+            to.names_of_libraries = non_empty_texts(from, key);
+            if (to.names_of_libraries.size() != to.libraries.size())
+                from.fail(key, "has " + std::to_string(to.names_of_libraries.size()) + " names for " + std::to_string(to.libraries.size()) + " texts");
         }}};
     static const std::vector<InputKey<F>> gap_keys{
         field<&F::run_gap>("us", "The pause.").plain_in({0, 100}), field<&F::run_cache>("cache_MB", "The cache.").plain_in({0.1, 1e5}),
