@@ -135,8 +135,8 @@ private:
 
     std::vector<Chain> chains_;  ///< a heap, earliest first
     std::vector<Link> links_;
-    std::size_t size_ = 0,
-                most_;            ///< number of events, and of those from which on tidy() looks for void ones
+    std::size_t size_ = 0;        ///< number of events
+    std::size_t most_;            ///< with more events tidy() looks for void ones
     std::uint32_t free_ = none;   ///< chain of unused links
     std::uint32_t last_ = none;   ///< link pushed last
     Femtoseconds last_date_ = 0;  ///< its date; 0 (no event has it) once its chain was taken

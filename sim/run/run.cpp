@@ -65,7 +65,8 @@ public:
         without(effects.launch, true);
         without(effects.packing, own.pricer().has_packing());
         without(effects.decomposition, own.pricer().has_decomposition());
-        if (!own.communication_is_free())
+        const bool any_step = std::ranges::any_of(steps_, &std::future<RunEnds>::valid);
+        if (!any_step || !own.communication_is_free())
             communication_ = jobs.start([&own, effects, seed] { return own.communication(effects, seed); });
     }
 

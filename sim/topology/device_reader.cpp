@@ -44,8 +44,7 @@ public:
         if (config_.has(key)) group(key, doc, body);
     }
     void calibrated(std::size_t group, DeviceSpec& device) {
-        const bool may_lack = group >= std::size_t(place_of(calibrated_groups, "variation"));
-        if (may_lack && !config_.has(calibrated_groups[group])) return;
+        if (may_be_left_out(group) && !config_.has(calibrated_groups[group])) return;
         this->group(calibrated_groups[group], "",
                     [&](DeviceReader& at) { visit_calibrated(at, group, device); });
     }

@@ -50,8 +50,7 @@ public:
         add(key, object);
     }
     void calibrated(std::size_t group, DeviceSpec&) {
-        if (group < std::size_t(place_of(calibrated_groups, "variation")))
-            object_["required"].push_back(calibrated_groups[group]);
+        if (!may_be_left_out(group)) object_["required"].push_back(calibrated_groups[group]);
         add(calibrated_groups[group], calibrated_group_schema(calibrated_groups[group], definition_));
     }
     void provenance() {

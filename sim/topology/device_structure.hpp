@@ -20,6 +20,11 @@ inline constexpr std::array<const char*, calibrated_groups.size()> calibrated_do
     "How GPUs of one kind differ. Default: not at all.",
     "What power goes into. Left out: results have no energy."};
 
+/// Whether a device may lack the group calibrated_groups[group].
+inline bool may_be_left_out(std::size_t group) {
+    return calibrated_groups[group] == "variation" || calibrated_groups[group] == "energy";
+}
+
 template <class At>
 void visit_weights(At& at, DeviceInterference& losses) {
     at.each(weighted_resources, "resource that has weights", [&](At& weights, const std::string& resource) {

@@ -138,6 +138,18 @@ TEST_CASE("the baseline of a fused kernel launches its transfers") {
     CHECK(of("serial", {{"agent", "cu"}, {"prelaunch", true}}).serial < fused.serial);
 }
 
+TEST_CASE("what no effect explains is the same, whether the effects are on or off") {
+    for (Json config : samples()) {
+        INFO(config.dump());
+        const RunResult on = run_of(config);
+        config["without"] = effect_names;
+        const RunResult off = run_of(config);
+        CHECK(off.losses.pattern.si() == Approx(on.losses.pattern.si()).margin(1e-12));
+        if (on.seeds == 1)  // else each takes the order that is its median
+            CHECK(off.losses.fill_drain.si() == Approx(on.losses.fill_drain.si()).margin(1e-12));
+    }
+}
+
 TEST_CASE("without any one effect, or all of them, a run is never slower") {
     int checked = 0;
     for (const Json& config : samples()) {

@@ -78,12 +78,12 @@ std::vector<double> log_spreads(const GemmPrior& prior, std::size_t campaigns) {
     return spreads;
 }
 
-/// At most `most_rows` rows, or `rows_of_family` of each, an equal share from every family, evenly spaced in M.
-std::vector<GemmMeasurement> thinned(std::span<const GemmMeasurement> rows, double rows_of_family) {
+/// An equal number of rows of every family, evenly spaced in M: `most_rows` in all, but at least `rows_of_family` of each.
+std::vector<GemmMeasurement> thinned(std::span<const GemmMeasurement> rows, int rows_of_family) {
     std::map<Family, std::vector<GemmMeasurement>> families;
     for (const GemmMeasurement& row : rows) families[family_of(row.shape)].push_back(row);
     const auto share = static_cast<std::size_t>(
-        std::max(rows_of_family, std::ceil(most_rows / static_cast<double>(families.size()))));
+        std::max<double>(rows_of_family, std::ceil(most_rows / static_cast<double>(families.size()))));
     std::vector<GemmMeasurement> taken;
     for (const auto& [family, members] : families) {
         const std::size_t count = std::min(share, members.size());
@@ -116,12 +116,14 @@ void normalise(GemmParameters& parameters) {
 
 Seconds fitted_time(const GemmMeasurement& row, const GemmParameters& parameters,
                     std::span<const double> campaign_rates) {
-    if (row.campaign == 0)
-        return estimate_gemm(row.shape, parameters, row.busy, row.units, false, row.warm).total() + row.gap;
+    const auto time = [&](const GemmParameters& with) {
+        return estimate_gemm(row.shape, with, row.busy, row.units, false, row.warm).total() + row.gap;
+    };
+    if (row.campaign == 0) return time(parameters);
     assert(static_cast<std::size_t>(row.campaign) <= campaign_rates.size());
     GemmParameters own = parameters;
     own.peak_rate = own.peak_rate * campaign_rates[static_cast<std::size_t>(row.campaign) - 1];
-    return estimate_gemm(row.shape, own, row.busy, row.units, false, row.warm).total() + row.gap;
+    return time(own);
 }
 
 GemmFit fit_gemm(std::span<const GemmMeasurement> rows, const GemmPrior& prior) {

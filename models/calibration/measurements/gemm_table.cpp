@@ -73,8 +73,9 @@ private:
     const std::vector<std::string>& texts_;
 };
 
+/// What each of a run's GEMMs has of the pause behind the run; `b`: bytes of B.
 Seconds gap_of(const GemmTableFilter& filter, Bytes b) {
-    constexpr double most_copies = 5;
+    constexpr double most_copies = 5;  // collector/trtllm/collect_gemm.py, as the recipes' run_gap says
     if (filter.run_gap.si() == 0) return {};
     return filter.run_gap / std::clamp(std::ceil(filter.run_cache / b), 1.0, most_copies);
 }

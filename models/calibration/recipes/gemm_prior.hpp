@@ -29,7 +29,7 @@ struct GemmHardware {
     double dies = 0, engines = 0, first_large_engine = 0, lone_unit_speed = 0, unit_speed_exponent = 0,
            mask_loss = 0;
     Seconds memory_start;  ///< 0: not fitted
-    double rows_of_family = 4;
+    int rows_of_family = 4;  ///< as GemmPrior::rows_of_family
     /// Parameters of a machine whose clock falls only after 40 to 100 ms of GEMMs without a pause.
     bool slow_sustained_clock = false;
     std::string tiles;  ///< the name of `tile_list` in a recipe

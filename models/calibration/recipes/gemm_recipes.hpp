@@ -34,7 +34,7 @@ struct GemmRecipe {
     std::string origin;
     std::string licence;
     GemmTableFilter filter;
-    GemmHardware hardware;
+    GemmHardware hardware;  ///< from which `prior` follows
     GemmPrior prior;
     std::vector<GemmAnchor> anchors;
     /// Compute units of the device, if the table is from a sibling with another number
