@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "models/fitted_keys.hpp"
 #include "models/overlap_gemm.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/topology/device.hpp"
@@ -12,26 +13,41 @@ namespace overlap {
 namespace {
 
 constexpr std::int64_t longest_tile_side = 4096;
+constexpr Range tile_efficiency{0.001, 1.5};
 
-GemmParameters read_one(ConfigObject& group) {
-    GemmParameters parameters;
-    if (!group.raw("provenance").is_object()) group.fail("provenance", "is no object");
-    if (group.has("library")) group.text("library");  // library_of_gemms
-    KeptErrors errors;
-    read_fields(group, parameters, errors, GemmParameters::fixed_fields());
-    read_fields(group, parameters, errors);
-    errors.throw_all(group.file());
-    ConfigObject tiles = group.object("tiles");
-    for (const std::string& key : tiles.keys()) {
-        GemmTile tile = parse_tile(tiles, key, key);
-        tile.efficiency = tiles.sourced(key, tile_efficiency);
-        parameters.tiles.push_back(tile);
+void read_tiles(ConfigObject& from, const std::string& key, GemmParameters& to) {
+    ConfigObject tiles = from.object(key);
+    for (const std::string& name : tiles.keys()) {
+        GemmTile tile = parse_tile(tiles, name, name);
+        tile.efficiency = tiles.sourced(name, tile_efficiency);
+        to.tiles.push_back(tile);
     }
-    if (parameters.tiles.empty()) tiles.fail("", "is empty, expected at least one tile");
-    if (parameters.tiles.size() > overlap_advice::most_gemm_tiles)
+    if (to.tiles.empty()) tiles.fail("", "is empty, expected at least one tile");
+    if (to.tiles.size() > overlap_advice::most_gemm_tiles)
         tiles.fail("", "has more than " + std::to_string(overlap_advice::most_gemm_tiles) + " tiles");
-    group.finish();
-    return parameters;
+}
+
+const std::vector<InputKey<GemmParameters>>& gemm_group_keys() {
+    using P = GemmParameters;
+    static const std::vector<InputKey<P>> keys = [] {
+        Key efficiency;
+        efficiency.range = tile_efficiency;
+        std::vector<InputKey<P>> made = fitted_keys<P>();
+        made.push_back(text_key<P>("library",
+                                   "Whose kernels were timed, in words: every output with a price "
+                                   "of these GEMMs says it.")  // read by library_of_gemms
+                           .optional());
+        made.emplace_back(
+            "tiles",
+            map_schema("Efficiency of each macro-tile, rows x columns of C.",
+                       {{"pattern", "^[1-9][0-9]*x[1-9][0-9]*$"}},
+                       sourced_schema(efficiency, "Main-loop rate with this tile, as a share of peak_TFLOPS.",
+                                      "sourced"),
+                       1),
+            read_tiles);
+        return made;
+    }();
+    return keys;
 }
 
 }  // namespace
@@ -84,13 +100,27 @@ std::span<const Field<GemmParameters>> GemmParameters::fixed_fields() {
             .in({1, 100'000}),
         field<&P::k_step>("k_step", "K is padded to a multiple of this: main-loop depth of the kernels.")
             .in({1, 4096}),
-        field<&P::dies>("dies", "Compute dies to which hardware deals work-groups in turn.").whole().in({1, 64}).optional(),
-        field<&P::engines>("engines", "Shader engines of all dies, to which hardware deals the tiles of a GEMM in "
-            "proportion to the units that they have, in use or not.").whole().in({1, 64}).optional(),
-        field<&P::first_large_engine>("first_large_engine", "Where the units of a die do not divide evenly among its "
-            "engines: the first engine, from 0, of those that have one more.").whole().in({0, 63}).optional(),
-        field<&P::row_step>("row_step", "Where M is no multiple of 64, tiles have any multiple of this as rows. "
-            "Without it only the listed tiles exist.").in({1, 256}).optional(),
+        field<&P::dies>("dies", "Compute dies to which hardware deals work-groups in turn.")
+            .whole()
+            .in({1, 64})
+            .optional(),
+        field<&P::engines>("engines",
+                           "Shader engines of all dies, to which hardware deals the tiles of a GEMM in "
+                           "proportion to the units that they have, in use or not.")
+            .whole()
+            .in({1, 64})
+            .optional(),
+        field<&P::first_large_engine>("first_large_engine",
+                                      "Where the units of a die do not divide evenly among its "
+                                      "engines: the first engine, from 0, of those that have one more.")
+            .whole()
+            .in({0, 63})
+            .optional(),
+        field<&P::row_step>("row_step",
+                            "Where M is no multiple of 64, tiles have any multiple of this as rows. "
+                            "Without it only the listed tiles exist.")
+            .in({1, 256})
+            .optional(),
     };
     return rows;
 }
@@ -118,11 +148,16 @@ std::map<DType, GemmParameters> read_gemm_parameters(ConfigObject& gemm) {
         const auto named = std::find(dtype_names.begin(), dtype_names.end(), key);
         if (named == dtype_names.end()) gemm.fail(key, "is no data type" + suggestion(key, dtype_names));
         ConfigObject group = gemm.object(key);
-        result.emplace(static_cast<DType>(named - dtype_names.begin()), read_one(group));
+        result.emplace(static_cast<DType>(named - dtype_names.begin()),
+                       read_all_keys<GemmParameters>(group, gemm_group_keys()));
     }
     if (result.empty()) gemm.fail("", "is empty, expected at least one data type");
     gemm.finish();
     return result;
+}
+
+Json gemm_parameters_schema() {
+    return keys_schema("Parameters of the GEMM cost model for one number format.", gemm_group_keys());
 }
 
 }  // namespace overlap

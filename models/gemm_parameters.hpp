@@ -10,8 +10,6 @@
 
 namespace overlap {
 
-inline constexpr Range tile_efficiency{0.001, 1.5};
-
 /// One macro-tile of C that a library kernel computes on one compute unit at a time.
 struct GemmTile {
     std::int64_t m = 0;
@@ -62,5 +60,8 @@ std::string tile_key(const GemmTile& tile);
 /// The `gemm` group of a calibration: {"bf16": {"provenance": {…}, "launch_us": {"value", "standard_error",
 /// "source"}, …, "tiles": {"256x128": {…}}}}. Throws UserError for unknown, missing or out-of-range values.
 std::map<DType, GemmParameters> read_gemm_parameters(ConfigObject& gemm);
+
+/// The schema of one number format's parameters.
+Json gemm_parameters_schema();
 
 }  // namespace overlap

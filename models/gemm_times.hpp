@@ -32,6 +32,7 @@ using GemmTimes = std::map<GemmShape, MeasuredGemm, ByShape>;
 /// not its time. Empty if the file has no such group. Throws UserError for unknown or out-of-range values.
 GemmTimes read_gemm_times(const std::filesystem::path& path);
 GemmTimes read_gemm_times(const ConfigFile& file);
+Json measured_gemms_schema();
 
 /// Keys of the group: "bf16_us" and "bf16_tiles", or "bf16_accumulated_us" and "bf16_accumulated_tiles"
 /// for GEMMs that also read C.

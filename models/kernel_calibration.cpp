@@ -1,5 +1,7 @@
 #include "models/kernel_calibration.hpp"
 
+#include "models/fitted_keys.hpp"
+
 namespace overlap {
 namespace {
 
@@ -10,14 +12,7 @@ std::map<std::string, P> read_kernel_group(ConfigObject& config, const std::stri
     ConfigObject group = config.object(name);
     for (const std::string& format : group.keys()) {
         ConfigObject one = group.object(format);
-        if (!one.raw("provenance").is_object()) one.fail("provenance", "is no object");
-        P parameters;
-        KeptErrors errors;
-        read_fields(one, parameters, errors, P::fixed_fields());
-        read_fields(one, parameters, errors);
-        errors.throw_all(one.file());
-        one.finish();
-        fits.emplace(format, parameters);
+        fits.emplace(format, read_all_keys<P>(one, fitted_keys<P>()));
     }
     group.finish();
     return fits;
@@ -25,15 +20,8 @@ std::map<std::string, P> read_kernel_group(ConfigObject& config, const std::stri
 
 template <class P>
 Json kernel_schema_of(const std::string& what) {
-    Json one = object_schema("Parameters for one number format.");
-    one["required"] = {"provenance"};
-    one["properties"]["provenance"] = {
-        {"description", "What was fitted, on which rows, with which errors; or what it was derived from."},
-        {"type", "object"},
-        {"minProperties", 1}};
-    add_fields<P>(one, "sourced", true, P::fixed_fields());
-    add_fields<P>(one, "sourced");
-    return map_schema(what, {{"pattern", "^[a-z0-9_]+$"}}, one, 1);
+    return map_schema(what, {{"pattern", "^[a-z0-9_]+$"}},
+                      keys_schema("Parameters for one number format.", fitted_keys<P>()), 1);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "sim/commands/progress_reporter.hpp"
 #include "sim/compare/compare_cases.hpp"
 #include "sim/core/operators.hpp"
+#include "sim/core/output_keys.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/report/html.hpp"
@@ -30,12 +31,58 @@ std::string errors_text(const ErrorSummary& errors) {
     return percent_text(errors.mean) + " (p90 " + percent_text(errors.p90) + ")";
 }
 
-Json errors_json(const ErrorSummary& errors) {
-    return {{"cases", errors.count},
-            {"mean_error_pct", percent(errors.mean)},
-            {"p90_error_pct", percent(errors.p90)},
-            {"bias_pct", percent(errors.bias)}};
+// clang-format off
+std::span<const OutputKey<ErrorSummary>> error_keys() {
+    using E = ErrorSummary;
+    static const std::array<OutputKey<E>, 4> keys{{
+        {"cases", whole_from(1, "Measurements."), &E::count},
+        {"mean_error_pct", any_number("Mean of |predicted / measured - 1|."), [](const E& errors) { return percent(errors.mean); }},
+        {"p90_error_pct", any_number("Nine of ten are below."), [](const E& errors) { return percent(errors.p90); }},
+        {"bias_pct", any_number("Mean with sign."), [](const E& errors) { return percent(errors.bias); }}}};
+    return keys;
 }
+
+std::span<const OutputKey<RankingSummary>> choice_keys() {
+    using R = RankingSummary;
+    static const std::array<OutputKey<R>, 3> keys{{
+        {"operators", whole_from(1, "Operators with two schedules and more."), &R::scenarios},
+        {"best_within_2pct", any_number("Share of operators where it is within 2 % of the measured best, in %."), [](const R& of) { return percent(of.best_within_2pct); }},
+        {"mean_regret_pct", any_number("How much longer than the measured best it takes, mean."), [](const R& of) { return percent(of.mean_regret); }}}};
+    return keys;
+}
+
+Json class_errors(const ArchiveValidation& validation) {
+    Json classes = Json::object();
+    for (const auto& [name, errors] : validation.classes) classes[name] = written(errors, error_keys());
+    return classes;
+}
+
+/// The comparison of schedules, if there is one with a case.
+const Comparison* schedules_of(const ArchiveValidation& validation) {
+    return validation.schedules && validation.schedules->all.count > 0 ? &*validation.schedules : nullptr;
+}
+
+/// The group "validation" of a calibration file.
+std::span<const OutputKey<ArchiveValidation>> validation_keys() {
+    using V = ArchiveValidation;
+    static const std::array<OutputKey<V>, 5> keys{{
+        {"provenance", {{"description", "Archive, machine and date."}, {"type", "object"}, {"minProperties", 1}}, [](const V& validation) {
+            const MeasuredMachine& machine = validation.machine;
+            return Json{{"file", validation.archive}, {"machine", std::to_string(machine.gpus) + " x " + machine.device}, {"date", machine.date}};
+        }},
+        {"sentence", text_schema("The same in a sentence.", 1), &V::sentence},
+        {"classes", map_schema("Errors of single operations by class.", {{"minLength", 1}}, keys_schema("Errors of a class.", error_keys())), class_errors},
+        {"schedules", keys_schema("Makespans of whole schedules of drawn operators.", error_keys()), [](const V& validation) {
+            const Comparison* schedules = schedules_of(validation);
+            return schedules != nullptr ? written(schedules->all, error_keys()) : left_out;
+        }, false},
+        {"choices", keys_schema("The schedule that is predicted to be the fastest of an operator.", choice_keys()), [](const V& validation) {
+            const Comparison* schedules = schedules_of(validation);
+            return schedules != nullptr && schedules->ranking.scenarios > 0 ? written(schedules->ranking, choice_keys()) : left_out;
+        }, false}}};
+    return keys;
+}
+// clang-format on
 
 std::vector<std::string> errors_row(const std::string& name, const ErrorSummary& errors) {
     return {name, std::to_string(errors.count), percent_text(errors.mean), percent_text(errors.p90),
@@ -95,10 +142,10 @@ std::string worst_operations(const ArchiveValidation& validation) {
 }  // namespace
 
 std::string ArchiveValidation::sentence() const {
-    if (schedules && schedules->all.count > 0) {
-        std::string text = "Schedules on this machine are predicted within " + errors_text(schedules->all) +
-                           " of " + std::to_string(schedules->all.count) + " measured ones that no fit saw";
-        if (const RankingSummary& ranking = schedules->ranking; ranking.scenarios > 0)
+    if (const Comparison* compared = schedules_of(*this)) {
+        std::string text = "Schedules on this machine are predicted within " + errors_text(compared->all) +
+                           " of " + std::to_string(compared->all.count) + " measured ones that no fit saw";
+        if (const RankingSummary& ranking = compared->ranking; ranking.scenarios > 0)
             text += "; the one predicted to be the fastest is within 2 % of the fastest for " +
                     percent_text(ranking.best_within_2pct, 0) + " of " + std::to_string(ranking.scenarios) +
                     " operators";
@@ -187,22 +234,11 @@ std::string to_text(const ArchiveValidation& validation) {
 }
 
 Json to_json(const ArchiveValidation& validation) {
-    Json classes = Json::object();
-    for (const auto& [name, errors] : validation.classes) classes[name] = errors_json(errors);
-    Json json{{"provenance",
-               {{"file", validation.archive},
-                {"machine", std::to_string(validation.machine.gpus) + " x " + validation.machine.device},
-                {"date", validation.machine.date}}},
-              {"sentence", validation.sentence()},
-              {"classes", classes}};
-    if (validation.schedules && validation.schedules->all.count > 0) {
-        json["schedules"] = errors_json(validation.schedules->all);
-        if (const RankingSummary& ranking = validation.schedules->ranking; ranking.scenarios > 0)
-            json["choices"] = {{"operators", ranking.scenarios},
-                               {"best_within_2pct", percent(ranking.best_within_2pct)},
-                               {"mean_regret_pct", percent(ranking.mean_regret)}};
-    }
-    return json;
+    return written(validation, validation_keys());
+}
+
+Json validation_schema() {
+    return keys_schema("How far predictions were from measurements that no fit saw.", validation_keys());
 }
 
 std::string to_html(const ArchiveValidation& validation) {

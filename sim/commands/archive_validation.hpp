@@ -51,6 +51,7 @@ std::optional<Comparison> compare_replays(const std::filesystem::path& folder,
 std::string to_text(const ArchiveValidation& validation);
 /// The group "validation" of the calibration file.
 Json to_json(const ArchiveValidation& validation);
+Json validation_schema();
 /// A self-contained page.
 std::string to_html(const ArchiveValidation& validation);
 

@@ -3,9 +3,9 @@
 #include <set>
 #include <sstream>
 
-#include "models/calibration_schema.hpp"
 #include "models/cost_model_registry.hpp"
 #include "sim/collectives/collective_algorithm.hpp"
+#include "sim/commands/calibration_schema.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/terminal.hpp"
 #include "sim/commands/words.hpp"

@@ -1,9 +1,9 @@
 #include <memory>
 
 #include "models/calibration/recipes/gemm_recipes.hpp"
-#include "models/calibration_schema.hpp"
 #include "sim/advise/advise.hpp"
 #include "sim/advise/scenario_set.hpp"
+#include "sim/commands/calibration_schema.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/graph_export.hpp"
 #include "sim/compare/compare_cases.hpp"

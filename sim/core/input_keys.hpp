@@ -16,11 +16,13 @@ struct InputKey : OutputKey<T> {
 
     InputKey(std::string name, Json schema, Read reader, Write writer = {})
         : OutputKey<T>{std::move(name), std::move(schema), std::move(writer)}, read(std::move(reader)) {}
+    /// `definition`: what the schema calls a value with a source.
     template <class Base>
-    InputKey(const Field<Base>& field)
-        : InputKey(std::string(field.key), field_schema(field, description_of(field, field.by_default()), ""),
+    InputKey(const Field<Base>& field, const std::string& definition = "")
+        : InputKey(std::string(field.key),
+                   field_schema(field, description_of(field, field.by_default()), definition),
                    [field](ConfigObject& from, const std::string&, T& to) {
-                       field.set(to, read_value(from, field));
+                       if (is_asked_for(from, field)) field.set(to, read_value(from, field));
                    }) {
         this->required = field.required;
         if (field.si == nullptr) return;
@@ -36,6 +38,16 @@ struct InputKey : OutputKey<T> {
     InputKey optional() const {
         return but([](InputKey& key) { key.required = false; });
     }
+    /// The writer leaves it out.
+    InputKey read_only() const {
+        return but([](InputKey& key) { key.value = nullptr; });
+    }
+    /// The writer leaves it out where `shown` is false.
+    InputKey written_if(bool (*shown)(const T&)) const {
+        InputKey key = *this;
+        key.value = [=, all = this->value](const T& from) { return shown(from) ? all(from) : left_out; };
+        return key;
+    }
     /// Required where the object's "status" is "known_gap", else optional.
     InputKey only_of_gap() const {
         return optional().but([](InputKey& key) { key.of_gap = true; });
@@ -47,14 +59,29 @@ using InputKeys = std::span<const InputKey<T>>;
 /// Values of the key "status". enforced: the claim must hold. known_gap: the claim does not hold, and "reason" says why.
 inline const std::array<std::string, 2> gap_states{"enforced", "known_gap"};
 
+/// Reads `key` if the object has it or must have it.
+template <class T>
+void read_key(ConfigObject& from, const InputKey<T>& key, T& to) {
+    const bool of_gap = key.of_gap && from.has("status") && from.raw("status") == gap_states[1];
+    if (from.has(key.key) || key.required || of_gap) key.read(from, key.key, to);
+}
+
 /// Reads every key of `from`. A key that is not in the table is an error.
 template <class T>
 T read_keys(ConfigObject& from, std::type_identity_t<InputKeys<T>> keys, T to = T()) {
-    for (const InputKey<T>& key : keys) {
-        const bool of_gap = key.of_gap && from.has("status") && from.raw("status") == gap_states[1];
-        if (from.has(key.key) || key.required || of_gap) key.read(from, key.key, to);
-    }
+    for (const InputKey<T>& key : keys) read_key(from, key, to);
     from.finish();
+    return to;
+}
+
+/// The same; throws all errors as one.
+template <class T>
+T read_all_keys(ConfigObject& from, std::type_identity_t<InputKeys<T>> keys) {
+    T to;
+    KeptErrors errors;
+    for (const InputKey<T>& key : keys) errors.keep([&] { read_key(from, key, to); });
+    from.finish(errors);
+    errors.throw_all(from.file());
     return to;
 }
 
@@ -136,7 +163,18 @@ InputKey<T> member_key(const std::string& key, Member Base::*member, const std::
         ConfigObject part = from.object(name);
         to.*member = read_keys<Member>(part, keys);
     };
-    return {key, keys_schema(doc, keys), read};
+    return {key, keys_schema(doc, keys), read, [=](const T& from) { return written(from.*member, keys); }};
+}
+
+/// The key of a part of T, which `part` returns.
+template <class T, class Part, class Get>
+InputKey<T> lifted(const InputKey<Part>& key, Get part) {
+    InputKey<T> of_whole{
+        key.key, key.schema,
+        [=](ConfigObject& from, const std::string& name, T& to) { key.read(from, name, part(to)); },
+        [=](const T& from) { return key.value(part(from)); }};
+    of_whole.required = key.required;
+    return of_whole;
 }
 
 /// A list of one or more objects with `keys`. The list's name is a plural: an empty list "has no case".

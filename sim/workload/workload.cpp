@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "sim/core/fields.hpp"
+#include "sim/core/input_keys.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 
@@ -11,123 +11,185 @@ namespace overlap {
 namespace {
 
 constexpr Range dimension{1, 1e9}, sizes{1, 1e15}, traffic{0, 1e15};
-
-using OperatorWork = decltype(Operator::work);
-
 // clang-format off
-std::span<const Field<GemmShape>> fields_of(const GemmShape&) {
+const std::vector<InputKey<GemmShape>>& gemm_keys() {
     using G = GemmShape;
-    static const std::array rows{
+    constexpr auto of_groups = [](const G& gemm) { return gemm.groups > 1; };
+    static const std::vector<InputKey<G>> keys{
         field<&G::m>("m", "Rows of A and C, after the gather.").plain_in(dimension),
         field<&G::n>("n", "Columns of B and C on one GPU.").plain_in(dimension),
         field<&G::k>("k", "Columns of A, rows of B, after the gather.").plain_in(dimension),
         plain_field<&G::dtype>("dtype", dtype_names, "Number format of the operands."),
-        field<&G::groups>("groups", "Above 1: a grouped GEMM, whose m rows are divided among so many matrices B, the experts of one GPU.").plain_in({1, 65536}).optional(),
-        field<&G::group_ranks>("group_ranks", "GPUs that have so many groups each (expert parallelism); the busiest is priced.").plain_in({1, 65536}).optional().only_with("groups"),
-        field<&G::group_choices>("group_choices", "Groups that each token goes to (top k).").plain_in({1, 65536}).optional().only_with("groups"),
-        field<&G::imbalance>("imbalance", "Exponent of the power law by which rows are spread over groups; 0: evenly.").plain_in({0, 10}).optional().only_with("groups"),
-        field<&G::batch>("batch", "GEMMs in one kernel, each with its own operands.").plain_in(dimension).optional()};
-    return rows;
+        InputKey<G>(field<&G::groups>("groups", "Above 1: a grouped GEMM, whose m rows are divided among so many matrices B, the experts of one GPU.").plain_in({1, 65536}).optional()).written_if(of_groups),
+        InputKey<G>(field<&G::group_ranks>("group_ranks", "GPUs that have so many groups each (expert parallelism); the busiest is priced.").plain_in({1, 65536}).optional().only_with("groups")).written_if(of_groups),
+        InputKey<G>(field<&G::group_choices>("group_choices", "Groups that each token goes to (top k).").plain_in({1, 65536}).optional().only_with("groups")).written_if(of_groups),
+        InputKey<G>(field<&G::imbalance>("imbalance", "Exponent of the power law by which rows are spread over groups; 0: evenly.").plain_in({0, 10}).optional().only_with("groups")).written_if(of_groups),
+        InputKey<G>(field<&G::batch>("batch", "GEMMs in one kernel, each with its own operands.").plain_in(dimension).optional()).written_if([](const G& gemm) { return gemm.batch > 1; })};
+    return keys;
 }
 
 /// A GEMM of a pair has no batch.
-std::span<const Field<GemmShape>> fields_of_pair(const GemmShape& gemm) { return fields_of(gemm).first(8); }
+InputKeys<GemmShape> gemm_keys_of_pair() { return std::span(gemm_keys()).first(8); }
 
-std::span<const Field<Pair>> fields_of(const Pair&) {
-    static const std::array rows{
+const std::vector<InputKey<Pair>>& pair_keys() {
+    static const std::vector<InputKey<Pair>> keys{
         plain_field<&Pair::collective>("collective", collective_names, "The collective operation."),
         plain_field<&Pair::order>("order", order_names,
             "collective_first: the GEMM needs the collective's result; gemm_first: the other way round; independent: "
             "neither needs the other.").or_else("the collective's"),
         plain_field<&Pair::shard_dim>("shard_dim", shard_dim_names,
             "all_gather only: the dimension of A along which it is sharded; k where the tokens are in K. "
-            "gemm_first: m.").optional()};
-    return rows;
+            "gemm_first: m.").optional(),
+        member_key<Pair>("gemm", &Pair::gemm,
+            "The GEMM of one GPU after the gather: C[M,N] = A[M,K] B[K,N]. A is the gathered operand (all_gather) or the "
+            "received rows (all_to_all); with gemm_first C is what is sent: of all_gather, the shard of one GPU, which "
+            "all others get.", gemm_keys_of_pair())};
+    return keys;
 }
 
-std::span<const Field<CollectiveWork>> fields_of(const CollectiveWork&) {
+std::vector<InputKey<CollectiveWork>> work_keys(const CollectiveWork&) {
     using C = CollectiveWork;
-    static const std::array rows{
-        plain_field<&C::kind>("collective", collective_names, "The collective operation."),
-        field<&C::operand>("bytes", "The whole operand: gathered (all_gather), before the scatter (reduce_scatter), of "
-            "one GPU (all_reduce, all_to_all).").plain_in(sizes),
-        plain_field<&C::dtype>("dtype", dtype_names, "Number format of the operands.").optional()};
-    return rows;
-}
-
-std::span<const Field<RankGroup>> fields_of(const RankGroup&) {
-    static const std::array rows{
+    static const std::vector<InputKey<RankGroup>> of_group{
         field<&RankGroup::size>("size", "GPUs of a group.").plain_in({1, 65536}),
         field<&RankGroup::stride>("stride", "Difference of the ranks of neighbours in a group: 1 for ranks 0, 1, 2, ...; 8 "
             "for ranks 0, 8, 16, ... Default: 1.").plain_in({1, 65536}).optional()};
-    return rows;
+    return {
+        plain_field<&C::kind>("collective", collective_names, "The collective operation."),
+        field<&C::operand>("bytes", "The whole operand: gathered (all_gather), before the scatter (reduce_scatter), of "
+            "one GPU (all_reduce, all_to_all).").plain_in(sizes),
+        plain_field<&C::dtype>("dtype", dtype_names, "Number format of the operands.").optional(),
+        member_key<C>("group", &C::group,
+            "Groups of GPUs, each of which exchanges by itself, all at the same time, like the process groups of one "
+            "dimension of a device mesh. Size times stride divides the number of GPUs. Default: one group of all.", of_group)
+            .optional().written_if([](const C& work) { return !work.group.is_all(); })};
 }
 
-std::span<const Field<StreamingWork>> fields_of(const StreamingWork&) {
-    static const std::array rows{
-        field<&StreamingWork::read>("read_bytes", "Bytes read on every GPU.").plain_in(traffic),
-        field<&StreamingWork::written>("write_bytes", "Bytes written on every GPU.").plain_in(traffic),
-        field<&StreamingWork::flops>("flops", "Multiplications and additions on matrix units, as of fused attention. Default: 0.").plain_in({0, 1e21}).optional(),
-        plain_field<&StreamingWork::dtype>("dtype", dtype_names, "Number format of these.").optional(),
-        field<&StreamingWork::time>("time_us", "As recorded elsewhere, and taken as it is; 0: by bytes and FLOPs.").plain_in({0, 1e12}).optional(),
-        plain_field<&StreamingWork::stream>("stream", operator_stream_names,
-            "compute: in the order of the list with all that computes; local: in that order with others of this stream, "
-            "so that what computes does not wait for it. Default: compute.").optional()};
-    return rows;
-}
-
-std::span<const Field<AttentionCall>> fields_of(const AttentionCall&) {
+std::vector<InputKey<StreamingWork>> work_keys(const StreamingWork&) {
     using A = AttentionCall;
+    using S = StreamingWork;
     constexpr Range count{1, 1e6}, dims{1, 4096};
-    static const std::array rows{
+    static const std::vector<InputKey<A>> of_attention{
         plain_field<&A::kind>("kind", attention_kind_names, "prefill: as many queries as keys; decode: one query a sequence; backward: of a prefill."),
         field<&A::sequences>("sequences", "Sequences.").plain_in(count),
         field<&A::tokens>("tokens", "Keys of each sequence; of decode the context.").plain_in({1, 1e9}),
         field<&A::heads>("heads", "Query heads of one GPU.").plain_in(dims),
-        field<&A::kv_heads>("kv_heads", "Key and value heads of one GPU.").plain_in(dims),
+        field<&A::kv_heads>("kv_heads", "Key and value heads of one GPU; divides heads.").plain_in(dims),
         field<&A::head_dim>("head_dim", "Elements of a query or key of a head.").plain_in(dims),
         field<&A::value_dim>("value_dim", "Elements of a value of a head. Default: head_dim.").plain_in({0, 4096}).optional(),
         field<&A::window>("window", "Keys that a query sees at most. Default: all.").plain_in({0, 1e9}).optional(),
         plain_field<&A::mask>("mask", attention_mask_names, "causal: a query sees no later key.").optional(),
         plain_field<&A::dtype>("dtype", dtype_names, "Number format of the products.").optional(),
         plain_field<&A::kv_dtype>("kv_dtype", dtype_names, "Number format of the cached keys and values.").optional()};
-    return rows;
+    constexpr auto computes = [](const S& work) { return work.flops > Flops(); };
+    return {
+        field<&S::read>("read_bytes", "Bytes read on every GPU.").plain_in(traffic),
+        field<&S::written>("write_bytes", "Bytes written on every GPU.").plain_in(traffic),
+        InputKey<S>(field<&S::flops>("flops", "Multiplications and additions on matrix units, as of fused attention. Default: 0.").plain_in({0, 1e21}).optional()).written_if(computes),
+        InputKey<S>(plain_field<&S::dtype>("dtype", dtype_names, "Number format of these.").optional()).written_if(computes),
+        InputKey<S>(field<&S::time>("time_us", "As recorded elsewhere, and taken as it is; 0: by bytes and FLOPs.").plain_in({0, 1e12}).optional())
+            .written_if([](const S& work) { return work.time > Seconds(); }),
+        InputKey<S>(plain_field<&S::stream>("stream", operator_stream_names,
+            "compute: in the order of the list with all that computes; local: in that order with others of this stream, "
+            "so that what computes does not wait for it. Default: compute.").optional())
+            .written_if([](const S& work) { return work.stream != OperatorStream::compute; }),
+        member_key<S>("attention", &S::attention,
+            "Shape of the fused attention that this operator is: priced by a fit of such kernels, where the device has one.",
+            of_attention).optional().written_if([](const S& work) { return work.attention.sequences > 0; })};
 }
 
-std::span<const Field<ReductionWork>> fields_of(const ReductionWork&) {
-    static const std::array rows{
+std::vector<InputKey<ReductionWork>> work_keys(const ReductionWork&) {
+    return {
         field<&ReductionWork::bytes>("bytes", "Size of one operand.").plain_in(sizes),
         field<&ReductionWork::parts>("parts", "Number of operands.").plain_in({2, 65536})};
-    return rows;
 }
 
-/// Without the lists of senders and receivers, which read_routes reads.
-std::span<const Field<SendWork>> fields_of(const SendWork&) {
-    static const std::array rows{field<&SendWork::bytes>("bytes", "Size of each message.").plain_in(sizes)};
-    return rows;
+constexpr std::int64_t last_rank = 999'999, most_ranks = last_rank + 1;
+
+/// A list of ranks, which may be left out only where it is `optional`.
+template <class T, class Base>
+InputKey<T> ranks_key(const std::string& key, std::vector<std::int64_t> Base::*member, const std::string& doc) {
+    return {key,
+            {{"description", doc}, {"type", "array"}, {"minItems", 1},
+             {"items", {{"type", "integer"}, {"minimum", 0}, {"maximum", last_rank}}}},
+            [=](ConfigObject& from, const std::string& name, T& to) { to.*member = from.integers(name, 0, last_rank); },
+            [=](const T& from) { return (from.*member).empty() ? left_out : Json(from.*member); }};
 }
+
+std::vector<InputKey<SendWork>> work_keys(const SendWork&) {
+    return {
+        field<&SendWork::bytes>("bytes", "Size of each message.").plain_in(sizes),
+        ranks_key<SendWork>("from", &SendWork::from, "The sender of each message."),
+        ranks_key<SendWork>("to", &SendWork::to, "The receiver of each message.")};
+}
+std::vector<InputKey<GemmShape>> work_keys(const GemmShape&) { return gemm_keys(); }
+
+/// An operator of a list while it is read or written.
+struct ListedOperator : Operator {
+    const std::vector<Operator>* earlier = nullptr;
+    /// Index of each earlier operator, by name.
+    const std::unordered_map<std::string, std::size_t>* places = nullptr;
+};
+
+std::vector<std::size_t> read_needs(ConfigObject& from, const std::string& key, const ListedOperator& op) {
+    return mapped(from.texts(key), [&](const std::string& need) {
+        const auto found = op.places->find(need);
+        if (found == op.places->end())
+            from.fail(key, "names " + in_quotes(need) + ", which no earlier operator has" + suggestion(need, mapped(*op.earlier, &Operator::name)));
+        return found->second;
+    });
+}
+
+/// One alternative of Operator::work.
+struct OperatorKind {
+    const char* name;
+    const char* doc;
+    decltype(Operator::work) work;
+    bool names_ranks;  ///< whether the list may say which ranks execute it
+};
+const std::array<OperatorKind, 5> kinds{{
+    {"gemm", "C[M,N] = A[M,K] B[K,N] on every GPU.", GemmShape(), true},
+    {"collective", "A collective over all GPUs, or over each group of them.", CollectiveWork(), false},
+    {"memory_bound", "An operator limited by memory, or by its FLOPs.", StreamingWork(), true},
+    {"reduction", "Sum of several operands of one size.", ReductionWork(), true},
+    {"send", "Messages between ranks, all at once.", SendWork(), false}}};
+
+std::vector<InputKey<ListedOperator>> keys_of(const OperatorKind& kind) {
+    using L = ListedOperator;
+    std::vector<InputKey<L>> keys{
+        {"name", {{"description", "Unique in the list."}, {"type", "string"}},
+            [](ConfigObject& from, const std::string& key, L& to) {
+                to.name = from.text(key);
+                if (to.places->contains(to.name)) from.fail(key, "is '" + to.name + "', which an earlier operator has");
+            }, &L::name},
+        {"type", {{"const", kind.name}}, [](ConfigObject& from, const std::string& key, L&) { from.text(key); },
+            [name = kind.name](const L&) { return name; }}};
+    std::visit([&]<class Work>(const Work& work) {
+        for (const InputKey<Work>& key : work_keys(work))
+            keys.push_back(lifted<L>(key, [](auto& op) -> auto& { return std::get<Work>(op.work); }));
+    }, kind.work);
+    if (kind.names_ranks) keys.push_back(ranks_key<L>("ranks", &L::ranks, "The ranks that execute it. Default: all.").optional());
+    const Json needs{{"description", "Operators whose results this one needs, earlier in the list. Default: none."},
+                     {"type", "array"}, {"uniqueItems", true}, {"items", {{"type", "string"}}}};
+    keys.push_back(InputKey<L>("needs", needs,
+        [](ConfigObject& from, const std::string& key, L& to) { to.needs = read_needs(from, key, to); },
+        [](const L& from) { return Json(mapped(from.needs, [&](std::size_t need) { return (*from.earlier)[need].name; })); }).optional());
+    return keys;
+}
+// clang-format on
 
 /// By place in Operator::work.
-const std::array<std::string, 5> work_names{"gemm", "collective", "memory_bound", "reduction", "send"};
-const std::array<OperatorWork, 5> works{GemmShape(), CollectiveWork(), StreamingWork(), ReductionWork(), SendWork()};
-const std::array<const char*, 5> work_docs{"C[M,N] = A[M,K] B[K,N] on every GPU.", "A collective over all GPUs, or over each group of them.",
-                                           "An operator limited by memory, or by its FLOPs.", "Sum of several operands of one size.",
-                                           "Messages between ranks, all at once."};
-constexpr std::int64_t last_rank = 999'999, most_ranks = last_rank + 1;
-// clang-format on
+const std::vector<std::vector<InputKey<ListedOperator>>>& operator_keys() {
+    static const auto keys = mapped(kinds, keys_of);
+    return keys;
+}
 
 Order default_order(CollectiveKind kind) {
     const bool first = kind == CollectiveKind::all_gather || kind == CollectiveKind::all_to_all;
     return first ? Order::collective_first : Order::gemm_first;
 }
 
-Pair read_pair(ConfigObject& config) {
-    Pair pair;
-    read_fields(config, pair, fields_of(pair));
-    if (!config.has("order")) pair.order = default_order(pair.collective);
-    ConfigObject gemm = config.object("gemm");
-    read_fields(gemm, pair.gemm, fields_of_pair(pair.gemm));
-    gemm.finish();
+/// What no key can check alone.
+void check(const ConfigObject& config, const Pair& pair) {
     const bool reduces =
         pair.collective == CollectiveKind::reduce_scatter || pair.collective == CollectiveKind::all_reduce;
     if (reduces && pair.order == Order::collective_first)
@@ -136,22 +198,8 @@ Pair read_pair(ConfigObject& config) {
     if (pair.shard_dim == ShardDim::k &&
         (pair.collective != CollectiveKind::all_gather || pair.order != Order::collective_first))
         config.fail("shard_dim", "is 'k', which only all_gather before a GEMM has (allowed here: m)");
-    return pair;
 }
-
-/// Index of each operator read so far, by name.
-using Places = std::unordered_map<std::string, std::size_t>;
-
-[[noreturn]] void fail_as_unknown(const ConfigObject& config, const std::string& need,
-                                  const std::vector<Operator>& earlier) {
-    config.fail("needs", "names " + in_quotes(need) + ", which no earlier operator has" +
-                             suggestion(need, mapped(earlier, &Operator::name)));
-}
-
-/// Who sends to whom.
-void read_routes(ConfigObject& config, SendWork& send) {
-    send.from = config.integers("from", 0, last_rank);
-    send.to = config.integers("to", 0, last_rank);
+void check(const ConfigObject& config, const SendWork& send) {
     if (send.from.empty() || send.from.size() != send.to.size())
         config.fail("to", "has " + std::to_string(send.to.size()) + " ranks and \"from\" " +
                               std::to_string(send.from.size()) + ", expected as many, and at least one");
@@ -160,191 +208,118 @@ void read_routes(ConfigObject& config, SendWork& send) {
             config.fail("to", "has rank " + std::to_string(send.to[i]) + " send to itself");
 }
 
-/// The ranks that execute an operator, if the list names them.
-std::vector<std::int64_t> read_ranks(ConfigObject& config, const OperatorWork& work) {
-    if (!config.has("ranks")) return {};
-    if (std::holds_alternative<CollectiveWork>(work) || std::holds_alternative<SendWork>(work))
-        config.fail("ranks", "is for operators that compute, but this one is a " + work_names[work.index()]);
-    std::vector<std::int64_t> ranks = config.integers("ranks", 0, last_rank);
-    std::ranges::sort(ranks);
-    if (ranks.empty() || std::ranges::adjacent_find(ranks) != ranks.end())
-        config.fail("ranks", "is empty or names a rank twice (leave it out for all ranks)");
-    return ranks;
+void check(const ConfigObject& config, const StreamingWork& work) {
+    const AttentionCall& attention = work.attention;
+    if (attention.sequences > 0 && attention.heads % attention.kv_heads != 0)
+        config.fail("attention/kv_heads", "is no divisor of heads");
 }
 
-Operator read_operator(ConfigObject config, const std::vector<Operator>& earlier, Places& places) {
-    Operator op;
-    op.name = config.text("name");
-    if (places.contains(op.name)) config.fail("name", "is '" + op.name + "', which an earlier operator has");
-    op.work = works[config.choice("type", work_names)];
-    std::visit([&](auto& work) { read_fields(config, work, fields_of(work)); }, op.work);
-    if (auto* send = std::get_if<SendWork>(&op.work)) read_routes(config, *send);
-    op.ranks = read_ranks(config, op.work);
-    if (auto* collective = std::get_if<CollectiveWork>(&op.work);
-        collective != nullptr && config.has("group")) {
-        ConfigObject group = config.object("group");
-        read_fields(group, collective->group, fields_of(collective->group));
-        group.finish();
+std::vector<Operator> read_operators(ConfigObject& config) {
+    static const auto names = mapped(kinds, [](const OperatorKind& kind) { return std::string(kind.name); });
+    std::vector<Operator> operators;
+    std::unordered_map<std::string, std::size_t> places;
+    for (ConfigObject& entry : config.objects("operators")) {
+        const std::size_t kind = entry.choice("type", names);
+        ListedOperator op = read_keys<ListedOperator>(entry, operator_keys()[kind],
+                                                      {Operator{"", kinds[kind].work, {}}, &operators, &places});
+        if (const auto* send = std::get_if<SendWork>(&op.work)) check(entry, *send);
+        if (const auto* kernel = std::get_if<StreamingWork>(&op.work)) check(entry, *kernel);
+        std::ranges::sort(op.ranks);
+        if (entry.has("ranks") &&
+            (op.ranks.empty() || std::ranges::adjacent_find(op.ranks) != op.ranks.end()))
+            entry.fail("ranks", "is empty or names a rank twice (leave it out for all ranks)");
+        places.emplace(op.name, operators.size());
+        operators.push_back(std::move(op));
     }
-    if (auto* kernel = std::get_if<StreamingWork>(&op.work); kernel != nullptr && config.has("attention")) {
-        ConfigObject attention = config.object("attention");
-        read_fields(attention, kernel->attention, fields_of(kernel->attention));
-        if (kernel->attention.heads % kernel->attention.kv_heads != 0)
-            attention.fail("kv_heads", "is no divisor of heads");
-        attention.finish();
-    }
-    if (config.has("needs")) {
-        for (const std::string& need : config.texts("needs")) {
-            const auto found = places.find(need);
-            if (found == places.end()) fail_as_unknown(config, need, earlier);
-            op.needs.push_back(found->second);
-        }
-    }
-    config.finish();
-    places.emplace(op.name, earlier.size());
-    return op;
+    if (operators.empty()) config.fail("operators", "is empty, expected at least one operator");
+    return operators;
 }
 
-/// Leaves out the keys of a plain GEMM's groups and batch.
-void drop_defaults(Json& gemm) {
-    if (gemm.value("batch", 0) == 1) gemm.erase("batch");
-    if (gemm.value("groups", 0) == 1)
-        for (const char* key : {"groups", "group_ranks", "group_choices", "imbalance"}) gemm.erase(key);
+Json operators_schema() {
+    std::vector<Json> schemas;
+    for (const OperatorKind& kind : kinds)
+        schemas.push_back(keys_schema(kind.doc, operator_keys()[kind.work.index()]));
+    return list_schema("Operators with their data dependencies, instead of the pair collective, order, gemm.",
+                       schema_by_type("Kind of operator.", schemas));
 }
+
+Json written_operators(const Workload& workload) {
+    const auto& operators = std::get<std::vector<Operator>>(workload.content);
+    return mapped(operators, [&](const Operator& op) {
+        return written(ListedOperator{op, &operators}, operator_keys()[op.work.index()]);
+    });
+}
+
+// clang-format off
+std::vector<InputKey<Workload>> common_keys() {
+    using W = Workload;
+    return {
+        version_key<W>("workload").optional().read_only(),
+        name_key<W>("name", &W::name, "The file's name without .json.").optional(),
+        text_key<W>("description", &W::description, "What this is, in a sentence or two.").optional().read_only()
+            .but([](InputKey<W>& key) { key.schema["minLength"] = 10; }),
+        text_key<W>("source", "Where the shapes come from.").optional().but([](InputKey<W>& key) { key.schema["minLength"] = 8; }),
+        InputKey<W>(field<&W::ranks>("ranks", "Number of GPUs that the workload is for. Default: any.").plain_in({1, most_ranks}))
+            .optional().written_if([](const W& workload) { return workload.ranks > 0; })};
+}
+
+/// The keys of a workload that is a list of operators, or of one that is a pair.
+const std::vector<InputKey<Workload>>& workload_keys(bool is_list) {
+    using W = Workload;
+    static const std::vector<InputKey<W>> of_pair = [] {
+        auto keys = common_keys();
+        for (const InputKey<Pair>& key : pair_keys())
+            keys.push_back(lifted<W>(key, [](auto& workload) -> auto& { return std::get<Pair>(workload.content); }));
+        return keys;
+    }();
+    static const std::vector<InputKey<W>> of_list = [] {
+        auto keys = common_keys();
+        keys.emplace_back("operators", operators_schema(), [](ConfigObject& from, const std::string&, W& to) { to.content = read_operators(from); }, written_operators);
+        return keys;
+    }();
+    return is_list ? of_list : of_pair;
+}
+// clang-format on
 
 }  // namespace
 
 Workload read_workload(ConfigObject config) {
+    const bool is_list = config.has("operators"), has_order = config.has("order");
     Workload workload;
-    if (config.has("schema")) config.integer("schema", 1, 1);
-    if (config.has("source")) config.text("source");
-    workload.name = config.has("name") ? config.text("name") : "custom";
-    if (config.has("description")) workload.description = config.text("description");
-    if (config.has("ranks")) workload.ranks = config.integer("ranks", 1, most_ranks);
-    if (config.has("operators")) {
-        std::vector<Operator> operators;
-        Places places;
-        for (ConfigObject& entry : config.objects("operators"))
-            operators.push_back(read_operator(entry, operators, places));
-        if (operators.empty()) config.fail("operators", "is empty, expected at least one operator");
-        workload.content = std::move(operators);
-    } else {
-        workload.content = read_pair(config);
+    workload.name = "custom";
+    workload = read_keys<Workload>(config, workload_keys(is_list), std::move(workload));
+    if (auto* pair = std::get_if<Pair>(&workload.content)) {
+        if (!has_order) pair->order = default_order(pair->collective);
+        check(config, *pair);
     }
-    config.finish();
     return workload;
 }
 
 Json to_json(const Workload& workload) {
-    Json json{{"name", workload.name}};
-    if (workload.ranks > 0) json["ranks"] = workload.ranks;
-    if (const Pair* pair = workload.pair()) {
-        write_fields(json, *pair, fields_of(*pair));
-        write_fields(json["gemm"], pair->gemm, fields_of_pair(pair->gemm));
-        drop_defaults(json["gemm"]);
-        return json;
-    }
-    const auto& operators = std::get<std::vector<Operator>>(workload.content);
-    for (const Operator& op : operators) {
-        Json entry{{"name", op.name}, {"type", work_names[op.work.index()]}};
-        std::visit([&](const auto& work) { write_fields(entry, work, fields_of(work)); }, op.work);
-        if (const auto* collective = std::get_if<CollectiveWork>(&op.work);
-            collective != nullptr && !collective->group.is_all())
-            write_fields(entry["group"], collective->group, fields_of(collective->group));
-        drop_defaults(entry);
-        if (const auto* kernel = std::get_if<StreamingWork>(&op.work);
-            kernel != nullptr && kernel->attention.sequences > 0)
-            write_fields(entry["attention"], kernel->attention, fields_of(kernel->attention));
-        if (entry.value("flops", -1.0) == 0) {
-            entry.erase("flops");
-            entry.erase("dtype");
-        }
-        if (entry.value("time_us", -1.0) == 0) entry.erase("time_us");
-        if (entry.value("stream", "") == operator_stream_names[0]) entry.erase("stream");
-        if (const auto* send = std::get_if<SendWork>(&op.work)) {
-            entry["from"] = send->from;
-            entry["to"] = send->to;
-        }
-        if (!op.ranks.empty()) entry["ranks"] = op.ranks;
-        entry["needs"] = Json::array();
-        for (const std::size_t need : op.needs) entry["needs"].push_back(operators[need].name);
-        json["operators"].push_back(std::move(entry));
-    }
-    return json;
+    return written(workload, workload_keys(workload.pair() == nullptr));
 }
 
 std::vector<std::string> pair_paths() {
     std::vector<std::string> paths;
-    for (const auto& field : fields_of(Pair())) paths.emplace_back(field.key);
-    for (const auto& field : fields_of_pair({})) paths.push_back("gemm." + std::string(field.key));
+    for (const auto& key : pair_keys())
+        if (key.key != "gemm") paths.push_back(key.key);
+    for (const auto& key : gemm_keys_of_pair()) paths.push_back("gemm." + key.key);
     return paths;
 }
 
 Json workload_schema(bool in_run_config) {
-    Json schema =
-        named_file_schema("Workload",
-                          "One operator pair (collective, order, gemm), or a list of operators. All "
-                          "dimensions are of one GPU.");
-    schema["properties"]["source"] = text_schema("Where the shapes come from.", 8);
-    schema["required"].push_back("source");
+    std::vector<InputKey<Workload>> keys = workload_keys(false);
+    keys.push_back(workload_keys(true).back());
+    const std::string doc =
+        "One operator pair (collective, order, gemm), or a list of operators. All dimensions are of one GPU.";
+    Json schema = in_run_config ? keys_schema(doc, keys) : file_of_keys("Workload", doc, keys);
+    schema["required"] = {"schema", "name", "description", "source"};
     if (in_run_config) {
-        for (const char* key : {"$schema", "title"}) schema.erase(key);
-        for (const char* key : {"name", "description", "source"})
-            for (const char* limit : {"pattern", "minLength"}) schema["properties"][key].erase(limit);
+        for (const Json& key : schema["required"])
+            for (const char* limit : {"pattern", "minLength"})
+                schema["properties"][key.get<std::string>()].erase(limit);
         schema["required"] = Json::array();
     }
-    Json& keys = schema["properties"];
-    keys["ranks"] = {{"description", "Number of GPUs that the workload is for. Default: any."},
-                     {"type", "integer"},
-                     {"minimum", 1},
-                     {"maximum", most_ranks}};
-    add_fields(schema, "", false, fields_of(Pair()));
-    keys["gemm"] = object_schema(
-        "The GEMM of one GPU after the gather: C[M,N] = A[M,K] B[K,N]. A is the gathered operand (all_gather) or the "
-        "received rows (all_to_all); with gemm_first C is what is sent: of all_gather, the shard of one GPU, which "
-        "all others get.");
-    add_fields(keys["gemm"], "", true, fields_of_pair({}));
-    std::vector<Json> kinds;
-    for (const OperatorWork& work : works) {
-        Json& kind = kinds.emplace_back(object_schema(work_docs[work.index()]));
-        kind["required"] = {"name", "type"};
-        kind["properties"] = {{"name", {{"description", "Unique in the list."}, {"type", "string"}}},
-                              {"type", {{"const", work_names[work.index()]}}}};
-        std::visit([&](const auto& one) { add_fields(kind, "", true, fields_of(one)); }, work);
-        if (std::holds_alternative<StreamingWork>(work)) {
-            Json& attention = kind["properties"]["attention"] = object_schema(
-                "Shape of the fused attention that this operator is: priced by a fit of such kernels, where the "
-                "device has one.");
-            add_fields(attention, "", true, fields_of(AttentionCall()));
-        }
-        const Json ranks{{"type", "array"},
-                         {"minItems", 1},
-                         {"items", {{"type", "integer"}, {"minimum", 0}, {"maximum", last_rank}}}};
-        const auto add_ranks = [&](const char* key, const char* doc) {
-            kind["properties"][key] = ranks;
-            kind["properties"][key]["description"] = doc;
-        };
-        if (std::holds_alternative<SendWork>(work)) {
-            add_ranks("from", "The sender of each message.");
-            add_ranks("to", "The receiver of each message.");
-            kind["required"].insert(kind["required"].end(), {"from", "to"});
-        } else if (!std::holds_alternative<CollectiveWork>(work)) {
-            add_ranks("ranks", "The ranks that execute it. Default: all.");
-        } else {
-            Json& group = kind["properties"]["group"] = object_schema(
-                "Groups of GPUs, each of which exchanges by itself, all at the same time, like the process groups of one "
-                "dimension of a device mesh. Size times stride divides the number of GPUs. Default: one group of all.");
-            add_fields(group, "", true, fields_of(RankGroup()));
-        }
-        kind["properties"]["needs"] = {
-            {"description", "Operators whose results this one needs, earlier in the list. Default: none."},
-            {"type", "array"},
-            {"uniqueItems", true},
-            {"items", {{"type", "string"}}}};
-    }
-    keys["operators"] =
-        list_schema("Operators with their data dependencies, instead of the pair collective, order, gemm.",
-                    schema_by_type("Kind of operator.", kinds));
     // clang-format off
     schema["allOf"] = parse_json(R"([
         {"oneOf": [{"required": ["collective", "gemm"], "not": {"required": ["operators"]}},

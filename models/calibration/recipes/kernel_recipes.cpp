@@ -9,6 +9,12 @@
 namespace overlap {
 namespace {
 
+/// The key "kernels" of a recipe.
+struct Kernels {
+    std::string device, like, reason;
+    std::vector<KernelSource> tables;
+};
+
 // clang-format off
 std::vector<InputKey<KernelSource>> keys_of(KernelTableKind kind) {
     using K = KernelSource;
@@ -24,6 +30,21 @@ std::vector<InputKey<KernelSource>> keys_of(KernelTableKind kind) {
             text_key<K>("grouped_source", &K::grouped_source, "How the table shows these.")});
     return keys;
 }
+
+std::vector<InputKey<Kernels>> kernels_keys() {
+    std::vector<InputKey<Kernels>> all{
+        name_key<Kernels>("derived_from", &Kernels::like, "The device whose fits are scaled by the ratios of data sheet values.").optional(),
+        text_key<Kernels>("reason", &Kernels::reason, "Why that one. Needed with derived_from.").optional()};
+    for (std::size_t group = 0; group < kernel_groups.size(); ++group) {
+        const auto kind = static_cast<KernelTableKind>(group);
+        const auto read = [kind](ConfigObject& from, const std::string& key, Kernels& to) {
+            ConfigObject table = from.object(key);
+            to.tables.push_back(read_keys<KernelSource>(table, keys_of(kind), {.device = to.device, .kind = kind}));
+        };
+        all.push_back(InputKey<Kernels>(kernel_groups[group], keys_schema("A table.", keys_of(kind)), read).optional());
+    }
+    return all;
+}
 // clang-format on
 
 }  // namespace
@@ -37,32 +58,19 @@ KernelRecipes read_kernel_recipes(const std::filesystem::path& folder) {
         const ConfigFile file = read_config_file(path, "recipe");
         ConfigObject root = file.view();
         if (!root.has("kernels")) continue;
-        ConfigObject kernels = root.object("kernels");
-        const std::string device = path.stem().string();
-        if (kernels.has("derived_from"))
-            recipes.derived.push_back({device, kernels.text("derived_from"), kernels.text("reason")});
-        for (std::size_t kind = 0; kind < kernel_groups.size(); ++kind)
-            if (kernels.has(kernel_groups[kind])) {
-                ConfigObject table = kernels.object(kernel_groups[kind]);
-                const auto of = static_cast<KernelTableKind>(kind);
-                recipes.tables.push_back(
-                    read_keys<KernelSource>(table, keys_of(of), {.device = device, .kind = of}));
-            }
-        kernels.finish();
+        ConfigObject object = root.object("kernels");
+        const Kernels kernels = read_keys<Kernels>(object, kernels_keys(), {.device = path.stem().string()});
+        if (kernels.like.empty() != kernels.reason.empty())
+            object.fail("", "has one of derived_from and reason, expected both");
+        if (!kernels.like.empty()) recipes.derived.push_back({kernels.device, kernels.like, kernels.reason});
+        append(recipes.tables, kernels.tables);
     }
     return recipes;
 }
 
 Json kernel_recipe_schema() {
-    Json kernels =
-        object_schema("Public tables of attention, grouped GEMMs and MoE kernels; or another device's fits.");
-    kernels["properties"]["derived_from"] =
-        name_schema("The device whose fits are scaled by the ratios of data sheet values.");
-    kernels["properties"]["reason"] = text_schema("Why that one. Needed with derived_from.", 1);
-    for (std::size_t kind = 0; kind < kernel_groups.size(); ++kind)
-        kernels["properties"][kernel_groups[kind]] =
-            keys_schema("A table.", keys_of(static_cast<KernelTableKind>(kind)));
-    return kernels;
+    return keys_schema("Public tables of attention, grouped GEMMs and MoE kernels; or another device's fits.",
+                       kernels_keys());
 }
 
 }  // namespace overlap
