@@ -12,7 +12,7 @@ sys.path.insert(0, str(ROOT / "models" / "calibration" / "hip"))
 from measure import pieces  # noqa: E402
 
 CASES = ROOT / "models" / "calibration" / "hip" / "cases"
-KINDS = "allowed: gemm, peer_copy, local_copy, memory, latency, interference, late_copy, residency, sustained, energy"
+KINDS = "allowed: gemm, peer_copy, local_copy, memory, latency, interference, late_copy, first_served, residency, sustained, energy"
 WHOLE = "allowed: a whole number from 0"
 BYTES = "allowed: bytes, such as 4096, 4KiB, 16MiB, 1GiB"
 MANY = ",".join(["1"] * 100)

@@ -28,40 +28,21 @@ namespace {
 
 struct Arguments {
     std::string cases, out, only;
-    int passes = 1, seconds = 0;
-    std::size_t arena_GiB = 24;
+    int passes = 1, seconds = 0, arena_GiB = 24;
     bool machine = false;
 };
 
 const char* const usage =
     "usage: microbench CASES [--out FILE] [--passes N] [--arena-GiB N] [--only KIND] [--seconds N]";
 
-Arguments read_arguments(const std::vector<std::string>& given) {
-    Arguments arguments;
-    for (std::size_t i = 0; i < given.size(); ++i) {
-        const auto value = [&] {
-            if (i + 1 == given.size()) throw UserError(given[i] + " needs a value; " + usage);
-            return given[++i];
-        };
-        if (given[i] == "--out")
-            arguments.out = value();
-        else if (given[i] == "--only")
-            arguments.only = value();
-        else if (given[i] == "--passes")
-            arguments.passes = positive("--passes", value());
-        else if (given[i] == "--arena-GiB")
-            arguments.arena_GiB = positive("--arena-GiB", value());
-        else if (given[i] == "--seconds")
-            arguments.seconds = positive("--seconds", value());
-        else if (given[i] == "--machine")
-            arguments.machine = true;
-        else if (!given[i].starts_with("-") && arguments.cases.empty())
-            arguments.cases = given[i];
-        else
-            throw UserError("unknown argument " + given[i] + "; " + usage);
-    }
-    if (arguments.cases.empty() != arguments.machine) throw UserError(usage);
-    return arguments;
+Arguments arguments_of(const std::vector<std::string>& given) {
+    Arguments to;
+    const Flag flags[]{{"--out", &to.out},         {"--only", &to.only},
+                       {"--passes", &to.passes},   {"--arena-GiB", &to.arena_GiB},
+                       {"--seconds", &to.seconds}, {"--machine", &to.machine}};
+    read_arguments(given, usage, flags, to.cases);
+    if (to.cases.empty() != to.machine) throw UserError(usage);
+    return to;
 }
 
 JsonLine line_of(int pass, const Case& c) {
@@ -124,7 +105,7 @@ int run(const Arguments& arguments, const std::string& command) {
     if (!arguments.only.empty())
         std::erase_if(cases, [&](const Case& c) { return c.kind != arguments.only; });
     if (cases.empty()) throw UserError("--only " + arguments.only + ": the list has no case of that kind");
-    Machine machine(arguments.arena_GiB << 30);
+    Machine machine(static_cast<std::size_t>(arguments.arena_GiB) << 30);
 
     ResultsFile results(arguments.out);
     results.write(machine_facts(machine, command).text());
@@ -158,6 +139,6 @@ int run(const Arguments& arguments, const std::string& command) {
 int main(int count, char** values) {
     using namespace overlap::hip;
     return run_program("microbench", count, values, [](const auto& given, const std::string& command) {
-        return run(read_arguments(given), command);
+        return run(arguments_of(given), command);
     });
 }

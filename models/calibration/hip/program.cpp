@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
@@ -27,6 +28,13 @@ void on_alarm(int) {
     static_cast<void>(!write(2, running, std::strlen(running)));
     static_cast<void>(!write(2, "\n", 1));
     _exit(1);
+}
+
+int positive(const std::string& name, const std::string& text) {
+    const int value = std::atoi(text.c_str());
+    if (value < 1 || std::to_string(value) != text)
+        throw UserError(name + " " + text + ": allowed: 1, 2, 3, …");
+    return value;
 }
 
 }  // namespace
@@ -130,11 +138,26 @@ void ResultsFile::discard() {
     if (!path_.empty()) std::filesystem::remove(part_);
 }
 
-int positive(const std::string& name, const std::string& text) {
-    const int value = std::atoi(text.c_str());
-    if (value < 1 || std::to_string(value) != text)
-        throw UserError(name + " " + text + ": allowed: 1, 2, 3, …");
-    return value;
+void read_arguments(const std::vector<std::string>& given, const std::string& usage,
+                    std::span<const Flag> flags, std::string& file) {
+    for (std::size_t i = 0; i < given.size(); ++i) {
+        const auto flag =
+            std::find_if(flags.begin(), flags.end(), [&](const Flag& one) { return one.name == given[i]; });
+        if (flag == flags.end()) {
+            if (given[i].starts_with("-") || !file.empty())
+                throw UserError("unknown argument " + given[i] + "; " + usage);
+            file = given[i];
+        } else if (bool* const* truth = std::get_if<bool*>(&flag->sets)) {
+            **truth = true;
+        } else {
+            if (i + 1 == given.size()) throw UserError(given[i] + " needs a value; " + usage);
+            const std::string& value = given[++i];
+            if (std::string* const* text = std::get_if<std::string*>(&flag->sets))
+                **text = value;
+            else
+                *std::get<int*>(flag->sets) = positive(flag->name, value);
+        }
+    }
 }
 
 Watch::Watch(const std::string& what) {

@@ -2,7 +2,9 @@
 
 #include <fstream>
 #include <functional>
+#include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "models/calibration/hip/json_line.hpp"
@@ -31,8 +33,14 @@ private:
     std::string path_, part_;
     std::ofstream file_;
 };
-/// A whole number ≥ 1. Throws UserError.
-int positive(const std::string& name, const std::string& text);
+/// A flag of a command line, and the text, number ≥ 1 or truth that it sets; a truth has no value behind it.
+struct Flag {
+    std::string name;
+    std::variant<std::string*, int*, bool*> sets;
+};
+/// Reads the flags of a command line, and at most one file. Throws UserError, which ends with `usage`.
+void read_arguments(const std::vector<std::string>& given, const std::string& usage,
+                    std::span<const Flag> flags, std::string& file);
 
 /// Ends the program with the name of the running case if it takes more than a minute: after a mistake,
 /// kernels that wait for each other would wait for ever.

@@ -37,40 +37,21 @@ namespace {
 
 struct Arguments {
     std::string plans, out;
-    int repeats = 9, seconds = 0;
-    std::size_t arena_GiB = 24;
-    bool spans = false, rest = true;
+    int repeats = 9, seconds = 0, arena_GiB = 24;
+    bool spans = false, without_rest = false;
 };
 
 const char* const usage =
     "usage: replay PLANS [--out FILE] [--repeats N] [--spans] [--no-rest] [--arena-GiB N] [--seconds N]";
 
-Arguments read_arguments(const std::vector<std::string>& given) {
-    Arguments arguments;
-    for (std::size_t i = 0; i < given.size(); ++i) {
-        const auto value = [&] {
-            if (i + 1 == given.size()) throw UserError(given[i] + " needs a value; " + usage);
-            return given[++i];
-        };
-        if (given[i] == "--out")
-            arguments.out = value();
-        else if (given[i] == "--repeats")
-            arguments.repeats = positive("--repeats", value());
-        else if (given[i] == "--arena-GiB")
-            arguments.arena_GiB = positive("--arena-GiB", value());
-        else if (given[i] == "--seconds")
-            arguments.seconds = positive("--seconds", value());
-        else if (given[i] == "--spans")
-            arguments.spans = true;
-        else if (given[i] == "--no-rest")
-            arguments.rest = false;
-        else if (!given[i].starts_with("-") && arguments.plans.empty())
-            arguments.plans = given[i];
-        else
-            throw UserError("unknown argument " + given[i] + "; " + usage);
-    }
-    if (arguments.plans.empty()) throw UserError(usage);
-    return arguments;
+Arguments arguments_of(const std::vector<std::string>& given) {
+    Arguments to;
+    const Flag flags[]{
+        {"--out", &to.out},     {"--repeats", &to.repeats},      {"--arena-GiB", &to.arena_GiB},
+        {"--spans", &to.spans}, {"--no-rest", &to.without_rest}, {"--seconds", &to.seconds}};
+    read_arguments(given, usage, flags, to.plans);
+    if (to.plans.empty()) throw UserError(usage);
+    return to;
 }
 
 std::vector<std::string> read_lines(const std::string& path) {
@@ -138,7 +119,7 @@ private:
 
     Execution settled(Executor& executor, bool with_spans = false) {
         for (int gpu = 0; gpu < gpus_; ++gpu) {
-            if (arguments_.rest) rest(machine_, gpu, clocks_[gpu]);
+            if (!arguments_.without_rest) rest(machine_, gpu, clocks_[gpu]);
             check(hipSetDevice(gpu));
             check(hipMemsetAsync(caches_[gpu], 0, more_than_a_cache, machine_.stream(gpu, 0)));
         }
@@ -184,7 +165,7 @@ void refuse_single(const std::string& path, const std::vector<std::string>& line
 int run(const Arguments& arguments, const std::string& command) {
     const std::vector<std::string> lines = read_lines(arguments.plans);
     refuse_single(arguments.plans, lines);
-    Machine machine(arguments.arena_GiB << 30);
+    Machine machine(static_cast<std::size_t>(arguments.arena_GiB) << 30);
     Replay replay(machine, arguments);
 
     ResultsFile results(arguments.out);
@@ -234,6 +215,6 @@ int run(const Arguments& arguments, const std::string& command) {
 int main(int count, char** values) {
     using namespace overlap::hip;
     return run_program("replay", count, values, [](const auto& given, const std::string& command) {
-        return run(read_arguments(given), command);
+        return run(arguments_of(given), command);
     });
 }
