@@ -21,8 +21,8 @@ std::string dtype_of(std::string name) {
         {"bfloat16", "bf16"}, {"half", "fp16"}, {"float16", "fp16"}, {"float", "fp32"}, {"float32", "fp32"},
         {"float8_e4m3fn", "fp8"}, {"float8_e5m2", "fp8"}, {"char", "int8"}, {"signed char", "int8"}, {"byte", "int8"}};
     if (const auto colon = name.rfind(':'); colon != std::string::npos) name.erase(0, colon + 1);
-    const auto found = names.find(lower_case(name));
-    return found == names.end() ? "" : found->second;
+    const std::string* found = value_at(names, lower_case(name));
+    return found == nullptr ? "" : *found;
 }
 
 DType type_called(const std::string& name) {
