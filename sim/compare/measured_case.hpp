@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/report/comparison/verdict.hpp"
 #include "sim/run/run.hpp"
 #include "sim/run/run_config.hpp"
 
@@ -15,13 +16,6 @@ struct MeasuredRun {
     std::string date;
     std::vector<Seconds> samples;  ///< at least one
     Seconds median() const;
-};
-
-/// A claim about a single case, for example a published figure.
-struct CaseTolerance {
-    double error = 0;        ///< largest |predicted / measured − 1|
-    bool known_gap = false;  ///< outside `error`, because of `reason`; once inside, this is an error
-    std::string reason;
 };
 
 /// One measured case (traces/README.md; configs/schema/measured_case.schema.json).
