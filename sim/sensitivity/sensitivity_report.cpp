@@ -148,9 +148,8 @@ std::string to_csv(const Sensitivity& result) {
         "high_makespan_us,high_change,high_best\n";
     const Json json = to_json(result);
     for (const Json& one : json["values"]) {
-        text += csv_cell(one["key"]) + "," + csv_cell(one["value"]) + "," + csv_cell(one["unit"]) + "," +
-                csv_cell(one["mark"]) + "," + std::to_string(one["moves"].size()) + "," +
-                csv_cell(one["effect"]);
+        for (const char* column : {"key", "value", "unit", "mark"}) text += csv_cell(one[column]) + ",";
+        text += std::to_string(one["moves"].size()) + "," + csv_cell(one["effect"]);
         for (const char* side : {"low", "high"})
             for (const char* column : {"value", "makespan_us", "change", "best"})
                 text += "," + csv_cell(one[side].contains(column) ? one[side][column] : Json());
