@@ -199,8 +199,8 @@ std::optional<Comparison> compare_replays(const fs::path& folder, const fs::path
         one.config.topology =
             (topologies / (device + "_" + std::to_string(gpus_of(one.config.topology)) + ".json")).string();
     }
-    ProgressReporter progress("schedules", cases.size());
-    Comparison comparison = compare(cases, ConfigFolder::standard(), [&progress] { progress.add(); });
+    Comparison comparison = compare(cases, ConfigFolder::standard(),
+                                    ProgressReporter("schedules", cases.size()).counter());
     const std::vector<const ComparedCase*> shown = worst(comparison);
     for (ComparedCase& one : comparison.cases) {
         if (one.tasks || !contains(shown, &one)) continue;
@@ -250,14 +250,13 @@ std::string to_html(const ArchiveValidation& validation) {
     body += "<h2>Errors on what no fit saw</h2>\n" +
             html_table({"", "cases", "mean |error|", "p90", "bias"}, rows) + worst_operations(validation) +
             fits_table(validation);
-    if (!validation.schedules) return html_page("How well " + validation.device + " is predicted", body);
-    std::string gantts;
-    for (const ComparedCase* one : worst(*validation.schedules)) gantts += gantt(*one);
-    return html_page(
-        "How well " + validation.device + " is predicted",
-        body +
-            html_section("The worst schedules", "The first two GPUs; point at a bar for its times.", gantts) +
-            comparison_sections(*validation.schedules));
+    if (validation.schedules) {
+        std::string gantts;
+        for (const ComparedCase* one : worst(*validation.schedules)) gantts += gantt(*one);
+        body += html_section("The worst schedules", "The first two GPUs; point at a bar for its times.", gantts) +
+                comparison_sections(*validation.schedules);
+    }
+    return html_page("How well " + validation.device + " is predicted", body);
 }
 
 }  // namespace overlap
