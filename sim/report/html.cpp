@@ -149,10 +149,9 @@ void Drawing::polygon(const std::vector<std::pair<double, double>>& points, cons
     elements_ += "\" style=\"" + style + "\"" + end_of("polygon", tip);
 }
 
-void Drawing::text(double x, double y, const std::string& text, const std::string& anchor,
-                   const std::string& style) {
+void Drawing::text(double x, double y, const std::string& text, const std::string& anchor) {
     elements_ += "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" text-anchor=\"" + anchor +
-                 "\" style=\"" + style + "\">" + html_escaped(text) + "</text>\n";
+                 "\" style=\"\">" + html_escaped(text) + "</text>\n";
 }
 
 std::string Drawing::svg() const {

@@ -41,8 +41,7 @@ public:
     void polygon(const std::vector<std::pair<double, double>>& points, const std::string& style,
                  const std::string& tip = "");
     /// `anchor` is start, middle or end.
-    void text(double x, double y, const std::string& text, const std::string& anchor = "start",
-              const std::string& style = "");
+    void text(double x, double y, const std::string& text, const std::string& anchor = "start");
     std::string svg() const;
 
 private:

@@ -53,18 +53,14 @@ Tally tally(const std::vector<ReproducedExperiment>& experiments) {
     return sums;
 }
 
-/// "independent: 31 of 52 within tolerance; fitted: 12 of 12 within tolerance": the kinds that occur.
-std::string kinds_summary(const Tally& sums) {
+/// "independent: 31 of 52 within tolerance; fitted: 12 of 12 within tolerance" of the kinds that occur, then all.
+std::string summary(const Tally& sums) {
     std::vector<std::string> kinds;
     for (std::size_t kind = 0; kind < sums.kinds.size(); ++kind)
         if (sums.kinds[kind].of > 0)
             kinds.push_back(kind_text(static_cast<CaseKind>(kind), ' ') + ": " + sums.kinds[kind].text() +
                             " within tolerance");
-    return joined(kinds, "; ");
-}
-
-std::string summary(const Tally& sums) {
-    return kinds_summary(sums) + '\n' + std::to_string(sums.enforced) + " enforced, " +
+    return joined(kinds, "; ") + '\n' + std::to_string(sums.enforced) + " enforced, " +
            std::to_string(sums.gaps) + " known gaps, " + std::to_string(sums.wrong) + " not as stated";
 }
 

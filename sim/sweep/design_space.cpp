@@ -12,10 +12,6 @@ namespace {
 
 constexpr std::uint64_t most_combinations = 100'000'000;  // `where` is evaluated for each of them
 
-std::string stem_of(const std::string& name) {
-    return std::filesystem::path(name).stem().string();
-}
-
 /// Whether the swept field has no effect on a run with these values.
 bool ignored(const std::string& field, const Json& values, const Json& base,
              const std::map<std::string, SchedulePtr>& schedules) {
@@ -182,7 +178,7 @@ Json DesignSpace::variables(const RunConfig& config, const Expressions& constrai
     } catch (const UserError&) {  // of a what-if or a host: the point itself reports it
     }
     const Topology& topology = changed == nullptr ? **found : changed->topology;
-    Json result{{"topology", stem_of(config.topology)},
+    Json result{{"topology", std::filesystem::path(config.topology).stem().string()},
                 {"gpus", topology.gpus()},
                 {"gpus_per_node", topology.gpus_per_node()},
                 {"nodes", topology.nodes()},
