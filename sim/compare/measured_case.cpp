@@ -62,7 +62,7 @@ InputKeys<CaseText> case_file_keys() {
         Field<C>::checked("plan", "Its number in the plans that replay ran.").whole().plain_in({1, 1e9}).or_else("none"),
         Field<C>::checked("recorded_makespan_us", "Makespan of the run that recorded the spans.").plain_in(positive).or_else("not known"),
         text_key<C>("system", &C::system, "Machine, as traces/ names it."),
-        text_key<C>("source", &C::source, "Where it was measured or published.").optional(),
+        text_key<C>("source", "Where it was measured or published.").optional(),
         InputKey<C>("machine", {{"description", "Facts of the machine: device, driver, libraries."}, {"type", "object"}}, [](ConfigObject& from, const std::string& key, C&) { from.object(key); }).optional(),
         text_key<C>("date", &C::date, "ISO date or time of the measurement.").optional(),
         object_key<C>("scenario", &C::scenario, scenario).optional(),

@@ -22,7 +22,6 @@ struct MeasuredRun {
 struct MeasuredCase {
     std::string origin;  ///< file, with the line in JSON Lines
     std::string system;
-    std::string source;  ///< where it was measured or published; may be empty
     RunConfig config;    ///< what ran; the scenario as a run config
     std::vector<MeasuredRun> runs;
     std::optional<Timeline> timeline;  ///< spans of one run, if recorded

@@ -113,7 +113,7 @@ std::string device_of(ConfigObject& file) {
     return "";
 }
 
-Launches read_launches(std::vector<ConfigObject>& events, Launchers& launchers, RecordedTrace& trace) {
+Launches read_launches(std::vector<ConfigObject>& events, Launchers& launchers) {
     constexpr std::string_view step = "ProfilerStep#";
     Launches launches;
     for (ConfigObject& event : events) {
@@ -123,7 +123,6 @@ Launches read_launches(std::vector<ConfigObject>& events, Launchers& launchers, 
             ConfigObject args = event.object("args");
             if (!args.has("correlation")) continue;
             launches.times.emplace(correlation_of(args), nanoseconds(event, "ts", absolute_us));
-            trace.by_graphs = trace.by_graphs || event.text("name").find("GraphLaunch") != std::string::npos;
         } else if (category == "cpu_op") {
             if (!event.has("args")) continue;
             ConfigObject args = event.object("args");
@@ -178,7 +177,7 @@ RecordedTrace read_kineto_trace(const std::filesystem::path& path, const KernelT
         file.has("baseTimeNanoseconds") ? file.integer("baseTimeNanoseconds", 0, latest_recorded_ns) : 0;
     std::vector<ConfigObject> events = file.objects("traceEvents");
     Launchers launchers;
-    const Launches launches = read_launches(events, launchers, trace);
+    const Launches launches = read_launches(events, launchers);
     trace.device = device_of(file);
     std::optional<std::int64_t> own_device;
     for (ConfigObject& event : events) {

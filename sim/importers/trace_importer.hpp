@@ -69,7 +69,6 @@ struct RecordedTrace {
     };
     std::map<std::string, NotMapped> not_mapped;
     std::string device;       ///< name of the GPU, "NVIDIA H200"; empty if not recorded
-    bool by_graphs = false;   ///< kernels were launched as graphs (CUDA graphs)
 
     /// Adds a span of the kind in `use`; without one, counts its name. For an invalid span calls `fail(message)`,
     /// which throws an error with the position.
