@@ -16,6 +16,32 @@ std::vector<std::string> directions(const std::string& agent) {
     return {"pull", "push"};
 }
 
+/// The kind and the group of each collective.
+using Collectives = std::vector<std::pair<CollectiveKind, RankGroup>>;
+Collectives collectives_of(const Workload& workload) {
+    if (const Pair* pair = workload.pair()) return {{pair->collective, RankGroup()}};
+    Collectives found;
+    for (const Operator& op : std::get<std::vector<Operator>>(workload.content))
+        if (const auto* collective = std::get_if<CollectiveWork>(&op.work))
+            found.emplace_back(collective->kind, collective->group);
+    return found;
+}
+
+/// Whether some collective joins GPUs of one node only.
+bool any_within_node(const Collectives& collectives, const Topology& topology) {
+    return topology.nodes() == 1 || std::ranges::any_of(collectives, [&](const auto& one) {
+               return !one.second.is_all() && topology.groups(one.second).front().nodes() == 1;
+           });
+}
+
+/// Whether there are collectives, and all are all-reduces of as many GPUs as the kernel was measured on.
+bool all_were_measured(const Collectives& collectives, int gpus,
+                       const DeviceSpec::Library::AllReduce& measured) {
+    return !collectives.empty() && std::ranges::all_of(collectives, [&](const auto& one) {
+        return one.first == CollectiveKind::all_reduce && measured.times.contains(one.second.members(gpus));
+    });
+}
+
 }  // namespace
 
 Json Candidate::params() const {
@@ -100,36 +126,6 @@ std::vector<Candidate> candidates_for(const Workload& workload, const Topology& 
     }
     return result;
 }
-
-namespace {
-
-/// The kind and the group of each collective.
-using Collectives = std::vector<std::pair<CollectiveKind, RankGroup>>;
-Collectives collectives_of(const Workload& workload) {
-    if (const Pair* pair = workload.pair()) return {{pair->collective, RankGroup()}};
-    Collectives found;
-    for (const Operator& op : std::get<std::vector<Operator>>(workload.content))
-        if (const auto* collective = std::get_if<CollectiveWork>(&op.work))
-            found.emplace_back(collective->kind, collective->group);
-    return found;
-}
-
-/// Whether some collective joins GPUs of one node only.
-bool any_within_node(const Collectives& collectives, const Topology& topology) {
-    return topology.nodes() == 1 || std::ranges::any_of(collectives, [&](const auto& one) {
-               return !one.second.is_all() && topology.groups(one.second).front().nodes() == 1;
-           });
-}
-
-/// Whether there are collectives, and all are all-reduces of as many GPUs as the kernel was measured on.
-bool all_were_measured(const Collectives& collectives, int gpus,
-                       const DeviceSpec::Library::AllReduce& measured) {
-    return !collectives.empty() && std::ranges::all_of(collectives, [&](const auto& one) {
-        return one.first == CollectiveKind::all_reduce && measured.times.contains(one.second.members(gpus));
-    });
-}
-
-}  // namespace
 
 std::vector<Candidate> library_candidates(const Workload& workload, const Topology& topology) {
     std::vector<Candidate> result;

@@ -90,16 +90,6 @@ void fit(const AdviseFlags& flags, const ConfigFolder& folder) {
     print(to_text(library) + "\n" + to_text(any));
 }
 
-std::string judge_by_table(const std::string& file, const ConfigFolder& folder) {
-    const auto table = read_scenario_table(file);
-    return to_text(judge(table, folder, ProgressReporter("advices", 4 * table.size()).counter()));
-}
-
-std::string judge_by_measurements(const std::vector<std::string>& traces, const ConfigFolder& folder) {
-    const std::vector<MeasuredCase> cases = read_measured_cases(traces);
-    return to_text(judge_measured(cases, folder, ProgressReporter("cases", cases.size()).counter()));
-}
-
 void print_constants(const AdviseFlags& flags, const ConfigFolder& folder) {
     const std::size_t dtype =
         known_place(flags.constants, dtype_names, "command line: --constants is '" + flags.constants + "'");
@@ -111,8 +101,14 @@ void execute(const AdviseFlags& flags) {
     if (!flags.constants.empty()) return print_constants(flags, folder);
     if (!flags.simulate.empty()) return simulate_set(flags, folder);
     if (!flags.fit.empty()) return fit(flags, folder);
-    if (!flags.judge.empty()) return print(judge_by_table(flags.judge, folder));
-    if (!flags.traces.empty()) return print(judge_by_measurements(flags.traces, folder));
+    if (!flags.judge.empty()) {
+        const auto table = read_scenario_table(flags.judge);
+        return print(to_text(judge(table, folder, ProgressReporter("advices", 4 * table.size()).counter())));
+    }
+    if (!flags.traces.empty()) {
+        const auto cases = read_measured_cases(flags.traces);
+        return print(to_text(judge_measured(cases, folder, ProgressReporter("cases", cases.size()).counter())));
+    }
     print_advice(flags, folder);
 }
 
