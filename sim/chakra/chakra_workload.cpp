@@ -5,7 +5,6 @@
 #include <optional>
 #include <queue>
 #include <set>
-#include <span>
 #include <tuple>
 
 #include "sim/chakra/chakra_trace.hpp"
@@ -128,25 +127,24 @@ Groups groups_by_rank(const ChakraTrace& trace) {
     return groups;
 }
 
-/// The numbers below `count`, each behind those of `after(number)`; of those that may come next, first the one with the
-/// least `place(number)`. Lacks those that wait for each other.
-template <class After, class Place>
-std::vector<std::size_t> in_order(std::size_t count, After after, Place place) {
-    std::vector<std::size_t> waits(count), order;
-    std::vector<std::vector<std::size_t>> next(count);
+/// 0, 1, … in an order in which each comes behind those of `after`; of those that may come next, first the one with the
+/// least `place`. Lacks those that wait for each other.
+std::vector<std::size_t> in_order(const std::vector<std::vector<std::size_t>>& after,
+                                  const std::vector<std::uint64_t>& place) {
+    std::vector<std::size_t> waits = mapped(after, [](const auto& all) { return all.size(); }), order;
+    std::vector<std::vector<std::size_t>> next(after.size());
     using Ready = std::pair<std::uint64_t, std::size_t>;
     std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
-    for (std::size_t i = 0; i < count; ++i) {
-        waits[i] = after(i).size();
-        if (waits[i] == 0) ready.emplace(place(i), i);
-        for (const std::size_t before : after(i)) next[before].push_back(i);
+    for (std::size_t i = 0; i < after.size(); ++i) {
+        if (waits[i] == 0) ready.emplace(place[i], i);
+        for (const std::size_t before : after[i]) next[before].push_back(i);
     }
     while (!ready.empty()) {
         const std::size_t first = ready.top().second;
         ready.pop();
         order.push_back(first);
         for (const std::size_t other : next[first])
-            if (--waits[other] == 0) ready.emplace(place(other), other);
+            if (--waits[other] == 0) ready.emplace(place[other], other);
     }
     return order;
 }
@@ -165,8 +163,8 @@ std::vector<std::vector<std::size_t>> needs_of(const ChakraTrace& trace, const s
     };
     for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
         const auto& nodes = trace.ranks[r].nodes;
-        std::vector<std::size_t> order = in_order(
-            nodes.size(), [&](std::size_t n) { return std::span(nodes[n].after); }, [](std::size_t n) { return n; });
+        std::vector<std::size_t> order =
+            in_order(mapped(nodes, &ChakraNode::after), mapped(nodes, &ChakraNode::place));
         std::vector<std::vector<std::size_t>> given(nodes.size());
         for (const std::size_t n : order) {
             std::vector<std::size_t> before;
@@ -196,12 +194,10 @@ std::vector<std::vector<std::size_t>> needs_of(const ChakraTrace& trace, const s
 /// The operators in an order in which none needs a later one, as far as possible as in the files; none if there is no
 /// such order.
 std::optional<std::vector<std::size_t>> order_of(const ChakraTrace& trace, const Groups& groups, const std::vector<std::vector<std::size_t>>& needs) {
-    std::vector<std::size_t> order = in_order(
-        needs.size(), [&](std::size_t op) { return std::span(needs[op]); },
-        [&](std::size_t op) {
-            const At& at = groups.members[op].front();
-            return trace.ranks[at.rank].nodes[at.node].place;
-        });
+    const auto place = [&](const std::vector<At>& members) {
+        return trace.ranks[members.front().rank].nodes[members.front().node].place;
+    };
+    std::vector<std::size_t> order = in_order(needs, mapped(groups.members, place));
     if (order.size() < needs.size()) return std::nullopt;
     return order;
 }

@@ -130,11 +130,10 @@ std::string fits_table(const ArchiveValidation& validation) {
 
 std::string worst_operations(const ArchiveValidation& validation) {
     std::vector<std::vector<std::string>> rows;
-    for (std::size_t i = 0; i < std::min(validation.unseen.size(), worst_shown); ++i) {
-        const UnseenCase& one = validation.unseen[i];
+    const std::span unseen(validation.unseen);
+    for (const UnseenCase& one : unseen.first(std::min(unseen.size(), worst_shown)))
         rows.push_back({one.kind, one.name, significant(one.measured) + " " + one.unit,
                         significant(one.predicted) + " " + one.unit, signed_percent_text(one.error())});
-    }
     return "<h2>The worst single operations</h2>\n" +
            html_table({"kind", "case", "measured", "predicted", "error"}, rows);
 }

@@ -27,17 +27,13 @@ struct CostFlags {
 
 /// A machine with the device: the requested topology, or the shipped one-node topology with most GPUs.
 Machine machine_for(const CostFlags& flags, const ConfigFolder& folder) {
-    std::string name = flags.topology;
-    if (name.empty()) {
-        if (flags.device.empty()) throw UserError("command line: --device or --topology is needed");
-        folder.find("devices", flags.device);  // throws the error for an unknown device
-        const std::string device = std::filesystem::path(flags.device).stem().string();
-        const std::string usual = device + "_8";
-        if (!contains(folder.names("topologies"), usual))
-            throw UserError("command line: there is no topology " + usual + "; name one with --topology");
-        name = usual;
-    }
-    return folder.machine(name);
+    if (!flags.topology.empty()) return folder.machine(flags.topology);
+    if (flags.device.empty()) throw UserError("command line: --device or --topology is needed");
+    folder.find("devices", flags.device);  // throws the error for an unknown device
+    const std::string usual = std::filesystem::path(flags.device).stem().string() + "_8";
+    if (!contains(folder.names("topologies"), usual))
+        throw UserError("command line: there is no topology " + usual + "; name one with --topology");
+    return folder.machine(usual);
 }
 
 DType dtype_named(const std::string& name, const std::string& where) {
