@@ -25,7 +25,8 @@ std::string tree_text(const Heuristic& heuristic, bool code, std::size_t index =
         return indent + "return advice_of(" + code_of(action) + ", least);  // " + action.text() + "\n";
     }
     const std::string name = overlap_advice::name_of(node.feature), threshold = shortest(node.threshold);
-    return indent + (code ? "if (f[" + name + "] < " + threshold + ") {\n" : name + " < " + threshold + ":\n") +
+    return indent +
+           (code ? "if (f[" + name + "] < " + threshold + ") {\n" : name + " < " + threshold + ":\n") +
            tree_text(heuristic, code, node.below, depth + 1) + indent + (code ? "}\n" : "else:\n") +
            tree_text(heuristic, code, node.above, code ? depth : depth + 1);
 }
@@ -45,8 +46,7 @@ std::string function(const std::string& name, const std::string& comment, const 
 
 std::string to_text(const Heuristic& heuristic) {
     return std::string(heuristic.own_kernels ? "with kernels of one's own (flag_gated)" : "library kernels") +
-           ", " + std::to_string(leaves_of(heuristic.tree)) + " leaves\n" +
-           tree_text(heuristic, false);
+           ", " + std::to_string(leaves_of(heuristic.tree)) + " leaves\n" + tree_text(heuristic, false);
 }
 
 std::string to_header(const Heuristic& library, const Heuristic& own_kernels) {

@@ -83,7 +83,8 @@ void fit(const AdviseFlags& flags, const ConfigFolder& folder) {
     const auto table = read_scenario_table(flags.fit);
     if (!flags.header.empty()) require_writable(flags.header);
     const auto fitted = [&](bool own_kernels) {
-        return fit_heuristic(table, folder, own_kernels, ProgressReporter("scenarios", table.size()).counter());
+        return fit_heuristic(table, folder, own_kernels,
+                             ProgressReporter("scenarios", table.size()).counter());
     };
     const Heuristic library = fitted(false), any = fitted(true);
     if (!flags.header.empty()) write_file_atomically(flags.header, to_header(library, any));
@@ -107,7 +108,8 @@ void execute(const AdviseFlags& flags) {
     }
     if (!flags.traces.empty()) {
         const auto cases = read_measured_cases(flags.traces);
-        return print(to_text(judge_measured(cases, folder, ProgressReporter("cases", cases.size()).counter())));
+        return print(
+            to_text(judge_measured(cases, folder, ProgressReporter("cases", cases.size()).counter())));
     }
     print_advice(flags, folder);
 }

@@ -198,8 +198,8 @@ std::optional<Comparison> compare_replays(const fs::path& folder, const fs::path
         one.config.topology =
             (topologies / (device + "_" + std::to_string(gpus_of(one.config.topology)) + ".json")).string();
     }
-    Comparison comparison = compare(cases, ConfigFolder::standard(),
-                                    ProgressReporter("schedules", cases.size()).counter());
+    Comparison comparison =
+        compare(cases, ConfigFolder::standard(), ProgressReporter("schedules", cases.size()).counter());
     const std::vector<const ComparedCase*> shown = worst(comparison);
     for (ComparedCase& one : comparison.cases) {
         if (one.tasks || !contains(shown, &one)) continue;
@@ -252,8 +252,9 @@ std::string to_html(const ArchiveValidation& validation) {
     if (validation.schedules) {
         std::string gantts;
         for (const ComparedCase* one : worst(*validation.schedules)) gantts += gantt(*one);
-        body += html_section("The worst schedules", "The first two GPUs; point at a bar for its times.", gantts) +
-                comparison_sections(*validation.schedules);
+        body +=
+            html_section("The worst schedules", "The first two GPUs; point at a bar for its times.", gantts) +
+            comparison_sections(*validation.schedules);
     }
     return html_page("How well " + validation.device + " is predicted", body);
 }

@@ -117,7 +117,8 @@ void write_workload(const ModelFlags& flags, const ModelReport& report) {
 }
 
 /// Adds how sure the prices are, writes the page, and prints.
-void put_report(const ModelFlags& flags, ModelReport report, const StudyOptions& options, Resolver& resolver) {
+void put_report(const ModelFlags& flags, ModelReport report, const StudyOptions& options,
+                Resolver& resolver) {
     report.confidence = confidence_of(report.steps.front(), options, resolver);
     if (!flags.html.empty()) write_file_atomically(flags.html, to_html(report));
     if (flags.format == "text") return print_for_people(to_text(report));

@@ -37,7 +37,8 @@ const std::vector<FileFormat> file_formats{
 
 Json schema_of(const std::string& kind) {
     const std::vector<std::string> kinds = mapped(file_formats, &FileFormat::kind);
-    return file_formats[known_place(kind, kinds, "schema: " + in_quotes(kind) + " is no kind of file")].schema();
+    return file_formats[known_place(kind, kinds, "schema: " + in_quotes(kind) + " is no kind of file")]
+        .schema();
 }
 
 }  // namespace

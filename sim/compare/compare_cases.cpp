@@ -224,8 +224,7 @@ void summarise_errors(Comparison& comparison) {
     std::size_t runs = 0, within = 0;
     for (const ComparedCase& one : comparison.cases) {
         if (one.tasks)
-            for (const auto& [kind, values] : one.tasks->by_kind)
-                append(kinds[kind], values);
+            for (const auto& [kind, values] : one.tasks->by_kind) append(kinds[kind], values);
         if (one.seeds == 1) continue;
         runs += one.run_medians.size();
         within += static_cast<std::size_t>(std::ranges::count_if(one.run_medians, [&](Seconds median) {

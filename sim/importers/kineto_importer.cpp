@@ -141,7 +141,7 @@ Launches read_launches(std::vector<ConfigObject>& events, Launchers& launchers) 
 }
 
 std::optional<KernelUse> use_of(const std::string& category, const std::string& name, ConfigObject& args,
-                                       const KernelTable& kernels) {
+                                const KernelTable& kernels) {
     if (category == "gpu_memset") return KernelUse{TaskKind::memory_bound};
     if (category == "kernel") return kernels.use_of(name);
     if (args.has("fromDevice") && args.has("toDevice")) {
@@ -170,8 +170,7 @@ RecordedTrace read_kineto_trace(const std::filesystem::path& path, const KernelT
     RecordedTrace trace;
     trace.recorded_by = "PyTorch profiler (Kineto)";
     std::optional<std::int64_t> rank;
-    if (file.has("distributedInfo"))
-        rank = file.object("distributedInfo").integer("rank", 0, largest_gpu);
+    if (file.has("distributedInfo")) rank = file.object("distributedInfo").integer("rank", 0, largest_gpu);
     trace.own_clock = rank.has_value();
     const std::int64_t base =
         file.has("baseTimeNanoseconds") ? file.integer("baseTimeNanoseconds", 0, latest_recorded_ns) : 0;

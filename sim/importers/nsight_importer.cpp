@@ -70,8 +70,7 @@ RecordedTrace read_nsight_trace(const std::filesystem::path& path, const KernelT
     const Database database(path);
     RecordedTrace trace;
     trace.recorded_by = "Nsight Systems";
-    const std::string kernel_table = "CUPTI_ACTIVITY_KIND_KERNEL",
-                      copy_table = "CUPTI_ACTIVITY_KIND_MEMCPY";
+    const std::string kernel_table = "CUPTI_ACTIVITY_KIND_KERNEL", copy_table = "CUPTI_ACTIVITY_KIND_MEMCPY";
     const bool kernels = database.has_table(kernel_table);
     const bool copies = database.has_table(copy_table);
     if (!kernels && !copies)
@@ -94,15 +93,15 @@ RecordedTrace read_nsight_trace(const std::filesystem::path& path, const KernelT
                 add({row, path.string() + ": " + kernel_table}, name, table_of_kernels.use_of(name));
             });
     if (copies)
-        database.for_each_row("SELECT rowid, start, end, deviceId, streamId, copyKind FROM " +
-                                  copy_table + " ORDER BY start",
-                              [&](sqlite3_stmt* row) {
-                                  const ActivityRow copy{row, path.string() + ": " + copy_table};
-                                  const std::int64_t kind = copy.integer(5);
-                                  if (kind == 10) return add(copy, "Memcpy PtoP", KernelUse{TaskKind::copy});
-                                  if (kind == 8) return add(copy, "Memcpy DtoD", KernelUse{TaskKind::local_copy});
-                                  add(copy, "Memcpy of kind " + std::to_string(kind), std::nullopt);
-                              });
+        database.for_each_row(
+            "SELECT rowid, start, end, deviceId, streamId, copyKind FROM " + copy_table + " ORDER BY start",
+            [&](sqlite3_stmt* row) {
+                const ActivityRow copy{row, path.string() + ": " + copy_table};
+                const std::int64_t kind = copy.integer(5);
+                if (kind == 10) return add(copy, "Memcpy PtoP", KernelUse{TaskKind::copy});
+                if (kind == 8) return add(copy, "Memcpy DtoD", KernelUse{TaskKind::local_copy});
+                add(copy, "Memcpy of kind " + std::to_string(kind), std::nullopt);
+            });
     return trace;
 }
 

@@ -19,7 +19,8 @@ RecordedTrace read_own_trace(const std::filesystem::path& path, const KernelTabl
                                 .track = span.track,
                                 .start_ns = ns(span.start),
                                 .end_ns = ns(span.end)};
-        trace.add(read, KernelUse{span.kind}, [&](const std::string& problem) { file.fail("spans", problem); });
+        trace.add(read, KernelUse{span.kind},
+                  [&](const std::string& problem) { file.fail("spans", problem); });
     }
     return trace;
 }

@@ -57,7 +57,7 @@ struct CsvTrace {
 };
 
 void add(RecordedTrace& trace, const CsvTrace& table, std::size_t row, const std::string& name,
-                std::optional<KernelUse> use, std::int64_t gpu, const std::string& track) {
+         std::optional<KernelUse> use, std::int64_t gpu, const std::string& track) {
     trace.add({.name = name,
                .gpu = gpu,
                .track = track,
@@ -77,7 +77,9 @@ void read_tool(ConfigObject& tool, const KernelTable& table_of_kernels, Recorded
     std::set<std::int64_t> gpus;  // handles; GPUs have the numbers 0, 1, … in their order
     for (ConfigObject& agent : tool.objects("agents"))
         if (agent.integer("type", 0, 100) == 2) gpus.insert(handle(agent, "id"));
-    const auto gpu_of = [&](std::int64_t agent) { return std::distance(gpus.begin(), gpus.lower_bound(agent)); };
+    const auto gpu_of = [&](std::int64_t agent) {
+        return std::distance(gpus.begin(), gpus.lower_bound(agent));
+    };
     std::map<std::int64_t, std::string> kernels;
     for (ConfigObject& symbol : tool.objects("kernel_symbols"))
         kernels[symbol.integer("kernel_id", 0, INT64_MAX)] = symbol.text("formatted_kernel_name");
@@ -120,15 +122,13 @@ RecordedTrace read_rocprof_csv(const std::filesystem::path& path, const KernelTa
     trace.gpus_are_agents = true;
     const bool kernels = table.has("Kernel_Name");
     if (!kernels && !table.has("Direction"))
-        throw UserError(
-            table.file +
-            ":1: is neither a kernel trace (Kernel_Name) nor a memory copy trace (Direction)");
+        throw UserError(table.file +
+                        ":1: is neither a kernel trace (Kernel_Name) nor a memory copy trace (Direction)");
     const std::string queue = table.has("Stream_Id") ? "Stream_Id" : "Queue_Id";
     for (std::size_t i = 1; i < rows.size(); ++i) {
         if (kernels) {
             const std::string& name = table.cell(i, "Kernel_Name");
-            const std::string track =
-                (queue == "Stream_Id" ? "stream " : "queue ") + table.cell(i, queue);
+            const std::string track = (queue == "Stream_Id" ? "stream " : "queue ") + table.cell(i, queue);
             add(trace, table, i, name, table_of_kernels.use_of(name), table.agent(i, "Agent_Id"), track);
             continue;
         }

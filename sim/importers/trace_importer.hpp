@@ -68,7 +68,7 @@ struct RecordedTrace {
         std::int64_t ns = 0;  ///< of all of them
     };
     std::map<std::string, NotMapped> not_mapped;
-    std::string device;       ///< name of the GPU, "NVIDIA H200"; empty if not recorded
+    std::string device;  ///< name of the GPU, "NVIDIA H200"; empty if not recorded
 
     /// Adds a span of the kind in `use`; without one, counts its name. For an invalid span calls `fail(message)`,
     /// which throws an error with the position.

@@ -66,7 +66,8 @@ const TraceImporter* recognised_trace(const std::filesystem::path& path) {
 const TraceImporter& find_trace_importer(const std::filesystem::path& path, const std::string& name) {
     const std::vector<std::string> names = mapped(trace_importers(), &TraceImporter::name);
     if (!name.empty())
-        return trace_importers()[known_place(name, names, "trace format " + in_quotes(name) + " is not known")];
+        return trace_importers()[known_place(name, names,
+                                             "trace format " + in_quotes(name) + " is not known")];
     if (const TraceImporter* entry = recognised_trace(path)) return *entry;
     if (path.extension() == ".json")
         require_kind(read_json_file(path), path.string(), FileKind::chrome_trace);

@@ -84,10 +84,10 @@ std::string table_of_cases(const std::vector<ReproducedExperiment>& experiments)
         "| system | figure | kind | published | predicted | accepted | status |\n"
         "|---|---|---|---|---|---|---|\n";
     for_each_case(experiments, [&](const ReproducedExperiment& experiment, const ReproducedCase& one) {
-        out += "| " + experiment.system + " | " + one.name + " | " + kind_text(one.kind, ' ') +
-               " | " + significant(one.published) + " " + one.unit + " | " +
-               significant(one.predicted) + " | " + range_text(one) + " | " + status_text(one) +
-               (one.reason.empty() ? "" : ": " + one.reason) + " |\n";
+        out += "| " + experiment.system + " | " + one.name + " | " + kind_text(one.kind, ' ') + " | " +
+               significant(one.published) + " " + one.unit + " | " + significant(one.predicted) + " | " +
+               range_text(one) + " | " + status_text(one) + (one.reason.empty() ? "" : ": " + one.reason) +
+               " |\n";
     });
     return out;
 }

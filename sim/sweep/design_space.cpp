@@ -125,7 +125,8 @@ Json DesignSpace::assigned(const Places& places) const {
             if (const Json& value = sweep_.axes[axis].values[places[axis]][i]; !value.is_null())
                 values[sweep_.axes[axis].fields[i]] = value;
     for (auto field = values.begin(); field != values.end();)
-        field = ignored(field.key(), values, sweep_.base, schedules_) ? values.erase(field) : std::next(field);
+        field =
+            ignored(field.key(), values, sweep_.base, schedules_) ? values.erase(field) : std::next(field);
     return values;
 }
 

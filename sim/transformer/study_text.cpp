@@ -61,15 +61,15 @@ std::string step_text(const StepStudy& step, std::size_t width) {
     const auto sum = [&](const char* name, Seconds whole, Seconds cut) {
         return sum_line(name, scale.format(whole), scale.format(cut), width) + " " + scale.unit();
     };
-    std::string text = sum("step", step.whole, step.cut) + "  " + significant(step.whole / step.cut) + " x\n" +
-                       sum("  exposed communication", step.exposed_whole, step.exposed_cut) + "\n";
+    std::string text = sum("step", step.whole, step.cut) + "  " + significant(step.whole / step.cut) +
+                       " x\n" + sum("  exposed communication", step.exposed_whole, step.exposed_cut) + "\n";
     if (step.shape.tokens > 0)
         text += sum_line("  tokens/s", significant(step.tokens_per_second(step.whole)),
                          significant(step.tokens_per_second(step.cut)), width) +
                 "\n";
     if (step.mfu_whole)
-        text += sum_line("  share of peak (MFU)", fixed(100 * *step.mfu_whole, 1), fixed(100 * *step.mfu_cut, 1),
-                         width) +
+        text += sum_line("  share of peak (MFU)", fixed(100 * *step.mfu_whole, 1),
+                         fixed(100 * *step.mfu_cut, 1), width) +
                 " %\n";
     return text;
 }

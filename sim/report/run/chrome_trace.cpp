@@ -173,8 +173,8 @@ private:
         writer_.thread(pid, tid, "each waited for the one before");
         for (const auto& [span, end] : drawn(Track(result_.recording->critical))) {
             const Slice slice{pid, tid, trace_ticks(spans_[span].start), end};
-            writer_.span(slice, gpu_name(spans_[span].gpu) + ": " + spans_[span].name,
-                         spans_[span].kind, args_of(span, slice));
+            writer_.span(slice, gpu_name(spans_[span].gpu) + ": " + spans_[span].name, spans_[span].kind,
+                         args_of(span, slice));
         }
     }
 

@@ -154,8 +154,7 @@ Lines losses(const RunResult& result, const TimeScale& scale) {
     Lines lines{"where the time was lost, and its share of the makespan"};
     for (const auto& [name, time, meaning] : table)
         if (!scale.shows_zero(time))
-            lines.push_back(
-                line("  " + name, time, left(bar(time.si() / size(table[0]), 14), 15) + meaning));
+            lines.push_back(line("  " + name, time, left(bar(time.si() / size(table[0]), 14), 15) + meaning));
     lines.push_back(line("  makespan - ideal", result.makespan - result.ideal,
                          lines.size() == 1 ? "nothing was" : "= sum of the above"));
     return lines;

@@ -56,8 +56,12 @@ Json metric_json(const SweepPoints& points, std::size_t id) {
     const Metric& metric = sweep_metrics[id];
     static const std::array better{"less", "more", "neither"};  // by Metric::Better
     const std::vector<float> values(points.metrics[id].begin(), points.metrics[id].end());
-    return {{"name", metric.name},   {"label", metric.label}, {"unit", metric.unit},
-            {"scale", metric.scale}, {"better", better[static_cast<std::size_t>(metric.better)]},      {"at", base64(values)}};
+    return {{"name", metric.name},
+            {"label", metric.label},
+            {"unit", metric.unit},
+            {"scale", metric.scale},
+            {"better", better[static_cast<std::size_t>(metric.better)]},
+            {"at", base64(values)}};
 }
 
 /// JSON for a script element: without "</script>", whatever the texts contain.

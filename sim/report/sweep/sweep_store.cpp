@@ -48,7 +48,8 @@ void sort_values(Dimension& dimension) {
     std::vector<std::size_t> order(dimension.values.size());
     std::vector<std::uint32_t> place(order.size());
     std::iota(order.begin(), order.end(), 0);
-    std::ranges::sort(order, before, [&](std::size_t at) -> const std::string& { return dimension.values[at]; });
+    std::ranges::sort(order, before,
+                      [&](std::size_t at) -> const std::string& { return dimension.values[at]; });
     for (std::uint32_t i = 0; i < order.size(); ++i) place[order[i]] = i;
     reorder(dimension.values, order);
     for (std::uint32_t& id : dimension.at) id = place[id];
