@@ -21,6 +21,7 @@ std::string nearest_name(std::string_view word, std::span<const std::string> can
 std::string suggestion(std::string_view word, std::span<const std::string> candidates);
 
 /// The place of `word` in `names`. Throws UserError, `message` and a suggestion, if it is not there.
-std::size_t known_place(std::string_view word, std::span<const std::string> names, const std::string& message);
+std::size_t known_place(std::string_view word, std::span<const std::string> names,
+                        const std::string& message);
 
 }  // namespace overlap
