@@ -3,6 +3,8 @@
 #include <map>
 #include <utility>
 
+#include "sim/report/text_format.hpp"
+
 namespace overlap {
 namespace {
 
@@ -13,21 +15,12 @@ struct RuleValue {
     double x;
 };
 
-const std::vector<RuleValue>& rules() {
-    using namespace overlap_advice;
-    static const std::vector<RuleValue> table{
-        {estimated, 0},    {fixed, 1},       {fixed, 2},      {fixed, 4},    {fixed, 8},    {fixed, 16},
-        {balanced, 0.125}, {balanced, 0.25}, {balanced, 0.5}, {balanced, 1}, {balanced, 2}, {balanced, 4},
-        {balanced, 8},     {by_waves, 0.5},  {by_waves, 1},   {by_waves, 2}, {by_waves, 4}, {by_size, 0.5},
-        {by_size, 1},      {by_size, 2},     {by_size, 4},    {by_size, 8},  {by_size, 16}};
-    return table;
-}
-
-std::string number(double x) {
-    std::string text = std::to_string(x);
-    text.erase(text.find_last_not_of('0') + 1);
-    if (text.back() == '.') text.pop_back();
-    return text;
+std::vector<RuleValue> rules() {
+    using enum ChunkRule;
+    return {{estimated, 0},    {fixed, 1},       {fixed, 2},      {fixed, 4},    {fixed, 8},    {fixed, 16},
+            {balanced, 0.125}, {balanced, 0.25}, {balanced, 0.5}, {balanced, 1}, {balanced, 2}, {balanced, 4},
+            {balanced, 8},     {by_waves, 0.5},  {by_waves, 1},   {by_waves, 2}, {by_waves, 4}, {by_size, 0.5},
+            {by_size, 1},      {by_size, 2},     {by_size, 4},    {by_size, 8},  {by_size, 16}};
 }
 
 }  // namespace
@@ -43,7 +36,7 @@ std::string Action::text() const {
         {ChunkRule::by_size, {", transfers of ", " latencies or more"}}};
     std::string chunks = rule == ChunkRule::estimated ? ", chunks by estimate" : "";
     if (const auto texts = around.find(rule); texts != around.end())
-        chunks = texts->second.first + number(x) + texts->second.second;
+        chunks = texts->second.first + plain(x) + texts->second.second;
     return std::string(named.schedule) + (*named.gemm != 0 ? std::string(" gemm=") + named.gemm : "") +
            " by " + (named.plan.by_kernels ? "cu" : "dma") + chunks;
 }

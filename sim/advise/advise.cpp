@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <functional>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -68,12 +67,8 @@ void compare_with_steady_state(const Scenario& scenario, SimulatedAdvice& advice
     if (scenario.repeat == Repeat::steady || !energy || energy->power_exponent == 0 ||
         machine.topology.nodes() > 1)
         return;
-    std::vector<Candidate> choices;
-    for (const RankedCandidate& one : advice.ranked)
-        if (choices.size() < most_choices && std::ranges::none_of(choices, [&](const auto& other) {
-                return other.same_choice(one.candidate);
-            }))
-            choices.push_back(one.candidate);
+    const std::vector<Candidate> choices =
+        mapped(one_of_each_choice(advice.ranked, most_choices), &RankedCandidate::candidate);
     Scenario repeated = scenario;
     repeated.repeat = Repeat::steady;
     const std::vector<RankedCandidate> settled = ranked(repeated, choices);
@@ -95,8 +90,8 @@ std::vector<PresetTime> presets_of(const Scenario& scenario, const ConfigFolder&
         config.schedule = name;
         try {
             const Scenario one = resolver.resolve_for_numbers(config);
-            if (allowed.has(one.schedule->own_kernel,
-                            agent_names[static_cast<std::size_t>(one.params.transfers.agent)]))
+            const std::string& agent = agent_names[static_cast<std::size_t>(one.params.transfers.agent)];
+            if (allowed.left_out_by(one.schedule->own_kernel, agent).empty())
                 times.push_back({name, one.schedule->own_kernel, makespan_of(one)});
         } catch (const UserError&) {  // it serves other workloads
         }
@@ -126,7 +121,7 @@ std::optional<HeuristicAdvice> judged(const std::optional<Candidate>& said, cons
         return HeuristicAdvice{*one, one->makespan / best->makespan - 1, ""};
     const RankedCandidate* not_allowed = find(beside, *said);
     if (not_allowed == nullptr) return std::nullopt;  // for example more chunks than rows
-    return HeuristicAdvice{*not_allowed, std::nullopt, allowed.left_out_by(*said)};
+    return HeuristicAdvice{*not_allowed, std::nullopt, allowed.left_out_by(said->own_kernel(), said->agent)};
 }
 
 Remarks remarks_on(const Scenario& scenario, const RankedCandidate& best, const ConfigFolder& folder) {
@@ -180,6 +175,16 @@ std::vector<RankedCandidate> ranked(const Scenario& scenario, const std::vector<
         if (refusal != nullptr && refusal->empty()) *refusal = reason;
     std::ranges::stable_sort(result, {}, &RankedCandidate::makespan);
     return result;
+}
+
+std::vector<RankedCandidate> one_of_each_choice(std::span<const RankedCandidate> ranked, std::size_t most) {
+    std::vector<RankedCandidate> found;
+    for (const RankedCandidate& one : ranked)
+        if (found.size() < most && std::ranges::none_of(found, [&](const RankedCandidate& other) {
+                return other.candidate.same_choice(one.candidate);
+            }))
+            found.push_back(one);
+    return found;
 }
 
 RunResult against(RunResult run, const AdviceBaseline& baseline) {
@@ -246,13 +251,8 @@ SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std
     advice.baseline = baseline_among(advice.ranked, beside);
     Baselines baselines;
     const RunOptions options{.record = false, .baselines = &baselines};
-    for (const RankedCandidate& one : advice.ranked) {
-        if (advice.choices.size() == top) break;
-        const auto is_same = [&](const RankedCandidate& other) {
-            return one.candidate.same_choice(other.candidate);
-        };
-        if (std::ranges::any_of(advice.choices, is_same)) continue;
-        advice.choices.push_back(one);
+    advice.choices = one_of_each_choice(advice.ranked, top);
+    for (const RankedCandidate& one : advice.choices) {
         advice.best.push_back(
             against(run(with_candidate(scenario, one.candidate), options), advice.baseline));
         told();

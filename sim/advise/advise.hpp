@@ -18,6 +18,10 @@ struct RankedCandidate {
 std::vector<RankedCandidate> ranked(const Scenario& scenario, const std::vector<Candidate>& candidates,
                                     const std::function<void()>& simulated = nullptr,
                                     std::string* refusal = nullptr);
+/// Of each choice (Candidate::same_choice) the first of `ranked`; at most `most` of them.
+std::vector<RankedCandidate> one_of_each_choice(std::span<const RankedCandidate> ranked,
+                                                std::size_t most = SIZE_MAX);
+
 /// The kind of loss by which `theirs` exceeds `mine` most, and that difference.
 std::pair<std::string, Seconds> largest_difference(const Losses& theirs, const Losses& mine);
 

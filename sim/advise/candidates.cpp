@@ -16,6 +16,32 @@ std::vector<std::string> directions(const std::string& agent) {
     return {"pull", "push"};
 }
 
+/// The kind and the group of each collective.
+using Collectives = std::vector<std::pair<CollectiveKind, RankGroup>>;
+Collectives collectives_of(const Workload& workload) {
+    if (const Pair* pair = workload.pair()) return {{pair->collective, RankGroup()}};
+    Collectives found;
+    for (const Operator& op : std::get<std::vector<Operator>>(workload.content))
+        if (const auto* collective = std::get_if<CollectiveWork>(&op.work))
+            found.emplace_back(collective->kind, collective->group);
+    return found;
+}
+
+/// Whether some collective joins GPUs of one node only.
+bool any_within_node(const Collectives& collectives, const Topology& topology) {
+    return topology.nodes() == 1 || std::ranges::any_of(collectives, [&](const auto& one) {
+               return !one.second.is_all() && topology.groups(one.second).front().nodes() == 1;
+           });
+}
+
+/// Whether there are collectives, and all are all-reduces of as many GPUs as the kernel was measured on.
+bool all_were_measured(const Collectives& collectives, int gpus,
+                       const DeviceSpec::Library::AllReduce& measured) {
+    return !collectives.empty() && std::ranges::all_of(collectives, [&](const auto& one) {
+        return one.first == CollectiveKind::all_reduce && measured.times.contains(one.second.members(gpus));
+    });
+}
+
 }  // namespace
 
 Json Candidate::params() const {
@@ -43,10 +69,6 @@ bool Candidate::own_kernel() const {
 bool Candidate::same_choice(const Candidate& other) const {
     return schedule == other.schedule && agent == other.agent && gemm == other.gemm &&
            algorithm == other.algorithm;
-}
-
-std::string AllowedCandidates::left_out_by(const Candidate& candidate) const {
-    return left_out_by(candidate.own_kernel(), candidate.agent);
 }
 
 std::string AllowedCandidates::left_out_by(bool own_kernel, const std::string& agent) const {
@@ -105,46 +127,14 @@ std::vector<Candidate> candidates_for(const Workload& workload, const Topology& 
     return result;
 }
 
-namespace {
-
-/// Whether some collective joins GPUs of one node only.
-bool any_within_node(const Workload& workload, const Topology& topology) {
-    if (topology.nodes() == 1) return true;
-    const auto* operators = std::get_if<std::vector<Operator>>(&workload.content);
-    return operators != nullptr && std::any_of(operators->begin(), operators->end(), [&](const Operator& op) {
-               const auto* collective = std::get_if<CollectiveWork>(&op.work);
-               return collective != nullptr && !collective->group.is_all() &&
-                      topology.groups(collective->group).front().nodes() == 1;
-           });
-}
-
-/// Whether there are collectives, and all are all-reduces of as many GPUs as the kernel was measured on.
-bool all_were_measured(const Workload& workload, const Topology& topology,
-                       const DeviceSpec::Library::AllReduce& measured) {
-    if (const Pair* pair = workload.pair())
-        return pair->collective == CollectiveKind::all_reduce && measured.times.contains(topology.gpus());
-    const auto* operators = std::get_if<std::vector<Operator>>(&workload.content);
-    if (operators == nullptr) return false;
-    bool any = false;
-    for (const Operator& op : *operators)
-        if (const auto* collective = std::get_if<CollectiveWork>(&op.work)) {
-            any = true;
-            if (collective->kind != CollectiveKind::all_reduce ||
-                !measured.times.contains(collective->group.members(topology.gpus())))
-                return false;
-        }
-    return any;
-}
-
-}  // namespace
-
 std::vector<Candidate> library_candidates(const Workload& workload, const Topology& topology) {
     std::vector<Candidate> result;
     const DeviceSpec::Library& library = topology.device().collective_library;
-    if (library.collectives.empty() || !any_within_node(workload, topology)) return result;
+    const Collectives collectives = collectives_of(workload);
+    if (library.collectives.empty() || !any_within_node(collectives, topology)) return result;
     std::vector<CollectiveKernel> kernels{CollectiveKernel::library};
     for (const auto& [kernel, measured] : library.all_reduces)
-        if (all_were_measured(workload, topology, measured)) kernels.push_back(kernel);
+        if (all_were_measured(collectives, topology.gpus(), measured)) kernels.push_back(kernel);
     for (const ScheduleEntry& schedule : schedules())
         if (schedule.handles(workload) && schedule.advised && schedule.takes("algorithm"))
             for (const CollectiveKernel kernel : kernels)

@@ -44,12 +44,10 @@ struct AllowedCandidates {
     std::vector<std::string> agents;  ///< empty: all agents
     bool own_kernels = true;          ///< also those that need a kernel of the user's own
 
-    bool has(const Candidate& candidate) const { return left_out_by(candidate).empty(); }
-    bool has(bool own_kernel, const std::string& agent) const { return left_out_by(own_kernel, agent).empty(); }
-    /// The flag of `sim advise` that leaves the candidate out; empty: none does.
-    std::string left_out_by(const Candidate& candidate) const;
-
-private:
+    bool has(const Candidate& candidate) const {
+        return left_out_by(candidate.own_kernel(), candidate.agent).empty();
+    }
+    /// The flag of `sim advise` that leaves such a candidate out; empty: none does.
     std::string left_out_by(bool own_kernel, const std::string& agent) const;
 };
 

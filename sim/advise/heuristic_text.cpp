@@ -1,17 +1,10 @@
 #include <array>
-#include <charconv>
 
 #include "sim/advise/heuristic.hpp"
+#include "sim/report/text_format.hpp"
 
 namespace overlap {
 namespace {
-
-/// The fewest digits that read back to the same value.
-std::string digits(double value) {
-    std::array<char, 32> text{};
-    const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
-    return {text.data(), end};
-}
 
 const std::array<std::string, 6> rule_names{"uncut", "fixed", "estimated", "balanced", "by_waves", "by_size"};
 
@@ -19,32 +12,24 @@ const std::array<std::string, 6> rule_names{"uncut", "fixed", "estimated", "bala
 std::string code_of(const Action& action) {
     const std::string plan =
         action.plan == overlap_advice::plan_count ? "plan_count" : std::to_string(action.plan);
-    return plan + ", " + rule_names[static_cast<std::size_t>(action.rule)] + ", " + digits(action.x);
+    return plan + ", " + rule_names[static_cast<std::size_t>(action.rule)] + ", " + shortest(action.x);
 }
 
-class Printer {
-public:
-    Printer(const Heuristic& heuristic, bool code) : heuristic_(heuristic), code_(code) {}
-
-    std::string node(std::size_t index, std::size_t depth) const {
-        const TreeNode& node = heuristic_.tree[index];
-        const std::string indent(4 * depth, ' ');
-        if (node.leaf()) {
-            const Action& action = heuristic_.actions[node.action];
-            if (!code_) return indent + action.text() + "\n";
-            return indent + "return advice_of(" + code_of(action) + ", least);  // " + action.text() + "\n";
-        }
-        const std::string name = overlap_advice::name_of(node.feature);
-        const std::string question = code_ ? "if (f[" + name + "] < " + digits(node.threshold) + ") {"
-                                           : name + " < " + digits(node.threshold) + ":";
-        return indent + question + "\n" + this->node(node.below, depth + 1) + indent +
-               (code_ ? "}\n" : "else:\n") + this->node(node.above, code_ ? depth : depth + 1);
+/// The tree from a node on, as C++ or for readers.
+std::string tree_text(const Heuristic& heuristic, bool code, std::size_t index = 0, std::size_t depth = 1) {
+    const TreeNode& node = heuristic.tree[index];
+    const std::string indent(4 * depth, ' ');
+    if (node.leaf()) {
+        const Action& action = heuristic.actions[node.action];
+        if (!code) return indent + action.text() + "\n";
+        return indent + "return advice_of(" + code_of(action) + ", least);  // " + action.text() + "\n";
     }
-
-private:
-    const Heuristic& heuristic_;
-    bool code_;
-};
+    const std::string name = overlap_advice::name_of(node.feature), threshold = shortest(node.threshold);
+    return indent +
+           (code ? "if (f[" + name + "] < " + threshold + ") {\n" : name + " < " + threshold + ":\n") +
+           tree_text(heuristic, code, node.below, depth + 1) + indent + (code ? "}\n" : "else:\n") +
+           tree_text(heuristic, code, node.above, code ? depth : depth + 1);
+}
 
 std::string function(const std::string& name, const std::string& comment, const Heuristic& heuristic) {
     const std::string kernels = heuristic.own_kernels ? "true" : "false";
@@ -54,15 +39,14 @@ std::string function(const std::string& name, const std::string& comment, const 
            kernels +
            ");\n"
            "    const Features f = features(least);\n" +
-           Printer(heuristic, true).node(0, 1) + "}\n";
+           tree_text(heuristic, true) + "}\n";
 }
 
 }  // namespace
 
 std::string to_text(const Heuristic& heuristic) {
     return std::string(heuristic.own_kernels ? "with kernels of one's own (flag_gated)" : "library kernels") +
-           ", " + std::to_string(leaves_of(heuristic.tree)) + " leaves\n" +
-           Printer(heuristic, false).node(0, 1);
+           ", " + std::to_string(leaves_of(heuristic.tree)) + " leaves\n" + tree_text(heuristic, false);
 }
 
 std::string to_header(const Heuristic& library, const Heuristic& own_kernels) {

@@ -150,54 +150,53 @@ overlap_advice::Machine MachineConstants::of(DType dtype) const {
 
 std::string to_json_text(const overlap_advice::Machine& machine) {
     const overlap_advice::GemmConstants& gemm = machine.gemm;
-    using Ordered = nlohmann::ordered_json;
-    Ordered tiles = Ordered::array();
+    Json tiles = Json::array();
     for (std::size_t i = 0; i < gemm.tile_count; ++i)
         tiles.push_back({gemm.tiles[i].rows, gemm.tiles[i].columns, gemm.tiles[i].efficiency});
-    Ordered of_gemm;
+    Json of_gemm;
     for (const GemmConstant& one : gemm_constants()) of_gemm[one.name] = gemm.*one.member;
     of_gemm["tiles"] = std::move(tiles);
     of_gemm["tile_count"] = gemm.tile_count;
     const auto of_all = [](const overlap_advice::AllPeers& all) {
-        return Ordered{{"rate", all.rate},
-                       {"latency", all.latency},
-                       {"sent_rate", all.sent_rate},
-                       {"pieces_rate", all.pieces_rate}};
+        return Json{{"rate", all.rate},
+                    {"latency", all.latency},
+                    {"sent_rate", all.sent_rate},
+                    {"pieces_rate", all.pieces_rate}};
     };
     const auto of_copies = [&](const overlap_advice::Copies& copies) {
-        return Ordered{{"pull", of_all(copies.pull)},
-                       {"push", of_all(copies.push)},
-                       {"ring_rate", copies.ring_rate},
-                       {"peer_rate", copies.peer_rate},
-                       {"peer_latency", copies.peer_latency},
-                       {"step", copies.step},
-                       {"peer_step", copies.peer_step},
-                       {"issue", copies.issue},
-                       {"units", copies.units},
-                       {"units_lost", copies.units_lost},
-                       {"gemm_lost", copies.gemm_lost},
-                       {"few_waves_lost", copies.few_waves_lost},
-                       {"copies_lost", copies.copies_lost}};
+        return Json{{"pull", of_all(copies.pull)},
+                    {"push", of_all(copies.push)},
+                    {"ring_rate", copies.ring_rate},
+                    {"peer_rate", copies.peer_rate},
+                    {"peer_latency", copies.peer_latency},
+                    {"step", copies.step},
+                    {"peer_step", copies.peer_step},
+                    {"issue", copies.issue},
+                    {"units", copies.units},
+                    {"units_lost", copies.units_lost},
+                    {"gemm_lost", copies.gemm_lost},
+                    {"few_waves_lost", copies.few_waves_lost},
+                    {"copies_lost", copies.copies_lost}};
     };
-    const Ordered of_engines{{"rate", machine.engines.rate},
-                             {"strided_run", machine.engines.strided_run},
-                             {"shared", machine.engines.shared},
-                             {"unordered", machine.engines.unordered}};
-    const Ordered json{{"gpus", machine.gpus},
-                       {"compute_units", machine.compute_units},
-                       {"stream_units", machine.stream_units},
-                       {"hbm_rate", machine.hbm_rate},
-                       {"launch", machine.launch},
-                       {"stream_start", machine.stream_start},
-                       {"dependency", machine.dependency},
-                       {"event", machine.event},
-                       {"flag", machine.flag},
-                       {"slowest", machine.slowest},
-                       {"kernels_wait", machine.kernels_wait},
-                       {"gemm", of_gemm},
-                       {"engines", of_engines},
-                       {"dma", of_copies(machine.dma)},
-                       {"kernels", of_copies(machine.kernels)}};
+    const Json of_engines{{"rate", machine.engines.rate},
+                          {"strided_run", machine.engines.strided_run},
+                          {"shared", machine.engines.shared},
+                          {"unordered", machine.engines.unordered}};
+    const Json json{{"gpus", machine.gpus},
+                    {"compute_units", machine.compute_units},
+                    {"stream_units", machine.stream_units},
+                    {"hbm_rate", machine.hbm_rate},
+                    {"launch", machine.launch},
+                    {"stream_start", machine.stream_start},
+                    {"dependency", machine.dependency},
+                    {"event", machine.event},
+                    {"flag", machine.flag},
+                    {"slowest", machine.slowest},
+                    {"kernels_wait", machine.kernels_wait},
+                    {"gemm", of_gemm},
+                    {"engines", of_engines},
+                    {"dma", of_copies(machine.dma)},
+                    {"kernels", of_copies(machine.kernels)}};
     return json.dump(2);
 }
 

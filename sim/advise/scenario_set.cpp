@@ -21,29 +21,26 @@ struct Family {
 // Source: the models' config.json (hidden_size, heads · head_dim, 2 · key-value heads · head_dim,
 // intermediate_size or moe_intermediate_size, num_experts, experts per token); GPT-3: arXiv 2005.14165 table
 // 2.1. DeepSeek's attention is latent; its projections count as those of its 128 heads of 128.
-const std::vector<Family>& families() {
-    static const std::vector<Family> table{
-        {"llama2_7b", ScenarioSet::fit, 4096, 4096, 8192, 11008, true, 0, 0},
-        {"llama3_70b", ScenarioSet::fit, 8192, 8192, 2048, 28672, true, 0, 0},
-        {"gpt3_13b", ScenarioSet::fit, 5120, 5120, 10240, 20480, false, 0, 0},
-        {"qwen2_5_32b", ScenarioSet::fit, 5120, 5120, 2048, 27648, true, 0, 0},
-        {"mixtral_8x7b", ScenarioSet::fit, 4096, 4096, 2048, 14336, true, 8, 2},
-        {"deepseek_v2", ScenarioSet::fit, 5120, 16384, 32768, 1536, true, 160, 6},
-        {"llama3_8b", ScenarioSet::fit, 4096, 4096, 2048, 14336, true, 0, 0},
-        {"llama3_405b", ScenarioSet::fit, 16384, 16384, 2048, 53248, true, 0, 0},
-        {"gpt3_175b", ScenarioSet::fit, 12288, 12288, 24576, 49152, false, 0, 0},
-        {"qwen2_5_72b", ScenarioSet::fit, 8192, 8192, 2048, 29568, true, 0, 0},
-        {"mixtral_8x22b", ScenarioSet::fit, 6144, 6144, 2048, 16384, true, 8, 2},
-        {"deepseek_v3", ScenarioSet::fit, 7168, 16384, 32768, 2048, true, 256, 8},
-        {"mistral_large", ScenarioSet::judge, 12288, 12288, 2048, 28672, true, 0, 0},
-        {"falcon_40b", ScenarioSet::judge, 8192, 8192, 1024, 32768, false, 0, 0},
-        {"gemma2_27b", ScenarioSet::judge, 4608, 4096, 4096, 36864, true, 0, 0},
-        {"phi3_medium", ScenarioSet::judge, 5120, 5120, 2560, 17920, true, 0, 0},
-        {"dbrx", ScenarioSet::judge, 6144, 6144, 2048, 10752, true, 16, 4},
-        {"qwen3_235b", ScenarioSet::judge, 4096, 8192, 1024, 1536, true, 128, 8},
-    };
-    return table;
-}
+const std::vector<Family> families{
+    {"llama2_7b", ScenarioSet::fit, 4096, 4096, 8192, 11008, true, 0, 0},
+    {"llama3_70b", ScenarioSet::fit, 8192, 8192, 2048, 28672, true, 0, 0},
+    {"gpt3_13b", ScenarioSet::fit, 5120, 5120, 10240, 20480, false, 0, 0},
+    {"qwen2_5_32b", ScenarioSet::fit, 5120, 5120, 2048, 27648, true, 0, 0},
+    {"mixtral_8x7b", ScenarioSet::fit, 4096, 4096, 2048, 14336, true, 8, 2},
+    {"deepseek_v2", ScenarioSet::fit, 5120, 16384, 32768, 1536, true, 160, 6},
+    {"llama3_8b", ScenarioSet::fit, 4096, 4096, 2048, 14336, true, 0, 0},
+    {"llama3_405b", ScenarioSet::fit, 16384, 16384, 2048, 53248, true, 0, 0},
+    {"gpt3_175b", ScenarioSet::fit, 12288, 12288, 24576, 49152, false, 0, 0},
+    {"qwen2_5_72b", ScenarioSet::fit, 8192, 8192, 2048, 29568, true, 0, 0},
+    {"mixtral_8x22b", ScenarioSet::fit, 6144, 6144, 2048, 16384, true, 8, 2},
+    {"deepseek_v3", ScenarioSet::fit, 7168, 16384, 32768, 2048, true, 256, 8},
+    {"mistral_large", ScenarioSet::judge, 12288, 12288, 2048, 28672, true, 0, 0},
+    {"falcon_40b", ScenarioSet::judge, 8192, 8192, 1024, 32768, false, 0, 0},
+    {"gemma2_27b", ScenarioSet::judge, 4608, 4096, 4096, 36864, true, 0, 0},
+    {"phi3_medium", ScenarioSet::judge, 5120, 5120, 2560, 17920, true, 0, 0},
+    {"dbrx", ScenarioSet::judge, 6144, 6144, 2048, 10752, true, 16, 4},
+    {"qwen3_235b", ScenarioSet::judge, 4096, 8192, 1024, 1536, true, 128, 8},
+};
 
 /// Adds the operators of one family at one number of tokens, for P GPUs, to `pairs`.
 class Operators {
@@ -159,7 +156,7 @@ std::vector<AdviceScenario> scenarios_of(ScenarioSet set, const std::string& top
     std::vector<DType> dtypes{DType::bf16};
     if (folder.calibration(machine.device().name).gemm.contains(DType::fp8)) dtypes.push_back(DType::fp8);
     std::vector<AdviceScenario> scenarios;
-    for (const Family& family : families()) {
+    for (const Family& family : families) {
         if (family.set != set) continue;
         std::vector<Pair> pairs;
         for (std::int64_t tokens = fewest_tokens; tokens <= most_tokens; tokens *= 2)

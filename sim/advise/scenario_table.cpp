@@ -25,14 +25,6 @@ std::string five_digits(double value) {
     return text.data();
 }
 
-template <class Names>
-std::size_t index_of(const Names& names, const std::string& name, const std::string& where) {
-    const auto found = std::ranges::find(names, name);
-    if (found == names.end())
-        throw UserError(where + ": " + in_quotes(name) + " is not known" + suggestion(name, names));
-    return static_cast<std::size_t>(found - names.begin());
-}
-
 double microseconds_in(const std::string& cell, const std::string& where) {
     const auto value = parsed<double>(cell);
     if (!value || !std::isfinite(*value) || *value <= 0)
@@ -110,7 +102,8 @@ std::vector<SimulatedScenario> read_scenario_table(const std::filesystem::path& 
     for (std::size_t row = 0; row < csv.rows(); ++row) {
         const std::string where = csv.where(row);
         const auto choice = [&](const std::string& column, const auto& names) {
-            return index_of(names, csv.cell(row, column), where + ": " + column);
+            const std::string& name = csv.cell(row, column);
+            return known_place(name, names, where + ": " + column + ": " + in_quotes(name) + " is not known");
         };
         SimulatedScenario one;
         one.scenario.topology = csv.cell(row, "topology");

@@ -10,6 +10,7 @@
 #include "sim/core/available_memory.hpp"
 #include "sim/core/config_reader.hpp"
 #include "sim/core/input_file.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
@@ -119,10 +120,9 @@ public:
 
 private:
     const chakra::AttributeProto* find(const std::string& name) {
-        const auto found = attributes_.find(name);
-        if (found == attributes_.end()) return nullptr;
         used_.insert(name);
-        return found->second;
+        const auto* found = value_at(attributes_, name);
+        return found == nullptr ? nullptr : *found;
     }
 
     std::optional<std::uint64_t> number(const std::string& name) {

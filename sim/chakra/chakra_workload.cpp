@@ -9,6 +9,7 @@
 
 #include "sim/chakra/chakra_trace.hpp"
 #include "sim/core/errors.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
@@ -126,6 +127,28 @@ Groups groups_by_rank(const ChakraTrace& trace) {
     return groups;
 }
 
+/// 0, 1, … in an order in which each comes behind those of `after`; of those that may come next, first the one with the
+/// least `place`. Lacks those that wait for each other.
+std::vector<std::size_t> in_order(const std::vector<std::vector<std::size_t>>& after,
+                                  const std::vector<std::uint64_t>& place) {
+    std::vector<std::size_t> waits = mapped(after, [](const auto& all) { return all.size(); }), order;
+    std::vector<std::vector<std::size_t>> next(after.size());
+    using Ready = std::pair<std::uint64_t, std::size_t>;
+    std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
+    for (std::size_t i = 0; i < after.size(); ++i) {
+        if (waits[i] == 0) ready.emplace(place[i], i);
+        for (const std::size_t before : after[i]) next[before].push_back(i);
+    }
+    while (!ready.empty()) {
+        const std::size_t first = ready.top().second;
+        ready.pop();
+        order.push_back(first);
+        for (const std::size_t other : next[first])
+            if (--waits[other] == 0) ready.emplace(place[other], other);
+    }
+    return order;
+}
+
 /// By operator: the operators that it needs.
 std::vector<std::vector<std::size_t>> needs_of(const ChakraTrace& trace, const std::vector<std::vector<At>>& sender,
                                                const Groups& groups) {
@@ -140,34 +163,28 @@ std::vector<std::vector<std::size_t>> needs_of(const ChakraTrace& trace, const s
     };
     for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
         const auto& nodes = trace.ranks[r].nodes;
-        std::vector<std::size_t> waits(nodes.size()), order;
-        std::vector<std::vector<std::size_t>> next(nodes.size()), given(nodes.size());
-        for (std::size_t n = 0; n < nodes.size(); ++n) {
-            waits[n] = nodes[n].after.size();
-            if (waits[n] == 0) order.push_back(n);
-            for (const std::size_t before : nodes[n].after) next[before].push_back(n);
-        }
-        for (std::size_t i = 0; i < order.size(); ++i) {
-            const std::size_t n = order[i];
+        std::vector<std::size_t> order =
+            in_order(mapped(nodes, &ChakraNode::after), mapped(nodes, &ChakraNode::place));
+        std::vector<std::vector<std::size_t>> given(nodes.size());
+        for (const std::size_t n : order) {
             std::vector<std::size_t> before;
-            for (const std::size_t node : nodes[n].after)
-                before.insert(before.end(), given[node].begin(), given[node].end());
+            for (const std::size_t node : nodes[n].after) append(before, given[node]);
             unite(before);
             const std::size_t own = groups.of[r][n];
             if (own != none) {
-                needs[own].insert(needs[own].end(), before.begin(), before.end());
+                append(needs[own], before);
                 given[n] = {own};
             } else {
                 given[n] = std::move(before);
                 if (nodes[n].kind == ChakraKind::receive)
                     given[n].push_back(groups.of[sender[r][n].rank][sender[r][n].node]);
             }
-            for (const std::size_t node : next[n])
-                if (--waits[node] == 0) order.push_back(node);
         }
         if (order.size() < nodes.size()) {
-            const auto stuck = std::ranges::find_if(waits, [](std::size_t count) { return count > 0; });
-            fail(trace, {r, static_cast<std::size_t>(stuck - waits.begin())}, "waits for itself, through its dependencies");
+            std::ranges::sort(order);
+            std::size_t stuck = 0;
+            while (stuck < order.size() && order[stuck] == stuck) ++stuck;
+            fail(trace, {r, stuck}, "waits for itself, through its dependencies");
         }
     }
     for (auto& list : needs) unite(list);
@@ -177,26 +194,10 @@ std::vector<std::vector<std::size_t>> needs_of(const ChakraTrace& trace, const s
 /// The operators in an order in which none needs a later one, as far as possible as in the files; none if there is no
 /// such order.
 std::optional<std::vector<std::size_t>> order_of(const ChakraTrace& trace, const Groups& groups, const std::vector<std::vector<std::size_t>>& needs) {
-    std::vector<std::size_t> waits(needs.size()), order;
-    std::vector<std::vector<std::size_t>> next(needs.size());
-    using Place = std::pair<std::uint64_t, std::size_t>;  // in its file, number
-    std::priority_queue<Place, std::vector<Place>, std::greater<>> ready;
-    const auto add = [&](std::size_t op) {
-        const At& at = groups.members[op].front();
-        ready.emplace(trace.ranks[at.rank].nodes[at.node].place, op);
+    const auto place = [&](const std::vector<At>& members) {
+        return trace.ranks[members.front().rank].nodes[members.front().node].place;
     };
-    for (std::size_t op = 0; op < needs.size(); ++op) {
-        waits[op] = needs[op].size();
-        if (waits[op] == 0) add(op);
-        for (const std::size_t need : needs[op]) next[need].push_back(op);
-    }
-    while (!ready.empty()) {
-        const std::size_t op = ready.top().second;
-        ready.pop();
-        order.push_back(op);
-        for (const std::size_t other : next[op])
-            if (--waits[other] == 0) add(other);
-    }
+    std::vector<std::size_t> order = in_order(needs, mapped(groups.members, place));
     if (order.size() < needs.size()) return std::nullopt;
     return order;
 }

@@ -26,16 +26,6 @@ struct AdviseFlags {
     std::optional<int> seeds;
 };
 
-AllowedCandidates allowed_by(const AdviseFlags& flags) {
-    return {flags.agents, flags.kernels == "any"};
-}
-
-SimulatedAdvice advise_with_progress(const Scenario& scenario, const ConfigFolder& folder,
-                                     const AdviseFlags& flags) {
-    ProgressReporter progress("candidates", most_simulated(scenario, flags.top));
-    return advise(scenario, folder, flags.top, allowed_by(flags), [&progress] { progress.add(); });
-}
-
 void print_advice(const AdviseFlags& flags, const ConfigFolder& folder) {
     RunConfig config;
     config.origin = "command line";
@@ -50,10 +40,12 @@ void print_advice(const AdviseFlags& flags, const ConfigFolder& folder) {
     const Scenario scenario = resolver.resolve(config);
     if (scenario.machine->topology.gpus() < 2)
         throw UserError("command line: --topology " + flags.topology + " has one GPU, nothing to overlap");
-    const SimulatedAdvice advice = advise_with_progress(scenario, folder, flags);
+    const AllowedCandidates allowed{flags.agents, flags.kernels == "any"};
+    const SimulatedAdvice advice =
+        advise(scenario, folder, flags.top, allowed,
+               ProgressReporter("candidates", most_simulated(scenario, flags.top)).counter());
     for (const std::string& note : advice.remarks.notes) spdlog::warn("best candidate: {}", note);
-    StudyOptions options{flags.topology, config.what_if, flags.seeds, allowed_by(flags)};
-    options.host = flags.host;
+    StudyOptions options{config, allowed};
     if (flags.steady) options.clock = StepClock::settled;
     const std::optional<ListAdvice> pairs = advise_pairs(scenario.workload, options, advice, resolver);
     if (flags.format == "json") {
@@ -81,11 +73,8 @@ void simulate_set(const AdviseFlags& flags, const ConfigFolder& folder) {
         throw UserError("command line: --topology '" + flags.topology + "' is not in this set of scenarios" +
                         suggestion(flags.topology, known));
     if (!flags.out.empty()) require_writable(flags.out);
-    const auto simulate_all = [&] {
-        ProgressReporter progress("scenarios", scenarios.size());
-        return simulate(scenarios, folder, [&progress] { progress.add(); });
-    };
-    const std::string csv = to_csv(simulate_all());
+    const std::string csv =
+        to_csv(simulate(scenarios, folder, ProgressReporter("scenarios", scenarios.size()).counter()));
     if (flags.out.empty()) return print(csv);
     write_file_atomically(flags.out, csv);
 }
@@ -93,34 +82,19 @@ void simulate_set(const AdviseFlags& flags, const ConfigFolder& folder) {
 void fit(const AdviseFlags& flags, const ConfigFolder& folder) {
     const auto table = read_scenario_table(flags.fit);
     if (!flags.header.empty()) require_writable(flags.header);
-    const auto fit_with_progress = [&](bool own_kernels) {
-        ProgressReporter progress("scenarios", table.size());
-        return fit_heuristic(table, folder, own_kernels, [&progress] { progress.add(); });
+    const auto fitted = [&](bool own_kernels) {
+        return fit_heuristic(table, folder, own_kernels,
+                             ProgressReporter("scenarios", table.size()).counter());
     };
-    const Heuristic library = fit_with_progress(false), any = fit_with_progress(true);
+    const Heuristic library = fitted(false), any = fitted(true);
     if (!flags.header.empty()) write_file_atomically(flags.header, to_header(library, any));
     print(to_text(library) + "\n" + to_text(any));
 }
 
-std::string judge_by_table(const std::string& file, const ConfigFolder& folder) {
-    const auto table = read_scenario_table(file);
-    ProgressReporter progress("advices", 4 * table.size());
-    return to_text(judge(table, folder, [&progress] { progress.add(); }));
-}
-
-std::string judge_by_measurements(const std::vector<std::string>& traces, const ConfigFolder& folder) {
-    const std::vector<MeasuredCase> cases = read_measured_cases(traces);
-    ProgressReporter progress("cases", cases.size());
-    return to_text(judge_measured(cases, folder, [&progress] { progress.add(); }));
-}
-
 void print_constants(const AdviseFlags& flags, const ConfigFolder& folder) {
-    const auto found = std::ranges::find(dtype_names, flags.constants);
-    if (found == dtype_names.end())
-        throw UserError("command line: --constants is '" + flags.constants + "'" +
-                        suggestion(flags.constants, dtype_names));
-    const auto dtype = static_cast<DType>(found - dtype_names.begin());
-    print(to_json_text(MachineConstants(flags.topology, folder).of(dtype)) + "\n");
+    const std::size_t dtype =
+        known_place(flags.constants, dtype_names, "command line: --constants is '" + flags.constants + "'");
+    print(to_json_text(MachineConstants(flags.topology, folder).of(static_cast<DType>(dtype))) + "\n");
 }
 
 void execute(const AdviseFlags& flags) {
@@ -128,8 +102,15 @@ void execute(const AdviseFlags& flags) {
     if (!flags.constants.empty()) return print_constants(flags, folder);
     if (!flags.simulate.empty()) return simulate_set(flags, folder);
     if (!flags.fit.empty()) return fit(flags, folder);
-    if (!flags.judge.empty()) return print(judge_by_table(flags.judge, folder));
-    if (!flags.traces.empty()) return print(judge_by_measurements(flags.traces, folder));
+    if (!flags.judge.empty()) {
+        const auto table = read_scenario_table(flags.judge);
+        return print(to_text(judge(table, folder, ProgressReporter("advices", 4 * table.size()).counter())));
+    }
+    if (!flags.traces.empty()) {
+        const auto cases = read_measured_cases(flags.traces);
+        return print(
+            to_text(judge_measured(cases, folder, ProgressReporter("cases", cases.size()).counter())));
+    }
     print_advice(flags, folder);
 }
 

@@ -130,11 +130,10 @@ std::string fits_table(const ArchiveValidation& validation) {
 
 std::string worst_operations(const ArchiveValidation& validation) {
     std::vector<std::vector<std::string>> rows;
-    for (std::size_t i = 0; i < std::min(validation.unseen.size(), worst_shown); ++i) {
-        const UnseenCase& one = validation.unseen[i];
+    const std::span unseen(validation.unseen);
+    for (const UnseenCase& one : unseen.first(std::min(unseen.size(), worst_shown)))
         rows.push_back({one.kind, one.name, significant(one.measured) + " " + one.unit,
                         significant(one.predicted) + " " + one.unit, signed_percent_text(one.error())});
-    }
     return "<h2>The worst single operations</h2>\n" +
            html_table({"kind", "case", "measured", "predicted", "error"}, rows);
 }
@@ -199,8 +198,8 @@ std::optional<Comparison> compare_replays(const fs::path& folder, const fs::path
         one.config.topology =
             (topologies / (device + "_" + std::to_string(gpus_of(one.config.topology)) + ".json")).string();
     }
-    ProgressReporter progress("schedules", cases.size());
-    Comparison comparison = compare(cases, ConfigFolder::standard(), [&progress] { progress.add(); });
+    Comparison comparison =
+        compare(cases, ConfigFolder::standard(), ProgressReporter("schedules", cases.size()).counter());
     const std::vector<const ComparedCase*> shown = worst(comparison);
     for (ComparedCase& one : comparison.cases) {
         if (one.tasks || !contains(shown, &one)) continue;
@@ -250,14 +249,14 @@ std::string to_html(const ArchiveValidation& validation) {
     body += "<h2>Errors on what no fit saw</h2>\n" +
             html_table({"", "cases", "mean |error|", "p90", "bias"}, rows) + worst_operations(validation) +
             fits_table(validation);
-    if (!validation.schedules) return html_page("How well " + validation.device + " is predicted", body);
-    std::string gantts;
-    for (const ComparedCase* one : worst(*validation.schedules)) gantts += gantt(*one);
-    return html_page(
-        "How well " + validation.device + " is predicted",
-        body +
+    if (validation.schedules) {
+        std::string gantts;
+        for (const ComparedCase* one : worst(*validation.schedules)) gantts += gantt(*one);
+        body +=
             html_section("The worst schedules", "The first two GPUs; point at a bar for its times.", gantts) +
-            comparison_sections(*validation.schedules));
+            comparison_sections(*validation.schedules);
+    }
+    return html_page("How well " + validation.device + " is predicted", body);
 }
 
 }  // namespace overlap

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <chrono>
+#include <array>
 #include <ctime>
 #include <iomanip>
 #include <memory>
@@ -36,12 +36,10 @@ struct CalibrateFlags {
 };
 
 std::string today() {
-    const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-    std::tm utc{};
-    gmtime_r(&now, &utc);
-    std::ostringstream out;
-    out << std::put_time(&utc, "%Y-%m-%d");
-    return out.str();
+    const std::time_t now = std::time(nullptr);
+    std::array<char, 32> text{};
+    std::strftime(text.data(), text.size(), "%Y-%m-%d", std::gmtime(&now));
+    return text.data();
 }
 
 /// A fraction as a cell of `width` in per cent.
@@ -79,7 +77,7 @@ std::string calibrate_from_measurements(const CalibrateFlags& flags, const std::
     const std::vector<MeasuredGemmRecipe>& recipes = all.measured;
     const std::size_t other_fits = device_problems(folder, as_source(folder)).size();
     auto progress = std::make_optional<ProgressReporter>("fits of " + device, recipes.size() + other_fits);
-    const auto fitted = [&progress] { progress->add(); };
+    const auto fitted = progress->counter();
     const std::vector<MeasuredCalibration> calibrations = calibrate_measured(recipes, folder, {}, fitted);
     write_groups(flags.out, device,
                  {{"gemm", measured_gemm_json(calibrations, as_source(folder))},
@@ -172,13 +170,6 @@ std::map<std::string, fs::path> measurements(const CalibrateFlags& flags) {
     return {{measured_device(recipes, flags.measurements), flags.measurements}};
 }
 
-[[noreturn]] void fail_unmeasured(const CalibrateFlags& flags, const std::string& device,
-                                  const std::map<std::string, fs::path>& measured) {
-    const std::string where = flags.measurements.empty() ? "traces/" : flags.measurements;
-    throw UserError("device '" + device + "' has no measurements in " + where +
-                    suggestion(device, keys_of(measured)) + "; --data takes a folder of public tables");
-}
-
 /// True for an archive of scripts/measure, or the folder that it was made of.
 bool is_archive(const std::string& name) {
     const fs::path path(name);
@@ -215,7 +206,11 @@ void execute(CalibrateFlags flags) {
     std::vector<std::string> from_tables;
     for (const std::string& device : flags.devices)
         if (!measured.contains(device)) from_tables.push_back(device);
-    if (flags.data.empty() && !from_tables.empty()) fail_unmeasured(flags, from_tables.front(), measured);
+    if (flags.data.empty() && !from_tables.empty())
+        throw UserError("device '" + from_tables.front() + "' has no measurements in " +
+                        (flags.measurements.empty() ? "traces/" : flags.measurements) +
+                        suggestion(from_tables.front(), keys_of(measured)) +
+                        "; --data takes a folder of public tables");
     if (flags.data.empty() && measured.empty())
         throw UserError("no measurements found: give --measurements, a folder with gemm.jsonl, or --data");
     make_folder(flags.out);

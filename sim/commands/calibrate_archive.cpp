@@ -211,7 +211,7 @@ std::string calibrate_archive(const fs::path& archive, std::string name, const f
     });
     ProgressReporter progress("fits of " + target.name,
                               recipes.size() + device_problems(folder, shown, held_out).size());
-    const auto fitted = [&progress] { progress.add(); };
+    const auto fitted = progress.counter();
     const auto gemms = calibrate_measured(recipes, folder, machine.unseen_gemms, fitted);
     const Json fitted_gemms = measured_gemm_json(gemms, shown);
     for (const auto& [dtype, group] : fitted_gemms.items()) target.calibration["gemm"][dtype] = group;

@@ -11,6 +11,7 @@
 #include "sim/commands/commands.hpp"
 #include "sim/commands/terminal.hpp"
 #include "sim/core/errors.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
@@ -34,7 +35,7 @@ void refuse_empty_values(CLI::App& app) {
         const std::vector<std::string> left = chosen->remaining(true);
         const std::string word = left.empty() ? std::string(argc > 1 ? argv[1] : "") : left.front();
         std::vector<std::string> known = flag_names(*chosen);
-        for (const std::string& command : command_names(*chosen)) known.push_back(command);
+        append(known, command_names(*chosen));
         const std::string near = nearest_name(word, known);
         message = in_quotes(word) + " is not known here" +
                   (near.empty() ? " (see --help)" : " (did you mean " + in_quotes(near) + "?)");
@@ -56,8 +57,7 @@ void add_help_command(CLI::App& app) {
     help->callback([&app, name] {
         if (name->empty())
             return print(app.get_formatter()->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal));
-        for (const CLI::App* command : app.get_subcommands({}))
-            if (command->get_name() == *name) return print(command->help(app.get_name()));
+        if (const CLI::App* command = command_of(app, *name)) return print(command->help(app.get_name()));
         throw UserError("help: " + in_quotes(*name) + " is no command" +
                         suggestion(*name, command_names(app)));
     });

@@ -32,6 +32,8 @@ void add_man_command(CLI::App& app);
 void add_format_flag(CLI::App& app, std::string& format);
 /// The flags of a command: "--topology".
 std::vector<std::string> flag_names(const CLI::App& app);
+/// The command with that name; null if there is none.
+const CLI::App* command_of(const CLI::App& app, const std::string& name);
 /// Names of the commands that help shows.
 std::vector<std::string> command_names(const CLI::App& app);
 /// The headings of `sim list`, and the names under one of them, or under all if it is empty.

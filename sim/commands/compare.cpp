@@ -41,10 +41,7 @@ int execute(const CompareFlags& flags) {
         for (MeasuredCase& one : cases) one.config.cost_models = flags.cost_models;
     replace_hosts(cases, flags.hosts, folder);
     if (!flags.html.empty()) require_writable(flags.html);
-    Comparison comparison = [&] {
-        ProgressReporter progress("cases", cases.size());
-        return compare(cases, folder, [&progress] { progress.add(); });
-    }();
+    Comparison comparison = compare(cases, folder, ProgressReporter("cases", cases.size()).counter());
     comparison.verdicts =
         flags.tolerances.empty() ? judge_cases(comparison) : judge(comparison, flags.tolerances);
     if (!flags.html.empty()) write_file_atomically(flags.html, to_html(comparison));

@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "sim/commands/commands.hpp"
-#include "sim/core/shown.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/run/config_folder.hpp"
 
 namespace overlap {
@@ -40,7 +40,7 @@ Words files(const char* kind) {
 
 Words all_schedules() {
     Words names = listed_names("schedules");
-    for (const std::string& preset : listed_names("schedules in use")) names.push_back(preset);
+    append(names, listed_names("schedules in use"));
     return names;
 }
 
@@ -73,14 +73,9 @@ Words values_of(const CLI::App& app, const CLI::Option& option) {
     if (const Words checked = checked_values(option); !checked.empty()) return checked;
     if (app.get_name() == "help") return command_names(*app.get_parent());
     const std::string name = option.get_single_name();
-    const auto found = named_values.find(option.get_positional() ? app.get_name() + " " + name : "--" + name);
-    return found == named_values.end() ? Words() : found->second();
-}
-
-const CLI::App* command_of(const CLI::App& app, const std::string& name) {
-    for (const CLI::App* command : app.get_subcommands({}))
-        if (command->get_name() == name) return command;
-    return nullptr;
+    const auto* values =
+        value_at(named_values, option.get_positional() ? app.get_name() + " " + name : "--" + name);
+    return values == nullptr ? Words() : (*values)();
 }
 
 /// What may stand at the place of the last word.
@@ -127,6 +122,12 @@ Words flag_names(const CLI::App& app) {
     for (const CLI::Option* option : app.get_options())
         for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
     return names;
+}
+
+const CLI::App* command_of(const CLI::App& app, const std::string& name) {
+    const auto commands = app.get_subcommands({});
+    const auto found = std::ranges::find(commands, name, [](const CLI::App* one) { return one->get_name(); });
+    return found == commands.end() ? nullptr : *found;
 }
 
 Words command_names(const CLI::App& app) {

@@ -27,24 +27,17 @@ struct CostFlags {
 
 /// A machine with the device: the requested topology, or the shipped one-node topology with most GPUs.
 Machine machine_for(const CostFlags& flags, const ConfigFolder& folder) {
-    std::string name = flags.topology;
-    if (name.empty()) {
-        if (flags.device.empty()) throw UserError("command line: --device or --topology is needed");
-        folder.find("devices", flags.device);  // throws the error for an unknown device
-        const std::string device = std::filesystem::path(flags.device).stem().string();
-        const std::string usual = device + "_8";
-        if (!contains(folder.names("topologies"), usual))
-            throw UserError("command line: there is no topology " + usual + "; name one with --topology");
-        name = usual;
-    }
-    return folder.machine(name);
+    if (!flags.topology.empty()) return folder.machine(flags.topology);
+    if (flags.device.empty()) throw UserError("command line: --device or --topology is needed");
+    folder.find("devices", flags.device);  // throws the error for an unknown device
+    const std::string usual = std::filesystem::path(flags.device).stem().string() + "_8";
+    if (!contains(folder.names("topologies"), usual))
+        throw UserError("command line: there is no topology " + usual + "; name one with --topology");
+    return folder.machine(usual);
 }
 
 DType dtype_named(const std::string& name, const std::string& where) {
-    const auto found = std::ranges::find(dtype_names, name);
-    if (found == dtype_names.end())
-        throw UserError(where + ": dtype is " + in_quotes(name) + suggestion(name, dtype_names));
-    return static_cast<DType>(found - dtype_names.begin());
+    return static_cast<DType>(known_place(name, dtype_names, where + ": dtype is " + in_quotes(name)));
 }
 
 Task copy_task(const CostFlags& flags, const Machine& machine) {
@@ -109,7 +102,7 @@ std::string text_of(const Json& json) {
         if (value.is_number_float())
             out << std::setprecision(5) << value.get<double>();
         else
-            out << (value.is_string() ? value.get<std::string>() : json_text(value));
+            out << unquoted(value);
         out << '\n';
     };
     for (const auto& item : json.items()) {
@@ -178,9 +171,9 @@ double derived_moe_us(const MoeShape& moe, const ExpertRows& rows, const Machine
 KernelPrice kernel_price(const KernelRow& row, const Machine& machine, const CostModels& models) {
     // Without a fit attention is a roofline, and an MoE kernel is made of the device's GEMMs.
     const auto evidence = [&](KernelTableKind kind, Basis otherwise) {
-        const auto& known = machine.evidence.kernels;
-        const auto found = known.find(kernel_groups[kernel_group_of(kind)] + "/" + row.format);
-        return found == known.end() ? Evidence{.basis = otherwise} : found->second;
+        const std::string key = kernel_groups[kernel_group_of(kind)] + "/" + row.format;
+        const Evidence* known = value_at(machine.evidence.kernels, key);
+        return known == nullptr ? Evidence{.basis = otherwise} : *known;
     };
     if (const auto* call = std::get_if<AttentionCall>(&row.work)) {
         const bool decode = call->kind == AttentionKind::decode;

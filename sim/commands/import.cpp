@@ -34,7 +34,7 @@ std::vector<fs::path> traces_below(const std::string& folder) {
     std::map<std::string, std::vector<fs::path>> by_format;
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {
         if (!entry.is_regular_file()) continue;
-        const TraceImporterEntry* format = recognised_trace(entry.path());
+        const TraceImporter* format = recognised_trace(entry.path());
         if (format != nullptr && format->name != "own") by_format[format->name].push_back(entry.path());
     }
     if (by_format.empty())
@@ -58,7 +58,7 @@ std::vector<RecordedTrace> read_traces(const ImportFlags& flags) {
         const std::vector<fs::path> files =
             fs::is_directory(given) ? traces_below(given) : std::vector<fs::path>{given};
         for (const fs::path& file : files)
-            traces.push_back(find_trace_importer(file, flags.format).make()->read(file, kernels));
+            traces.push_back(find_trace_importer(file, flags.format).read(file, kernels));
     }
     return traces;
 }
@@ -236,7 +236,7 @@ void add_import_command(CLI::App& app) {
     CLI::App* command = app.add_subcommand("import", "Make a measured case of a profiler's trace");
     auto flags = std::make_shared<ImportFlags>();
     std::string formats;
-    for (const TraceImporterEntry& entry : trace_importers())
+    for (const TraceImporter& entry : trace_importers())
         formats += "\n" + entry.name + ": " + entry.description;
     command
         ->add_option(

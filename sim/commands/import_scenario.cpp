@@ -72,14 +72,14 @@ Timeline with_names_of(const Scenario& scenario, const Timeline& recorded, std::
     const auto of_tasks = by_start(tasks);
     std::map<TaskKind, std::pair<std::size_t, std::size_t>> differ;  // recorded and predicted
     for (const auto& [key, places] : by_start(spans)) {
-        const auto found = of_tasks.find(key);
-        const std::size_t count = found == of_tasks.end() ? 0 : found->second.size();
+        const std::vector<std::size_t>* found = value_at(of_tasks, key);
+        const std::size_t count = found == nullptr ? 0 : found->size();
         if (count != places.size()) {
             differ[key.second].first += places.size();
             differ[key.second].second += count;
             continue;
         }
-        for (std::size_t i = 0; i < count; ++i) spans[places[i]].name = tasks[found->second[i]].name;
+        for (std::size_t i = 0; i < count; ++i) spans[places[i]].name = tasks[(*found)[i]].name;
     }
     for (const auto& [kind, counts] : differ)
         notes += "not paired  " + std::to_string(counts.first) + " x " +

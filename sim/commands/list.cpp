@@ -47,12 +47,9 @@ std::vector<Item> all_items(const ConfigFolder& folder) {
     for (const CostModelEntry& entry : cost_models())
         items.push_back({"cost models", entry.name, entry.summary});
     for (const EngineEntry& entry : engines()) items.push_back({"engines", entry.name, entry.summary});
-    add_files("topologies", "topologies");
-    add_files("devices", "devices");
-    add_files("workloads", "workloads");
-    if (std::filesystem::is_directory(folder.folder("hosts"))) add_files("hosts", "hosts");
-    if (std::filesystem::is_directory(folder.folder("models")))
-        add_files("models", "models");  // not in older folders
+    for (const char* kind : {"topologies", "devices", "workloads"}) add_files(kind, kind);
+    for (const char* kind : {"hosts", "models"})  // not in older folders
+        if (std::filesystem::is_directory(folder.folder(kind))) add_files(kind, kind);
     return items;
 }
 
@@ -94,20 +91,16 @@ void explain_schedule(std::ostream& out, const ScheduleEntry& entry) {
             entry.defaults.contains(info.name) ? entry.defaults[info.name].dump() : info.by_default);
     }
     out << "\nworkloads: ";
-    struct Form {
-        CollectiveKind kind;
-        Order order;
-    };
     std::string forms;
-    for (const Form form : {Form{CollectiveKind::all_gather, Order::collective_first},
-                            Form{CollectiveKind::all_to_all, Order::collective_first},
-                            Form{CollectiveKind::reduce_scatter, Order::gemm_first},
-                            Form{CollectiveKind::all_reduce, Order::gemm_first},
-                            Form{CollectiveKind::all_to_all, Order::gemm_first},
-                            Form{CollectiveKind::all_gather, Order::gemm_first},
-                            Form{CollectiveKind::all_gather, Order::independent}}) {
+    for (const auto& [kind, order] : {std::pair(CollectiveKind::all_gather, Order::collective_first),
+                                      std::pair(CollectiveKind::all_to_all, Order::collective_first),
+                                      std::pair(CollectiveKind::reduce_scatter, Order::gemm_first),
+                                      std::pair(CollectiveKind::all_reduce, Order::gemm_first),
+                                      std::pair(CollectiveKind::all_to_all, Order::gemm_first),
+                                      std::pair(CollectiveKind::all_gather, Order::gemm_first),
+                                      std::pair(CollectiveKind::all_gather, Order::independent)}) {
         Workload workload;
-        workload.content = Pair{form.kind, {}, form.order, ShardDim::m};
+        workload.content = Pair{kind, {}, order, ShardDim::m};
         if (entry.handles(workload)) forms += (forms.empty() ? "" : ", ") + workload.form();
     }
     Workload operators;

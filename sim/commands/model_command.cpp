@@ -30,30 +30,17 @@ struct ModelFlags {
 
 const std::string flags_place = "command line";
 
-Model model_of(const ModelFlags& flags, const ConfigFolder& folder) {
-    Model model = named_model(flags.config, folder);
-    if (flags.layers) model.layers = *flags.layers;
-    return model;
-}
-
-StepRequest request_of(const ModelFlags& flags) {
-    StepRequest request = flags.request;
-    request.phase = static_cast<Phase>(place_of(phase_names, flags.phase));
-    request.dtype = static_cast<DType>(place_of(dtype_names, flags.dtype));
-    return request;
-}
-
 /// How attention is priced, if not by a fit to measurements of the device.
 std::string attention_prices(const Model& model, const StepShape& shape, const Machine& machine) {
     const bool decode = shape.phase == Phase::decode;
     if (decode && model.attention.latent())
         return "latent attention's decode is a roofline, a lower bound: no public table has its kernel";
     const std::string group = kernel_groups[decode ? 1 : 0], format = kernel_format(output_type(shape.dtype));
-    const auto found = machine.evidence.kernels.find(group + "/" + format);
+    const Evidence* found = value_at(machine.evidence.kernels, group + "/" + format);
     const std::string& device = machine.topology.device().name;
-    if (found == machine.evidence.kernels.end())
+    if (found == nullptr)
         return "attention is a roofline, a lower bound: no table of " + device + " was fitted";
-    if (found->second.basis == Basis::fitted) return "";
+    if (found->basis == Basis::fitted) return "";
     return "attention is priced by the fit of another device, scaled by data sheets (sim explain " + device +
            ")";
 }
@@ -129,7 +116,11 @@ void write_workload(const ModelFlags& flags, const ModelReport& report) {
     write_file_atomically(flags.write, in_lines(json, 400) + "\n");
 }
 
-void print_report(const ModelFlags& flags, const ModelReport& report) {
+/// Adds how sure the prices are, writes the page, and prints.
+void put_report(const ModelFlags& flags, ModelReport report, const StudyOptions& options,
+                Resolver& resolver) {
+    report.confidence = confidence_of(report.steps.front(), options, resolver);
+    if (!flags.html.empty()) write_file_atomically(flags.html, to_html(report));
     if (flags.format == "text") return print_for_people(to_text(report));
     print(flags.format == "json"  ? json_text(to_json(report)) + "\n"
           : flags.format == "csv" ? to_csv(report)
@@ -158,29 +149,29 @@ void study_list(const ModelFlags& flags, const ConfigFolder& folder, StudyOption
     config.workload = flags.config;
     Resolver resolver(folder);
     const Workload list = resolver.workload(config);
-    const Machine machine = folder.machine(flags.topology, WhatIf(options.what_if, flags_place));
-    ModelReport report;
+    const Machine machine = folder.machine(flags.topology, WhatIf(options.run.what_if, flags_place));
+    ModelReport report{{}, machine.topology.name(), machine.topology.device().name, {}, {}};
     report.model.name = list.name;
-    report.topology = machine.topology.name();
-    report.device = machine.topology.device().name;
     const std::vector<DType> operands = mapped(list.gemms(), &GemmShape::dtype);
     options.clock = clock_of(flags, machine, operands);
     report.steps.push_back(study(list, options, resolver));
     report.notes.push_back(clock_note(flags, machine, operands));
-    report.confidence = confidence_of(report.steps.front(), options, resolver);
-    if (!flags.html.empty()) write_file_atomically(flags.html, to_html(report));
-    print_report(flags, report);
+    put_report(flags, std::move(report), options, resolver);
 }
 
 void execute(const ModelFlags& flags) {
     const ConfigFolder folder = ConfigFolder::standard();
-    StudyOptions options{
-        flags.topology, Json::object(), flags.seeds, {{}, flags.kernels == "any"}, flags.all};
-    assign_what_ifs(options.what_if, flags.what_if);
+    StudyOptions options{{}, {{}, flags.kernels == "any"}, flags.all};
+    options.run.topology = flags.topology;
+    options.run.seeds = flags.seeds;
+    assign_what_ifs(options.run.what_if, flags.what_if);
     if (names_list(flags.config, folder)) return study_list(flags, folder, options);
-    const Model model = model_of(flags, folder);
-    const Machine machine = folder.machine(flags.topology, WhatIf(options.what_if, flags_place));
-    const StepRequest request = request_of(flags);
+    Model model = named_model(flags.config, folder);
+    if (flags.layers) model.layers = *flags.layers;
+    const Machine machine = folder.machine(flags.topology, WhatIf(options.run.what_if, flags_place));
+    StepRequest request = flags.request;
+    request.phase = static_cast<Phase>(place_of(phase_names, flags.phase));
+    request.dtype = static_cast<DType>(place_of(dtype_names, flags.dtype));
     const Parallelism spread = spread_of(request, machine.topology.gpus());
     std::vector<StepShape> shapes;
     for (const std::int64_t tokens : flags.tokens) {
@@ -197,15 +188,13 @@ void execute(const ModelFlags& flags) {
     std::size_t parts = 0;
     for (const StepShape& shape : shapes) parts += parts_of(model, shape);
     ProgressReporter progress("pairs", parts);
-    options.done = [&progress] { progress.add(); };
+    options.done = progress.counter();
     options.clock = clock_of(flags, machine, std::array{request.dtype});
     for (const StepShape& shape : shapes) report.steps.push_back(study(model, shape, options, resolver));
     report.notes = notes_of(model, report.steps, machine);
     report.notes.push_back(clock_note(flags, machine, std::array{request.dtype}));
     if (!flags.write.empty()) write_workload(flags, report);
-    report.confidence = confidence_of(report.steps.front(), options, resolver);
-    if (!flags.html.empty()) write_file_atomically(flags.html, to_html(report));
-    print_report(flags, report);
+    put_report(flags, std::move(report), options, resolver);
 }
 
 }  // namespace

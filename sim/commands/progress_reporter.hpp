@@ -3,6 +3,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -20,6 +21,10 @@ public:
     ProgressReporter& operator=(const ProgressReporter&) = delete;
 
     void add() { ++done_; }
+    /// Counts a step at each call, as long as the reporter lives: in an argument until the called function returns.
+    std::function<void()> counter() {
+        return [this] { add(); };
+    }
     void reach(std::uint64_t done) { done_ = done; }
 
 private:

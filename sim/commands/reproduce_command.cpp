@@ -20,8 +20,7 @@ int execute(const ReproduceFlags& flags) {
     std::vector<ReproducedExperiment> experiments;
     bool as_stated = true;
     const std::vector<std::filesystem::path> files = experiment_files(flags.system, folder);
-    std::optional<ProgressReporter> progress;
-    progress.emplace("experiments", files.size());
+    auto progress = std::make_optional<ProgressReporter>("experiments", files.size());
     for (const std::filesystem::path& file : files) {
         experiments.push_back(reproduce(read_experiment(file, folder), folder));
         for (const ReproducedCase& one : experiments.back().cases) as_stated = as_stated && one.as_stated();

@@ -41,7 +41,7 @@ Json dry_run(const Scenario& scenario, const RunBudget& budget) {
 
 RunResult run_with_progress(Scenario scenario, const RunBudget& budget, const RunOptions& options) {
     ProgressReporter progress("simulations", static_cast<std::uint64_t>(budget.simulations));
-    scenario.simulated = [&progress] { progress.add(); };
+    scenario.simulated = progress.counter();
     return run(scenario, options);
 }
 

@@ -27,22 +27,18 @@ struct FileFormat {
     Json (*schema)();
 };
 // clang-format off
-const std::vector<FileFormat>& file_formats() {
-    static const std::vector<FileFormat> all{
-        {"advice", advice_schema}, {"advice_scenarios", advice_scenarios_schema}, {"calibration", calibration_schema}, {"device", device_schema},
-        {"experiment", experiment_schema}, {"host", host_schema}, {"kernels", kernel_table_schema}, {"measured_case", measured_case_schema},
-        {"model", model_schema}, {"plan", plan_schema}, {"recipe", recipe_schema}, {"result", result_schema}, {"run", run_schema},
-        {"schedule", preset_schema}, {"sensitivity", sensitivity_schema}, {"sweep", sweep_schema}, {"tiles", tiles_schema},
-        {"tolerances", tolerances_schema}, {"topology", topology_schema}, {"workload", [] { return workload_schema(false); }}};
-    return all;
-}
+const std::vector<FileFormat> file_formats{
+    {"advice", advice_schema}, {"advice_scenarios", advice_scenarios_schema}, {"calibration", calibration_schema}, {"device", device_schema},
+    {"experiment", experiment_schema}, {"host", host_schema}, {"kernels", kernel_table_schema}, {"measured_case", measured_case_schema},
+    {"model", model_schema}, {"plan", plan_schema}, {"recipe", recipe_schema}, {"result", result_schema}, {"run", run_schema},
+    {"schedule", preset_schema}, {"sensitivity", sensitivity_schema}, {"sweep", sweep_schema}, {"tiles", tiles_schema},
+    {"tolerances", tolerances_schema}, {"topology", topology_schema}, {"workload", [] { return workload_schema(false); }}};
 // clang-format on
 
 Json schema_of(const std::string& kind) {
-    for (const FileFormat& format : file_formats())
-        if (format.kind == kind) return format.schema();
-    throw UserError("schema: " + in_quotes(kind) + " is no kind of file" +
-                    suggestion(kind, mapped(file_formats(), &FileFormat::kind)));
+    const std::vector<std::string> kinds = mapped(file_formats, &FileFormat::kind);
+    return file_formats[known_place(kind, kinds, "schema: " + in_quotes(kind) + " is no kind of file")]
+        .schema();
 }
 
 }  // namespace

@@ -82,15 +82,12 @@ void run_missing(const DesignSpace& space, SweepFolder& folder, int threads, con
                  const ConfigFolder& configs) {
     SharedParts shared(configs, threads);
     ProgressLine line(std::cerr, isatty(STDERR_FILENO) == 1, folder.next(), space.size());
-    const SweepObserver observer{[] { return interrupted.load(); },
-                                 [&](const SweepFolder& at) {
-                                     const std::string failed =
-                                         at.errors() > 0 ? ", " + std::to_string(at.errors()) + " failed"
-                                                         : std::string();
-                                     if (!is_quiet())
-                                         line.show(at.next(),
-                                                   std::to_string(at.points()) + " points" + failed);
-                                 }};
+    const auto written = [&](const SweepFolder& at) {
+        if (is_quiet()) return;
+        const std::string failed = at.errors() > 0 ? ", " + std::to_string(at.errors()) + " failed" : "";
+        line.show(at.next(), std::to_string(at.points()) + " points" + failed);
+    };
+    const SweepObserver observer{[] { return interrupted.load(); }, written};
     if (cluster.processes() == 1) {
         ThreadWorkers workers(threads, space, shared);
         run_sweep(space, folder, workers, observer);
@@ -143,8 +140,7 @@ void follow(const SweepFlags& flags, Cluster& cluster, const ConfigFolder& confi
     std::optional<DesignSpace> space;
     try {
         space.emplace(configs.find("sweeps", flags.file), configs);
-    } catch (const UserError&) {
-        space.reset();
+    } catch (const UserError&) {  // no space: this process does not agree
     }
     if (!cluster.all(space && space->resolved().dump() == sweep)) return;
     SharedParts shared(configs);

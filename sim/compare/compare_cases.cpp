@@ -1,5 +1,6 @@
 #include "sim/compare/compare_cases.hpp"
 #include "sim/core/ranges.hpp"
+#include "sim/core/shown.hpp"
 #include "sim/run/makespan_error.hpp"
 #include "sim/run/resolver.hpp"
 
@@ -58,10 +59,6 @@ std::string run_of(const Scenario& scenario) {
     return operator_of(scenario.workload) + ": " + scenario.schedule->name + ", " + conditions;
 }
 
-std::string text_of(const Json& value) {
-    return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
 /// The schedule with its agent, and all parameters that differ from their defaults for that agent.
 std::string name_of_variant(const Scenario& scenario, const Json& params) {
     const ScheduleEntry& schedule = *scenario.schedule;
@@ -74,7 +71,7 @@ std::string name_of_variant(const Scenario& scenario, const Json& params) {
     std::string name = schedule.name;
     for (const auto& [key, value] : params.items())
         if (key == "agent" || key == "chunks" || value != defaults[key])
-            name += " " + key + "=" + text_of(value);
+            name += " " + key + "=" + unquoted(value);
     return name;
 }
 
@@ -94,15 +91,14 @@ TaskErrors compare_tasks(const Timeline& measured, const Timeline& predicted) {
     const Seconds allowed = divergence * measured.end();
     std::size_t paired = 0;
     for (const auto& [key, spans] : by_key(measured)) {
-        const auto found = predicted_spans.find(key);
-        const std::size_t partners = found == predicted_spans.end() ? 0 : found->second.size();
+        const auto* partners = value_at(predicted_spans, key);
         for (std::size_t i = 0; i < spans.size(); ++i) {
-            if (i >= partners) {
+            if (partners == nullptr || i >= partners->size()) {
                 ++result.only_measured;
                 continue;
             }
             ++paired;
-            const Span &seen = *spans[i], &expected = *found->second[i];
+            const Span &seen = *spans[i], &expected = *(*partners)[i];
             const Seconds lasted = seen.lasted();
             if (lasted > Seconds())
                 result.by_kind[task_kind_names[static_cast<std::size_t>(seen.kind)]].push_back(
@@ -136,7 +132,7 @@ ComparedCase compare_case(const MeasuredCase& measured, const ConfigFolder& fold
     result.error = predicted.makespan / result.measured - 1;
     result.prices.parts =
         priced_parts(scenario.graph(), *scenario.machine, scenario.cost_models, true, scenario.host.get());
-    const auto param = [&](const char* key) { return params.contains(key) ? text_of(params[key]) : "none"; };
+    const auto param = [&](const char* key) { return params.contains(key) ? unquoted(params[key]) : "none"; };
     result.labels = {{"system", measured.system},
                      {"schedule", scenario.schedule->name},
                      {"agent", param("agent")},
@@ -144,11 +140,7 @@ ComparedCase compare_case(const MeasuredCase& measured, const ConfigFolder& fold
                      {"operator", operator_of(scenario.workload)},
                      {"size", size_class(result.measured)},
                      {"run", run_of(scenario)}};
-    if (measured.tolerance) {
-        result.tolerance = measured.tolerance->error;
-        result.known_gap = measured.tolerance->known_gap;
-        result.reason = measured.tolerance->reason;
-    }
+    result.tolerance = measured.tolerance;
     if (measured.timeline) {
         result.tasks = compare_tasks(*measured.timeline, predicted.timeline);
         result.measured_timeline = *measured.timeline;
@@ -232,8 +224,7 @@ void summarise_errors(Comparison& comparison) {
     std::size_t runs = 0, within = 0;
     for (const ComparedCase& one : comparison.cases) {
         if (one.tasks)
-            for (const auto& [kind, values] : one.tasks->by_kind)
-                kinds[kind].insert(kinds[kind].end(), values.begin(), values.end());
+            for (const auto& [kind, values] : one.tasks->by_kind) append(kinds[kind], values);
         if (one.seeds == 1) continue;
         runs += one.run_medians.size();
         within += static_cast<std::size_t>(std::ranges::count_if(one.run_medians, [&](Seconds median) {
@@ -243,7 +234,7 @@ void summarise_errors(Comparison& comparison) {
     comparison.all = summarise(mapped(comparison.cases, &ComparedCase::error));
     for (const auto& [kind, values] : kinds) comparison.by_task_kind[kind] = summarise(values);
     if (runs > 0) comparison.runs_within_p10_p90 = static_cast<double>(within) / static_cast<double>(runs);
-    for (const std::string& key : comparison_labels()) {
+    for (const std::string& key : comparison_labels) {
         std::map<std::string, std::vector<double>> values;
         for (const ComparedCase& one : comparison.cases) values[one.labels.at(key)].push_back(one.error);
         for (const auto& [value, some] : values)
@@ -252,12 +243,6 @@ void summarise_errors(Comparison& comparison) {
 }
 
 }  // namespace
-
-const std::vector<std::string>& comparison_labels() {
-    static const std::vector<std::string> labels{"system",   "schedule", "agent", "transfer",
-                                                 "operator", "size",     "run"};
-    return labels;
-}
 
 Comparison compare(const std::vector<MeasuredCase>& cases, const ConfigFolder& folder,
                    const std::function<void()>& predicted) {

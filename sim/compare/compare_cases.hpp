@@ -17,7 +17,8 @@ Comparison compare(const std::vector<MeasuredCase>& cases, const ConfigFolder& f
 void summarise(Comparison& comparison);
 
 /// Labels that groups and tolerances use.
-const std::vector<std::string>& comparison_labels();
+inline const std::vector<std::string> comparison_labels{"system",   "schedule", "agent", "transfer",
+                                                        "operator", "size",     "run"};
 
 /// Claims in the cases themselves. A case without a claim that is off by an implausible factor
 /// adds a claim that fails.

@@ -12,7 +12,6 @@
 #include "sim/core/median.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/timeline_json.hpp"
-#include "sim/run/run_config.hpp"
 
 namespace overlap {
 namespace {
@@ -63,7 +62,7 @@ InputKeys<CaseText> case_file_keys() {
         Field<C>::checked("plan", "Its number in the plans that replay ran.").whole().plain_in({1, 1e9}).or_else("none"),
         Field<C>::checked("recorded_makespan_us", "Makespan of the run that recorded the spans.").plain_in(positive).or_else("not known"),
         text_key<C>("system", &C::system, "Machine, as traces/ names it."),
-        text_key<C>("source", &C::source, "Where it was measured or published.").optional(),
+        text_key<C>("source", "Where it was measured or published.").optional(),
         InputKey<C>("machine", {{"description", "Facts of the machine: device, driver, libraries."}, {"type", "object"}}, [](ConfigObject& from, const std::string& key, C&) { from.object(key); }).optional(),
         text_key<C>("date", &C::date, "ISO date or time of the measurement.").optional(),
         object_key<C>("scenario", &C::scenario, scenario).optional(),
@@ -101,27 +100,24 @@ MeasuredCase read_case(const Json& json, const std::string& origin) {
 }
 
 /// Cases in the order of their first occurrence; a repeated scenario of a system adds runs to its case.
-class Pool {
-public:
+struct Pool {
+    std::vector<MeasuredCase> cases;
+    std::map<std::string, std::size_t> places;
+
     void add(MeasuredCase one) {
         const RunConfig& ran = one.config;
         const Json key_of_run{one.system,   ran.topology, ran.schedule,  ran.params,
                               ran.workload, ran.host,     ran.schedules, static_cast<int>(ran.repeat)};
         const std::string key = key_of_run.dump();
-        const auto [found, is_new] = places_.emplace(key, cases_.size());
-        if (is_new) return cases_.push_back(std::move(one));
-        MeasuredCase& known = cases_[found->second];
+        const auto [found, is_new] = places.emplace(key, cases.size());
+        if (is_new) return cases.push_back(std::move(one));
+        MeasuredCase& known = cases[found->second];
         if (one.tolerance || known.tolerance)
             throw UserError(one.origin + ": /scenario: is measured in " + known.origin +
                             ", too; with a tolerance only one of them is allowed");
-        known.runs.insert(known.runs.end(), one.runs.begin(), one.runs.end());
+        append(known.runs, one.runs);
         if (!known.timeline) known.timeline = std::move(one.timeline);
     }
-    std::vector<MeasuredCase> take() { return std::move(cases_); }
-
-private:
-    std::vector<MeasuredCase> cases_;
-    std::map<std::string, std::size_t> places_;
 };
 
 /// Lines of replay without a measurement: facts of the machine, and cases that failed.
@@ -178,7 +174,7 @@ Seconds MeasuredRun::median() const {
 
 Seconds MeasuredCase::makespan() const {
     std::vector<Seconds> all;
-    for (const MeasuredRun& run : runs) all.insert(all.end(), run.samples.begin(), run.samples.end());
+    for (const MeasuredRun& run : runs) append(all, run.samples);
     return median(std::move(all));
 }
 
@@ -192,9 +188,8 @@ std::vector<MeasuredCase> read_measured_cases(std::span<const std::string> paths
     Pool pool;
     for (const std::string& path : paths)
         for (const fs::path& file : files_of(path)) read_file(file, pool);
-    std::vector<MeasuredCase> cases = pool.take();
-    if (cases.empty()) throw UserError(paths.front() + ": has no measured case in it");
-    return cases;
+    if (pool.cases.empty()) throw UserError(paths.front() + ": has no measured case in it");
+    return std::move(pool.cases);
 }
 
 Json measured_case_schema() {

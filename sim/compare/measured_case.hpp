@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/report/comparison/verdict.hpp"
 #include "sim/run/run.hpp"
 #include "sim/run/run_config.hpp"
 
@@ -17,18 +18,10 @@ struct MeasuredRun {
     Seconds median() const;
 };
 
-/// A claim about a single case, for example a published figure.
-struct CaseTolerance {
-    double error = 0;        ///< largest |predicted / measured − 1|
-    bool known_gap = false;  ///< outside `error`, because of `reason`; once inside, this is an error
-    std::string reason;
-};
-
 /// One measured case (traces/README.md; configs/schema/measured_case.schema.json).
 struct MeasuredCase {
     std::string origin;  ///< file, with the line in JSON Lines
     std::string system;
-    std::string source;  ///< where it was measured or published; may be empty
     RunConfig config;    ///< what ran; the scenario as a run config
     std::vector<MeasuredRun> runs;
     std::optional<Timeline> timeline;  ///< spans of one run, if recorded

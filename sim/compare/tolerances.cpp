@@ -15,7 +15,7 @@ using Labels = std::vector<std::pair<std::string, std::string>>;
 const std::string task_label = "task";
 
 Labels read_where(ConfigObject object) {
-    std::vector<std::string> known = comparison_labels();
+    std::vector<std::string> known = comparison_labels;
     known.push_back(task_label);
     Labels where;
     for (const std::string& key : object.keys()) {
@@ -30,8 +30,7 @@ Labels read_where(ConfigObject object) {
 /// The cases of a claim with their own summary.
 struct Selection {
     ErrorSummary errors;
-    double best_within_2pct = 0, mean_regret = 0;
-    std::size_t scenarios = 0;
+    RankingSummary ranking;
 };
 
 Selection select(const Comparison& comparison, const Labels& where) {
@@ -48,8 +47,8 @@ Selection select(const Comparison& comparison, const Labels& where) {
         some.cases.push_back(std::move(slim));
     }
     summarise(some);
-    if (task) return {some.by_task_kind[*task], 0, 0, 0};
-    return {some.all, some.ranking.best_within_2pct, some.ranking.mean_regret, some.ranking.scenarios};
+    if (task) return {some.by_task_kind[*task], {}};
+    return {some.all, some.ranking};
 }
 
 struct Metric {
@@ -59,15 +58,12 @@ struct Metric {
     bool of_scenarios = false;  ///< needs scenarios with two cases or more
 };
 
-const std::vector<Metric>& metrics() {
-    static const std::vector<Metric> all{
-        {"mean_abs_pct", [](const Selection& s) { return 100 * s.errors.mean; }},
-        {"p90_abs_pct", [](const Selection& s) { return 100 * s.errors.p90; }},
-        {"bias_abs_pct", [](const Selection& s) { return 100 * std::abs(s.errors.bias); }},
-        {"best_within_2pct", [](const Selection& s) { return 100 * s.best_within_2pct; }, true, true},
-        {"mean_regret_pct", [](const Selection& s) { return 100 * s.mean_regret; }, false, true}};
-    return all;
-}
+const std::vector<Metric> metrics{
+    {"mean_abs_pct", [](const Selection& s) { return 100 * s.errors.mean; }},
+    {"p90_abs_pct", [](const Selection& s) { return 100 * s.errors.p90; }},
+    {"bias_abs_pct", [](const Selection& s) { return 100 * std::abs(s.errors.bias); }},
+    {"best_within_2pct", [](const Selection& s) { return 100 * s.ranking.best_within_2pct; }, true, true},
+    {"mean_regret_pct", [](const Selection& s) { return 100 * s.ranking.mean_regret; }, false, true}};
 
 /// A claim as the file has it: a verdict whose value is not known yet.
 struct ToleranceClaim : Verdict {
@@ -78,19 +74,19 @@ struct ToleranceClaim : Verdict {
 // clang-format off
 Json where_schema() {
     Json where = object_schema("Only cases with these labels; all where absent.");
-    for (const std::string& label : comparison_labels()) where["properties"][label] = {{"type", "string"}};
+    for (const std::string& label : comparison_labels) where["properties"][label] = {{"type", "string"}};
     where["properties"][task_label] = choice_of(task_kind_names, "The claim is about how long single tasks of this kind last, in cases with spans.");
     return where;
 }
 
 InputKeys<ToleranceClaim> claim_keys() {
     using C = ToleranceClaim;
-    static const std::vector<std::string> names = mapped(metrics(), &Metric::name);
+    static const std::vector<std::string> names = mapped(metrics, &Metric::name);
     static const std::vector<InputKey<C>> keys{
         InputKey<C>("where", where_schema(), [](ConfigObject& from, const std::string& key, C& to) { to.where = read_where(from.object(key)); }).optional(),
         {"metric", choice_of(names, "In %. Upper limits, except best_within_2pct: share of scenarios whose predicted best schedule is within 2 % of the measured best."),
             [](ConfigObject& from, const std::string& key, C& to) {
-                to.metric = &metrics()[from.choice(key, names)];
+                to.metric = &metrics[from.choice(key, names)];
                 to.at_least = to.metric->at_least;
             }},
         field<&C::asked>("asked", "What was asked for, which does not follow what comes out.").plain_in(non_negative),
@@ -120,7 +116,7 @@ InputKeys<ToleranceFile> tolerance_file_keys() {
 Verdict judge_claim(const Comparison& comparison, const ConfigObject& at, ToleranceClaim claim) {
     const Selection selection = select(comparison, claim.where);
     if (selection.errors.count == 0) at.fail("where", "no case has these labels");
-    if (claim.metric->of_scenarios && selection.scenarios == 0)
+    if (claim.metric->of_scenarios && selection.ranking.scenarios == 0)
         at.fail("metric", "no scenario here has two cases to choose from");
     for (const auto& [key, value] : claim.where) claim.claim += key + "=" + value + " ";
     claim.claim += claim.metric->name;
@@ -171,10 +167,10 @@ std::vector<Verdict> judge_cases(const Comparison& comparison) {
         }
         Verdict verdict;
         verdict.claim = one.scenario + ", " + one.name + ": error";
-        verdict.asked = 100 * *one.tolerance;
+        verdict.asked = 100 * one.tolerance->error;
         verdict.value = 100 * std::abs(one.error);
-        verdict.known_gap = one.known_gap;
-        verdict.reason = one.reason;
+        verdict.known_gap = one.tolerance->known_gap;
+        verdict.reason = one.tolerance->reason;
         verdicts.push_back(std::move(verdict));
     }
     return verdicts;

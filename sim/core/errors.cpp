@@ -80,4 +80,11 @@ std::string suggestion(std::string_view word, std::span<const std::string> candi
     return " (allowed: " + listed(candidates, [](const std::string& name) { return name; }) + ")";
 }
 
+std::size_t known_place(std::string_view word, std::span<const std::string> names,
+                        const std::string& message) {
+    const auto found = std::ranges::find(names, word);
+    if (found == names.end()) throw UserError(message + suggestion(word, names));
+    return static_cast<std::size_t>(found - names.begin());
+}
+
 }  // namespace overlap

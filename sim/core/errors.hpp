@@ -20,4 +20,8 @@ std::string nearest_name(std::string_view word, std::span<const std::string> can
 /// " (did you mean 'x'?)", or " (allowed: a, b, c)" if no candidate is close.
 std::string suggestion(std::string_view word, std::span<const std::string> candidates);
 
+/// The place of `word` in `names`. Throws UserError, `message` and a suggestion, if it is not there.
+std::size_t known_place(std::string_view word, std::span<const std::string> names,
+                        const std::string& message);
+
 }  // namespace overlap

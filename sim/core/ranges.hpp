@@ -20,6 +20,13 @@ std::size_t place_of(const Values& values, const Value& value) {
     return static_cast<std::size_t>(std::ranges::find(values, value) - std::ranges::begin(values));
 }
 
+/// The value of `key` in a map; null if it has none.
+template <class Map, class Key>
+auto* value_at(Map& map, const Key& key) {
+    const auto found = map.find(key);
+    return found == map.end() ? nullptr : &found->second;
+}
+
 /// What `make`, a function or a member, makes of each of `values`.
 template <class Values, class Make>
 auto mapped(const Values& values, Make make) {

@@ -178,6 +178,10 @@ std::string json_text(const Json& json, int indent) {
     return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
+std::string unquoted(const Json& value) {
+    return value.is_string() ? value.get<std::string>() : json_text(value);
+}
+
 std::string in_lines(const Json& json, std::size_t most_columns, const std::string& margin,
                      bool in_one_line) {
     if (json.empty() || !json.is_structured()) return json_text(json);

@@ -21,6 +21,9 @@ std::string in_quotes(std::string_view text, std::size_t most = 60);
 /// The same of a value, written as JSON.
 std::string shown(const Json& value);
 
+/// A text as it is, any other value as JSON.
+std::string unquoted(const Json& value);
+
 /// A message as one line of valid UTF-8: line breaks become spaces, other control characters are escaped, and
 /// a message over 2000 bytes loses its middle.
 std::string one_line(std::string_view message);

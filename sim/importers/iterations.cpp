@@ -219,9 +219,9 @@ std::vector<std::size_t> steady_iterations(const std::vector<Iteration>& iterati
 
 Seconds clip_start_skew(Iteration& iteration) {
     std::map<std::int64_t, RecordedSpan*> first;  // by GPU: its first kernel that waits
-    std::map<std::int64_t, bool> gpus;
+    std::set<std::int64_t> gpus;
     for (RecordedSpan& span : iteration.spans) {
-        gpus[span.gpu] = true;
+        gpus.insert(span.gpu);
         if (!span.waits) continue;
         RecordedSpan*& earliest = first[span.gpu];
         if (earliest == nullptr || span.start_ns < earliest->start_ns) earliest = &span;

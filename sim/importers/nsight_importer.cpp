@@ -62,55 +62,47 @@ std::string text(sqlite3_stmt* row, int column) {
     return value == nullptr ? "" : value;
 }
 
-// Tables of CUDA activity in what "nsys export --type sqlite" writes; times in ns. Copy kinds are CUPTI's:
-// 8 within a device, 10 between devices. Source: docs.nvidia.com/nsight-systems, "SQLite Schema Reference".
-class NsightImporter final : public TraceImporter {
-public:
-    RecordedTrace read(const std::filesystem::path& path, const KernelTable& table_of_kernels) const override {
-        const Database database(path);
-        RecordedTrace trace;
-        trace.recorded_by = "Nsight Systems";
-        const std::string kernel_table = "CUPTI_ACTIVITY_KIND_KERNEL",
-                          copy_table = "CUPTI_ACTIVITY_KIND_MEMCPY";
-        const bool kernels = database.has_table(kernel_table);
-        const bool copies = database.has_table(copy_table);
-        if (!kernels && !copies)
-            throw UserError(path.string() +
-                            ": has no CUDA activity (no table CUPTI_ACTIVITY_KIND_KERNEL or _MEMCPY)");
-        const auto add = [&](const ActivityRow& row, const std::string& name, std::optional<KernelUse> use) {
-            trace.add({.name = name,
-                       .gpu = row.integer(3),
-                       .track = "stream " + std::to_string(row.integer(4)),
-                       .start_ns = row.integer(1),
-                       .end_ns = row.integer(2)},
-                      use, [&](const std::string& problem) { row.fail(problem); });
-        };
-        if (kernels)
-            database.for_each_row(
-                "SELECT k.rowid, k.start, k.end, k.deviceId, k.streamId, s.value FROM " + kernel_table +
-                    " k LEFT JOIN StringIds s ON s.id = k.demangledName ORDER BY k.start",
-                [&](sqlite3_stmt* row) {
-                    const std::string name = text(row, 5);
-                    add({row, path.string() + ": " + kernel_table}, name, table_of_kernels.use_of(name));
-                });
-        if (copies)
-            database.for_each_row("SELECT rowid, start, end, deviceId, streamId, copyKind FROM " +
-                                      copy_table + " ORDER BY start",
-                                  [&](sqlite3_stmt* row) {
-                                      const ActivityRow copy{row, path.string() + ": " + copy_table};
-                                      const std::int64_t kind = copy.integer(5);
-                                      if (kind == 10) return add(copy, "Memcpy PtoP", KernelUse{TaskKind::copy});
-                                      if (kind == 8) return add(copy, "Memcpy DtoD", KernelUse{TaskKind::local_copy});
-                                      add(copy, "Memcpy of kind " + std::to_string(kind), std::nullopt);
-                                  });
-        return trace;
-    }
-};
-
 }  // namespace
 
-std::unique_ptr<TraceImporter> make_nsight_importer() {
-    return std::make_unique<NsightImporter>();
+// Tables of CUDA activity in what "nsys export --type sqlite" writes; times in ns. Copy kinds are CUPTI's:
+// 8 within a device, 10 between devices. Source: docs.nvidia.com/nsight-systems, "SQLite Schema Reference".
+RecordedTrace read_nsight_trace(const std::filesystem::path& path, const KernelTable& table_of_kernels) {
+    const Database database(path);
+    RecordedTrace trace;
+    trace.recorded_by = "Nsight Systems";
+    const std::string kernel_table = "CUPTI_ACTIVITY_KIND_KERNEL", copy_table = "CUPTI_ACTIVITY_KIND_MEMCPY";
+    const bool kernels = database.has_table(kernel_table);
+    const bool copies = database.has_table(copy_table);
+    if (!kernels && !copies)
+        throw UserError(path.string() +
+                        ": has no CUDA activity (no table CUPTI_ACTIVITY_KIND_KERNEL or _MEMCPY)");
+    const auto add = [&](const ActivityRow& row, const std::string& name, std::optional<KernelUse> use) {
+        trace.add({.name = name,
+                   .gpu = row.integer(3),
+                   .track = "stream " + std::to_string(row.integer(4)),
+                   .start_ns = row.integer(1),
+                   .end_ns = row.integer(2)},
+                  use, [&](const std::string& problem) { row.fail(problem); });
+    };
+    if (kernels)
+        database.for_each_row(
+            "SELECT k.rowid, k.start, k.end, k.deviceId, k.streamId, s.value FROM " + kernel_table +
+                " k LEFT JOIN StringIds s ON s.id = k.demangledName ORDER BY k.start",
+            [&](sqlite3_stmt* row) {
+                const std::string name = text(row, 5);
+                add({row, path.string() + ": " + kernel_table}, name, table_of_kernels.use_of(name));
+            });
+    if (copies)
+        database.for_each_row(
+            "SELECT rowid, start, end, deviceId, streamId, copyKind FROM " + copy_table + " ORDER BY start",
+            [&](sqlite3_stmt* row) {
+                const ActivityRow copy{row, path.string() + ": " + copy_table};
+                const std::int64_t kind = copy.integer(5);
+                if (kind == 10) return add(copy, "Memcpy PtoP", KernelUse{TaskKind::copy});
+                if (kind == 8) return add(copy, "Memcpy DtoD", KernelUse{TaskKind::local_copy});
+                add(copy, "Memcpy of kind " + std::to_string(kind), std::nullopt);
+            });
+    return trace;
 }
 
 }  // namespace overlap

@@ -21,8 +21,8 @@ std::string dtype_of(std::string name) {
         {"bfloat16", "bf16"}, {"half", "fp16"}, {"float16", "fp16"}, {"float", "fp32"}, {"float32", "fp32"},
         {"float8_e4m3fn", "fp8"}, {"float8_e5m2", "fp8"}, {"char", "int8"}, {"signed char", "int8"}, {"byte", "int8"}};
     if (const auto colon = name.rfind(':'); colon != std::string::npos) name.erase(0, colon + 1);
-    const auto found = names.find(lower_case(name));
-    return found == names.end() ? "" : found->second;
+    const std::string* found = value_at(names, lower_case(name));
+    return found == nullptr ? "" : *found;
 }
 
 DType type_called(const std::string& name) {
@@ -91,25 +91,19 @@ public:
     }
 
     Recognised recognise() {
-        if (ranks_ < 2) return not_recognised("only one GPU is in the trace, expected the files of all ranks");
+        if (ranks_ < 2) return {.why_not = "only one GPU is in the trace, expected the files of all ranks"};
         const std::size_t gemms = of_[TaskKind::gemm].size(), collectives = of_[TaskKind::collective].size(),
                           copies = of_[TaskKind::copy].size();
         // A pair may have small kernels beside it, such as the memsets of split-K GEMMs.
         const bool alone = others_us_ <= 0.02 * total_us_;
         if (copies > 0 && collectives == 0 && alone && gemms == static_cast<std::size_t>(ranks_)) return async_tp();
-        if (copies > 0) return not_recognised("copies between GPUs are of no schedule known here (async_tp: a GEMM for each rank)");
+        if (copies > 0) return {.why_not = "copies between GPUs are of no schedule known here (async_tp: a GEMM for each rank)"};
         if (gemms == 1 && collectives == 1 && alone) return library_pair();
-        if (gemms + collectives == 0) return not_recognised("no GEMM and no collective");
+        if (gemms + collectives == 0) return {.why_not = "no GEMM and no collective"};
         return list();
     }
 
 private:
-    static Recognised not_recognised(const std::string& why) {
-        Recognised result;
-        result.why_not = why;
-        return result;
-    }
-
     /// Shape of a pair's GEMM over the rows of all ranks; `rows`: that of one recorded GEMM times this.
     std::optional<GemmShape> pair_shape(Ran gemm, std::int64_t rows, const ShapeHint& hint) {
         std::optional<GemmShape> shape = shape_of(gemm->by.get());
@@ -133,9 +127,9 @@ private:
     Recognised library_pair() {
         const Ran gemm = of_[TaskKind::gemm].front(), sends = of_[TaskKind::collective].front();
         const std::string kind = collective_called(sends->collective ? sends->collective->name : "", sends->name);
-        if (kind.empty()) return not_recognised("the collective is none of all_gather, reduce_scatter, all_reduce, all_to_all");
+        if (kind.empty()) return {.why_not = "the collective is none of all_gather, reduce_scatter, all_reduce, all_to_all"};
         if (sends->collective && sends->collective->ranks != ranks_ && sends->collective->ranks > 0)
-            return not_recognised("the collective is of " + std::to_string(sends->collective->ranks) + " ranks, but the trace has " + std::to_string(ranks_));
+            return {.why_not = "the collective is of " + std::to_string(sends->collective->ranks) + " ranks, but the trace has " + std::to_string(ranks_)};
         const bool first = sends->start_ns < gemm->start_ns;
         ShapeHint hint{.of_a = first && kind == "all_gather", .time = microseconds(us_of(gemm))};
         if (sends->collective) {
@@ -143,7 +137,7 @@ private:
             if (const std::string type = dtype_of(sends->collective->dtype); !type.empty()) hint.dtype = type_called(type);
         }
         const std::optional<GemmShape> shape = pair_shape(gemm, 1, hint);
-        if (!shape) return not_recognised(no_shape);
+        if (!shape) return {.why_not = no_shape};
         const Ran before = first ? sends : gemm, after = first ? gemm : sends;
         const bool beside = after->start_ns < before->end_ns - (before->end_ns - before->start_ns) / 10;
         const std::string order = beside ? "independent" : first ? "collective_first" : "gemm_first";
@@ -176,7 +170,7 @@ private:
         ShapeHint hint{.of_a = gathers, .parts = ranks_, .time = microseconds(us_of(gemms.back()))};
         hint.operand = std::llround(copies.front()->bytes * static_cast<double>(ranks_) / element_size(hint.dtype).si());
         const std::optional<GemmShape> shape = pair_shape(gemms.front(), shape_of(gemms.front()->by.get()) ? ranks_ : 1, hint);
-        if (!shape) return not_recognised(no_shape);
+        if (!shape) return {.why_not = no_shape};
         Recognised result;
         result.what = std::string("async_tp (PyTorch's symmetric memory), ") + (gathers ? "all_gather, then a GEMM" : "a GEMM, then reduce_scatter");
         Json params = Json::object();

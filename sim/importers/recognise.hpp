@@ -11,10 +11,10 @@ namespace overlap {
 
 /// The run that a recording shows.
 struct Recognised {
-    std::string what;    ///< "all_gather by a library's kernel, then a GEMM"; empty if none was recognised
-    Json config;         ///< run config without topology: schedule, params, workload
-    std::string why_not; ///< what is missing, if none was recognised
-    std::vector<std::string> notes;  ///< what was assumed, a line each
+    std::string what = {};    ///< "all_gather by a library's kernel, then a GEMM"; empty if none was recognised
+    Json config = {};         ///< run config without topology: schedule, params, workload
+    std::string why_not = {}; ///< what is missing, if none was recognised
+    std::vector<std::string> notes = {};  ///< what was assumed, a line each
 };
 
 /// What a pair without shapes says of its GEMM.

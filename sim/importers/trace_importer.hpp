@@ -68,8 +68,7 @@ struct RecordedTrace {
         std::int64_t ns = 0;  ///< of all of them
     };
     std::map<std::string, NotMapped> not_mapped;
-    std::string device;       ///< name of the GPU, "NVIDIA H200"; empty if not recorded
-    bool by_graphs = false;   ///< kernels were launched as graphs (CUDA graphs)
+    std::string device;  ///< name of the GPU, "NVIDIA H200"; empty if not recorded
 
     /// Adds a span of the kind in `use`; without one, counts its name. For an invalid span calls `fail(message)`,
     /// which throws an error with the position.
@@ -88,27 +87,21 @@ struct RecordedTrace {
     }
 };
 
-/// Reads one trace format and adds spans by RecordedTrace::add. Throws UserError, one line with file and
-/// position, for unreadable content.
-class TraceImporter {
-public:
-    virtual ~TraceImporter() = default;
-    virtual RecordedTrace read(const std::filesystem::path& path, const KernelTable& kernels) const = 0;
-};
-
-struct TraceImporterEntry {
+struct TraceImporter {
     std::string name;
     std::string description;
     /// Whether a file has this format, judged by its name and its beginning.
     bool (*recognises)(const std::filesystem::path& path, std::string_view head);
-    std::unique_ptr<TraceImporter> (*make)();
+    /// Reads a file of this format, by RecordedTrace::add. Throws UserError, one line with file and position, for
+    /// unreadable content.
+    RecordedTrace (*read)(const std::filesystem::path& path, const KernelTable& kernels);
 };
-const std::vector<TraceImporterEntry>& trace_importers();
+const std::vector<TraceImporter>& trace_importers();
 
 /// The importer that recognises the file, or null. Throws UserError if the file can't be read.
-const TraceImporterEntry* recognised_trace(const std::filesystem::path& path);
+const TraceImporter* recognised_trace(const std::filesystem::path& path);
 /// The named importer, or the one that recognises the file. Throws UserError with the known formats.
-const TraceImporterEntry& find_trace_importer(const std::filesystem::path& path, const std::string& name);
+const TraceImporter& find_trace_importer(const std::filesystem::path& path, const std::string& name);
 
 /// Spans of all files of one run (one file a rank, or kernels and copies in separate files),
 /// with GPUs numbered from 0 and their clocks. Throws UserError if two files with different

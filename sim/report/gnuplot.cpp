@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
-#include <string>
 
 #include <spawn.h>
 #include <sys/wait.h>
@@ -49,8 +48,7 @@ private:
     std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
 };
 
-}  // namespace
-
+/// Output of gnuplot (5.2 or newer) for `script`. Throws UserError if gnuplot is missing or fails.
 std::string run_gnuplot(const std::string& script) {
     const Buffer input(script);
     Buffer output, errors;
@@ -81,6 +79,8 @@ std::string run_gnuplot(const std::string& script) {
     }
     return output.content();
 }
+
+}  // namespace
 
 void require_gnuplot() {
     run_gnuplot("");

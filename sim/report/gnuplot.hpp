@@ -5,9 +5,6 @@
 
 namespace overlap {
 
-/// Output of gnuplot (5.2 or newer) for `script`. Throws UserError if gnuplot is missing or fails.
-std::string run_gnuplot(const std::string& script);
-
 /// Throws UserError with the package to install if gnuplot is missing. Call it before a long computation.
 void require_gnuplot();
 

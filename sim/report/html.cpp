@@ -5,6 +5,7 @@
 #include <cctype>
 #include <map>
 
+#include "sim/core/ranges.hpp"
 #include "sim/report/text_format.hpp"
 
 namespace overlap {
@@ -71,8 +72,8 @@ std::string html_escaped(std::string_view text) {
         {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}};
     std::string result;
     for (const char c : text) {
-        const auto found = entities.find(c);
-        result += found == entities.end() ? std::string(1, c) : found->second;
+        const std::string* entity = value_at(entities, c);
+        result += entity == nullptr ? std::string(1, c) : *entity;
     }
     return result;
 }
@@ -118,10 +119,10 @@ void Drawing::rectangle(double x, double y, double width, double height, const s
 }
 
 void Drawing::mark(double x, double y, double radius, const Look& look, const std::string& tip) {
-    const std::string style = "style=\"fill:" + look.colour + ";fill-opacity:.65\"";
+    const std::string style = "fill:" + look.colour + ";fill-opacity:.65";
     if (look.shape == 0) {
         elements_ += "<circle cx=\"" + number(x) + "\" cy=\"" + number(y) + "\" r=\"" + number(radius) +
-                     "\" " + style + end_of("circle", tip);
+                     "\" style=\"" + style + "\"" + end_of("circle", tip);
         return;
     }
     // Corners of the other shapes, for radius 1; all have about the circle's area.
@@ -131,10 +132,9 @@ void Drawing::mark(double x, double y, double radius, const Look& look, const st
          {{0, -1.3}, {1.2, 0.9}, {-1.2, 0.9}},
          {{0, -1.3}, {1.3, 0}, {0, 1.3}, {-1.3, 0}},
          {{0, 1.3}, {1.2, -0.9}, {-1.2, -0.9}}}};
-    elements_ += "<polygon points=\"";
-    for (const auto& [dx, dy] : corners.at(look.shape))
-        elements_ += number(x + radius * dx) + "," + number(y + radius * dy) + " ";
-    elements_ += "\" " + style + end_of("polygon", tip);
+    polygon(mapped(corners.at(look.shape),
+                   [&](const auto& at) { return std::pair(x + radius * at.first, y + radius * at.second); }),
+            style, tip);
 }
 
 void Drawing::line(double x1, double y1, double x2, double y2, const std::string& style) {
@@ -142,16 +142,16 @@ void Drawing::line(double x1, double y1, double x2, double y2, const std::string
                  number(y2) + "\" style=\"" + style + "\"/>\n";
 }
 
-void Drawing::polygon(const std::vector<std::pair<double, double>>& points, const std::string& style) {
+void Drawing::polygon(const std::vector<std::pair<double, double>>& points, const std::string& style,
+                      const std::string& tip) {
     elements_ += "<polygon points=\"";
     for (const auto& [x, y] : points) elements_ += number(x) + "," + number(y) + " ";
-    elements_ += "\" style=\"" + style + "\"/>\n";
+    elements_ += "\" style=\"" + style + "\"" + end_of("polygon", tip);
 }
 
-void Drawing::text(double x, double y, const std::string& text, const std::string& anchor,
-                   const std::string& style) {
+void Drawing::text(double x, double y, const std::string& text, const std::string& anchor) {
     elements_ += "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" text-anchor=\"" + anchor +
-                 "\" style=\"" + style + "\">" + html_escaped(text) + "</text>\n";
+                 "\" style=\"\">" + html_escaped(text) + "</text>\n";
 }
 
 std::string Drawing::svg() const {

@@ -30,6 +30,7 @@ std::string html_list(const std::vector<std::string>& items);
 class Drawing {
 public:
     Drawing(double width, double height) : width_(width), height_(height) {}
+    void set_height(double height) { height_ = height; }
 
     /// `tip` is shown beside the pointer; `style` is CSS.
     void rectangle(double x, double y, double width, double height, const std::string& style,
@@ -37,10 +38,10 @@ public:
     /// A mark of about 2 · `radius` with the shape and fill of `look`.
     void mark(double x, double y, double radius, const Look& look, const std::string& tip = "");
     void line(double x1, double y1, double x2, double y2, const std::string& style);
-    void polygon(const std::vector<std::pair<double, double>>& points, const std::string& style);
+    void polygon(const std::vector<std::pair<double, double>>& points, const std::string& style,
+                 const std::string& tip = "");
     /// `anchor` is start, middle or end.
-    void text(double x, double y, const std::string& text, const std::string& anchor = "start",
-              const std::string& style = "");
+    void text(double x, double y, const std::string& text, const std::string& anchor = "start");
     std::string svg() const;
 
 private:

@@ -9,6 +9,7 @@
 #include "sim/core/ranges.hpp"
 #include "sim/report/gnuplot_parts.hpp"
 #include "sim/report/text_format.hpp"
+#include "sim/report/ticks.hpp"
 
 namespace overlap {
 namespace {
@@ -25,18 +26,6 @@ constexpr std::array<int, shape_count> markers{6, 4, 8, 12, 10};
 
 double error_pct(const PlotPoint& point) {
     return std::min(100 * (point.predicted / point.measured - 1), most_error_pct);
-}
-
-/// The decade's 1, 2 or 5 at or below, or at or above.
-double round_number(double value, bool up) {
-    const double decade = std::pow(10.0, std::floor(std::log10(value)));
-    double best = up ? 10 * decade : decade;
-    for (const double step : {1.0, 2.0, 5.0}) {
-        const double at = step * decade;
-        if (up && at >= value) best = std::min(best, at);
-        if (!up && at <= value) best = std::max(best, at);
-    }
-    return best;
 }
 
 std::string with_errors(const PlotSeries& series) {
@@ -75,8 +64,8 @@ GnuplotScript comparison_plot(const std::string& title, const std::string& quant
             high = std::max(high, more);
             worst = std::max(worst, std::abs(error_pct(point)));
         }
-    low = round_number(low, false);
-    high = round_number(high * 1.0001, true);
+    low = 1 / round_step(1 / low);  // 1, 2 or 5 times a power of ten, and so is the inverse of each
+    high = round_step(high * 1.0001);
     worst = std::ceil(worst / 10) * 10;
 
     DataBlocks blocks;

@@ -1,6 +1,8 @@
 #include "sim/report/text_format.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 
@@ -47,6 +49,11 @@ std::string plain(double value) {
     char text[32];
     std::snprintf(text, sizeof text, "%.10g", value);
     return text;
+}
+
+std::string shortest(double value) {
+    std::array<char, 32> digits;  // the longest shortest form of a double has 24 characters
+    return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr};
 }
 
 std::string left(std::string text, std::size_t width) {

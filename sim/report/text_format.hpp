@@ -22,6 +22,8 @@ std::string signed_percent_text(double share);
 std::string significant(double value);
 /// `value` with at most ten significant digits and no trailing zeros: "12.5", "5".
 std::string plain(double value);
+/// The fewest digits that read back to the same value.
+std::string shortest(double value);
 /// A time in us with one decimal.
 std::string us_text(Seconds time);
 /// Padded with spaces on the right (left-aligned) or on the left (right-aligned).

@@ -1,5 +1,6 @@
 #include "sim/report/ticks.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace overlap {
@@ -21,9 +22,8 @@ std::vector<double> within(double low, double high, const std::vector<double>& s
 }
 
 bool apart(const std::vector<double>& ticks, double least_ratio) {
-    for (std::size_t i = 1; i < ticks.size(); ++i)
-        if (ticks[i] / ticks[i - 1] < least_ratio) return false;
-    return true;
+    const auto near = [&](double a, double b) { return b / a < least_ratio; };
+    return std::ranges::adjacent_find(ticks, near) == ticks.end();
 }
 
 }  // namespace

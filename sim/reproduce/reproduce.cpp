@@ -33,11 +33,9 @@ std::vector<std::string> result_fields() {
 constexpr std::string_view parameters = "params.";
 
 const Json& at_path(const Json& result, const std::string& field) {
-    if (field.starts_with(parameters))
-        return result.at("config").at("params").at(field.substr(parameters.size()));
-    const std::size_t dot = field.find('.');
-    return dot == std::string::npos ? result.at(field)
-                                    : result.at(field.substr(0, dot)).at(field.substr(dot + 1));
+    std::string path = (field.starts_with(parameters) ? "/config/" : "/") + field;
+    std::ranges::replace(path, '.', '/');
+    return result.at(Json::json_pointer(path));
 }
 
 RunConfig variant_config(const PublishedExperiment& experiment, const DesignPoint& scenario,
@@ -156,8 +154,7 @@ ReproducedCase judge(const PublishedExperiment& experiment, std::size_t number,
                      const std::vector<Json>& scenarios) {
     const PublishedCase& one = experiment.cases[number];
     const std::string origin = experiment.file + ": /cases/" + std::to_string(number);
-    std::vector<std::string> names;
-    for (const auto& [name, value] : scenarios.front().items()) names.push_back(name);
+    const std::vector<std::string> names = keys_of(scenarios.front().get_ref<const Json::object_t&>());
     Expressions where(one.where.empty() ? std::vector<std::string>() : std::vector{one.where}, names,
                       origin + "/where");
     Expressions value({one.value}, names, origin + "/value");

@@ -8,14 +8,13 @@
 namespace overlap {
 
 /// A figure with its prediction.
-struct ReproducedCase {
-    PublishedCase published;
+struct ReproducedCase : PublishedCase {
     double predicted = 0;
     std::size_t scenarios = 0;  ///< number of scenarios that it covers
 
-    bool inside() const { return published.low <= predicted && predicted <= published.high; }
+    bool inside() const { return low <= predicted && predicted <= high; }
     /// Whether the figure is within tolerance, or outside as a known gap.
-    bool as_stated() const { return inside() != published.known_gap; }
+    bool as_stated() const { return inside() != known_gap; }
 };
 
 struct ReproducedExperiment {

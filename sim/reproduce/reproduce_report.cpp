@@ -13,8 +13,8 @@ std::string range_text(const PublishedCase& one) {
 }
 
 std::string status_text(const ReproducedCase& one) {
-    if (one.as_stated()) return one.published.known_gap ? "known gap" : "enforced";
-    return one.published.known_gap ? "CLOSED GAP" : "OUTSIDE";
+    if (one.as_stated()) return one.known_gap ? "known gap" : "enforced";
+    return one.known_gap ? "CLOSED GAP" : "OUTSIDE";
 }
 
 template <class Visit>
@@ -44,27 +44,23 @@ struct Tally {
 Tally tally(const std::vector<ReproducedExperiment>& experiments) {
     Tally sums;
     for_each_case(experiments, [&](const ReproducedExperiment&, const ReproducedCase& one) {
-        ++(one.published.known_gap ? sums.gaps : sums.enforced);
+        ++(one.known_gap ? sums.gaps : sums.enforced);
         if (!one.as_stated()) ++sums.wrong;
-        KindTally& kind = sums.kinds[static_cast<std::size_t>(one.published.kind)];
+        KindTally& kind = sums.kinds[static_cast<std::size_t>(one.kind)];
         ++kind.of;
         if (one.inside()) ++kind.within;
     });
     return sums;
 }
 
-/// "independent: 31 of 52 within tolerance; fitted: 12 of 12 within tolerance": the kinds that occur.
-std::string kinds_summary(const Tally& sums) {
+/// "independent: 31 of 52 within tolerance; fitted: 12 of 12 within tolerance" of the kinds that occur, then all.
+std::string summary(const Tally& sums) {
     std::vector<std::string> kinds;
     for (std::size_t kind = 0; kind < sums.kinds.size(); ++kind)
         if (sums.kinds[kind].of > 0)
             kinds.push_back(kind_text(static_cast<CaseKind>(kind), ' ') + ": " + sums.kinds[kind].text() +
                             " within tolerance");
-    return joined(kinds, "; ");
-}
-
-std::string summary(const Tally& sums) {
-    return kinds_summary(sums) + '\n' + std::to_string(sums.enforced) + " enforced, " +
+    return joined(kinds, "; ") + '\n' + std::to_string(sums.enforced) + " enforced, " +
            std::to_string(sums.gaps) + " known gaps, " + std::to_string(sums.wrong) + " not as stated";
 }
 
@@ -73,12 +69,11 @@ std::string text(const std::vector<ReproducedExperiment>& experiments) {
     for (const ReproducedExperiment& experiment : experiments) {
         out += experiment.system + "/" + experiment.name + ": " + experiment.source + '\n';
         for (const ReproducedCase& one : experiment.cases) {
-            const PublishedCase& published = one.published;
-            out += "  " + left(status_text(one), 11) + left(kind_text(published.kind, ' '), 13) +
-                   right(significant(published.published), 9) + " -> " +
-                   left(significant(one.predicted) + " " + published.unit, 14) +
-                   left("[" + range_text(published) + "]", 20) + published.name + '\n';
-            if (!published.reason.empty()) out += "             because " + published.reason + '\n';
+            out += "  " + left(status_text(one), 11) + left(kind_text(one.kind, ' '), 13) +
+                   right(significant(one.published), 9) + " -> " +
+                   left(significant(one.predicted) + " " + one.unit, 14) +
+                   left("[" + range_text(one) + "]", 20) + one.name + '\n';
+            if (!one.reason.empty()) out += "             because " + one.reason + '\n';
         }
     }
     return out + summary(tally(experiments)) + '\n';
@@ -89,11 +84,10 @@ std::string table_of_cases(const std::vector<ReproducedExperiment>& experiments)
         "| system | figure | kind | published | predicted | accepted | status |\n"
         "|---|---|---|---|---|---|---|\n";
     for_each_case(experiments, [&](const ReproducedExperiment& experiment, const ReproducedCase& one) {
-        const PublishedCase& published = one.published;
-        out += "| " + experiment.system + " | " + published.name + " | " + kind_text(published.kind, ' ') +
-               " | " + significant(published.published) + " " + published.unit + " | " +
-               significant(one.predicted) + " | " + range_text(published) + " | " + status_text(one) +
-               (published.reason.empty() ? "" : ": " + published.reason) + " |\n";
+        out += "| " + experiment.system + " | " + one.name + " | " + kind_text(one.kind, ' ') + " | " +
+               significant(one.published) + " " + one.unit + " | " + significant(one.predicted) + " | " +
+               range_text(one) + " | " + status_text(one) + (one.reason.empty() ? "" : ": " + one.reason) +
+               " |\n";
     });
     return out;
 }
@@ -116,18 +110,30 @@ std::string table_of_experiments(const std::vector<ReproducedExperiment>& experi
     return out + "| all | |" + counts(tally(experiments));
 }
 
+Json case_json(const ReproducedCase& one) {
+    return {{"name", one.name},
+            {"kind", kind_text(one.kind)},
+            {"published", one.published},
+            {"predicted", one.predicted},
+            {"low", one.low},
+            {"high", one.high},
+            {"unit", one.unit},
+            {"status", one.known_gap ? "known_gap" : "enforced"},
+            {"reason", one.reason},
+            {"scenarios", one.scenarios},
+            {"as_stated", one.as_stated()}};
+}
+
 std::string csv(const std::vector<ReproducedExperiment>& experiments) {
     std::string out =
         "system,experiment,case,kind,published,predicted,low,high,unit,status,as_stated,reason\n";
     for_each_case(experiments, [&](const ReproducedExperiment& experiment, const ReproducedCase& one) {
-        const PublishedCase& published = one.published;
-        const std::array<Json, 12> cells{experiment.system,   experiment.name,
-                                         published.name,      kind_text(published.kind),
-                                         published.published, one.predicted,
-                                         published.low,       published.high,
-                                         published.unit,      published.known_gap ? "known_gap" : "enforced",
-                                         one.as_stated(),     published.reason};
-        out += joined(mapped(cells, csv_cell), ",") + '\n';
+        const Json json = case_json(one);
+        out += csv_cell(experiment.system) + "," + csv_cell(experiment.name);
+        for (const char* key : {"name", "kind", "published", "predicted", "low", "high", "unit", "status",
+                                "as_stated", "reason"})
+            out += "," + csv_cell(json.at(key));
+        out += '\n';
     });
     return out;
 }
@@ -135,24 +141,11 @@ std::string csv(const std::vector<ReproducedExperiment>& experiments) {
 Json json(const std::vector<ReproducedExperiment>& experiments) {
     Json list = Json::array();
     for (const ReproducedExperiment& experiment : experiments) {
-        Json cases = Json::array();
-        for (const ReproducedCase& one : experiment.cases)
-            cases.push_back({{"name", one.published.name},
-                             {"kind", kind_text(one.published.kind)},
-                             {"published", one.published.published},
-                             {"predicted", one.predicted},
-                             {"low", one.published.low},
-                             {"high", one.published.high},
-                             {"unit", one.published.unit},
-                             {"status", one.published.known_gap ? "known_gap" : "enforced"},
-                             {"reason", one.published.reason},
-                             {"scenarios", one.scenarios},
-                             {"as_stated", one.as_stated()}});
         list.push_back({{"system", experiment.system},
                         {"name", experiment.name},
                         {"description", experiment.description},
                         {"source", experiment.source},
-                        {"cases", cases}});
+                        {"cases", mapped(experiment.cases, case_json)}});
     }
     const Tally sums = tally(experiments);
     Json kinds = Json::object();

@@ -166,9 +166,10 @@ Sensitivity sensitivity(const RunConfig& config, const std::vector<std::string>&
         simulated(all);
     });
     for (Influence& one : result.values)
-        for (const ChangedRuns* side : {&one.low, &one.high}) {
+        for (ChangedRuns* side : {&one.low, &one.high}) {
             if (!side->refusal.empty()) continue;
-            one.effect = std::max(one.effect, std::abs(side->makespan / now.makespan - 1));
+            side->change = side->makespan / now.makespan - 1;
+            one.effect = std::max(one.effect, std::abs(side->change));
             one.other_best = one.other_best || side->best != now.best;
         }
     std::ranges::stable_sort(result.values, std::ranges::greater(), &Influence::effect);

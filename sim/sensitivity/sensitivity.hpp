@@ -14,6 +14,7 @@ namespace overlap {
 struct ChangedRuns {
     double value = 0;
     Seconds makespan;     ///< of the best schedule
+    double change = 0;    ///< makespan / that with nothing changed − 1
     std::string best;     ///< that schedule
     std::string refusal;  ///< not empty: why there is no run, for example a value out of range
 };

@@ -12,12 +12,8 @@
 namespace overlap {
 namespace {
 
-double change(const ChangedRuns& side, Seconds makespan) {
-    return side.makespan / makespan - 1;
-}
-
-std::string change_text(const ChangedRuns& side, Seconds makespan) {
-    return side.refusal.empty() ? signed_percent_text(change(side, makespan)) : "not allowed";
+std::string change_text(const ChangedRuns& side) {
+    return side.refusal.empty() ? signed_percent_text(side.change) : "not allowed";
 }
 
 std::string name_of(const Influence& one) {
@@ -35,46 +31,36 @@ std::size_t shown_rows(const Sensitivity& result, std::size_t most) {
     return std::min(most, static_cast<std::size_t>(first_without - result.values.begin()));
 }
 
-/// The runs with a value changed to one side, and the makespan with nothing changed.
-struct ShownSide {
-    const ChangedRuns& runs;
-    Seconds makespan;
-};
-struct ShownInfluence {
-    const Influence& one;
-    Seconds makespan;
-};
-
 // clang-format off
-std::span<const OutputKey<ShownSide>> side_keys() {
-    using S = ShownSide;
+std::span<const OutputKey<ChangedRuns>> side_keys() {
+    using S = ChangedRuns;
     const auto of_run = [](const std::string& key, const Json& schema, auto value) {
-        return OutputKey<S>{key, schema, [=](const S& side) { return side.runs.refusal.empty() ? Json(value(side)) : left_out; }, false};
+        return OutputKey<S>{key, schema, [=](const S& side) { return side.refusal.empty() ? Json(value(side)) : left_out; }, false};
     };
     static const std::vector<OutputKey<S>> keys{
-        {"value", any_number("The changed value."), [](const S& side) { return side.runs.value; }},
-        of_run("makespan_us", number_from(0, "Of the best schedule then."), [](const S& side) { return to_microseconds(side.runs.makespan); }),
-        of_run("change", any_number("makespan / that of the result - 1."), [](const S& side) { return change(side.runs, side.makespan); }),
-        of_run("best", text_schema("That schedule.", 1), [](const S& side) { return side.runs.best; }),
+        {"value", any_number("The changed value."), [](const S& side) { return side.value; }},
+        of_run("makespan_us", number_from(0, "Of the best schedule then."), [](const S& side) { return to_microseconds(side.makespan); }),
+        of_run("change", any_number("makespan / that of the result - 1."), [](const S& side) { return side.change; }),
+        of_run("best", text_schema("That schedule.", 1), [](const S& side) { return side.best; }),
         {"error", text_schema("Why there is no such run: the value is out of range.", 1),
-            [](const S& side) { return side.runs.refusal.empty() ? left_out : Json(side.runs.refusal); }, false}};
+            [](const S& side) { return side.refusal.empty() ? left_out : Json(side.refusal); }, false}};
     return keys;
 }
 
-std::span<const OutputKey<ShownInfluence>> influence_keys() {
-    using I = ShownInfluence;
+std::span<const OutputKey<Influence>> influence_keys() {
+    using I = Influence;
     static const std::array<std::string, 6> marks{"measured", "fitted", "derived", "data sheet", "estimate", "published"};
     const auto side = [](const std::string& key, const std::string& doc, ChangedRuns Influence::*member) {
-        return OutputKey<I>{key, keys_schema(doc, side_keys()), [=](const I& i) { return written(ShownSide{i.one.*member, i.makespan}, side_keys()); }};
+        return OutputKey<I>{key, keys_schema(doc, side_keys()), [=](const I& i) { return written(i.*member, side_keys()); }};
     };
     static const std::vector<OutputKey<I>> keys{
-        {"key", {{"description", "As in a what-if."}, {"type", "string"}, {"pattern", "^(topology|device)\\."}}, [](const I& i) { return i.one.key; }},
-        {"value", any_number("As the files have it."), [](const I& i) { return i.one.value; }},
-        {"unit", text_schema("As the key ends; empty for shares and counts.", 0), [](const I& i) { return i.one.unit; }},
-        {"mark", choice_of(marks, "Kind of the value's source; published: none of the others."), [](const I& i) { return i.one.mark; }},
-        {"source", text_schema("The source in words.", 0), [](const I& i) { return i.one.source; }},
-        {"moves", {{"description", "Values that follow this one and change with it."}, {"type", "array"}, {"items", {{"type", "string"}}}}, [](const I& i) { return i.one.moves; }},
-        {"effect", number_from(0, "The larger |change|."), [](const I& i) { return i.one.effect; }},
+        {"key", {{"description", "As in a what-if."}, {"type", "string"}, {"pattern", "^(topology|device)\\."}}, [](const I& i) { return i.key; }},
+        {"value", any_number("As the files have it."), [](const I& i) { return i.value; }},
+        {"unit", text_schema("As the key ends; empty for shares and counts.", 0), [](const I& i) { return i.unit; }},
+        {"mark", choice_of(marks, "Kind of the value's source; published: none of the others."), [](const I& i) { return i.mark; }},
+        {"source", text_schema("The source in words.", 0), [](const I& i) { return i.source; }},
+        {"moves", {{"description", "Values that follow this one and change with it."}, {"type", "array"}, {"items", {{"type", "string"}}}}, [](const I& i) { return i.moves; }},
+        {"effect", number_from(0, "The larger |change|."), [](const I& i) { return i.effect; }},
         side("low", "With the value lower by 'by'.", &Influence::low), side("high", "With the value higher by 'by'.", &Influence::high)};
     return keys;
 }
@@ -89,7 +75,7 @@ std::span<const OutputKey<Sensitivity>> sensitivity_keys() {
         {"makespan_us", number_from(0, "Of the best schedule, nothing changed."), [](const S& s) { return to_microseconds(s.makespan); }},
         {"best", text_schema("That schedule.", 1), [](const S& s) { return s.best; }},
         {"values", list_of("Numbers of the machine's files.", influence_keys()),
-            [](const S& s) { return mapped(s.values, [&](const Influence& one) { return written(ShownInfluence{one, s.makespan}, influence_keys()); }); }}};
+            [](const S& s) { return all_written(std::span(s.values), influence_keys()); }}};
     return keys;
 }
 // clang-format on
@@ -110,8 +96,8 @@ std::string to_text(const Sensitivity& result, std::size_t most_rows) {
     const std::size_t rows = shown_rows(result, most_rows);
     const auto add = [&](const Influence& one) {
         text += left(name_of(one), name) + right(plain(one.value), value) + " " + left(one.unit, unit) +
-                left(one.mark, mark) + right(change_text(one.low, result.makespan), side) +
-                right(change_text(one.high, result.makespan), side) + "\n";
+                left(one.mark, mark) + right(change_text(one.low), side) +
+                right(change_text(one.high), side) + "\n";
         if (!one.other_best) return;
         for (const auto& [sign, at] : {std::pair("-", &one.low), std::pair("+", &one.high)})
             if (at->refusal.empty() && at->best != result.best)
@@ -148,9 +134,8 @@ std::string to_csv(const Sensitivity& result) {
         "high_makespan_us,high_change,high_best\n";
     const Json json = to_json(result);
     for (const Json& one : json["values"]) {
-        text += csv_cell(one["key"]) + "," + csv_cell(one["value"]) + "," + csv_cell(one["unit"]) + "," +
-                csv_cell(one["mark"]) + "," + std::to_string(one["moves"].size()) + "," +
-                csv_cell(one["effect"]);
+        for (const char* column : {"key", "value", "unit", "mark"}) text += csv_cell(one[column]) + ",";
+        text += std::to_string(one["moves"].size()) + "," + csv_cell(one["effect"]);
         for (const char* side : {"low", "high"})
             for (const char* column : {"value", "makespan_us", "change", "best"})
                 text += "," + csv_cell(one[side].contains(column) ? one[side][column] : Json());
@@ -171,7 +156,7 @@ GnuplotScript tornado(const Sensitivity& result, std::size_t most_rows) {
         for (std::size_t high = 0; high < 2; ++high) {
             const ChangedRuns& side = high == 1 ? one.high : one.low;
             if (!side.refusal.empty()) continue;
-            const double percent = 100 * change(side, result.makespan);
+            const double percent = 100 * side.change;
             most = std::max(most, std::abs(percent));
             bars[high] +=
                 numbers({std::min(0.0, percent), std::max(0.0, percent), static_cast<double>(i)}) + "\n";

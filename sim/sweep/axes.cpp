@@ -204,8 +204,7 @@ void add_to_name(Json& workload, const std::string& field, const Json& value) {
     const std::string changed = field.substr(std::string_view("workload.").size());
     const std::string short_name =
         changed.starts_with("gemm.") ? changed.substr(std::string_view("gemm.").size()) : changed;
-    workload["name"] = workload["name"].get<std::string>() + ", " + short_name + " " +
-                       (value.is_string() ? value.get<std::string>() : value.dump());
+    workload["name"] = workload["name"].get<std::string>() + ", " + short_name + " " + unquoted(value);
 }
 
 /// Refuses two fields of which one is a part of the other. `workload` may be swept beside its fields: they change each

@@ -5,17 +5,12 @@
 #include "sim/core/file_kind.hpp"
 #include "sim/core/file_version.hpp"
 #include "sim/core/ranges.hpp"
-#include "sim/run/resolver.hpp"
 #include "sim/transformer/step_request.hpp"
 
 namespace overlap {
 namespace {
 
 constexpr std::uint64_t most_combinations = 100'000'000;  // `where` is evaluated for each of them
-
-std::string stem_of(const std::string& name) {
-    return std::filesystem::path(name).stem().string();
-}
 
 /// Whether the swept field has no effect on a run with these values.
 bool ignored(const std::string& field, const Json& values, const Json& base,
@@ -59,7 +54,7 @@ DesignSpace::DesignSpace(const Json& given, const std::string& name, const Confi
     require_kind(json, file_, FileKind::sweep);
     ConfigObject sweep(json, file_);
     read(sweep, folder, true, looked);
-    if (axes_.empty()) sweep.fail("", "sweeps nothing, expected one of 'axes', 'zipped', 'points'");
+    if (sweep_.axes.empty()) sweep.fail("", "sweeps nothing, expected one of 'axes', 'zipped', 'points'");
 }
 
 DesignSpace::DesignSpace(ConfigObject space, const std::string& pointer, const ConfigFolder& folder)
@@ -69,18 +64,13 @@ DesignSpace::DesignSpace(ConfigObject space, const std::string& pointer, const C
 
 void DesignSpace::read(ConfigObject& sweep, const ConfigFolder& folder, bool whole_file,
                        const Looked& looked) {
-    SweepFile read = read_sweep(sweep, folder, whole_file);
-    name_ = read.name;
-    description_ = read.description;
-    base_ = std::move(read.base);
-    axes_ = std::move(read.axes);
-    where_ = std::move(read.where);
-    read_run_config(base_, place_ + "/base");
-    for (const Axis& axis : axes_) {
+    sweep_ = read_sweep(sweep, folder, whole_file);
+    read_run_config(sweep_.base, place_ + "/base");
+    for (const Axis& axis : sweep_.axes) {
         if (axis.values.size() > most_combinations / size_)
             sweep.fail("", "has more than " + std::to_string(most_combinations) + " combinations");
         size_ *= axis.values.size();
-        fields_.insert(fields_.end(), axis.fields.begin(), axis.fields.end());
+        append(fields_, axis.fields);
     }
     learn_names(folder);
     resolver_ = std::make_shared<Resolver>(folder);
@@ -109,41 +99,42 @@ void DesignSpace::learn_names(const ConfigFolder& folder) {
         }
     };
     for (const std::string field : {"schedule", "topology", "workload"})
-        if (base_.contains(field)) learn(field, base_.at(field));
-    for (const Axis& axis : axes_)
+        if (sweep_.base.contains(field)) learn(field, sweep_.base.at(field));
+    for (const Axis& axis : sweep_.axes)
         for (const std::vector<Json>& row : axis.values)
             for (std::size_t i = 0; i < axis.fields.size(); ++i) learn(axis.fields[i], row[i]);
     for (const char* field : {"schedule", "topology"})
-        if (!base_.contains(field) && !contains(fields_, field))
+        if (!sweep_.base.contains(field) && !contains(fields_, field))
             throw UserError(place_ + "/base/" + field + ": is missing and not swept");
-    if (!base_.contains("workload")) learn("workload", default_workload);
+    if (!sweep_.base.contains("workload")) learn("workload", default_workload);
 }
 
 DesignSpace::Places DesignSpace::places(std::uint64_t number) const {
-    Places places(axes_.size());
-    for (std::size_t axis = axes_.size(); axis-- > 0;) {
-        places[axis] = number % axes_[axis].values.size();
-        number /= axes_[axis].values.size();
+    Places places(sweep_.axes.size());
+    for (std::size_t axis = sweep_.axes.size(); axis-- > 0;) {
+        places[axis] = number % sweep_.axes[axis].values.size();
+        number /= sweep_.axes[axis].values.size();
     }
     return places;
 }
 
 Json DesignSpace::assigned(const Places& places) const {
     Json values = Json::object();
-    for (std::size_t axis = 0; axis < axes_.size(); ++axis)
-        for (std::size_t i = 0; i < axes_[axis].fields.size(); ++i)
-            if (const Json& value = axes_[axis].values[places[axis]][i]; !value.is_null())
-                values[axes_[axis].fields[i]] = value;
+    for (std::size_t axis = 0; axis < sweep_.axes.size(); ++axis)
+        for (std::size_t i = 0; i < sweep_.axes[axis].fields.size(); ++i)
+            if (const Json& value = sweep_.axes[axis].values[places[axis]][i]; !value.is_null())
+                values[sweep_.axes[axis].fields[i]] = value;
     for (auto field = values.begin(); field != values.end();)
-        field = ignored(field.key(), values, base_, schedules_) ? values.erase(field) : std::next(field);
+        field =
+            ignored(field.key(), values, sweep_.base, schedules_) ? values.erase(field) : std::next(field);
     return values;
 }
 
 /// Whether an earlier value on one of the axes gives the same assignment.
 bool DesignSpace::repeated(const Places& at) const {
     const Json values = assigned(at);
-    for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
-        const std::vector<std::string>& fields = axes_[axis].fields;
+    for (std::size_t axis = 0; axis < sweep_.axes.size(); ++axis) {
+        const std::vector<std::string>& fields = sweep_.axes[axis].fields;
         const bool all_set =
             std::ranges::all_of(fields, [&](const std::string& field) { return values.contains(field); });
         if (all_set) continue;
@@ -155,7 +146,7 @@ bool DesignSpace::repeated(const Places& at) const {
 }
 
 Json DesignSpace::run_config(const Json& values) const {
-    Json config = base_;
+    Json config = sweep_.base;
     try {
         set_fields(config, values, [this](const std::string& name) { return workloads_.at(name); });
     } catch (const UserError& error) {
@@ -180,15 +171,15 @@ Json DesignSpace::variables(const RunConfig& config, const Expressions& constrai
         config.workload.is_string() ? workloads_.at(config.workload.get<std::string>()) : config.workload;
     const Workload workload = read_workload({given_workload, config.origin, "/workload"});
     const Pair* pair = workload.pair();
-    const auto found = topologies_.find(config.topology);
-    if (found == topologies_.end()) throw UserError(config.origin + ": /topology: is missing");
+    const auto* found = value_at(topologies_, config.topology);
+    if (found == nullptr) throw UserError(config.origin + ": /topology: is missing");
     Resolver::MachinePtr changed;
     try {
         changed = resolver_->machine(config);
     } catch (const UserError&) {  // of a what-if or a host: the point itself reports it
     }
-    const Topology& topology = changed == nullptr ? *found->second : changed->topology;
-    Json result{{"topology", stem_of(config.topology)},
+    const Topology& topology = changed == nullptr ? **found : changed->topology;
+    Json result{{"topology", std::filesystem::path(config.topology).stem().string()},
                 {"gpus", topology.gpus()},
                 {"gpus_per_node", topology.gpus_per_node()},
                 {"nodes", topology.nodes()},
@@ -203,9 +194,8 @@ Json DesignSpace::variables(const RunConfig& config, const Expressions& constrai
     std::vector<std::string> names;
     for (const ParameterInfo& parameter : schedule_parameters())
         if (constraints.use(parameter.name)) names.push_back(parameter.name);
-    const auto known = schedules_.find(config.schedule);
-    const ScheduleEntry& schedule =
-        known == schedules_.end() ? find_schedule(config.schedule) : *known->second;
+    const SchedulePtr* known = value_at(schedules_, config.schedule);
+    const ScheduleEntry& schedule = known == nullptr ? find_schedule(config.schedule) : **known;
     const auto parameters = [&](const Json& params) {
         return to_json(parameters_of(schedule, params, workload, topology, config.origin), names);
     };
@@ -228,7 +218,7 @@ Expressions DesignSpace::constraints() const {
     for (const ParameterInfo& parameter : schedule_parameters()) names.push_back(parameter.name);
     for (const std::string& field : fields_)
         if (has_no_other_name(field)) names.push_back(field);
-    return Expressions(where_, names, place_ + "/where");
+    return Expressions(sweep_.where, names, place_ + "/where");
 }
 
 std::optional<DesignPoint> DesignSpace::point(std::uint64_t number, Expressions& constraints) const {
@@ -236,7 +226,7 @@ std::optional<DesignPoint> DesignSpace::point(std::uint64_t number, Expressions&
     if (repeated(at)) return std::nullopt;
     DesignPoint point{number, assigned(at), {}};
     point.config = read_run_config(run_config(point.values), file_ + " point " + std::to_string(number));
-    if (where_.empty()) return point;
+    if (sweep_.where.empty()) return point;
     Json names = variables(point.config, constraints);
     for (const auto& [field, value] : point.values.items())
         if (has_no_other_name(field)) names[field] = value;
@@ -251,7 +241,7 @@ void DesignSpace::require_values_that_run() const {
     constexpr std::size_t most_looked_at = 2000;
     Expressions allowed = constraints();
     std::uint64_t stride = size_;  // between neighbours on the axis
-    for (const Axis& axis : axes_) {
+    for (const Axis& axis : sweep_.axes) {
         stride /= axis.values.size();
         const std::uint64_t others = size_ / axis.values.size();
         for (std::size_t value = 0; value < std::min(axis.values.size(), most_looked_at); ++value) {
@@ -285,17 +275,17 @@ void DesignSpace::require_a_point(const Looked& looked) const {
 }
 
 Json DesignSpace::resolved() const {
-    const Json axes = mapped(axes_, [](const Axis& axis) {
+    const Json axes = mapped(sweep_.axes, [](const Axis& axis) {
         return Json{{"fields", axis.fields}, {"values", axis.values}};
     });
     return {{"schema", 1},
-            {"name", name_},
-            {"description", description_},
+            {"name", sweep_.name},
+            {"description", sweep_.description},
             {"version", OVERLAP_VERSION},
             {"points", size_},
-            {"base", base_},
+            {"base", sweep_.base},
             {"axes", axes},
-            {"where", where_}};
+            {"where", sweep_.where}};
 }
 
 }  // namespace overlap

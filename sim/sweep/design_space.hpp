@@ -41,7 +41,7 @@ public:
     /// The same from a part of another file, at `pointer`, without "schema", "name" and "description".
     DesignSpace(ConfigObject space, const std::string& pointer, const ConfigFolder& folder);
 
-    const std::string& name() const { return name_; }
+    const std::string& name() const { return sweep_.name; }
     /// Number of combinations, including those that are no points.
     std::uint64_t size() const { return size_; }
     const std::vector<std::string>& fields() const { return fields_; }
@@ -66,10 +66,9 @@ private:
     void require_values_that_run() const;
     void require_a_point(const Looked& looked) const;
 
-    std::string file_, place_, name_, description_;  ///< place: prefix of JSON pointers in errors
-    Json base_;
-    std::vector<Axis> axes_;
-    std::vector<std::string> fields_, where_;
+    std::string file_, place_;  ///< place: prefix of JSON pointers in errors
+    SweepFile sweep_;
+    std::vector<std::string> fields_;
     std::uint64_t size_ = 1;
     std::map<std::string, SchedulePtr> schedules_;
     std::map<std::string, std::shared_ptr<const Topology>> topologies_;  ///< by the name in configs

@@ -50,7 +50,7 @@ void assign(Value& value, const Json& json) {
     } else if (json.is_number()) {
         value = json.get<double>();
     } else {
-        value = json.is_string() ? json.get<std::string>() : json_text(json);
+        value = unquoted(json);
     }
 }
 

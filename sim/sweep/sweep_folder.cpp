@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <unistd.h>
 
 #include <boost/crc.hpp>
 #include <cerrno>
@@ -11,7 +10,6 @@
 
 #include "sim/core/allocation.hpp"
 #include "sim/core/config_reader.hpp"
-#include "sim/sweep/appended_file.hpp"
 
 namespace overlap {
 namespace {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "sim/core/ranges.hpp"
+
 namespace overlap {
 namespace {
 
@@ -98,20 +100,6 @@ void ListSearch::find_whole() {
     if (!own_serial_) whole_ = std::move(as_the_list);
 }
 
-std::vector<std::string> ListSearch::one_of_each_choice() const {
-    std::vector<Candidate> found;
-    std::vector<std::string> labels;
-    for (const PairCandidates& pair : pairs_)
-        for (const RankedCandidate& one : pair.ranked()) {
-            if (std::ranges::any_of(found,
-                                    [&](const Candidate& other) { return other.same_choice(one.candidate); }))
-                continue;
-            found.push_back(one.candidate);
-            labels.push_back(one.candidate.label());
-        }
-    return labels;
-}
-
 void ListSearch::find_uniform() {
     uniform_ = whole_;
     uniform_label_ = label_;
@@ -124,7 +112,10 @@ void ListSearch::find_uniform() {
         }
         return pairs;
     };
-    for (const std::string& label : one_of_each_choice()) {
+    std::vector<RankedCandidate> all;
+    for (const PairCandidates& pair : pairs_) append(all, pair.ranked());
+    for (const RankedCandidate& one : one_of_each_choice(all)) {
+        const std::string label = one.candidate.label();
         ListWay way_with = way_or_never(with(label), false);
         if (way_with.run.makespan >= uniform_.run.makespan) continue;
         uniform_ = std::move(way_with);

@@ -41,7 +41,8 @@ public:
     /// list faster.
     const ListWay& whole() const { return whole_; }
     bool own_serial() const { return own_serial_; }
-    /// One candidate for every pair that it serves, the other pairs whole: the fastest such way, of one candidate of each choice.
+    /// One candidate for every pair that it serves, the other pairs whole: the fastest such way, of one candidate of each
+    /// choice (one_of_each_choice), that which is fastest alone for the first pair that has it.
     const ListWay& uniform() const { return uniform_; }
     const std::string& uniform_label() const { return uniform_label_; }
 
@@ -67,8 +68,6 @@ private:
     ListWay way(const std::vector<PairCandidates>& pairs, bool concurrent) const;
     /// The same, but a list that cannot run takes for ever: choices that run alone may deadlock beside one another.
     ListWay way_or_never(const std::vector<PairCandidates>& pairs, bool concurrent) const;
-    /// Labels: of each choice (Candidate::same_choice) the candidate that is fastest alone for the first pair that has it.
-    std::vector<std::string> one_of_each_choice() const;
     void choose_whole(PairCandidates& pair) const;
     void find_whole();
     void find_uniform();

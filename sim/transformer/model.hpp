@@ -74,9 +74,6 @@ std::int64_t parameters(const Model& model);
 /// Those that a token is multiplied with or scaled by: without the experts that it does not go to.
 std::int64_t active_parameters(const Model& model);
 
-/// The families that are read: "llama", "mixtral", ...
-std::span<const std::string> model_families();
-
 /// Reads a Hugging Face config.json, or a file of configs/models, which has the same keys. Of a model that also sees or
 /// hears it reads the part that makes text ("text_config"). Keys that do not change operators are ignored. Throws UserError for a family that is not known, or a size that is missing or makes no sense.
 Model read_model(ConfigObject config, const std::string& name);

@@ -224,19 +224,14 @@ void require_sense(const ConfigObject& config, const Model& model) {
 
 }  // namespace
 
-std::span<const std::string> model_families() {
-    return known_families;
-}
-
 Model read_model(ConfigObject config, const std::string& name) {
     if (config.has("text_config")) return read_model(config.object("text_config"), name);
     Model model;
     model.name = name;
     const std::string family = config.text("model_type");
-    const auto known = model_families();
-    if (!contains(known, family))
-        config.fail("model_type",
-                    "is " + in_quotes(family) + ", a family that is not read" + suggestion(family, known));
+    if (!contains(known_families, family))
+        config.fail("model_type", "is " + in_quotes(family) + ", a family that is not read" +
+                                      suggestion(family, known_families));
     model.family = family;
     ConfigSizes from(config);
     if (family == "falcon")

@@ -80,23 +80,19 @@ private:
         return run_list(scenario);
     }
 
-    RunConfig config_of(const Workload& workload, const Json& params) const {
-        RunConfig config;
+    RunConfig config_of(const Workload& workload) const {
+        RunConfig config = options_.run;
         config.origin = "model";
-        config.topology = options_.topology;
-        config.what_if = options_.what_if;
         config.schedule = "serial";
-        config.params = params;
         config.workload = to_json(workload);
-        config.seeds = options_.seeds;
-        config.host = options_.host;
+        config.repeat = Repeat::once;
         return config;
     }
 
     /// Every operator whole, by copies or by the vendor's library.
     Scenario fastest_serial(ListStudy& list) {
         std::optional<std::pair<Scenario, Seconds>> best;
-        const Scenario copies = resolver_.resolve(config_of(list.workload, Json::object()));
+        const Scenario copies = resolver_.resolve(config_of(list.workload));
         machine_ = copies.machine;
         std::vector<Candidate> candidates;
         for (const auto& [agent, transfer] :
@@ -148,7 +144,7 @@ private:
         const auto [found, is_new] =
             known_.try_emplace({to_json(workload).dump(), group.size, group.stride}, std::nullopt);
         if (is_new) {
-            Scenario alone = resolver_.resolve(config_of(workload, Json::object()));
+            Scenario alone = resolver_.resolve(config_of(workload));
             alone.machine = machine_of(group, serial.machine);
             alone.repeat = serial.repeat;
             alone.steady = serial.steady;

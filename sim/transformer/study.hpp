@@ -63,13 +63,10 @@ enum class StepClock {
 };
 
 struct StudyOptions {
-    std::string topology;
-    Json what_if = Json::object();
-    std::optional<int> seeds = 3;  ///< where the machine leaves orders unspecified
+    RunConfig run;  ///< machine, seeds and host of all runs
     AllowedCandidates allowed = {};
     bool all_candidates = false;
     StepClock clock = StepClock::alone;
-    std::string host = "";  ///< as in a run config
     std::function<void()> done = nullptr;  ///< called after each of the parts_of a study
 };
 

@@ -210,9 +210,8 @@ std::string to_html(const ModelReport& report) {
 
 Confidence confidence_of(const StepStudy& step, const StudyOptions& options, Resolver& resolver) {
     const auto most = std::ranges::max_element(step.lists, {}, &ListStudy::count);
-    RunConfig config = read_run_config(Json::object(), "sim model");
-    config.topology = options.topology;
-    config.what_if = options.what_if;
+    RunConfig config = options.run;
+    config.origin = "sim model";
     config.schedule = "concurrent";
     config.seeds = 1;
     config.workload = to_json(most->workload);

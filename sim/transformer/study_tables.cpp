@@ -61,10 +61,6 @@ std::string table_row(const std::vector<std::string>& cells) {
     return line + "\n";
 }
 
-std::string share_text(const std::optional<double>& share) {
-    return share ? percent_text(*share) : "n/a";
-}
-
 }  // namespace
 
 std::string label_of(const StepStudy& step) {
@@ -169,7 +165,7 @@ std::string to_markdown(const ModelReport& report) {
         text += table_row({label_of(step), ms(step.whole), ms(step.cut), fixed(step.whole / step.cut, 3),
                            ms(step.exposed_whole), ms(step.exposed_cut),
                            report.is_list() ? "" : significant(step.tokens_per_second(step.cut)),
-                           share_text(step.mfu_cut)});
+                           step.mfu_cut ? percent_text(*step.mfu_cut) : "n/a"});
     for (const StepStudy& step : report.steps)
         for (const ListStudy& list : step.lists) {
             text += "\n### " + label_of(step) + ", " + list.name + " (" + std::to_string(list.count) +

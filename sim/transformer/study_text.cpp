@@ -18,10 +18,6 @@ std::size_t name_width(const ModelReport& report) {
     return width;
 }
 
-std::string heading_of(const ModelReport& report) {
-    return report.model.name + ": " + description_of(report) + "\n";
-}
-
 std::string operator_line(const OperatorStudy& one, const TimeScale& scale, std::size_t width) {
     std::string line = left("  " + one.name, width) + right(scale.format(one.whole), time_width) +
                        right(scale.format(one.cut), time_width);
@@ -40,6 +36,10 @@ std::string clock_text(const ListStudy& list) {
            fixed(100 * list.steady_cut->gemm_speed, 1) + " % of a cool GPU's speed";
 }
 
+std::string sum_line(const char* name, const std::string& whole, const std::string& cut, std::size_t width) {
+    return left(name, width) + right(whole, time_width) + right(cut, time_width);
+}
+
 std::string list_text(const ListStudy& list, const TimeScale& scale, std::size_t width) {
     std::string text =
         clipped(left(list.name + (list.count > 1 ? " (x " + std::to_string(list.count) + ")" : ""), width) +
@@ -48,43 +48,36 @@ std::string list_text(const ListStudy& list, const TimeScale& scale, std::size_t
         "\n";
     for (const OperatorStudy& one : list.operators) text += operator_line(one, scale, width) + "\n";
     const auto sum = [&](const char* name, Seconds whole, Seconds cut) {
-        return left(name, width) + right(scale.format(whole), time_width) +
-               right(scale.format(cut), time_width);
+        return sum_line(name, scale.format(whole), scale.format(cut), width) + " " + scale.unit() + "\n";
     };
-    return text + sum("  all", list.whole, list.cut) + " " + scale.unit() + "\n" +
-           sum("  exposed communication", list.exposed_whole, list.exposed_cut) + " " + scale.unit() +
-           "\n  " + serial_of(list) +
+    return text + sum("  all", list.whole, list.cut) +
+           sum("  exposed communication", list.exposed_whole, list.exposed_cut) + "  " + serial_of(list) +
            (list.concurrent ? "; with overlap, operators outside of pairs as their data allow" : "") +
            clock_text(list) + "\n";
 }
 
 std::string step_text(const StepStudy& step, std::size_t width) {
     const TimeScale scale(std::max(step.whole, step.cut));
-    const auto sum = [&](const char* name, const std::string& whole, const std::string& cut,
-                         const std::string& unit) {
-        return left(name, width) + right(whole, time_width) + right(cut, time_width) +
-               (unit.empty() ? "" : " " + unit);
+    const auto sum = [&](const char* name, Seconds whole, Seconds cut) {
+        return sum_line(name, scale.format(whole), scale.format(cut), width) + " " + scale.unit();
     };
-    std::string text = sum("step", scale.format(step.whole), scale.format(step.cut), scale.unit()) + "  " +
-                       significant(step.whole / step.cut) + " x\n" +
-                       sum("  exposed communication", scale.format(step.exposed_whole),
-                           scale.format(step.exposed_cut), scale.unit()) +
-                       "\n";
+    std::string text = sum("step", step.whole, step.cut) + "  " + significant(step.whole / step.cut) +
+                       " x\n" + sum("  exposed communication", step.exposed_whole, step.exposed_cut) + "\n";
     if (step.shape.tokens > 0)
-        text += sum("  tokens/s", significant(step.tokens_per_second(step.whole)),
-                    significant(step.tokens_per_second(step.cut)), "") +
+        text += sum_line("  tokens/s", significant(step.tokens_per_second(step.whole)),
+                         significant(step.tokens_per_second(step.cut)), width) +
                 "\n";
     if (step.mfu_whole)
-        text += sum("  share of peak (MFU)", fixed(100 * *step.mfu_whole, 1), fixed(100 * *step.mfu_cut, 1),
-                    "%") +
-                "\n";
+        text += sum_line("  share of peak (MFU)", fixed(100 * *step.mfu_whole, 1),
+                         fixed(100 * *step.mfu_cut, 1), width) +
+                " %\n";
     return text;
 }
 
 }  // namespace
 
 std::string to_text(const ModelReport& report) {
-    std::string text = heading_of(report);
+    std::string text = report.model.name + ": " + description_of(report) + "\n";
     const std::size_t width = name_width(report);
     for (const StepStudy& step : report.steps) {
         text += "\n" + label_of(step);
@@ -97,11 +90,9 @@ std::string to_text(const ModelReport& report) {
         text += step_text(step, width);
     }
     text += "\n";
-    const auto add = [&](const char* label, const std::string& more) {
-        for (const std::string& line : field(left(label, label_columns), more, 4)) text += line + "\n";
-    };
     for (const std::string& line : lines_of(report.confidence)) text += line + "\n";
-    for (const std::string& note : report.notes) add("note", note);
+    for (const std::string& note : report.notes)
+        for (const std::string& line : field(left("note", label_columns), note, 4)) text += line + "\n";
     return text;
 }
 

@@ -123,7 +123,7 @@ void read_trace(const Path& path) {
         table.add(source_folder / "configs" / "kernels.json");
         return table;
     }();
-    const RecordedTrace trace = find_trace_importer(path, format).make()->read(path, kernels);
+    const RecordedTrace trace = find_trace_importer(path, format).read(path, kernels);
     print({{"spans", spans_json(timeline_of(merged(std::vector{trace})))}, {"device", trace.device}});
     const std::vector<RecordedSpan> spans = merged(std::vector{trace});
     if (spans.empty()) return;

@@ -38,7 +38,7 @@ const KernelTable& shipped_kernels() {
 }
 
 RecordedTrace read(const std::filesystem::path& path) {
-    return find_trace_importer(path, "").make()->read(path, shipped_kernels());
+    return find_trace_importer(path, "").read(path, shipped_kernels());
 }
 
 Timeline timeline(std::vector<RecordedTrace> traces) {
@@ -351,7 +351,7 @@ TEST_CASE("a trace that can't be read is one line with file and place") {
               .find("b.csv:2: ends before it starts") != std::string::npos);
     CHECK(error("c.csv", "a,b\n1,2\n").find("is of no known trace format") != std::string::npos);
     const auto as_csv = [&] {
-        find_trace_importer("", "rocprof_csv").make()->read(samples.write("c.csv", "a,b\n"), shipped_kernels());
+        find_trace_importer("", "rocprof_csv").read(samples.write("c.csv", "a,b\n"), shipped_kernels());
     };
     CHECK(error_of(as_csv).find("is neither a kernel trace") != std::string::npos);
     CHECK(error("config.json", R"({"model_type": "llama"})").find("is the config of a Hugging Face model") !=

@@ -38,10 +38,8 @@ struct ComparedCase {
     double measured_spread = 0;  ///< largest |median of a run / median of all − 1|
     std::vector<Seconds> run_medians;
     std::size_t seeds = 1;
-    double error = 0;                 ///< predicted / measured − 1
-    std::optional<double> tolerance;  ///< of |error|, if the case claims one
-    bool known_gap = false;
-    std::string reason;
+    double error = 0;                                ///< predicted / measured − 1
+    std::optional<CaseTolerance> tolerance;          ///< if the case claims one
     std::optional<TaskErrors> tasks;                 ///< if spans were recorded
     Timeline measured_timeline, predicted_timeline;  ///< if spans were recorded
     Confidence prices = {};                          ///< how each kind of price came about; `parts` alone

@@ -106,9 +106,9 @@ std::string bar_style(std::size_t kind, bool predicted) {
            (predicted ? "fill-opacity:.35;stroke:" + colour(kind) : "stroke:#fff");
 }
 
-/// Tracks of one GPU of one of the timelines, on a common time axis.
+/// Tracks of one GPU of one of the timelines, on a common time axis. Adds the kinds of their spans to `kinds`.
 void draw_gpu(Drawing& drawing, const Timeline& timeline, int gpu, bool predicted, double scale, double left,
-              double& y) {
+              double& y, std::set<std::size_t>& kinds) {
     const std::string name = predicted ? "predicted" : "GPU " + std::to_string(gpu) + " measured";
     std::set<std::string> tracks;
     for (const Span& span : timeline.spans())
@@ -118,6 +118,7 @@ void draw_gpu(Drawing& drawing, const Timeline& timeline, int gpu, bool predicte
         for (const Span& span : timeline.spans()) {
             if (span.gpu != gpu || span.track != track) continue;
             const double start = span.start.si() * scale;
+            kinds.insert(static_cast<std::size_t>(span.kind));
             drawing.rectangle(left + start, y, std::max(0.5, (span.end - span.start).si() * scale), 14,
                               bar_style(static_cast<std::size_t>(span.kind), predicted),
                               span.name + ": " + us(span.start) + " to " + us(span.end) + " us");
@@ -205,25 +206,15 @@ std::string gantt(const ComparedCase& one) {
     const Seconds end = std::max(one.measured_timeline.end(), one.predicted_timeline.end());
     const double scale = width / std::max(end.si(), 1e-12);
     const int gpus = std::min(2, std::max(one.measured_timeline.gpus(), one.predicted_timeline.gpus()));
-    std::set<std::pair<int, std::string>> tracks;
     std::set<std::size_t> kinds;  // for the legend
-    std::size_t rows = 0;
-    for (const Timeline* timeline : {&one.measured_timeline, &one.predicted_timeline}) {
-        tracks.clear();
-        for (const Span& span : timeline->spans())
-            if (span.gpu < gpus) {
-                tracks.emplace(span.gpu, span.track);
-                kinds.insert(static_cast<std::size_t>(span.kind));
-            }
-        rows += tracks.size();
-    }
-    Drawing drawing(left + width + 10, 17 * static_cast<double>(rows) + 12 * gpus + 50);
     double y = 4;
+    Drawing drawing(left + width + 10, y);
     for (int gpu = 0; gpu < gpus; ++gpu) {
-        draw_gpu(drawing, one.measured_timeline, gpu, false, scale, left, y);
-        draw_gpu(drawing, one.predicted_timeline, gpu, true, scale, left, y);
+        draw_gpu(drawing, one.measured_timeline, gpu, false, scale, left, y, kinds);
+        draw_gpu(drawing, one.predicted_timeline, gpu, true, scale, left, y, kinds);
         y += 12;
     }
+    drawing.set_height(y + 46);
     drawing.text(left, y + 8, "0");
     drawing.text(left + width, y + 8, us(end) + " us", "end");
     double x = left;

@@ -1,4 +1,5 @@
 #include "sim/core/ranges.hpp"
+#include "sim/core/shown.hpp"
 #include "sim/report/comparison/comparison.hpp"
 #include "sim/report/run/report.hpp"
 
@@ -95,13 +96,8 @@ std::string to_csv(const Comparison& comparison) {
     for (const ComparedCase& one : comparison.cases) {
         Json row = case_json(one);
         row.erase("tasks");
-        std::string names, values;
-        for (const auto& [key, value] : row.items()) {
-            names += (names.empty() ? "" : ",") + key;
-            values += (values.empty() ? "" : ",") + csv_cell(value);
-        }
-        header = names;
-        rows += values + "\n";
+        header = joined(keys_of(row.get_ref<Json::object_t&>()), ",");
+        rows += joined(mapped(row, csv_cell), ",") + "\n";
     }
     return header + "\n" + rows;
 }

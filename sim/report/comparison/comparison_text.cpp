@@ -12,13 +12,6 @@ constexpr std::size_t worst_shown = 10;
 constexpr double other_scenario = 0.5;
 constexpr std::size_t divergences_shown = 10;
 
-/// Columns for the longest name of a group.
-std::size_t name_columns(const Comparison& comparison) {
-    std::size_t most = 34;
-    for (const GroupErrors& group : comparison.groups) most = std::max(most, group.value.size() + 3);
-    return most;
-}
-
 std::string line_of(const std::string& name, const ErrorSummary& errors, std::size_t columns) {
     return left(name, columns) + right(std::to_string(errors.count), 6) +
            right(percent_text(errors.mean), 10) + right(percent_text(errors.median), 10) +
@@ -26,7 +19,8 @@ std::string line_of(const std::string& name, const ErrorSummary& errors, std::si
 }
 
 std::string table(const Comparison& comparison) {
-    const std::size_t columns = name_columns(comparison);
+    std::size_t columns = 34;  // or as the longest name of a group needs
+    for (const GroupErrors& group : comparison.groups) columns = std::max(columns, group.value.size() + 3);
     std::string text = left("error = predicted / measured - 1", columns) + right("cases", 6) +
                        right("mean |e|", 10) + right("median", 10) + right("p90", 10) + right("bias", 10) +
                        "\n";

@@ -8,6 +8,13 @@
 
 namespace overlap {
 
+/// A claim about a single case, for example a published figure.
+struct CaseTolerance {
+    double error = 0;        ///< largest |predicted / measured − 1|
+    bool known_gap = false;  ///< outside `error`, because of `reason`; once inside, this is an error
+    std::string reason;
+};
+
 /// State of a claim.
 enum class Standing { met, known_gap, outside, closed_gap, moved };
 inline const std::array<std::string, 5> standing_names{"ok", "known gap", "OUTSIDE", "NO GAP ANY MORE",

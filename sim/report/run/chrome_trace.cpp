@@ -56,6 +56,8 @@ std::string gpu_name(int gpu) {
     return "GPU " + std::to_string(gpu);
 }
 
+/// What a task did, for the arguments of its slice: "shape", "bytes", "GB/s", "TFLOP/s", "source", "destination",
+/// "agent". Rates are those that the body achieved, beside all other tasks. `gpus`: of the run.
 class Facts {
 public:
     Facts(const Interval& body, int gpus) : lasted_(body.second - body.first), gpus_(gpus) {}
@@ -112,21 +114,6 @@ private:
     int gpus_;
 };
 
-/// What a task did, for the arguments of its slice in a trace: "shape", "bytes", "GB/s", "TFLOP/s", "source",
-/// "destination", "agent", "shard", "step". Rates are those that the body achieved, beside all other tasks.
-/// `operators`: names of a list's operators; `gpus`: of the run.
-Json slice_facts(const Task& task, const Interval& body, const std::vector<std::string>& operators,
-                 int gpus) {
-    Facts facts(body, gpus);
-    std::visit([&](const auto& work) { facts.add(work); }, task.work);
-    Json& json = facts.json();
-    if (task.shard >= 0) json["shard"] = task.shard;
-    if (task.chunk >= 0) json["step"] = task.chunk;
-    if (task.op >= 0 && static_cast<std::size_t>(task.op) < operators.size())
-        json["operator"] = operators[static_cast<std::size_t>(task.op)];
-    return std::move(json);
-}
-
 /// Spans of one track, in the order in which they are drawn.
 using Track = std::vector<std::size_t>;
 
@@ -145,7 +132,7 @@ public:
     }
 
     std::string text() {
-        for (int gpu = 0; gpu < gpus_; ++gpu) writer_.process(gpu, "GPU " + std::to_string(gpu), gpu);
+        for (int gpu = 0; gpu < gpus_; ++gpu) writer_.process(gpu, gpu_name(gpu), gpu);
         write_spans();
         write_critical_path();
         write_arrows();
@@ -186,8 +173,8 @@ private:
         writer_.thread(pid, tid, "each waited for the one before");
         for (const auto& [span, end] : drawn(Track(result_.recording->critical))) {
             const Slice slice{pid, tid, trace_ticks(spans_[span].start), end};
-            writer_.span(slice, "GPU " + std::to_string(spans_[span].gpu) + ": " + spans_[span].name,
-                         spans_[span].kind, args_of(span, slice));
+            writer_.span(slice, gpu_name(spans_[span].gpu) + ": " + spans_[span].name, spans_[span].kind,
+                         args_of(span, slice));
         }
     }
 
@@ -221,8 +208,14 @@ private:
     Json args_of(std::size_t span, const Slice& slice) const {
         Json args = Json::object();
         if (result_.recording) {
-            const Recording& recording = *result_.recording;
-            args = slice_facts(recording.graph[span], recording.bodies[span], operators_, gpus_);
+            const Task& task = result_.recording->graph[span];
+            Facts facts(result_.recording->bodies[span], gpus_);
+            std::visit([&](const auto& work) { facts.add(work); }, task.work);
+            args = std::move(facts.json());
+            if (task.shard >= 0) args["shard"] = task.shard;
+            if (task.chunk >= 0) args["step"] = task.chunk;
+            if (task.op >= 0 && static_cast<std::size_t>(task.op) < operators_.size())
+                args["operator"] = operators_[static_cast<std::size_t>(task.op)];
             if (critical_[span]) args["critical path"] = true;
         }
         const Span& whole = spans_[span];

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/core/output_keys.hpp"
+#include "sim/core/shown.hpp"
 #include "sim/report/text_format.hpp"
 
 namespace overlap {
@@ -89,11 +90,10 @@ Basis Confidence::basis() const {
 }
 
 std::string Confidence::unknown() const {
-    std::string names;
+    std::vector<std::string> names;
     for (const PricedPart& part : parts)
-        if (!part.evidence.error && part.evidence.basis != Basis::measured)
-            names += (names.empty() ? "" : ", ") + part.name;
-    return names;
+        if (!part.evidence.error && part.evidence.basis != Basis::measured) names.push_back(part.name);
+    return joined(names);
 }
 
 std::string Confidence::gemm_library() const {
@@ -115,8 +115,7 @@ std::string to_text(const Confidence& confidence) {
     return text + makespan_text(confidence);
 }
 
-std::vector<std::string> lines_of(const Confidence& confidence) {
-    constexpr std::size_t most = 6;  // of what is shipped the longest takes 5
+std::vector<std::string> lines_of(const Confidence& confidence, std::size_t most) {
     if (confidence.parts.empty()) return {};
     return field(left("confidence", label_columns), to_text(confidence), most);
 }
@@ -130,9 +129,7 @@ Json to_json(const Confidence& confidence) {
 }
 
 Json confidence_schema() {
-    Json schema = object_schema("How sure the makespan is.");
-    add_keys(schema, confidence_keys());
-    return schema;
+    return keys_schema("How sure the makespan is.", confidence_keys());
 }
 
 }  // namespace overlap

@@ -1,11 +1,10 @@
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 
 #include "sim/core/csv_reader.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/report/run/report.hpp"
+#include "sim/report/text_format.hpp"
 
 namespace overlap {
 namespace {
@@ -69,29 +68,22 @@ std::string csv_cell(const Json& value) {
     }
     if (!value.is_number_float()) return quoted(json_text(value));
     const double number = value.get<double>();
-    if (!std::isfinite(number)) return "";  // JSON has null there
-    std::array<char, 32> digits;            // the longest shortest form of a double has 24 characters
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-    return {digits.data(), end};
+    return std::isfinite(number) ? shortest(number) : "";  // JSON has null there
 }
 
 std::string csv_header(CsvClock clock) {
-    std::string line;
+    std::vector<std::string> names;
     for (const Column& column : columns)
-        if (has(clock, column)) line += (line.empty() ? "" : ",") + column.name;
-    return line;
+        if (has(clock, column)) names.push_back(column.name);
+    return joined(names, ",");
 }
 
 std::string csv_row(const Json& result, CsvClock clock) {
-    std::string line;
-    bool first = true;
-    for (const Column& column : columns) {
-        if (!has(clock, column)) continue;
-        if (!first) line += ',';
-        if (result.contains(column.value)) line += csv_cell(result[column.value]);
-        first = false;
-    }
-    return line;
+    std::vector<std::string> cells;
+    for (const Column& column : columns)
+        if (has(clock, column))
+            cells.push_back(result.contains(column.value) ? csv_cell(result[column.value]) : "");
+    return joined(cells, ",");
 }
 
 std::string confidence_cells(const Confidence* confidence) {

@@ -33,14 +33,8 @@ ResultKey null_unless(bool (*has)(const RunResult&), ResultKey key) {
     return key;
 }
 
-bool has_host(const RunResult& r) {
-    return r.config.contains("host");
-}
 bool is_steady(const RunResult& r) {
     return r.steady.has_value();
-}
-bool has_energy(const RunResult& r) {
-    return r.energy.has_value();
 }
 
 // clang-format off
@@ -52,7 +46,7 @@ Keys loss_keys() {
         loss("launch", &Losses::launch, "Launches, DMA commands, completions."),
         loss("packing", &Losses::packing, "Local copies."),
         loss("pattern", &Losses::pattern, "Links idle between transfers."),
-        only_if(has_host, loss("host", &Losses::host, "Only with a host: GPUs wait for their hosts' calls.")),
+        only_if([](const RunResult& r) { return r.config.contains("host"); }, loss("host", &Losses::host, "Only with a host: GPUs wait for their hosts' calls.")),
         only_if(is_steady, loss("power", &Losses::power, "Only of a steady state: GEMMs at the clock that the power limit leaves."))};
     return keys;
 }
@@ -105,7 +99,7 @@ Keys result_keys() {
         group_of("utilisation", "Mean share of each kind of resource that is in use.", use_keys()),
         {"comm_cus", number_from(0, "Compute units that communication holds on a GPU."), [](const RunResult& r) { return r.comm_cus; }},
         {"staging_bytes", number_from(0, "Memory for stages on a GPU."), [](const RunResult& r) { return r.staging.si(); }},
-        null_unless(has_energy, group_of("energy_J", "Energy of all GPUs; null where the device's constants are not measured.", energy_keys())),
+        null_unless([](const RunResult& r) { return r.energy.has_value(); }, group_of("energy_J", "Energy of all GPUs; null where the device's constants are not measured.", energy_keys())),
         only_if(is_steady, group_of("steady", "Only of a steady state.", steady_keys())),
         {"gemm_library", or_null({{"description", "Whose kernels the prices of GEMMs were fitted to; null where the calibration does not say."}, {"type", "string"}}),
             [](const RunResult& r) { return or_null(r.confidence.gemm_library()); }},

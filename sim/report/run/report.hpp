@@ -30,7 +30,7 @@ inline const std::string confidence_columns =
     "gemm_library,confidence.basis,confidence.makespan_error_pct,confidence.known_parts_error_pct";
 std::string confidence_cells(const Confidence* confidence);
 /// Chrome-trace JSON for Perfetto: a process for each GPU, a track for each stream, counter tracks for HBM and
-/// links. With a recording also what each task did (slice_facts), an arrow for each edge of the task graph, and
+/// links. With a recording also what each task did, an arrow for each edge of the task graph, and
 /// the critical path: a process of its own, and "critical path" in the arguments of its slices.
 std::string to_chrome_trace(const RunResult& result);
 

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "sim/core/ranges.hpp"
+#include "sim/core/shown.hpp"
 #include "sim/report/run/gantt.hpp"
 #include "sim/report/run/report.hpp"
 #include "sim/report/text_format.hpp"
@@ -15,12 +17,8 @@ constexpr std::size_t name_width = 22;
 constexpr std::size_t number_width = 10;
 using Lines = std::vector<std::string>;
 
-std::string words(const Json& value) {
-    return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
 std::string config_text(const RunResult& result, const char* key) {
-    return result.config.contains(key) ? words(result.config[key]) : "?";
+    return result.config.contains(key) ? unquoted(result.config[key]) : "?";
 }
 
 bool is_pair(const RunResult& result) {
@@ -34,9 +32,9 @@ bool gathers_results(const RunResult& result) {
 }
 
 std::string schedule_text(const Json& config) {
-    std::string text = config.contains("schedule") ? words(config["schedule"]) : "?";
+    std::string text = config.contains("schedule") ? unquoted(config["schedule"]) : "?";
     if (const auto params = config.find("params"); params != config.end() && params->is_object())
-        for (const auto& [name, value] : params->items()) text += " " + name + "=" + words(value);
+        for (const auto& [name, value] : params->items()) text += " " + name + "=" + unquoted(value);
     return text;
 }
 
@@ -45,17 +43,11 @@ Lines pair_lines(const RunResult& result) {
     Lines lines;
     const auto pairs = result.config.find("schedules");
     if (pairs == result.config.end()) return lines;
-    std::vector<std::pair<std::string, std::string>> gemms;  // by schedule
-    for (const auto& [gemm, choice] : pairs->items()) {
-        const std::string text = schedule_text(choice);
-        const auto found = std::ranges::find_if(gemms, [&](const auto& one) { return one.first == text; });
-        if (found == gemms.end())
-            gemms.emplace_back(text, gemm);
-        else
-            found->second += ", " + gemm;
-    }
-    for (const auto& [schedule, names] : gemms)
-        append(lines, field(left(lines.empty() ? "pairs" : "", label_columns), names + ": " + schedule));
+    Json gemms = Json::object();  // by schedule
+    for (const auto& [gemm, choice] : pairs->items()) gemms[schedule_text(choice)].push_back(gemm);
+    for (const auto& [schedule, names] : gemms.items())
+        append(lines, field(left(lines.empty() ? "pairs" : "", label_columns),
+                            joined(names.get<std::vector<std::string>>()) + ": " + schedule));
     return lines;
 }
 
@@ -63,17 +55,17 @@ Lines pair_lines(const RunResult& result) {
 std::string workload_text(const RunResult& result) {
     if (!result.config.contains("workload")) return "?";
     const Json& workload = result.config["workload"];
-    if (!workload.is_object()) return words(workload);
+    if (!workload.is_object()) return unquoted(workload);
     std::string text;
     const auto put = [&](const Json& from, const char* key, const std::string& before) {
-        if (from.contains(key)) text += before + words(from[key]);
+        if (from.contains(key)) text += before + unquoted(from[key]);
     };
     put(workload, "collective", "");
     put(workload, "order", " ");
     if (workload.contains("gemm")) {
         const Json& gemm = workload["gemm"];
         for (const auto& [key, value] : gemm.items())
-            text += ((key == "m") ? ", m=" : " " + key + "=") + words(value);
+            text += ((key == "m") ? ", m=" : " " + key + "=") + unquoted(value);
     }
     if (workload.contains("operators"))
         for (const Json& op : workload["operators"]) put(op, "name", text.empty() ? "operators " : ", ");
@@ -82,28 +74,26 @@ std::string workload_text(const RunResult& result) {
 
 Lines header(const RunResult& result, const Remarks& remarks, std::size_t sure_lines) {
     Lines lines = field("", result.scenario);
+    const auto add = [&](const char* label, const std::string& text) {
+        append(lines, field(left(label, label_columns), text));
+    };
     lines.push_back(left("topology", label_columns) + config_text(result, "topology"));
     if (const auto changes = result.config.find("what_if"); changes != result.config.end())
-        for (const auto& [path, value] : changes->items())
-            append(lines, field(left("what if", label_columns), path + " = " + words(value)));
+        for (const auto& [path, value] : changes->items()) add("what if", path + " = " + unquoted(value));
     lines.push_back(left("workload", label_columns) + workload_text(result));
-    append(lines, field(left("schedule", label_columns), schedule_text(result.config)));
+    add("schedule", schedule_text(result.config));
     append(lines, pair_lines(result));
     std::string engine = result.engine + ", " + std::to_string(result.tasks) + " tasks simulated in " +
                          significant(result.wall_ms) + " ms";
     if (result.simulated_gpus < result.gpus)
         engine += ", " + std::to_string(result.simulated_gpus) + " of " + std::to_string(result.gpus) +
                   " GPUs, the others are alike";
-    if (result.config.contains("host"))
-        append(lines, field(left("host", label_columns), config_text(result, "host")));
+    if (result.config.contains("host")) add("host", config_text(result, "host"));
     if (const auto off = result.config.find("without"); off != result.config.end() && !off->empty())
         engine += ", without " + off->dump();
     lines.push_back(left("engine", label_columns) + engine);
-    const Lines sure = lines_of(result.confidence);
-    append(lines, sure.size() <= sure_lines
-                      ? sure
-                      : field(left("confidence", label_columns), to_text(result.confidence), sure_lines));
-    for (const std::string& note : remarks.notes) append(lines, field(left("note", label_columns), note));
+    append(lines, lines_of(result.confidence, sure_lines));
+    for (const std::string& note : remarks.notes) add("note", note);
     return lines;
 }
 
@@ -145,14 +135,9 @@ Lines times(const RunResult& result, const TimeScale& scale) {
     return lines;
 }
 
-struct Loss {
-    const char* name;
-    Seconds time;
-    const char* meaning;
-};
-
 Lines losses(const RunResult& result, const TimeScale& scale) {
     const Losses& all = result.losses;
+    using Loss = std::tuple<std::string, Seconds, const char*>;
     std::array table{Loss{"decomposition", all.decomposition, "parts of a GEMM slower than the whole"},
                      Loss{"contention", all.contention, "sharing of compute units, HBM, caches"},
                      Loss{"fill_drain", all.fill_drain, "waiting for first or last pieces"},
@@ -161,16 +146,15 @@ Lines losses(const RunResult& result, const TimeScale& scale) {
                      Loss{"pattern", all.pattern, "links idle between transfers"},
                      Loss{"host", all.host, "GPUs wait for their hosts' calls"},
                      Loss{"power", all.power, "GEMMs at the clock that the power limit leaves"}};
-    const auto size = [](const Loss& loss) { return std::abs(loss.time.si()); };
+    const auto size = [](const Loss& loss) { return std::abs(std::get<Seconds>(loss).si()); };
     std::ranges::stable_sort(table, std::ranges::greater(), size);
     const auto line = [&](const std::string& name, Seconds time, const std::string& rest) {
         return named_time(name, time, scale) + percent(time / result.makespan, 8) + "  " + rest;
     };
     Lines lines{"where the time was lost, and its share of the makespan"};
-    for (const Loss& loss : table)
-        if (!scale.shows_zero(loss.time))
-            lines.push_back(line(std::string("  ") + loss.name, loss.time,
-                                 left(bar(loss.time.si() / size(table[0]), 14), 15) + loss.meaning));
+    for (const auto& [name, time, meaning] : table)
+        if (!scale.shows_zero(time))
+            lines.push_back(line("  " + name, time, left(bar(time.si() / size(table[0]), 14), 15) + meaning));
     lines.push_back(line("  makespan - ideal", result.makespan - result.ideal,
                          lines.size() == 1 ? "nothing was" : "= sum of the above"));
     return lines;

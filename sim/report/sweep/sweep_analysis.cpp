@@ -186,11 +186,9 @@ const Dimension& find_dimension(const SweepPoints& points, const std::string& na
 }
 
 std::uint32_t find_scenario(const SweepPoints& points, const std::string& name) {
-    const auto found = std::ranges::find(points.scenarios, name);
-    if (found == points.scenarios.end())
-        throw UserError("no scenario " + in_quotes(name) + " in this sweep" +
-                        suggestion(name, points.scenarios));
-    return static_cast<std::uint32_t>(found - points.scenarios.begin());
+    if (name.empty()) return 0;
+    return static_cast<std::uint32_t>(
+        known_place(name, points.scenarios, "no scenario " + in_quotes(name) + " in this sweep"));
 }
 
 }  // namespace overlap

@@ -54,7 +54,7 @@ std::pair<const Dimension*, const Dimension*> first_dimensions(const SweepPoints
 
 /// "hetero_fused_1d, chunks 4, agent dma": the choices at a row, among those that axes vary.
 std::string choice_of(const SweepPoints& points, std::size_t row);
-/// Throws UserError with the nearest name.
+/// Throws UserError with the nearest name. The scenario without a name is the first.
 const Dimension& find_dimension(const SweepPoints& points, const std::string& name);
 std::uint32_t find_scenario(const SweepPoints& points, const std::string& name);
 

@@ -4,6 +4,7 @@
 #include <boost/archive/iterators/transform_width.hpp>
 #include <span>
 
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/report/html.hpp"
 #include "sim/report/sweep/sweep_analysis.hpp"
@@ -53,12 +54,14 @@ Json dimension_json(const Dimension& dimension) {
 
 Json metric_json(const SweepPoints& points, std::size_t id) {
     const Metric& metric = sweep_metrics[id];
-    const char* better = metric.better == Metric::Better::less   ? "less"
-                         : metric.better == Metric::Better::more ? "more"
-                                                                 : "neither";
+    static const std::array better{"less", "more", "neither"};  // by Metric::Better
     const std::vector<float> values(points.metrics[id].begin(), points.metrics[id].end());
-    return {{"name", metric.name},   {"label", metric.label}, {"unit", metric.unit},
-            {"scale", metric.scale}, {"better", better},      {"at", base64(values)}};
+    return {{"name", metric.name},
+            {"label", metric.label},
+            {"unit", metric.unit},
+            {"scale", metric.scale},
+            {"better", better[static_cast<std::size_t>(metric.better)]},
+            {"at", base64(values)}};
 }
 
 /// JSON for a script element: without "</script>", whatever the texts contain.
@@ -68,9 +71,7 @@ std::string data_element(const SweepPoints& points) {
     data["first"] = Json::array();
     for (const Dimension* one : {x, y}) data["first"].push_back(one == nullptr ? "" : one->name);
     if (y == nullptr && x != nullptr) data["first"][1] = x->name;
-    data["dimensions"] = Json::array();
-    for (const Dimension& dimension : points.dimensions)
-        data["dimensions"].push_back(dimension_json(dimension));
+    data["dimensions"] = mapped(points.dimensions, dimension_json);
     for (std::size_t id = 0; id < column::count; ++id) data["metrics"].push_back(metric_json(points, id));
     data["scenario"] = list_json(points.scenarios, points.scenario);
     data["number"] = base64(std::vector<std::uint32_t>(points.point.begin(), points.point.end()));
@@ -101,10 +102,8 @@ std::string values_text(const SweepInfo::Axis& axis) {
             i = axis.values.size() - 1;
         }
         const Json& value = axis.values[i];
-        std::string one;
-        for (const Json& part : value.is_array() ? value : Json::array({value}))
-            one += (one.empty() ? "" : " ") + (part.is_string() ? part.get<std::string>() : json_text(part));
-        text += (i == 0 ? "" : text.ends_with(' ') ? "" : ", ") + one;
+        text += (i == 0 || text.ends_with(' ') ? "" : ", ") +
+                (value.is_array() ? joined(mapped(value, unquoted), " ") : unquoted(value));
     }
     return text + " (" + std::to_string(axis.values.size()) + ")";
 }

@@ -54,7 +54,7 @@ GnuplotScript draw_heat_map(const SweepPoints& points, const SweepPlot& plot) {
     if (y == &x) throw UserError("a heat map needs two axes, but both are '" + x.name + "'");
     const MetricId id = find_metric(plot.value);
     const Metric& metric = sweep_metrics[id];
-    const std::uint32_t scenario = plot.scenario.empty() ? 0 : find_scenario(points, plot.scenario);
+    const std::uint32_t scenario = find_scenario(points, plot.scenario);
     const HeatMap map = heat_map(points, x, y, id, scenario);
 
     double low = INFINITY, high = -INFINITY;
@@ -109,7 +109,7 @@ GnuplotScript draw_heat_map(const SweepPoints& points, const SweepPlot& plot) {
 }
 
 GnuplotScript draw_pareto(const SweepPoints& points, const SweepPlot& plot) {
-    const std::uint32_t scenario = plot.scenario.empty() ? 0 : find_scenario(points, plot.scenario);
+    const std::uint32_t scenario = find_scenario(points, plot.scenario);
     const MetricId cost = find_metric(plot.against);
     if (cost != column::comm_cus && cost != column::staging)
         throw UserError("no Pareto front against '" + plot.against + "' (allowed: comm_cus, staging_bytes)");
@@ -190,7 +190,7 @@ private:
 };
 
 GnuplotScript draw_losses(const SweepPoints& points, const SweepPlot& plot) {
-    const std::uint32_t scenario = plot.scenario.empty() ? 0 : find_scenario(points, plot.scenario);
+    const std::uint32_t scenario = find_scenario(points, plot.scenario);
     const std::vector<std::size_t> rows = best_by_schedule(points, scenario);
     const Dimension* schedule = points.dimension("schedule");
     DataBlocks blocks;

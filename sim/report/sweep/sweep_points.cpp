@@ -38,9 +38,7 @@ std::string axis_label(const Metric& metric) {
 
 MetricId find_metric(const std::string& name) {
     const auto names = mapped(sweep_metrics, [](const Metric& metric) { return std::string(metric.name); });
-    const auto found = std::ranges::find(names, name);
-    if (found == names.end()) throw UserError("no figure " + in_quotes(name) + suggestion(name, names));
-    return static_cast<MetricId>(found - names.begin());
+    return static_cast<MetricId>(known_place(name, names, "no figure " + in_quotes(name)));
 }
 
 const Dimension* SweepPoints::dimension(const std::string& name) const {

@@ -111,16 +111,12 @@ public:
 
 private:
     std::size_t require(const std::string& name) const {
-        const auto found = std::ranges::find(names_, name);
-        if (found == names_.end())
-            throw UserError(file_ + ":1: column '" + name + "' is missing" + suggestion(name, names_));
-        return static_cast<std::size_t>(found - names_.begin());
+        return known_place(name, names_, file_ + ":1: column '" + name + "' is missing");
     }
     /// Column of a swept field: its own, or that of its last part (params.chunks: chunks).
     std::optional<std::size_t> column_of(const std::string& field) const {
         for (const std::string& name : {field, field.substr(field.rfind('.') + 1)}) {
-            const auto found = std::ranges::find(names_, name);
-            if (found != names_.end()) return static_cast<std::size_t>(found - names_.begin());
+            if (contains(names_, name)) return place_of(names_, name);
         }
         return std::nullopt;
     }

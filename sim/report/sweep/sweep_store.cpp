@@ -6,6 +6,8 @@
 #include <optional>
 #include <set>
 
+#include "sim/core/ranges.hpp"
+
 namespace overlap {
 namespace {
 
@@ -39,10 +41,18 @@ std::size_t index_of(const std::vector<Dimension>& dimensions, const std::string
 
 template <class Value>
 void reorder(std::vector<Value>& values, const std::vector<std::size_t>& order) {
-    std::vector<Value> sorted;
-    sorted.reserve(order.size());
-    for (const std::size_t at : order) sorted.push_back(values[at]);
-    values = std::move(sorted);
+    values = mapped(order, [&](std::size_t at) { return values[at]; });
+}
+
+void sort_values(Dimension& dimension) {
+    std::vector<std::size_t> order(dimension.values.size());
+    std::vector<std::uint32_t> place(order.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::sort(order, before,
+                      [&](std::size_t at) -> const std::string& { return dimension.values[at]; });
+    for (std::uint32_t i = 0; i < order.size(); ++i) place[order[i]] = i;
+    reorder(dimension.values, order);
+    for (std::uint32_t& id : dimension.at) id = place[id];
 }
 
 }  // namespace
@@ -120,12 +130,6 @@ SweepStore::Key SweepStore::group_of(std::uint32_t scenario, const Key& ids) con
     return key;
 }
 
-SweepStore::Key SweepStore::ids_of(std::size_t row) const {
-    Key ids;
-    for (const Dimension& dimension : points_.dimensions) ids.push_back(dimension.at[row]);
-    return ids;
-}
-
 /// Once not all points are kept, failed points have a limit of their own.
 bool SweepStore::full() const {
     return points_.rows() - (points_.kept == Kept::all ? 0 : failures_kept_) > most_;
@@ -149,8 +153,8 @@ void SweepStore::reduce() {
                 }
                 continue;
             }
-            const auto [group, is_new] =
-                groups_.try_emplace(group_of(points_.scenario[row], ids_of(row)), kept);
+            const Key ids = mapped(points_.dimensions, [&](const Dimension& one) { return one.at[row]; });
+            const auto [group, is_new] = groups_.try_emplace(group_of(points_.scenario[row], ids), kept);
             if (is_new)
                 move(row, kept++);
             else if (points_.figure(row, column::makespan) < points_.figure(group->second, column::makespan))
@@ -181,21 +185,6 @@ void SweepStore::sort_by_point() {
     for_each_column([&](auto& values) { reorder(values, order); });
 }
 
-void SweepStore::sort_values(Dimension& dimension) {
-    std::vector<std::uint32_t> order(dimension.values.size()), place(order.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
-        return before(dimension.values[a], dimension.values[b]);
-    });
-    std::vector<std::string> sorted;
-    for (std::uint32_t i = 0; i < order.size(); ++i) {
-        place[order[i]] = i;
-        sorted.push_back(dimension.values[order[i]]);
-    }
-    dimension.values = std::move(sorted);
-    for (std::uint32_t& id : dimension.at) id = place[id];
-}
-
 /// Names of what-ifs are long paths; the last part is enough unless two have the same.
 void SweepStore::label_dimensions() {
     const auto is_last_part = [](const std::string& name, const std::string& part) {
@@ -224,11 +213,8 @@ void SweepStore::name_scenarios() {
         if (!dimension.choice) (dimension.swept ? named : others).push_back(&dimension);
     const auto told_apart = [&] {
         std::set<Key> keys;
-        for (const std::size_t row : example) {
-            Key key;
-            for (const Dimension* one : named) key.push_back(one->at[row]);
-            keys.insert(std::move(key));
-        }
+        for (const std::size_t row : example)
+            keys.insert(mapped(named, [&](const Dimension* one) { return one->at[row]; }));
         return keys.size();
     };
     for (const Dimension* dimension : others) {

@@ -39,12 +39,10 @@ private:
     void move(std::size_t from, std::size_t to);
     void resize(std::size_t rows);
     Key group_of(std::uint32_t scenario, const Key& ids) const;
-    Key ids_of(std::size_t row) const;
     bool full() const;
     /// Merges groups into coarser ones until there is room.
     void reduce();
     void sort_by_point();
-    void sort_values(Dimension& dimension);
     void label_dimensions();
     void name_scenarios();
 
