@@ -103,7 +103,7 @@ std::string advise_on(const std::string& text, std::size_t top, const std::vecto
         const AllowedCandidates allowed{agents, own_kernels};
         const SimulatedAdvice advice = advise(scenario, folder, top, allowed);
         Json json = to_json(advice);
-        const StudyOptions options{config.topology, config.what_if, config.seeds, allowed};
+        const StudyOptions options{.run = config, .allowed = allowed};
         if (const auto pairs = advise_pairs(scenario.workload, options, advice, resolver))
             json["pairs"] = to_json(*pairs);
         return json_text(json);

@@ -11,8 +11,8 @@ namespace {
 
 /// The key "kernels" of a recipe.
 struct Kernels {
-    std::string device, like, reason;
-    std::vector<KernelSource> tables;
+    std::string device, like = {}, reason = {};
+    std::vector<KernelSource> tables = {};
 };
 
 // clang-format off
