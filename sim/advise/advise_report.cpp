@@ -95,10 +95,6 @@ AdviceKeys advice_keys() {
         {"own_kernel", flag_schema("Whether it needs a kernel that no vendor's GEMM library has."), [](const Preset& p) { return p.first.own_kernel; }},
         {"makespan_us", number_from(0, "Simulated."), [](const Preset& p) { return to_microseconds(p.first.makespan); }},
         {"speedup", number_from(0, "Over the baseline."), [](const Preset& p) { return p.second.baseline.speedup(p.first.makespan); }}};
-    const auto only_if = [](bool (*has)(const A&), OutputKey<A> key) {
-        key.value = [has, inner = key.value](const A& a) { return has(a) ? inner(a) : left_out; };
-        return key.optional();
-    };
     static const std::vector<OutputKey<A>> keys{
         {"schema", {{"description", "Version of this format."}, {"const", 1}}, [](const A&) { return 1; }},
         {"topology", {{"description", "Its name."}, {"type", "string"}}, [](const A& a) { return a.topology; }},
@@ -113,18 +109,17 @@ AdviceKeys advice_keys() {
         {"best", list_schema("Of each choice (schedule, agent and kind of GEMMs) the fastest candidate's result in full, as of a run, the fastest first; their serial_us, speedup and "
             "overlap_efficiency are against the baseline.", {{"type", "object"}, {"required", {"config", "makespan_us", "serial_us", "speedup", "losses_us"}}}),
             [](const A& a) { return mapped(a.best, [](const RunResult& run) { return to_json(run); }); }},
-        only_if([](const A& a) { return !a.what_if.empty(); }, {"what_if", object_of("As in a run config; absent without --what-if."), [](const A& a) { return a.what_if; }}),
+        OutputKey<A>{"what_if", object_of("As in a run config; absent without --what-if."), [](const A& a) { return a.what_if; }}.only_if([](const A& a) { return !a.what_if.empty(); }),
         candidate_key("best_shard_level", "The fastest of shard_p2p and shard_direct.", &A::shard_level),
         candidate_key("best_library_kernels", "The fastest candidate without a kernel of one's own.", &A::by_library_kernels),
         {"presets", list_of("Schedules as libraries run them (sim list schedules), that serve the pair, the fastest first. Empty for lists.", preset_keys),
             [](const A& a) { return mapped(a.presets, [&](const PresetTime& one) { return written<Preset>({one, a}, preset_keys); }); }},
         candidate_key("heuristic", "What the static heuristic says of any kernels.", &A::heuristic),
         candidate_key("heuristic_library", "What it says of library kernels; its regret is against best_library_kernels.", &A::heuristic_library),
-        only_if([](const A& a) { return a.next_choice.has_value(); },
-            group_of("next_choice", "The fastest candidate that is another choice than the best: another schedule, agent or kind of GEMMs, not another number of chunks or direction of transfers. "
-                "Absent if there is none.", next_choice_keys())),
-        only_if([](const A& a) { return a.in_steady_state.has_value(); },
-            group_of("steady", "The first few candidates back to back, at the clock that settles: the best of them, if it is another choice than on a cool GPU.", steady_choice_keys()))};
+        group_of("next_choice", "The fastest candidate that is another choice than the best: another schedule, agent or kind of GEMMs, not another number of chunks or direction of transfers. "
+            "Absent if there is none.", next_choice_keys()).only_if([](const A& a) { return a.next_choice.has_value(); }),
+        group_of("steady", "The first few candidates back to back, at the clock that settles: the best of them, if it is another choice than on a cool GPU.", steady_choice_keys())
+            .only_if([](const A& a) { return a.in_steady_state.has_value(); })};
     return keys;
 }
 // clang-format on

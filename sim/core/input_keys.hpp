@@ -45,7 +45,7 @@ struct InputKey : OutputKey<T> {
     /// The writer leaves it out where `shown` is false.
     InputKey written_if(bool (*shown)(const T&)) const {
         InputKey key = *this;
-        key.value = [=, all = this->value](const T& from) { return shown(from) ? all(from) : left_out; };
+        key.value = this->only_if(shown).value;
         return key;
     }
     /// Required where the object's "status" is "known_gap", else optional.

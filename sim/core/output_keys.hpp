@@ -27,6 +27,12 @@ struct OutputKey {
         key.required = false;
         return key;
     }
+    /// Left out where `has` is false.
+    OutputKey only_if(bool (*has)(const T&)) const {
+        OutputKey key = optional();
+        key.value = [=, inner = value](const T& from) { return has(from) ? inner(from) : left_out; };
+        return key;
+    }
 };
 
 /// The keys of `from`, in the order of the table.

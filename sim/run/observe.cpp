@@ -88,7 +88,7 @@ std::vector<Counter> counters_of(CostView costs, const EngineResult& simulated,
     std::vector<Counter> counters;
     for (const auto& [id, steps] : changes) {
         const Resource& resource = resources[id];
-        Counter counter{resource.kind, resource.gpu, resource.name, resource.capacity, {{Seconds(), 0.0}}};
+        Counter counter{resource.gpu, resource.name, {{Seconds(), 0.0}}};
         double value = 0;
         for (const auto& [time, change] : steps) {
             value += change;

@@ -18,12 +18,11 @@ RunResult two_gpus() {
         spans.push_back({"pack", TaskKind::local_copy, gpu, "local", microseconds(30), microseconds(50)});
     }
     run.timeline = Timeline(std::move(spans));
-    const auto counter = [](ResourceKind kind, int gpu, const std::string& name) {
-        return Counter{kind, gpu, name, 4e12, {{Seconds(), 2e12}, {microseconds(80), 0}}};
+    const auto counter = [](int gpu, const std::string& name) {
+        return Counter{gpu, name, {{Seconds(), 2e12}, {microseconds(80), 0}}};
     };
-    run.counters = {counter(ResourceKind::hbm, 0, "hbm[0]"), counter(ResourceKind::hbm, 1, "hbm[1]"),
-                    counter(ResourceKind::link, -1, "link[gpu1->gpu0]"),
-                    counter(ResourceKind::link, -1, "link[switch->gpu0]")};
+    run.counters = {counter(0, "hbm[0]"), counter(1, "hbm[1]"), counter(-1, "link[gpu1->gpu0]"),
+                    counter(-1, "link[switch->gpu0]")};
     return run;
 }
 

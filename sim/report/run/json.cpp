@@ -20,12 +20,6 @@ ResultKey joules(const std::string& key, Joules Energy::*member, const std::stri
     return {key, any_number(doc), [=](const RunResult& r) { return (r.energy.value().*member).si(); }};
 }
 
-/// A key that only some runs have.
-ResultKey only_if(bool (*has)(const RunResult&), ResultKey key) {
-    key.value = [=, inner = key.value](const RunResult& r) { return has(r) ? inner(r) : left_out; };
-    return key.optional();
-}
-
 /// Null where `has` is false.
 ResultKey null_unless(bool (*has)(const RunResult&), ResultKey key) {
     key.schema = or_null(key.schema);
@@ -46,8 +40,8 @@ Keys loss_keys() {
         loss("launch", &Losses::launch, "Launches, DMA commands, completions."),
         loss("packing", &Losses::packing, "Local copies."),
         loss("pattern", &Losses::pattern, "Links idle between transfers."),
-        only_if([](const RunResult& r) { return r.config.contains("host"); }, loss("host", &Losses::host, "Only with a host: GPUs wait for their hosts' calls.")),
-        only_if(is_steady, loss("power", &Losses::power, "Only of a steady state: GEMMs at the clock that the power limit leaves."))};
+        loss("host", &Losses::host, "Only with a host: GPUs wait for their hosts' calls.").only_if([](const RunResult& r) { return r.config.contains("host"); }),
+        loss("power", &Losses::power, "Only of a steady state: GEMMs at the clock that the power limit leaves.").only_if(is_steady)};
     return keys;
 }
 
@@ -100,7 +94,7 @@ Keys result_keys() {
         {"comm_cus", number_from(0, "Compute units that communication holds on a GPU."), [](const RunResult& r) { return r.comm_cus; }},
         {"staging_bytes", number_from(0, "Memory for stages on a GPU."), [](const RunResult& r) { return r.staging.si(); }},
         null_unless([](const RunResult& r) { return r.energy.has_value(); }, group_of("energy_J", "Energy of all GPUs; null where the device's constants are not measured.", energy_keys())),
-        only_if(is_steady, group_of("steady", "Only of a steady state.", steady_keys())),
+        group_of("steady", "Only of a steady state.", steady_keys()).only_if(is_steady),
         {"gemm_library", or_null({{"description", "Whose kernels the prices of GEMMs were fitted to; null where the calibration does not say."}, {"type", "string"}}),
             [](const RunResult& r) { return or_null(r.confidence.gemm_library()); }},
         {"confidence", confidence_schema(), [](const RunResult& r) { return to_json(r.confidence); }},

@@ -47,10 +47,8 @@ struct CounterSample {
     double value = 0;
 };
 struct Counter {
-    ResourceKind kind = ResourceKind::hbm;
     int gpu = -1;  ///< −1 for links
     std::string name;
-    double capacity = 0;  ///< bytes/s
     std::vector<CounterSample> samples;
 };
 
