@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <compare>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -53,8 +52,8 @@ struct Event {
 };
 
 /// Events by date. Symmetric GPUs have equal events at the same instant, so events of one date that are pushed one
-/// after another form a chain, and a chain is one entry of the heap (8 GPUs with 8 chunks: 204 entries for 2328
-/// events).
+/// after another form a chain, and a chain is one entry of the heap (8 GPUs with 8 chunks: 375 entries for
+/// 2216 events).
 class EventQueue {
 public:
     explicit EventQueue(std::size_t tasks) : most_(2 * tasks) { links_.reserve(most_); }
@@ -117,7 +116,7 @@ private:
     struct Chain {
         Femtoseconds date;
         std::uint32_t first;
-        friend auto operator<=>(const Chain&, const Chain&) = default;
+        friend bool operator>(const Chain& a, const Chain& b) { return a.date > b.date; }
     };
 
     std::uint32_t add_link(Event event) {

@@ -20,6 +20,7 @@ constexpr int fills_before_damping = 50;
 FairShare::FairShare(CostView costs, const ResourceTable& resources, std::span<const std::uint32_t> streams)
     : resources_(resources),
       tasks_(costs.classes().size()),
+      limits_(tasks_.size()),
       pools_(resources.pools()),
       levels_(resources.pools()),
       several_uses_(resources.pools() < resources.size()) {
@@ -29,9 +30,7 @@ FairShare::FairShare(CostView costs, const ResourceTable& resources, std::span<c
         pool.limits_each = resources[r].limits_each;
     }
     read_demands(costs.classes());
-    std::vector<std::uint32_t> by_class(streams.empty() ? 0 : tasks_.size());
-    for (TaskId id = 0; id < streams.size(); ++id) by_class[costs.class_of(id)] = streams[id];
-    leave_out(ample(costs.classes(), by_class));
+    leave_out(ample(costs, streams));
 }
 
 void FairShare::read_demands(std::span<const Cost> costs) {
@@ -66,46 +65,72 @@ void FairShare::add_use(Index first, ResourceId id, double amount, double weight
     uses_.push_back({resource, 0, amount, weight, weight / amount});
 }
 
-/// Tasks stream by stream.
-std::vector<FairShare::Index> by_stream(std::size_t tasks, std::span<const std::uint32_t> streams) {
-    std::vector<FairShare::Index> order(tasks);
-    std::iota(order.begin(), order.end(), 0U);
-    if (streams.empty()) return order;
-    std::vector<std::uint32_t> next(*std::max_element(streams.begin(), streams.end()) + 2);
-    for (const std::uint32_t stream : streams) ++next[stream + 1];
+/// By class: a number of tasks that run one at a time. They are of one stream, or of streams of which all tasks claim
+/// the same single unit.
+std::vector<std::uint32_t> turns_of(CostView costs, const ResourceTable& resources,
+                                    std::span<const std::uint32_t> streams) {
+    std::vector<std::uint32_t> result(costs.classes().size());
+    if (streams.empty()) {
+        std::iota(result.begin(), result.end(), 0U);
+        return result;
+    }
+    constexpr std::uint32_t unseen = UINT32_MAX, none = UINT32_MAX - 1;
+    const std::uint32_t count = *std::max_element(streams.begin(), streams.end()) + 1;
+    std::vector<std::uint32_t> claimed(count, unseen);  // by stream: the pool of the unit
+    for (TaskId id = 0; id < streams.size(); ++id) result[costs.class_of(id)] = streams[id];
+    for (std::size_t i = 0; i < result.size(); ++i) {
+        const std::optional<Claim>& claim = costs.classes()[i].claim;
+        const bool single = claim && resources[claim->resource].units == 1;
+        const auto pool = single ? static_cast<std::uint32_t>(resources.pool(claim->resource)) : none;
+        std::uint32_t& all = claimed[result[i]];
+        all = all == unseen || all == pool ? pool : none;
+    }
+    for (std::uint32_t& turn : result)
+        if (claimed[turn] != none) turn = count + claimed[turn];
+    return result;
+}
+
+/// Tasks turn by turn.
+std::vector<FairShare::Index> by_turn(std::span<const std::uint32_t> turns) {
+    std::vector<FairShare::Index> order(turns.size());
+    std::vector<std::uint32_t> next;
+    for (const std::uint32_t turn : turns) {
+        next.resize(std::max<std::size_t>(next.size(), turn + 2));
+        ++next[turn + 1];
+    }
     std::partial_sum(next.begin(), next.end(), next.begin());
-    for (std::size_t task = 0; task < tasks; ++task)
-        order[next[streams[task]]++] = static_cast<FairShare::Index>(task);
+    for (std::size_t task = 0; task < order.size(); ++task)
+        order[next[turns[task]]++] = static_cast<FairShare::Index>(task);
     return order;
 }
 
-/// By pool: the sum over streams, and over the resources of the pool, of the largest value that one task has.
-class LargestOfStreams {
+/// By pool: the sum over turns, and over the resources of the pool, of the largest value that one task has.
+class LargestOfTurns {
 public:
-    explicit LargestOfStreams(const ResourceTable& resources)
-        : sums(resources.pools()), resources_(resources), of_stream_(resources.size()) {}
+    explicit LargestOfTurns(const ResourceTable& resources)
+        : sums(resources.pools()), resources_(resources), of_turn_(resources.size()) {}
     void add(std::size_t resource, double value) {
-        if (of_stream_[resource] == 0) seen_.push_back(resource);
-        of_stream_[resource] = std::max(of_stream_[resource], value);
+        if (of_turn_[resource] == 0) seen_.push_back(resource);
+        of_turn_[resource] = std::max(of_turn_[resource], value);
     }
-    void next_stream() {
+    void next_turn() {
         for (const std::size_t resource : seen_)
-            sums[resources_.pool(resource)] += std::exchange(of_stream_[resource], 0);
+            sums[resources_.pool(resource)] += std::exchange(of_turn_[resource], 0);
         seen_.clear();
     }
     std::vector<double> sums;
 
 private:
     const ResourceTable& resources_;
-    std::vector<double> of_stream_;
+    std::vector<double> of_turn_;
     std::vector<std::size_t> seen_;
 };
 
-std::vector<char> FairShare::ample(std::span<const Cost> costs,
-                                   std::span<const std::uint32_t> streams) const {
-    LargestOfStreams drawn(resources_), held(resources_);
+std::vector<char> FairShare::ample(CostView costs, std::span<const std::uint32_t> streams) const {
+    LargestOfTurns drawn(resources_), held(resources_);
     std::vector<double> by_one(pools_.size());
-    const std::vector<Index> order = by_stream(tasks_.size(), streams);
+    const std::vector<std::uint32_t> turns = turns_of(costs, resources_, streams);
+    const std::vector<Index> order = by_turn(turns);
     for (std::size_t i = 0; i < order.size(); ++i) {
         const Index task = order[i];
         for (const Use& use : uses(tasks_[task])) {
@@ -114,16 +139,44 @@ std::vector<char> FairShare::ample(std::span<const Cost> costs,
             double& most = by_one[resources_.pool(use.resource)];
             most = std::max(most, rate);
         }
-        for (const Hold& hold : costs[task].holds) held.add(hold.resource, hold.units);
-        if (!streams.empty() && i + 1 < order.size() && streams[task] == streams[order[i + 1]]) continue;
-        drawn.next_stream();
-        held.next_stream();
+        for (const Hold& hold : costs.classes()[task].holds) held.add(hold.resource, hold.units);
+        if (i + 1 < order.size() && turns[task] == turns[order[i + 1]]) continue;
+        drawn.next_turn();
+        held.next_turn();
     }
     std::vector<char> result(pools_.size());
     for (std::size_t r = 0; r < pools_.size(); ++r) {
         const double most = pools_[r].limits_each ? by_one[r] : drawn.sums[r];
         result[r] = most <= (pools_[r].nominal - held.sums[r]) * (1 + settled);
     }
+    const std::vector<bool> in_series = follow_another();
+    std::vector<bool> first(pools_.size());  // has a resource that does not
+    for (ResourceId r = 0; r < resources_.size(); ++r)
+        if (!in_series[r]) first[resources_.pool(r)] = true;
+    for (std::size_t r = 0; r < pools_.size(); ++r)
+        if (!first[r] && held.sums[r] == 0) result[r] = true;
+    return result;
+}
+
+std::vector<bool> FairShare::follow_another() const {
+    constexpr Index unseen = UINT32_MAX, none = UINT32_MAX - 1;
+    std::vector<Index> before(resources_.size(), unseen), after = before;
+    const auto add = [](Index& all, Index one) { all = all == unseen || all == one ? one : none; };
+    for (const Task& task : tasks_) {
+        const Use* last = nullptr;
+        for (const Use& use : uses(task)) {
+            const bool alike = last != nullptr && last->amount == use.amount && last->weight == use.weight &&
+                               resources_[last->resource].capacity == resources_[use.resource].capacity &&
+                               !resources_[last->resource].limits_each;
+            add(before[use.resource], alike ? last->resource : none);
+            if (last != nullptr) add(after[last->resource], alike ? use.resource : none);
+            last = &use;
+        }
+        if (last != nullptr) add(after[last->resource], none);
+    }
+    std::vector<bool> result(resources_.size());
+    for (ResourceId r = 0; r < resources_.size(); ++r)
+        result[r] = before[r] == unseen || (before[r] != none && after[before[r]] == r);
     return result;
 }
 
@@ -145,6 +198,7 @@ void FairShare::leave_out(const std::vector<char>& ample) {
     users_.resize(kept);
     for (Index first = 0; Pool & pool : pools_) {
         const Index space = pool.last_user;
+        wanted_.resize(std::max<std::size_t>(wanted_.size(), space));
         pool.first_user = pool.last_user = first;
         first += space;
     }
@@ -180,12 +234,12 @@ void FairShare::mark_changed(Index task) {
 void FairShare::start(Index id) {
     Task& task = tasks_[id];
     task.running = true;
-    find_limits(task);
+    const Limits limits = limits_[id] = find_limits(task);
     for (Index number = task.first_use; number < task.last_use; ++number) {
         Use& use = uses_[number];
         use.place = pools_[use.resource].last_user++;
-        users_[use.place] = {id, number, use.amount, use.weight, use.speed};
-        levels_[use.resource].wanted += use.amount * task.lowest;
+        users_[use.place] = {id, number, use.amount, use.speed};
+        levels_[use.resource].wanted += use.amount * limits.lowest;
         touch(use.resource, use.amount * task.top);
     }
     mark_changed(id);
@@ -199,7 +253,7 @@ void FairShare::stop(Index id) {
         const User& last = users_[--pools_[use.resource].last_user];
         uses_[last.use].place = use.place;
         users_[use.place] = last;
-        levels_[use.resource].wanted -= use.amount * task.lowest;
+        levels_[use.resource].wanted -= use.amount * limits_[id].lowest;
         touch(use.resource, -use.amount * task.top);
     }
 }
@@ -244,33 +298,41 @@ void FairShare::update_contended(Pool& pool, double capacity) {
     for (const User& user : users(pool)) {
         const double alone = user.amount * tasks_[user.task].top;
         pool.drawn = pool.limits_each ? std::max(pool.drawn, alone) : pool.drawn + alone;
-        pool.weights += user.weight;
+        pool.weights += uses_[user.use].weight;
     }
     pool.contended = pool.drawn > capacity * (1 + settled);
 }
 
-void FairShare::find_limits(Task& task) const {
-    task.lowest = task.second = task.top;
+FairShare::Limits FairShare::find_limits(const Task& task) const {
+    Limits limits{task.top, task.top};
     for (const Use& use : uses(task)) {
         const double allowed = levels_[use.resource].level * use.speed;
-        task.second = std::min(task.second, std::max(task.lowest, allowed));
-        task.lowest = std::min(task.lowest, allowed);
+        limits.second = std::min(limits.second, std::max(limits.lowest, allowed));
+        limits.lowest = std::min(limits.lowest, allowed);
     }
+    return limits;
 }
 
-void FairShare::replace_limit(Task& task, double before, double now) const {
-    const bool was_one = before <= task.second;
-    if (several_uses_ || (was_one && now > task.second)) return find_limits(task);
-    if (was_one && before == task.lowest) task.lowest = task.second;
-    task.second = was_one ? std::max(task.lowest, now) : std::min(task.second, std::max(task.lowest, now));
-    task.lowest = std::min(task.lowest, now);
+void FairShare::replace_limit(Index task, double before, double now) {
+    auto& [lowest, second] = limits_[task];
+    const bool was_one = before <= second;
+    if (several_uses_ || (was_one && now > second)) {
+        limits_[task] = find_limits(tasks_[task]);
+        return;
+    }
+    if (was_one && before == lowest) lowest = second;
+    second = was_one ? std::max(lowest, now) : std::min(second, std::max(lowest, now));
+    lowest = std::min(lowest, now);
 }
 
 double FairShare::find_wanted(const Pool& pool, double level) {
-    wanted_.clear();
-    for (const User& user : users(pool))
-        wanted_.push_back(user.amount * limit_elsewhere(tasks_[user.task], level * user.speed));
-    return std::accumulate(wanted_.begin(), wanted_.end(), 0.0);
+    double sum = 0;
+    for (std::size_t i = 0; const User& user : users(pool)) {
+        const double wanted = user.amount * limit_elsewhere(limits_[user.task], level * user.speed);
+        wanted_[i++] = wanted;
+        sum += wanted;
+    }
+    return sum;
 }
 
 // Water-filling: the level at which the shares min(wanted, level * weight) add up to the capacity. If the users
@@ -286,22 +348,26 @@ double FairShare::water_level(const Pool& pool, Level& at, double& open) {
     bool below = at.level == unlimited;  // `open` can't be above what is looked for
     open = below ? even : at.level;
     at.wanted = find_wanted(pool, at.level);
-    for (std::size_t before = wanted_.size() + (below ? 0 : 1);;) {
+    const std::size_t users = pool.last_user - pool.first_user;
+    for (std::size_t before = users + (below ? 0 : 1);;) {
         const double least = open * (1 - settled);
-        double left = at.capacity, weights = 0;
+        double left = at.capacity, weights = 0, least_limited = unlimited, most_of_others = 0;
         std::size_t limited = 0;
-        for (std::size_t i = 0; i < wanted_.size(); ++i) {
-            const double weight = users_[pool.first_user + i].weight;
-            if (wanted_[i] < least * weight) {
-                left -= wanted_[i];
-            } else {
-                weights += weight;
-                ++limited;
-            }
+        for (std::size_t i = 0; i < users; ++i) {
+            const double wanted = wanted_[i];
+            const double weight = alike_weights_ ? 1 : uses_[users_[pool.first_user + i].use].weight;
+            const bool is_limited = !(wanted < least * weight);
+            left -= is_limited ? 0 : wanted;
+            weights += is_limited ? weight : 0;
+            limited += is_limited;
+            least_limited = is_limited ? std::min(least_limited, wanted) : least_limited;
+            most_of_others = is_limited ? most_of_others : std::max(most_of_others, wanted);
         }
         if (limited == 0 && below) return unlimited;
-        const double next = limited == 0 ? even : left / weights;
-        const bool found = limited == before || (below && next <= open);
+        const double next = limited == 0 ? even : left / weights, next_least = next * (1 - settled);
+        const bool same =  // users are limited at this level
+            alike_weights_ && limited > 0 && most_of_others < next_least && next_least <= least_limited;
+        const bool found = same || limited == before || (below && next <= open);
         open = next;
         if (found) return open;
         before = limited;
@@ -343,16 +409,16 @@ std::span<const FairShare::Index> FairShare::resolve_changes() {
         // Another use of this pool limits the user to the same rate, except for rounding.
         const double least = std::min(before, now) * (several_uses_ ? 1 - settled : 1);
         for (const User& user : users(pool)) {
-            Task& task = tasks_[user.task];
-            if (least * user.speed > task.second) continue;  // two other limits are lower
-            const double lowest = task.lowest;
-            replace_limit(task, before * user.speed, now * user.speed);
-            const bool other_is_lower = least * user.speed > limit_elsewhere(task, now * user.speed);
-            if (!moved || (other_is_lower && task.lowest == lowest)) continue;  // before and after
+            const Limits& limits = limits_[user.task];
+            if (least * user.speed > limits.second) continue;  // two other limits are lower
+            const double lowest = limits.lowest;
+            replace_limit(user.task, before * user.speed, now * user.speed);
+            const bool other_is_lower = least * user.speed > limit_elsewhere(limits, now * user.speed);
+            if (!moved || (other_is_lower && limits.lowest == lowest)) continue;  // before and after
             mark_changed(user.task);
-            for (const Use& use : uses(task))
+            for (const Use& use : uses(tasks_[user.task]))
                 if (several_uses_ || use.resource != resource)
-                    want(use.resource, use.amount * (task.lowest - lowest));
+                    want(use.resource, use.amount * (limits.lowest - lowest));
         }
     }
     for (const Index resource : waiting_) {
@@ -367,8 +433,8 @@ std::span<const FairShare::Index> FairShare::resolve_changes() {
         Task& task = tasks_[id];
         task.changed = false;
         if (!task.running) continue;
-        if (task.lowest == task.rate) continue;
-        task.rate = task.lowest;
+        if (limits_[id].lowest == task.rate) continue;
+        task.rate = limits_[id].lowest;
         result_.push_back(id);
     }
     changed_.clear();

@@ -68,17 +68,19 @@ private:
         double alone = 0;  ///< rate alone
         double top = 0;    ///< `alone`, or the cap of limit()
         double rate = 0;
-        /// While it runs: the lowest of `top` and of what each use allows, and the second lowest, at most `top`
-        double lowest = 0, second = 0;
         bool running = false;
         bool changed = false;
     };
     struct User {
         Index task;
         Index use;  ///< index into `uses_`
-        double amount, weight, speed;
+        double amount, speed;
     };
-    /// What every change of a limit reads and writes, apart from the rest of its pool, so that it stays in the cache.
+    // What every change of a limit reads and writes is apart from the rest of its task and pool, so that it stays in the cache.
+    /// Of a running task: the lowest of `top` and of what each use allows, and the second lowest, at most `top`.
+    struct Limits {
+        double lowest = 0, second = 0;
+    };
     struct Level {
         double level = unlimited;  ///< f(r); unlimited where not saturated
         double wanted = 0;         ///< while unlimited: the sum of what the users draw
@@ -106,8 +108,11 @@ private:
     }
     void read_demands(std::span<const Cost> costs);
     void add_use(Index first, ResourceId resource, double amount, double weight);
-    /// Resources that one task of each stream together, at its top rate, cannot saturate.
-    std::vector<char> ample(std::span<const Cost> costs, std::span<const std::uint32_t> streams) const;
+    /// Resources that the tasks which may run together, at their top rates, cannot saturate.
+    std::vector<char> ample(CostView costs, std::span<const std::uint32_t> streams) const;
+    /// By resource: nobody uses it, or exactly those who use as much of another of the same capacity, as links in series
+    /// have. It then limits nobody more than the other.
+    std::vector<bool> follow_another() const;
     void leave_out(const std::vector<char>& ample);
     void update_capacity(Index resource);
     /// The users of `resource` draw `drawn` more at their top rates, or its capacity has changed.
@@ -118,20 +123,21 @@ private:
     void want(Index resource, double more);
     void update_contended(Pool& pool, double capacity);
     void mark_changed(Index task);
-    void find_limits(Task& task) const;
+    Limits find_limits(const Task& task) const;
     /// One use of the task allowed the rate `before` and allows `now`.
-    void replace_limit(Task& task, double before, double now) const;
-    /// The lowest of the task's limits but that of a use which allows the rate `allowed`.
-    static double limit_elsewhere(const Task& task, double allowed) {
-        return allowed > task.lowest ? task.lowest : task.second;
+    void replace_limit(Index task, double before, double now);
+    /// The lowest of a task's limits but that of a use which allows the rate `allowed`.
+    static double limit_elsewhere(const Limits& limits, double allowed) {
+        return allowed > limits.lowest ? limits.lowest : limits.second;
     }
-    /// Fills `wanted_`; returns the sum.
+    /// Fills `wanted_`, by user; returns the sum.
     double find_wanted(const Pool& pool, double level);
     double water_level(const Pool& pool, Level& at, double& open);
     bool fill(Index resource);
 
     const ResourceTable& resources_;
     std::vector<Task> tasks_;
+    std::vector<Limits> limits_;  ///< by task
     std::vector<Use> uses_;
     std::vector<User> users_;
     std::vector<Pool> pools_;

@@ -11,8 +11,10 @@ namespace overlap {
 namespace {
 
 struct FlowPace {
-    Femtoseconds since = 0;  ///< time at which the body had reached Body::done
-    double rate = 0;         ///< since then [fraction of the body a second]
+    Femtoseconds since = 0;   ///< time at which the body had reached Body::done
+    double rate = 0;          ///< since then [fraction of the body a second]
+    Femtoseconds ends = 0;    ///< at this rate
+    Femtoseconds queued = 0;  ///< date of its event, at most `ends`; end_of_time without one
 };
 
 class FlowSimulation : public TaskLifecycle<FlowSimulation, FlowPace> {
@@ -43,17 +45,20 @@ private:
     Seconds now() const { return to_seconds(now_); }
 
     void after(Seconds delay, TaskId task, Phase phase, std::size_t detail = 0) {
-        push(to_femtoseconds(delay), task, phase, detail);
-    }
-
-    void push(Femtoseconds delay, TaskId task, Phase phase, std::size_t detail) {
-        const Event event(date_after(now_, delay), task, phase, detail);
-        if (delay == 0) return at_once_.push_back(event);
+        const Event event(date_after(now_, to_femtoseconds(delay)), task, phase, detail);
+        if (event.date == now_) return at_once_.push_back(event);
         later_.push(event);
     }
 
-    void happens(TaskId task) const {
-        if (now_ == end_of_time) fail_at_end_of_time(graph_[task]);
+    bool happens(Event event) {
+        Body& body = this->body(event.task());
+        if (event.phase() == Phase::body && body.ends > now_) {  // it got slower after its event was queued
+            event.date = body.queued = body.ends;
+            later_.push(event);
+            return false;
+        }
+        if (now_ == end_of_time) fail_at_end_of_time(graph_[event.task()]);
+        return true;
     }
 
     bool run_body(TaskId task) {
@@ -61,7 +66,9 @@ private:
         if (!shares_.takes_time(of)) return false;
         if (claimed<Blocks>(costs_[task]) != nullptr)
             shares_.limit(of, 1 / (costs_[task].body.si() * dispatcher_.stretch(task)));
-        body(task).since = now_;
+        Body& body = this->body(task);
+        body.since = body.ends = now_;
+        body.queued = end_of_time;
         running_[of] = task;
         shares_.start(of);
         return true;
@@ -89,10 +96,11 @@ private:
             body.since = now_;
             body.rate = shares_.rate(of);
             if (observer_ != nullptr) observer_->rate(now(), task, body.rate);
-            ++body.version;
             const double seconds = std::max(body.goal - body.done, 0.0) / body.rate;
-            push(std::max<Femtoseconds>(to_femtoseconds(Seconds(seconds)), 1), task, Phase::body,
-                 body.version);
+            body.ends = date_after(now_, std::max<Femtoseconds>(to_femtoseconds(Seconds(seconds)), 1));
+            if (body.ends > body.queued) continue;  // happens() puts its event off
+            body.queued = body.ends;
+            later_.push({body.ends, task, Phase::body, ++body.version});
         }
     }
 

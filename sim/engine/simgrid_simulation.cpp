@@ -124,7 +124,10 @@ private:
         at_work_ = false;
     }
 
-    void happens(TaskId task) { reached_.latest = task; }
+    bool happens(const Event& event) {
+        reached_.latest = event.task();
+        return true;
+    }
 
     static bool takes_time(const Cost& cost) {
         return cost.body > Seconds() || std::any_of(cost.demands.begin(), cost.demands.end(),

@@ -17,7 +17,7 @@ namespace overlap {
 ///
 ///     Seconds now() const;
 ///     void after(Seconds delay, TaskId, Phase, std::size_t detail = 0);  // no delay: at_once()
-///     void happens(TaskId);             // an event of the task happens now
+///     bool happens(const Event&);       // now; false: it will happen later
 ///     bool run_body(TaskId);            // from body(task).done to its goal; false: the body takes no time
 ///     void halt_body(TaskId);           // one that runs
 ///     double progress(TaskId) const;    // fraction of the body that is done now
@@ -112,8 +112,7 @@ private:
 
     void happen(const Event& event) {
         const TaskId task = event.task();
-        if (is_void(event)) return;
-        engine().happens(task);
+        if (is_void(event) || !engine().happens(event)) return;
         switch (event.phase()) {
             case Phase::launch:
                 return carry_out(dispatcher_.launched(task));

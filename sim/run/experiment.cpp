@@ -141,11 +141,6 @@ Seconds Experiment::communication(Effects effects, std::uint64_t seed) const {
     return run(price(effects), seed).makespan;
 }
 
-Seconds Experiment::communication(Effects effects) const {
-    effects.computation = effects.host = false;
-    return makespan(effects);
-}
-
 Seconds Experiment::computation(const Effects& effects) const {
     std::vector<Seconds> sums(static_cast<std::size_t>(scenario_.machine->topology.gpus()));
     const Costs costs = price(effects);

@@ -55,9 +55,8 @@ public:
     /// The makespan with the time of each task multiplied by `factor` of it.
     Seconds makespan(const Effects& effects, std::uint64_t seed,
                      const std::function<double(const Task&)>& factor) const;
-    /// Time of transfers and reductions alone, with one seed; median over the seeds.
+    /// Time of transfers and reductions alone.
     Seconds communication(Effects effects, std::uint64_t seed) const;
-    Seconds communication(Effects effects) const;
     /// Time of computation alone, with whole operators, on the GPU with most of it.
     Seconds computation(const Effects& effects) const;
     LeastTimes least_times() const;

@@ -135,9 +135,13 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
     auto baseline_job = jobs.start([&] {
         return options.baselines != nullptr ? options.baselines->get(scenario) : baseline_of(scenario);
     });
-    auto own_communication = jobs.start([&] { return own.communication(effects); });
+    std::future<Seconds> own_communication;
     std::optional<Attribution> attribution;
-    if (!own.several_orders()) attribution.emplace(jobs, own, effects, 0);
+    const auto look_into = [&](std::uint64_t seed) {
+        own_communication = jobs.start([&own, effects, seed] { return own.communication(effects, seed); });
+        attribution.emplace(jobs, own, effects, seed);
+    };
+    if (!own.several_orders()) look_into(0);
 
     const Scenario steady = settled(scenario, graph);
     std::optional<Experiment> slowed;
@@ -146,7 +150,7 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
     const Costs& costs = repeated.costs();
     const auto [makespans, simulated] = repeated.median_run();
     const std::uint64_t seed = quantile(makespans, 0.5).second;
-    if (!attribution) attribution.emplace(jobs, own, effects, seed);
+    if (!attribution) look_into(seed);
     const Baseline baseline = baseline_job.get();
     RunResult result;
     result.config = scenario.config();

@@ -135,6 +135,27 @@ TEST_CASE("a resource that limits each user is not shared") {
     CHECK(two.shares.rate(1) == Approx(0.2));
 }
 
+TEST_CASE("tasks that claim the same single unit draw one at a time, whatever their streams") {
+    std::vector<Cost> costs{cost({{a, 100}}, 1), cost({{a, 100}}, 1)};
+    const std::vector<std::uint32_t> streams{0, 1};
+    const auto can_saturate = [&] { return FairShare(costs, pair(), streams).can_saturate(); };
+    CHECK(can_saturate());
+    costs[0].claim = Claim{pair().dma_engine(0, 1)};
+    CHECK(can_saturate());
+    costs[1].claim = costs[0].claim;
+    CHECK(!can_saturate());
+}
+
+TEST_CASE("links in series with the same users share as one link does") {
+    Running two({cost({{a, 100}, {b, 100}}), cost({{a, 50}, {b, 50}}), holding({{b, 50}})});
+    CHECK(two.shares.rate(0) == Approx(0.5));
+    CHECK(two.shares.rate(1) == Approx(1));
+    two.shares.hold({b, 50});  // narrower than the other now
+    two.shares.resolve();
+    CHECK(two.shares.rate(0) == Approx(0.25));
+    CHECK(two.shares.rate(1) == Approx(0.5));
+}
+
 TEST_CASE("only tasks that a change reaches are solved again") {
     Running both({cost({{a, 100}}), cost({{b, 100}}), holding({{a, 50}})});
     both.shares.hold({a, 50});

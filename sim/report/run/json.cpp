@@ -83,7 +83,7 @@ Keys result_keys() {
         {"seeds", whole_from(1, "Simulations with orders that the machine leaves unspecified."), [](const RunResult& r) { return r.seeds; }},
         time_us("serial_us", &RunResult::serial, "Makespan of the serial schedule with the same agent."),
         time_us("gemm_us", &RunResult::gemm, "The whole GEMM alone."),
-        time_us("comm_us", &RunResult::comm, "This schedule's transfers alone."),
+        time_us("comm_us", &RunResult::comm, "This schedule's transfers alone; where orders are drawn, in that of the median makespan."),
         time_us("ideal_us", &RunResult::ideal, "No schedule of these parts is faster: the longer of computation and transfers, without latencies and contention."),
         {"speedup", number_from(0, "serial_us / makespan_us."), [](const RunResult& r) { return r.speedup; }},
         {"overlap_efficiency", or_null(any_number("Share of the ideal gain over serial; null where there is none to gain.")),
