@@ -13,14 +13,23 @@ BytesPerSecond saturating(BytesPerSecond wanted, BytesPerSecond link, double sha
     return link * std::pow(-std::expm1(-x), 1 / sharpness);
 }
 
+/// Whether copies to different GPUs of the node leave on one link.
+bool shares_links(const Topology& topology, const CopyWork& copy) {
+    const int node = topology.node_of(copy.src) * topology.gpus_per_node();
+    int other = node;
+    while (other == copy.src || other == copy.dst) ++other;
+    return topology.route(copy.src, other).links.front() ==
+           topology.route(copy.src, copy.dst).links.front();
+}
+
 // A copy by a kernel on n compute units: launch (none if a running kernel waits for a flag), bytes at a rate
 // that saturates with n, completion flag. The units are held for the whole body, even while the link stalls.
 // Requests and acknowledgements use the links of the other direction. Remote reads share a cap on devices
 // that have one (MI300X: 149 GB/s from seven peers, against 323 GB/s of writes). Ignored:
 // - loop remainders where thread blocks have few bytes (H200: 256 KiB by 8 blocks takes 1.7 us
 //   longer than by 4 or 16);
-// - the rate lost where several pushes of few blocks meet on one link (up to a quarter; 4 blocks, 256 MiB,
-//   all to all: some GPUs end after 2.4 ms, others after 3.1 ms);
+// - that pushes from all to all lose nothing in some runs and up to a quarter in others, more often by few
+//   blocks (H200, 64 MiB by 8 blocks: 603 to 774 us): crossing_loss is what they lose on average;
 // - 5 to 10 us that an all-to-all takes longer than copies from one GPU to all (H200, 1 MiB and more).
 class KernelCopy final : public CostModel {
 public:
@@ -44,9 +53,11 @@ public:
         }
         cost.setup = pull ? route.latency + kernel.pull_start : route.latency;
         BytesPerSecond narrowest(std::numeric_limits<double>::max());
+        const bool crosses = copy.crosses && !pull && shares_links(machine.topology, copy);
+        const double on_link = (1 + kernel.link_overhead) / (1 - (crosses ? kernel.crossing_loss : 0));
         for (const std::size_t link : route.links) {
             narrowest = std::min(narrowest, machine.topology.links()[link].bandwidth);
-            cost.demands.push_back({resources.link(link), (1 + kernel.link_overhead) * copy.bytes.si()});
+            cost.demands.push_back({resources.link(link), on_link * copy.bytes.si()});
         }
         const double against = pull ? kernel.pull_requests : kernel.push_acknowledgements;
         if (against > 0)

@@ -52,11 +52,12 @@ Task Transfers::transfer(int src, int dst, const Payload& payload) const {
     work.stored = options_.stored;
     work.added = options_.added;
     Task task;
-    task.work = work;
     task.gpu = pull ? dst : src;
     // One stream for all peers has the number of the GPU itself.
     const bool single = options_.single_stream || options_.commands == DmaCommands::one_stream;
     task.stream = transfer_stream(single ? task.gpu : pull ? src : dst);
+    work.crosses = !single && per_node_ > 2 && src / per_node_ == dst / per_node_;
+    task.work = work;
     task.shard = payload.shard;
     task.chunk = payload.chunk;
     task.priority = static_cast<int>(options_.priority);

@@ -57,6 +57,7 @@ struct CopyWork {
     bool prelaunched = false;
     bool stored = false;  ///< the kernel that makes the bytes stores them at `dst` instead of `src`
     bool added = false;   ///< the memory at `dst` adds the bytes to its contents (DeviceSpec::near_memory)
+    bool crosses = false;  ///< while `src` sends to other GPUs of its node, too, and others of them send to `dst`
 
     const Broadcast* broadcast() const { return std::get_if<Broadcast>(&command); }
     bool is_swap() const { return std::holds_alternative<Swap>(command); }

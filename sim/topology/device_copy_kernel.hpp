@@ -8,7 +8,7 @@ namespace overlap {
 struct DeviceCopyKernel {
     Seconds launch, completion, queued_launch, completions_apart, pull_start;
     BytesPerSecond link_per_cu, remote_read;
-    double saturation = 1, link_overhead = 0, pull_requests = 0, push_acknowledgements = 0;
+    double saturation = 1, link_overhead = 0, pull_requests = 0, push_acknowledgements = 0, crossing_loss = 0;
     int default_cus = 1, blocks_per_unit = 1;
     double units_per_block = 1, pull_rate_beside_gemms = 1, rate_beside_gemms = 1;
     Bytes peer_loads, local_loads, cache_beside_gemms, cache_beside_large_tiles;
@@ -40,6 +40,8 @@ struct DeviceCopyKernel {
                 "Bytes against the direction of a pull, for each byte copied.").optional(),
             field<&D::push_acknowledgements>("push_acknowledgements",
                 "Bytes against the direction of a push, for each byte copied.").optional(),
+            field<&D::crossing_loss>("crossing_loss", "Share of a link's rate that pushes lose on average where several GPUs "
+                "push to several at once over links that the copies share.").in({0, 0.9}).optional(),
             field<&D::units_per_block>("units_per_block", "Compute units that a thread block of a copy keeps from "
                 "other kernels: less than 1 where blocks share a unit.").in({0.01, 1}).optional(),
             field<&D::blocks_per_unit>("blocks_per_unit",
