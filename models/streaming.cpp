@@ -17,6 +17,7 @@ struct Traffic {
 };
 
 constexpr double share_for_loads = 0.5;  // fraction of the cache; see streamed()
+constexpr double corner = 6;             // see streamed()
 
 BytesPerSecond unit_rate(Bytes read, Bytes written, const DeviceSpec::Stream& stream) {
     if (stream.read == BytesPerSecond()) return stream.cu;
@@ -146,12 +147,14 @@ Streamed streamed(const Work& work, const DeviceSpec& device, double units, Kern
     const bool cached = near && device.stream.cache > BytesPerSecond() && bytes.moved() <= fits;
     const BytesPerSecond memory = cached ? device.stream.cache : device.hbm;
     if (loads && cached) bytes.unit = device.stream.cached_loads * bytes.unit;
-    const bool everywhere = loads_first(work) && device.stream.reduce > BytesPerSecond();
-    if (units == 0)
+    const bool everywhere = loads_first(work) && device.stream.reduce > BytesPerSecond(), given = units > 0;
+    if (!given)
         units = std::min(device.compute_units, everywhere ? device.compute_units : memory / bytes.unit);
     const BytesPerSecond drawn = units * bytes.unit;
-    const BytesPerSecond rate = waits_for_loads(work, device, kernel)
-                                    ? drawn / std::sqrt(1 + (drawn / memory) * (drawn / memory))
+    const double filled = drawn / memory;
+    const BytesPerSecond rate = waits_for_loads(work, device, kernel) ? drawn / std::hypot(1, filled)
+                                : given && std::holds_alternative<LocalCopyWork>(work)
+                                    ? drawn / std::pow(1 + std::pow(filled, corner), 1 / corner)
                                     : std::min(drawn, memory);
     return {bytes.moved(), units, bytes.paid / rate};
 }

@@ -24,6 +24,8 @@ enum class KernelOf { schedule, benchmark };
 /// Runs on as many compute units as memory can feed, or on `units`; sums and pure reads have thread blocks on all units.
 /// The rate with n units of rate r and memory of rate H:
 ///   copies, element-wise, sums of schedules        min(n·r, H)
+///   copies by given `units`                        (1/(n·r)⁶ + 1/H⁶)^(−1/6), a rounded corner: 64 MiB by 32 blocks take 57 us on H100
+///                                                  where units and memory need 47 each (traces/h100_1, h100_2), 50 on H200
 ///   pure reads, sums of benchmarks, frameworks     1 / √(1/(n·r)² + 1/H²): each unit waits longer for its loads as memory
 ///                                                  fills up
 /// r counts reads and writes that overlap in part (DeviceSpec::Stream). H is the rate of the last-level cache

@@ -17,7 +17,7 @@ inline Advice advise_library(const Machine& machine, const Operator& op) {
             if (f[n_over_k] < 2.14) {
                 return advice_of(11, by_size, 0.5, least);  // uniform_fused_1d by cu, transfers of 0.5 latencies or more
             }
-            if (f[output_over_gemm] < 0.262) {
+            if (f[output_over_gemm] < 0.27) {
                 return advice_of(19, by_size, 2, least);  // uniform_fused_2d by cu, transfers of 2 latencies or more
             }
             return advice_of(11, by_size, 0.5, least);  // uniform_fused_1d by cu, transfers of 0.5 latencies or more

@@ -10,7 +10,8 @@ struct DeviceCopyKernel {
     BytesPerSecond link_per_cu, remote_read;
     double saturation = 1, link_overhead = 0, pull_requests = 0, push_acknowledgements = 0, crossing_loss = 0;
     int default_cus = 1, blocks_per_unit = 1;
-    double units_per_block = 1, pull_rate_beside_gemms = 1, rate_beside_gemms = 1;
+    double units_per_block = 1, pull_rate_beside_gemms = 1, rate_beside_gemms = 1,
+           local_rate_beside_gemms = 1;
     Bytes peer_loads, local_loads, cache_beside_gemms, cache_beside_large_tiles;
     double large_tile = 0;
 
@@ -49,8 +50,9 @@ struct DeviceCopyKernel {
                 "take whole units and units_per_block is unused.").in({1, 32}).optional(),
             field<&D::pull_rate_beside_gemms>("pull_rate_beside_gemms", "Share of a compute unit's rate that pulls "
                 "have while a GEMM runs on their GPU, where blocks_per_unit is more than 1.").in({0.01, 1}).optional(),
-            field<&D::rate_beside_gemms>("rate_beside_gemms",
-                "The same of pushes, and of copies within the GPU.").in({0.01, 1}).optional(),
+            field<&D::rate_beside_gemms>("rate_beside_gemms", "The same of pushes.").in({0.01, 1}).optional(),
+            field<&D::local_rate_beside_gemms>("local_rate_beside_gemms", "The same of copies within the GPU.")
+                .in({0.01, 1}).optional(),
             field<&D::peer_loads>("peer_loads_bytes", "Loads from a peer that a compute unit has under way at its full "
                 "rate. With less first-level cache the unit copies as much slower. 0: any cache is enough.").optional(),
             field<&D::local_loads>("local_loads_bytes", "The same of loads from the GPU's own memory.").optional(),

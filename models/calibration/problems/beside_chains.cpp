@@ -127,6 +127,7 @@ private:
         const Task& is = graph_[task];
         const ResourceId units = machine_.resources.compute_units(is.gpu);
         cost.awaited = cost.claim && cost.claim->resource == units;  // by the event after every kernel
+        if (is.kind() == TaskKind::gemm) be_first(cost);
         if (task < is_event_.size() && is_event_[task]) {
             cost = Cost{};
         } else if (waits_[task] > Seconds()) {
@@ -137,18 +138,30 @@ private:
             cost.claim->most = std::min(cost.claim->most, beside_.work_units);
             if (auto* tiles = std::get_if<Tiles>(&cost.claim->parts))
                 tiles->waves = (tiles->count + beside_.work_units - 1) / beside_.work_units;
-        } else if (is.stream != compute_stream && is.kind() == TaskKind::local_copy && beside_.blocks > 0) {
+        } else if (is.stream != compute_stream && is.kind() == TaskKind::local_copy) {
             const DeviceSpec& device = machine_.topology.device();
-            cost.body = streamed(is.work, device, beside_.blocks, KernelOf::benchmark).body;
             const DeviceSpec::CopyKernel& kernel = device.copy_kernel;
+            // The kernel by which the runtime copies is taken to have a block on each unit.
+            const int blocks = beside_.blocks > 0 ? beside_.blocks : static_cast<int>(device.compute_units);
+            cost.body = streamed(is.work, device, blocks, KernelOf::benchmark).body;
             drop(cost, ResourceKind::compute_units);
+            // As copies to peers do (models/contention.hpp). In schedules, packs and sums are not taken to.
+            if (const double slowed = device.interference.gemm_slowed_beside_copy_kernels; slowed > 0)
+                cost.holds.push_back({machine_.resources.clock(is.gpu), slowed, false});
             cost.claim = {.resource = units,
-                          .most = beside_.blocks,
-                          .parts = Blocks{beside_.blocks, kernel.blocks_per_unit,
+                          .most = blocks,
+                          .parts = Blocks{blocks, kernel.blocks_per_unit,
                                           streamed(is.work, device, 1, KernelOf::benchmark).body,
-                                          kernel.rate_beside_gemms, kernel.local_loads}};
+                                          kernel.local_rate_beside_gemms, kernel.local_loads}};
         }
         if (std::holds_alternative<LocalCopyWork>(beside_.work) && beside_.own_kernels()) run_together(task);
+    }
+    // Who is first of a GEMM and a copy that become ready together changes from repeat to repeat, whatever most repeats
+    // of another case had (DeviceLaunch::copies_first): here it is the GEMM, whose launch is in its time.
+    void be_first(Cost& gemm) const {
+        const Seconds kernel = machine_.topology.device().launch.kernel;
+        gemm.body = gemm.body + (gemm.launch.time - kernel);
+        gemm.launch.time = kernel;
     }
     // Kernels that copy within a GPU with one block per unit leave room for blocks of other kernels on the
     // unit. Memory serves the loads of all blocks equally.
