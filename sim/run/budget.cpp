@@ -18,9 +18,9 @@ constexpr Bytes of_program{40e6}, of_task{350}, of_simulated_task{450}, of_edge{
 // Wall time per task in one simulation of the flow engine.
 constexpr Seconds of_simulation{5e-6};
 // More for each pair of copy kernels that run at once and end apart, because one end changes the rates of those that share
-// links with it: 10 s of a run with 4,032 such kernels in 4,224 tasks (b200_64_rail, hetero_fused_1d, ficco_g1, chunks=1,
-// agent=cu). With chunks=2 a run takes 140 to 180 s: an instant changes 3,100 rates on average, not 290. Check: h100_64_rail takes 131 s.
-constexpr Seconds of_kernel_pair{2e-11};
+// links with it: 4 s of a run with 4,032 such kernels in 4,224 tasks (b200_64_rail, hetero_fused_1d, ficco_g1, chunks=1,
+// agent=cu). With chunks=2 a run takes 61 s: an instant changes 3,100 rates on average, not 290. Check: h100_64_rail takes 3.4 and 53 s.
+constexpr Seconds of_kernel_pair{7.5e-12};
 constexpr double with_several_chunks = 6;
 constexpr double simgrid_slowdown = 75;  // README, "Speed"
 
