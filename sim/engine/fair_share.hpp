@@ -57,6 +57,7 @@ public:
 
 private:
     static constexpr double unlimited = std::numeric_limits<double>::infinity();
+    static constexpr double settled = 1e-13;  ///< relative difference of levels that count as one
     struct Use {
         Index resource;  ///< while demands are read; then its pool
         Index place;     ///< index into `users_` while the task runs

@@ -178,7 +178,7 @@ class ModelSteps(SimTestCase):
     def test_eighty_layers_are_eighty_times_one(self):
         # On H200 at the clocks of a steady state, on MI300X at those of one step, to which the head belongs, too.
         self.simulate_eighty("h200_8", "1024", "steady", 1e-4)  # by the library
-        self.simulate_eighty("h200_4", "4096", "steady", 1e-3)  # by copy kernels
+        self.simulate_eighty("h200_2", "1024", "steady", 1e-3)  # by copy kernels
         whole = self.simulate_eighty("mi300x_8", "4096", "once", 2e-3)
         self.assertEqual(whole["simulated_gpus"], 1)
         self.assertLess(whole["wall_ms"], 50)  # 1 to 2 ms, measured
