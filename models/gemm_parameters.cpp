@@ -94,34 +94,22 @@ std::span<const Field<GemmParameters>> GemmParameters::fields() {
 
 std::span<const Field<GemmParameters>> GemmParameters::fixed_fields() {
     using P = GemmParameters;
+    // clang-format off
     static const std::array rows{
         field<&P::compute_units>("compute_units", "Compute units (CUs or SMs) that the kernels may use.")
             .whole()
             .in({1, 100'000}),
         field<&P::k_step>("k_step", "K is padded to a multiple of this: main-loop depth of the kernels.")
             .in({1, 4096}),
-        field<&P::dies>("dies", "Compute dies to which hardware deals work-groups in turn.")
-            .whole()
-            .in({1, 64})
-            .optional(),
-        field<&P::engines>("engines",
-                           "Shader engines of all dies, to which hardware deals the tiles of a GEMM in "
-                           "proportion to the units that they have, in use or not.")
-            .whole()
-            .in({1, 64})
-            .optional(),
-        field<&P::first_large_engine>("first_large_engine",
-                                      "Where the units of a die do not divide evenly among its "
-                                      "engines: the first engine, from 0, of those that have one more.")
-            .whole()
-            .in({0, 63})
-            .optional(),
-        field<&P::row_step>("row_step",
-                            "Where M is no multiple of 64, tiles have any multiple of this as rows. "
-                            "Without it only the listed tiles exist.")
-            .in({1, 256})
-            .optional(),
+        field<&P::dies>("dies", "Compute dies to which hardware deals work-groups in turn.").whole().in({1, 64}).optional(),
+        field<&P::engines>("engines", "Shader engines of all dies, to which hardware deals the tiles of a GEMM in "
+            "proportion to the units that they have, in use or not.").whole().in({1, 64}).optional(),
+        field<&P::first_large_engine>("first_large_engine", "Where the units of a die do not divide evenly among its "
+            "engines: the first engine, from 0, of those that have one more.").whole().in({0, 63}).optional(),
+        field<&P::row_step>("row_step", "Where M is no multiple of 64, tiles have any multiple of this as rows. "
+            "Without it only the listed tiles exist.").in({1, 256}).optional(),
     };
+    // clang-format on
     return rows;
 }
 

@@ -49,7 +49,8 @@ private:
             for (std::size_t i = 0; i < ranks; ++i) {
                 const std::size_t left = (i + ranks - 1) % ranks;
                 const int shard = ring[(i + ranks - step) % ranks];
-                arrived[i] = {transfers.copy(ring[left], ring[i], {piece, piece, shard, -1}, newest[left])};
+                arrived[i] = {
+                    transfers.copy_alone(ring[left], ring[i], {piece, piece, shard, -1}, newest[left])};
                 done[static_cast<std::size_t>(ring[i])].push_back(arrived[i][0]);
             }
             newest = std::move(arrived);
@@ -71,7 +72,7 @@ private:
                 const int shard = ring[(i + 2 * ranks - step - 1) % ranks];
                 std::vector<TaskId> parts = ready[static_cast<std::size_t>(ring[i])];
                 parts.push_back(
-                    transfers.copy(ring[left], ring[i], {piece, piece, shard, -1}, partial[left]));
+                    transfers.copy_alone(ring[left], ring[i], {piece, piece, shard, -1}, partial[left]));
                 sum[i] = {transfers.add(Task{ReduceWork{piece, 2}, ring[i], local_stream, shard, -1}, parts)};
             }
             partial = std::move(sum);

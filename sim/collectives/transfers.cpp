@@ -52,12 +52,11 @@ Task Transfers::transfer(int src, int dst, const Payload& payload) const {
     work.stored = options_.stored;
     work.added = options_.added;
     Task task;
+    task.work = work;
     task.gpu = pull ? dst : src;
     // One stream for all peers has the number of the GPU itself.
     const bool single = options_.single_stream || options_.commands == DmaCommands::one_stream;
     task.stream = transfer_stream(single ? task.gpu : pull ? src : dst);
-    work.crosses = !single && per_node_ > 2 && src / per_node_ == dst / per_node_;
-    task.work = work;
     task.shard = payload.shard;
     task.chunk = payload.chunk;
     task.priority = static_cast<int>(options_.priority);
@@ -65,6 +64,13 @@ Task Transfers::transfer(int src, int dst, const Payload& payload) const {
 }
 
 TaskId Transfers::copy(int src, int dst, const Payload& payload, std::span<const TaskId> after) {
+    Task task = transfer(src, dst, payload);
+    std::get<CopyWork>(task.work).crosses =
+        !options_.single_stream && per_node_ > 2 && src / per_node_ == dst / per_node_;
+    return add(std::move(task), after);
+}
+
+TaskId Transfers::copy_alone(int src, int dst, const Payload& payload, std::span<const TaskId> after) {
     return add(transfer(src, dst, payload), after);
 }
 

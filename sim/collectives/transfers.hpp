@@ -94,7 +94,10 @@ public:
     /// The other ranks of `rank`'s node, and the ranks with its number in the other nodes (its rail).
     std::vector<int> node_peers(int rank) const;
     std::vector<int> rail_peers(int rank) const;
+    /// A copy of a pattern in which every rank sends to its peers, at once unless they share a stream (CopyWork::crosses).
     TaskId copy(int src, int dst, const Payload& payload, std::span<const TaskId> after = {});
+    /// A copy while `src` sends to no other rank: a step of a ring, or a message.
+    TaskId copy_alone(int src, int dst, const Payload& payload, std::span<const TaskId> after = {});
     DmaCommands commands() const { return options_.commands; }
     /// Which end executes copies.
     Direction direction() const { return options_.direction; }

@@ -142,8 +142,8 @@ public:
             if (in_sequence_) after.insert(after.end(), ready[to].begin(), ready[to].end());
             std::ranges::sort(after);
             after.erase(std::unique(after.begin(), after.end()), after.end());
-            const TaskId sent =
-                transfers.copy(static_cast<int>(from), static_cast<int>(to), {send.bytes, send.bytes}, after);
+            const TaskId sent = transfers.copy_alone(static_cast<int>(from), static_cast<int>(to),
+                                                     {send.bytes, send.bytes}, after);
             ends[from].push_back(sent);
             ends[to].push_back(sent);
         }

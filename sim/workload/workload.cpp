@@ -105,7 +105,7 @@ std::vector<InputKey<ReductionWork>> work_keys(const ReductionWork&) {
 
 constexpr std::int64_t last_rank = 999'999, most_ranks = last_rank + 1;
 
-/// A list of ranks, which may be left out only where it is `optional`.
+/// A list of ranks; the writer leaves out an empty one.
 template <class T, class Base>
 InputKey<T> ranks_key(const std::string& key, std::vector<std::int64_t> Base::*member, const std::string& doc) {
     return {key,
@@ -220,8 +220,8 @@ std::vector<Operator> read_operators(ConfigObject& config) {
     std::unordered_map<std::string, std::size_t> places;
     for (ConfigObject& entry : config.objects("operators")) {
         const std::size_t kind = entry.choice("type", names);
-        ListedOperator op = read_keys<ListedOperator>(entry, operator_keys()[kind],
-                                                      {Operator{"", kinds[kind].work, {}}, &operators, &places});
+        ListedOperator op = read_keys<ListedOperator>(
+            entry, operator_keys()[kind], {Operator{"", kinds[kind].work, {}}, &operators, &places});
         if (const auto* send = std::get_if<SendWork>(&op.work)) check(entry, *send);
         if (const auto* kernel = std::get_if<StreamingWork>(&op.work)) check(entry, *kernel);
         std::ranges::sort(op.ranks);

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "models/cost_model_registry.hpp"
-#include "sim/collectives/transfers.hpp"
+#include "sim/collectives/collective_algorithm.hpp"
 #include "tests/test_support.hpp"
 
 namespace overlap::test::crossing_test {
@@ -38,6 +38,19 @@ TEST_CASE("copies of a schedule cross where a GPU sends to several of its node a
     CHECK(crossing(four, false));
     CHECK_FALSE(crossing(four, true));
     CHECK_FALSE(crossing(two, false));
+}
+
+TEST_CASE("of the collectives, copies of a direct one cross, and those of a ring do not") {
+    const Topology four = topology_of(4, group("full_mesh"));
+    for (const std::string algorithm : {"direct", "ring"}) {
+        TaskGraph graph;
+        Transfers transfers(graph, four, {});
+        make_collective_algorithm(algorithm)->build({CollectiveKind::all_gather, Bytes(1e6)}, RankTasks(4),
+                                                    transfers);
+        REQUIRE(graph.size() == 12);
+        for (TaskId id = 0; id < graph.size(); ++id)
+            CHECK(std::get<CopyWork>(graph[id].work).crosses == (algorithm == "direct"));
+    }
 }
 
 }  // namespace overlap::test::crossing_test
