@@ -32,6 +32,8 @@ public:
         while (!later_.empty() || !at_once_.empty()) {
             if (at_once_.empty()) now_ = later_.next_date();
             if (!later_.empty() && later_.next_date() == now_) later_.take_next(at_once_);
+            std::erase_if(at_once_, [this](const Event& event) { return is_void(event) || is_put_off(event); });
+            if (at_once_.empty()) continue;
             instant();
             update_rates();
             later_.tidy([this](const Event& event) { return is_void(event); });
@@ -50,13 +52,17 @@ private:
         later_.push(event);
     }
 
-    bool happens(Event event) {
+    /// Whether the event is the end of a body that got slower after the event was queued.
+    bool is_put_off(const Event& event) {
+        if (event.phase() != Phase::body) return false;
         Body& body = this->body(event.task());
-        if (event.phase() == Phase::body && body.ends > now_) {  // it got slower after its event was queued
-            event.date = body.queued = body.ends;
-            later_.push(event);
-            return false;
-        }
+        if (body.ends <= now_) return false;
+        body.queued = body.ends;
+        later_.push({body.ends, event.task(), Phase::body, event.detail()});
+        return true;
+    }
+
+    bool happens(const Event& event) const {
         if (now_ == end_of_time) fail_at_end_of_time(graph_[event.task()]);
         return true;
     }
@@ -98,7 +104,7 @@ private:
             if (observer_ != nullptr) observer_->rate(now(), task, body.rate);
             const double seconds = std::max(body.goal - body.done, 0.0) / body.rate;
             body.ends = date_after(now_, std::max<Femtoseconds>(to_femtoseconds(Seconds(seconds)), 1));
-            if (body.ends > body.queued) continue;  // happens() puts its event off
+            if (body.ends > body.queued) continue;  // is_put_off() moves its event
             body.queued = body.ends;
             later_.push({body.ends, task, Phase::body, ++body.version});
         }

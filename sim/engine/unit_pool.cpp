@@ -39,7 +39,8 @@ UnitPools::UnitPools(const TaskGraph& graph, CostView costs, const ResourceTable
             pools_.back().order = resources[claim.resource].order;
         }
         places_[id] = {graph[id].priority, static_cast<std::uint32_t>(graph.stream_number(id)), pool};
-        pools_[pool].one_each = pools_[pool].one_each && claim.most == 1 && claim.parts.index() == 0;
+        pools_[pool].one_each = pools_[pool].one_each && claim.most == 1 && claim.parts.index() == 0 &&
+                                claim.yields_after == Seconds();
         if (claim.as_enqueued) pools_[pool].enqueued.push_back(static_cast<std::uint32_t>(id));
     }
 }
@@ -68,6 +69,10 @@ auto UnitPools::holder_of(AnyPool& pool, TaskId task) {
 
 void UnitPools::release(TaskId task) {
     Pool& pool = pool_of(task);
+    if (pool.one_each) {
+        ++pool.free;
+        return;
+    }
     const auto holder = holder_of(pool, task);
     move_units(pool, *holder, -holder->given);
     pool.holders.erase(holder);
@@ -149,10 +154,15 @@ void UnitPools::settle(Pool& pool, std::vector<TaskId>& served, std::vector<Task
         const std::size_t next = next_waiter(pool);
         if (!is_in_turn(pool, pool.waiting[next])) break;
         const Waiter waiter = pool.waiting[next];
-        if (!pool.one_each) grow_holders(pool, waiter.priority, resumed);
-        const int within_reach = pool.free + reclaimable(pool, waiter.priority);
-        if (within_reach < costs_[waiter.task].claim->least) return update_pace(pool, resumed);
-        give(pool, waiter, within_reach);
+        if (pool.one_each) {
+            --pool.free;
+        } else {
+            grow_holders(pool, waiter.priority, resumed);
+            const int within_reach = pool.free + reclaimable(pool, waiter.priority);
+            if (within_reach < costs_[waiter.task].claim->least) return update_pace(pool, resumed);
+            give(pool, waiter, within_reach);
+        }
+        leave_line(pool, waiter);
         pool.waiting.erase(pool.waiting.begin() + static_cast<std::ptrdiff_t>(next));
         served.push_back(waiter.task);
     }
@@ -189,9 +199,12 @@ void UnitPools::give(Pool& pool, const Waiter& waiter, int within_reach) {
         holder.since = now_();
         place_blocks(pool, holder, given, had_to_wait);
     }
-    if (claim.as_enqueued) ++pool.next_enqueued;
+}
+
+void UnitPools::leave_line(Pool& pool, const Waiter& waiter) {
+    if (costs_[waiter.task].claim->as_enqueued) ++pool.next_enqueued;
     Place& place = places_[waiter.task];
-    place.switched = had_to_wait && pool.last_stream != place.stream;
+    place.switched = waiter.since != pool.settled && pool.last_stream != place.stream;
     pool.last_stream = place.stream;
 }
 

@@ -85,7 +85,9 @@ private:
         std::uint64_t arrivals = 0;
         std::uint64_t settled = 0;  ///< number of calls of settle() so far
         bool touched = false;
-        bool one_each = true;  ///< every claim is of one unit, to the end of its body: nobody grows or yields
+        /// Every claim is of one unit, to the end of its body: nobody grows, yields or waits for late ranks, and
+        /// `holders` is not filled
+        bool one_each = true;
         std::vector<Waiter> waiting;
         std::vector<std::uint32_t> enqueued;  ///< tasks with Claim::as_enqueued, in their order
         std::size_t next_enqueued = 0;
@@ -101,6 +103,8 @@ private:
     static auto holder_of(AnyPool& pool, TaskId task);
     void settle(Pool& pool, std::vector<TaskId>& served, std::vector<TaskId>& resumed);
     void give(Pool& pool, const Waiter& waiter, int within_reach);
+    /// `waiter` has been given its units.
+    void leave_line(Pool& pool, const Waiter& waiter);
     /// Places waiting thread blocks of `holder` on `units` compute units.
     void place_blocks(const Pool& pool, Holder& holder, int units, bool had_to_wait);
     /// Adds the unit·s of `holder` since its last change; called before its units change.

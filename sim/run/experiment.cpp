@@ -79,12 +79,13 @@ EngineResult Experiment::run(CostView costs, std::uint64_t seed) const {
     return result;
 }
 
-Makespans Experiment::makespans(CostView costs, EngineResult& last) const {
+Makespans Experiment::makespans(CostView costs, std::vector<EngineResult>* results) const {
     const int seeds = several_orders(costs) ? scenario_.seeds : 1;
     Makespans all;
     for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(seeds); ++seed) {
-        last = run(costs, seed);
-        all.emplace_back(last.makespan, seed);
+        EngineResult result = run(costs, seed);
+        all.emplace_back(result.makespan, seed);
+        if (results != nullptr) results->push_back(std::move(result));
     }
     std::ranges::sort(all);
     return all;
@@ -93,16 +94,19 @@ Makespans Experiment::makespans(CostView costs, EngineResult& last) const {
 std::pair<Makespans, EngineResult> Experiment::median_run() const {
     const Costs few = quotient_ ? price(effects_of(scenario_)) : Costs();
     const CostView costs = quotient_ ? few : costs_;
-    EngineResult last;
-    Makespans all = makespans(costs, last);
-    if (all.size() > 1) last = run(costs, quantile(all, 0.5).second);
-    if (quotient_) last.tasks = quotient_->expanded(last.tasks);
-    return {std::move(all), std::move(last)};
+    constexpr std::size_t most_kept = 1'000'000;  // times of tasks, 40 bytes each
+    const bool keep =
+        !several_orders(costs) || graph_.size() * static_cast<std::size_t>(scenario_.seeds) <= most_kept;
+    std::vector<EngineResult> results;
+    Makespans all = makespans(costs, keep ? &results : nullptr);
+    const std::uint64_t seed = quantile(all, 0.5).second;
+    EngineResult median = keep ? std::move(results[seed]) : run(costs, seed);
+    if (quotient_) median.tasks = quotient_->expanded(median.tasks);
+    return {std::move(all), std::move(median)};
 }
 
 Seconds Experiment::makespan(const Effects& effects) const {
-    EngineResult last;
-    return quantile(makespans(price(effects), last), 0.5).first;
+    return quantile(makespans(price(effects)), 0.5).first;
 }
 
 RunEnds Experiment::ends(const Effects& effects, std::uint64_t seed) const {

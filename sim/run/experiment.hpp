@@ -71,8 +71,8 @@ private:
     Costs price(const Effects& effects) const { return pricer_.price(effects); }
     bool several_orders(CostView costs) const;
     EngineResult run(CostView costs, std::uint64_t seed) const;
-    /// Of all seeds; of one if no order is unspecified. `last`: the result of the last one.
-    Makespans makespans(CostView costs, EngineResult& last) const;
+    /// Of all seeds; of one if no order is unspecified. `results`: by seed, unless null.
+    Makespans makespans(CostView costs, std::vector<EngineResult>* results = nullptr) const;
     Seconds end_of_communication(const EngineResult& result) const;
 
     const Scenario& scenario_;
