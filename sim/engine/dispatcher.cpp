@@ -17,15 +17,14 @@ Handoff handoff(const TaskGraph& graph, const Edge& edge) {
 
 }  // namespace
 
-Dispatcher::Dispatcher(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
-                       std::uint64_t seed, UnitPools::Progress progress, UnitPools::Clock now)
+Dispatcher::Dispatcher(const TaskGraph& graph, CostView costs, const ResourceTable& resources)
     : costs_(costs),
       states_(graph.size()),
       successors_(graph.edge_count()),
       first_successor_(graph.size() + 1),
       hands_over_(graph.size()),
       next_in_stream_(graph.size()),
-      pools_(graph, costs, resources, seed, std::move(progress), std::move(now)) {
+      pools_(graph, costs, resources) {
     add_stops(graph);
     if (std::any_of(costs.classes().begin(), costs.classes().end(),
                     [](const Cost& c) { return c.launch.queued > Seconds(); })) {
@@ -104,7 +103,9 @@ void Dispatcher::clear() {
     next_.resume.clear();
 }
 
-const Dispatcher::Next& Dispatcher::begin() {
+const Dispatcher::Next& Dispatcher::begin(std::uint64_t seed, UnitPools::Progress progress,
+                                          UnitPools::Clock now) {
+    pools_.begin(seed, std::move(progress), std::move(now));
     clear();
     for (TaskId id = 0; id < states_.size(); ++id) advance(id);
     serve_launchers();

@@ -43,13 +43,11 @@ public:
         bool empty() const { return launch.empty() && set_up.empty() && resume.empty(); }
     };
 
-    /// `seed` decides the orders that the machine leaves unspecified. `progress` returns the fraction of a body
-    /// that is done, `now` the time; both are called only for costs with tiles or thread blocks.
-    Dispatcher(const TaskGraph& graph, CostView costs, const ResourceTable& resources, std::uint64_t seed,
-               UnitPools::Progress progress = {}, UnitPools::Clock now = {});
+    Dispatcher(const TaskGraph& graph, CostView costs, const ResourceTable& resources);
 
-    /// Time is zero: what begins first.
-    const Next& begin();
+    /// Time is zero: what begins first. `seed` decides the orders that the machine leaves unspecified. `progress` returns
+    /// the fraction of a body that is done, `now` the time; both are called only for costs with tiles or thread blocks.
+    const Next& begin(std::uint64_t seed = 0, UnitPools::Progress progress = {}, UnitPools::Clock now = {});
     /// Duration of the launch of `task`, which has just begun.
     Seconds launch_time(TaskId task) const {
         const Launch& launch = costs_[task].launch;

@@ -24,6 +24,11 @@ EngineResult finished(const TaskGraph& graph, std::vector<TaskTimes> tasks,
     return result;
 }
 
+void Engine::run_seeds(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
+                       std::uint64_t seeds, const std::function<void(EngineResult)>& each) const {
+    for (std::uint64_t seed = 0; seed < seeds; ++seed) each(run(graph, costs, resources, seed));
+}
+
 void fail_at_end_of_time(const Task& task) {
     throw UserError(
         task.name() + " of gpu " + std::to_string(task.gpu) +

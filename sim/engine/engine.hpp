@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -53,6 +54,9 @@ public:
     virtual ~Engine() = default;
     virtual EngineResult run(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
                              std::uint64_t seed = 0) const = 0;
+    /// Calls `each` with the result of run() for every seed below `seeds`, in their order.
+    virtual void run_seeds(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
+                           std::uint64_t seeds, const std::function<void(EngineResult)>& each) const;
 };
 
 struct EngineEntry {

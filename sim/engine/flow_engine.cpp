@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <functional>
 
 #include "sim/engine/event_queue.hpp"
 #include "sim/engine/fair_share.hpp"
@@ -20,15 +21,15 @@ struct FlowPace {
 class FlowSimulation : public TaskLifecycle<FlowSimulation, FlowPace> {
 public:
     FlowSimulation(const TaskGraph& graph, CostView costs, const ResourceTable& resources, FairShare shares,
-                   std::uint64_t seed, RateObserver* observer)
-        : TaskLifecycle(graph, costs, resources, seed),
+                   RateObserver* observer)
+        : TaskLifecycle(graph, costs, resources),
           observer_(observer),
           shares_(std::move(shares)),
           running_(costs.classes().size()),
           later_(graph.size()) {}
 
-    std::vector<TaskTimes> run() {
-        TaskLifecycle::begin();
+    std::vector<TaskTimes> run(std::uint64_t seed) {
+        begin(seed);
         while (!later_.empty() || !at_once_.empty()) {
             if (at_once_.empty()) now_ = later_.next_date();
             if (!later_.empty() && later_.next_date() == now_) later_.take_next(at_once_);
@@ -123,6 +124,16 @@ public:
                      std::uint64_t seed) const override {
         return run_flow(graph, costs, resources, seed);
     }
+
+    void run_seeds(const TaskGraph& graph, CostView costs, const ResourceTable& resources, std::uint64_t seeds,
+                   const std::function<void(EngineResult)>& each) const override {
+        const FlowSimulation first(graph, costs, resources, FairShare(costs, resources, graph.stream_numbers()),
+                                   nullptr);
+        for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+            const auto begin = std::chrono::steady_clock::now();
+            each(finished(graph, FlowSimulation(first).run(seed), begin));
+        }
+    }
 };
 
 }  // namespace
@@ -134,7 +145,7 @@ EngineResult run_flow(const TaskGraph& graph, CostView costs, const ResourceTabl
     std::vector<TaskTimes> times;
     if (observer == nullptr) times = times_without_sharing(graph, costs, resources, shares);
     if (times.empty())
-        times = FlowSimulation(graph, costs, resources, std::move(shares), seed, observer).run();
+        times = FlowSimulation(graph, costs, resources, std::move(shares), observer).run(seed);
     return finished(graph, std::move(times), begin);
 }
 

@@ -34,16 +34,16 @@ struct SimgridPace {
 class SimgridSimulation : public TaskLifecycle<SimgridSimulation, SimgridPace> {
 public:
     SimgridSimulation(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
-                      std::uint64_t seed, const std::string& solver, SimgridReached& reached)
-        : TaskLifecycle(graph, costs, resources, seed),
+                      const std::string& solver, SimgridReached& reached)
+        : TaskLifecycle(graph, costs, resources),
           reached_(reached),
           resources_(resources),
           solver_(solver) {}
 
-    std::vector<TaskTimes> run() {
+    std::vector<TaskTimes> run(std::uint64_t seed) {
         configure();
         s4u::Exec::on_completion_cb([this](const s4u::Activity& activity) { completed(activity); });
-        begin();
+        begin(seed);
         s4u::Engine::get_instance()->run();
         return std::move(times_);
     }
@@ -239,7 +239,7 @@ private:
 extern "C" __attribute__((visibility("default"))) void simulate_by_simgrid(
     const TaskGraph& graph, CostView costs, const ResourceTable& resources, std::uint64_t seed,
     const std::string& solver, SimgridReached& reached, std::vector<TaskTimes>& times) {
-    times = SimgridSimulation(graph, costs, resources, seed, solver, reached).run();
+    times = SimgridSimulation(graph, costs, resources, solver, reached).run(seed);
 }
 
 }  // namespace overlap

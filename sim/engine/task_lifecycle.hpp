@@ -29,12 +29,10 @@ namespace overlap {
 template <class Engine, class Pace>
 class TaskLifecycle {
 protected:
-    TaskLifecycle(const TaskGraph& graph, CostView costs, const ResourceTable& resources, std::uint64_t seed)
+    TaskLifecycle(const TaskGraph& graph, CostView costs, const ResourceTable& resources)
         : graph_(graph),
           costs_(costs),
-          dispatcher_(
-              graph, costs, resources, seed, [this](TaskId task) { return engine().progress(task); },
-              [this] { return engine().now(); }),
+          dispatcher_(graph, costs, resources),
           times_(graph.size()),
           ends_(graph, costs),
           bodies_(graph.size()),
@@ -48,7 +46,11 @@ protected:
         double goal = 1;       ///< fraction at which it stops next
     };
 
-    void begin() { carry_out(dispatcher_.begin()); }
+    /// Until then it may be copied.
+    void begin(std::uint64_t seed) {
+        carry_out(dispatcher_.begin(
+            seed, [this](TaskId task) { return engine().progress(task); }, [this] { return engine().now(); }));
+    }
 
     /// Processes all events of this instant in rounds: a phase without duration ends in the next round. Events of one
     /// round are processed by task number. When a round causes no further events, queued launches begin; when these

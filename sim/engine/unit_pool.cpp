@@ -17,9 +17,7 @@ int crowded_units(const Blocks& blocks, int waiting) {
 
 }  // namespace
 
-UnitPools::UnitPools(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
-                     std::uint64_t seed, Progress progress, Clock now)
-    : costs_(costs), seed_(mixed(seed)), progress_(std::move(progress)), now_(std::move(now)) {
+UnitPools::UnitPools(const TaskGraph& graph, CostView costs, const ResourceTable& resources) : costs_(costs) {
     std::vector<std::uint32_t> pool_by_resource;
     for (TaskId id = 0; id < graph.size(); ++id) {
         if (!costs[id].claim) continue;
@@ -43,6 +41,12 @@ UnitPools::UnitPools(const TaskGraph& graph, CostView costs, const ResourceTable
                                 claim.yields_after == Seconds();
         if (claim.as_enqueued) pools_[pool].enqueued.push_back(static_cast<std::uint32_t>(id));
     }
+}
+
+void UnitPools::begin(std::uint64_t seed, Progress progress, Clock now) {
+    seed_ = mixed(seed);
+    progress_ = std::move(progress);
+    now_ = std::move(now);
 }
 
 UnitPools::Pool& UnitPools::pool_of(TaskId task) {

@@ -27,8 +27,10 @@ public:
     using Progress = std::function<double(TaskId)>;
     using Clock = std::function<Seconds()>;
 
-    UnitPools(const TaskGraph& graph, CostView costs, const ResourceTable& resources, std::uint64_t seed,
-              Progress progress, Clock now);
+    UnitPools(const TaskGraph& graph, CostView costs, const ResourceTable& resources);
+
+    /// Called once, before all others.
+    void begin(std::uint64_t seed, Progress progress, Clock now);
 
     /// The task waits from now on. Requests of one instant are served in the order of task numbers.
     void request(TaskId task);
@@ -119,7 +121,7 @@ private:
     void reclaim(Pool& pool, int priority, int units);
 
     CostView costs_;
-    std::uint64_t seed_;
+    std::uint64_t seed_ = 0;
     Progress progress_;
     Clock now_;
     std::vector<Place> places_;  ///< by task; empty where nothing is claimed

@@ -80,13 +80,16 @@ EngineResult Experiment::run(CostView costs, std::uint64_t seed) const {
 }
 
 Makespans Experiment::makespans(CostView costs, std::vector<EngineResult>* results) const {
-    const int seeds = several_orders(costs) ? scenario_.seeds : 1;
     Makespans all;
-    for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(seeds); ++seed) {
-        EngineResult result = run(costs, seed);
-        all.emplace_back(result.makespan, seed);
+    const auto seen = [&](EngineResult result) {
+        if (scenario_.simulated) scenario_.simulated();
+        all.emplace_back(result.makespan, all.size());
         if (results != nullptr) results->push_back(std::move(result));
-    }
+    };
+    if (several_orders(costs))
+        engine_->run_seeds(graph_, costs, resources_, static_cast<std::uint64_t>(scenario_.seeds), seen);
+    else
+        seen(engine_->run(graph_, costs, resources_));
     std::ranges::sort(all);
     return all;
 }

@@ -39,7 +39,7 @@ TEST_CASE("a stream runs its tasks one after another") {
     graph.add(on(0, 0));  // 1: after 0 on the stream
     graph.add(on(0, 1));  // 2: another stream
     const std::vector<Cost> costs(3);
-    Dispatcher dispatcher(graph, costs, table(), 0);
+    Dispatcher dispatcher(graph, costs, table());
     CHECK(dispatcher.begin().launch == Ids{0, 2});
     CHECK(dispatcher.launched(0).set_up == Ids{0});
     // The stream is free after the body, before the task has ended.
@@ -54,7 +54,7 @@ TEST_CASE("an edge on the same stream opens at the end, one to another stream af
     const TaskId a = graph.add(on(0, 0)), same = graph.add(on(0, 0), {a}), other = graph.add(on(0, 1), {a}),
                  elsewhere = graph.add(on(1, 0), {a});
     const std::vector<Cost> costs(4);
-    Dispatcher dispatcher(graph, costs, table(), 0);
+    Dispatcher dispatcher(graph, costs, table());
     CHECK(dispatcher.begin().launch == Ids{a});
     dispatcher.launched(a);
     CHECK(dispatcher.body_done(a).launch.empty());
@@ -70,7 +70,7 @@ TEST_CASE("a task waits for all of its predecessors") {
     TaskGraph graph;
     const TaskId a = graph.add(on(0, 0)), b = graph.add(on(1, 0)), c = graph.add(on(2, 0), {a, b});
     const std::vector<Cost> costs(3);
-    Dispatcher dispatcher(graph, costs, table(), 0);
+    Dispatcher dispatcher(graph, costs, table());
     CHECK(dispatcher.begin().launch == Ids{a, b});
     for (const TaskId task : {a, b}) {
         dispatcher.launched(task);
@@ -86,7 +86,7 @@ TEST_CASE("a launch ahead is over before the stream is free") {
     graph.add(on(0, 0));
     graph.add(on(0, 0));
     const std::vector<Cost> costs{Cost(), ahead()};
-    Dispatcher dispatcher(graph, costs, table(), 0);
+    Dispatcher dispatcher(graph, costs, table());
     CHECK(dispatcher.begin().launch == Ids{0, 1});
     CHECK(dispatcher.launched(1).set_up.empty());  // launched, but 0 has the stream
     CHECK(dispatcher.launched(0).set_up == Ids{0});
@@ -100,7 +100,7 @@ TEST_CASE("a launch that is not over when the stream becomes free is waited for"
     graph.add(on(0, 0));
     graph.add(on(0, 0));
     const std::vector<Cost> costs{Cost(), ahead()};
-    Dispatcher dispatcher(graph, costs, table(), 0);
+    Dispatcher dispatcher(graph, costs, table());
     dispatcher.begin();
     dispatcher.launched(0);
     CHECK(dispatcher.body_done(0).set_up.empty());
@@ -111,7 +111,7 @@ TEST_CASE("a queue serves one task at a time, in the order of arrival") {
     TaskGraph graph;
     for (int stream = 0; stream < 4; ++stream) graph.add(on(0, stream));
     const std::vector<Cost> costs{queued(0), queued(0), queued(0), queued(1)};
-    Dispatcher dispatcher(graph, costs, table(), 0);
+    Dispatcher dispatcher(graph, costs, table());
     CHECK(dispatcher.begin().launch == Ids{0, 1, 2, 3});
     CHECK(dispatcher.launched(2).set_up.empty());  // units are given away at the end of an instant
     CHECK(dispatcher.settle().set_up == Ids{2});
@@ -134,7 +134,7 @@ TEST_CASE("requests of one instant count in the order of task numbers") {
     TaskGraph graph;
     for (int stream = 0; stream < 3; ++stream) graph.add(on(0, stream));
     const std::vector<Cost> costs(3, queued(0));
-    Dispatcher dispatcher(graph, costs, table(), 0);
+    Dispatcher dispatcher(graph, costs, table());
     dispatcher.begin();
     for (const TaskId task : {2, 1, 0}) dispatcher.launched(task);
     CHECK(dispatcher.settle().set_up == Ids{0});
@@ -147,7 +147,7 @@ TEST_CASE("a body stops where progress edges leave and arrive") {
     graph.add_edge({a, c, 1, 0.5});     // c goes beyond its half only after a
     graph.add_edge({b, c, 0.75, 0.5});  // … and after three quarters of b
     const std::vector<Cost> costs(3);
-    Dispatcher dispatcher(graph, costs, table(), 0);
+    Dispatcher dispatcher(graph, costs, table());
     CHECK(dispatcher.begin().launch == Ids{a, c});
     for (const TaskId task : {a, c}) dispatcher.launched(task);
     CHECK(dispatcher.next_stop(a) == 0.25);
@@ -176,7 +176,7 @@ TEST_CASE("what may begin at once is given in the order of task numbers") {
     const TaskId a = graph.add(on(0, 0));
     for (int gpu = 5; gpu >= 1; --gpu) graph.add(on(gpu, 0), {a});
     const std::vector<Cost> costs(6);
-    Dispatcher dispatcher(graph, costs, table(), 0);
+    Dispatcher dispatcher(graph, costs, table());
     CHECK(dispatcher.begin().launch == Ids{a});
     CHECK(dispatcher.handed_over(a, other_gpu).launch == Ids{1, 2, 3, 4, 5});
 }
