@@ -98,6 +98,7 @@ std::uint32_t Dispatcher::stop_at(TaskId task, double share) const {
 }
 
 void Dispatcher::clear() {
+    next_.released.clear();
     next_.launch.clear();
     next_.set_up.clear();
     next_.resume.clear();
@@ -209,12 +210,17 @@ bool Dispatcher::hands_over(TaskId task, Handoff kind) const {
 }
 
 template <class Chosen>
-const Dispatcher::Next& Dispatcher::release(TaskId task, Chosen&& chosen) {
+const Dispatcher::Next& Dispatcher::release(TaskId task, Date at, Date now, Chosen&& chosen) {
     clear();
     for (const Successor& successor : successors(task)) {
         if (!chosen(successor)) continue;
         State& state = states_[successor.task];
         if (successor.stop == none) {
+            state.released = std::max(state.released, at);
+            if (state.waits_for == 1 && state.released > now) {
+                next_.released.push_back({successor.task, state.released});
+                continue;
+            }
             --state.waits_for;
             advance(successor.task);
         } else if (--stops_[successor.stop].waits_for == 0 && state.stalled && state.stop == successor.stop) {
@@ -226,12 +232,19 @@ const Dispatcher::Next& Dispatcher::release(TaskId task, Chosen&& chosen) {
     return next_;
 }
 
-const Dispatcher::Next& Dispatcher::handed_over(TaskId task, Handoff kind) {
-    return release(task, [kind](const Successor& s) { return s.kind == kind && s.from == none; });
+const Dispatcher::Next& Dispatcher::handed_over(TaskId task, Handoff kind, Date at, Date now) {
+    return release(task, at, now, [kind](const Successor& s) { return s.kind == kind && s.from == none; });
 }
 
-const Dispatcher::Next& Dispatcher::flagged(TaskId task, std::size_t stop) {
-    return release(task, [stop](const Successor& s) { return s.from == stop; });
+const Dispatcher::Next& Dispatcher::flagged(TaskId task, std::size_t stop, Date now) {
+    return release(task, now, now, [stop](const Successor& s) { return s.from == stop; });
+}
+
+const Dispatcher::Next& Dispatcher::released(TaskId task) {
+    clear();
+    --states_[task].waits_for;
+    advance(task);
+    return next_;
 }
 
 const Dispatcher::Next& Dispatcher::settle() {

@@ -32,15 +32,22 @@ inline Seconds latency(const Cost& cost, Handoff kind) {
 /// leaves or arrives, or at which the claim gets smaller.
 class Dispatcher {
 public:
+    /// A time of the engine: later dates are larger numbers.
+    using Date = std::int64_t;
+    struct Dated {
+        TaskId task;
+        Date date;
+    };
     /// What begins now.
     struct Next {
+        std::vector<Dated> released;  ///< tasks of which released() is to be called at a later date
         std::vector<TaskId> launch;
         std::vector<TaskId> set_up;
         /// Bodies that continue from their stop, and running bodies whose next_stop() or stretch() is new.
         /// A body that has not begun reads both when it begins.
         std::vector<TaskId> resume;
 
-        bool empty() const { return launch.empty() && set_up.empty() && resume.empty(); }
+        bool empty() const { return released.empty() && launch.empty() && set_up.empty() && resume.empty(); }
     };
 
     Dispatcher(const TaskGraph& graph, CostView costs, const ResourceTable& resources);
@@ -77,23 +84,13 @@ public:
     /// Whether a successor waits for this kind of hand-over. If not, nobody need report it.
     bool hands_over(TaskId task, Handoff kind) const;
     bool flags(std::size_t stop) const { return stops_[stop].flags; }
-    /// `task` has ended: calls `at_once(kind)` for the successors that may go now, and `later(kind, latency)`
-    /// for those that wait.
-    template <class AtOnce, class Later>
-    void hand_over(TaskId task, AtOnce&& at_once, Later&& later) const {
-        for (const Handoff kind : all_handoffs) {
-            if (!hands_over(task, kind)) continue;
-            const Seconds delay = latency(costs_[task], kind);
-            if (delay == Seconds())
-                at_once(kind);
-            else
-                later(kind, delay);
-        }
-    }
-    /// `task` has ended, and the latency of `kind` is over.
-    const Next& handed_over(TaskId task, Handoff kind);
+    /// `task` has ended, and the latency of `kind` is over, at the date `at`. For hand-overs at which tasks begin, `at` may be
+    /// later than `now`.
+    const Next& handed_over(TaskId task, Handoff kind, Date at = 0, Date now = 0);
     /// The latency of a flag set at a stop of `task` is over.
-    const Next& flagged(TaskId task, std::size_t stop);
+    const Next& flagged(TaskId task, std::size_t stop, Date now = 0);
+    /// It is the date of the last hand-over to `task`.
+    const Next& released(TaskId task);
     /// Compute units times the time that the task had them [unit·s]. Only for ended tasks whose thread blocks
     /// are placed one by one.
     double unit_seconds(TaskId task) const {
@@ -119,14 +116,15 @@ public:
 private:
     static constexpr std::uint32_t none = UINT32_MAX;
     struct State {
-        std::uint32_t waits_for = 0;  ///< predecessors that still block its start
-        std::uint32_t stop = 0;       ///< number of its next stop
-        std::uint32_t last_stop = 0;  ///< number of its last stop, plus 1
-        bool has_stream = false;      ///< first on its stream
-        bool launch_begun = false;
-        bool waited_to_launch = false;
-        bool launch_over = false;
-        bool stalled = false;  ///< waits at `stop`
+        Date released = 0;             ///< date of the last known hand-over to it
+        std::uint32_t waits_for = 0;   ///< predecessors that still block its start
+        std::uint32_t stop = 0;        ///< number of its next stop
+        std::uint32_t last_stop = 0;   ///< number of its last stop, plus 1
+        bool has_stream : 1 = false;   ///< first on its stream
+        bool launch_begun : 1 = false;
+        bool waited_to_launch : 1 = false;
+        bool launch_over : 1 = false;
+        bool stalled : 1 = false;  ///< waits at `stop`
     };
     struct Stop {
         double at = 0;
@@ -158,7 +156,7 @@ private:
     std::uint32_t stop_at(TaskId task, double share) const;
     void clear();
     template <class Chosen>
-    const Next& release(TaskId task, Chosen&& chosen);
+    const Next& release(TaskId task, Date at, Date now, Chosen&& chosen);
     void advance(TaskId task);
     std::span<const Successor> successors(TaskId task) const {
         return std::span(successors_)

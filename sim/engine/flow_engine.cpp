@@ -47,9 +47,15 @@ private:
 
     Seconds now() const { return to_seconds(now_); }
 
-    void after(Seconds delay, TaskId task, Phase phase, std::size_t detail = 0) {
-        const Event event(date_after(now_, to_femtoseconds(delay)), task, phase, detail);
-        if (event.date == now_) return at_once_.push_back(event);
+    static Femtoseconds later(Femtoseconds date, Seconds delay) {
+        return date_after(date, to_femtoseconds(delay));
+    }
+    Femtoseconds date(Seconds delay = {}) const { return later(now_, delay); }
+    static Seconds time(Femtoseconds date) { return to_seconds(date); }
+
+    void at(Femtoseconds date, TaskId task, Phase phase, std::size_t detail = 0) {
+        const Event event(date, task, phase, detail);
+        if (date == now_) return at_once_.push_back(event);
         later_.push(event);
     }
 

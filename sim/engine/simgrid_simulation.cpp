@@ -5,6 +5,7 @@
 
 #include <xbt/log.h>
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -105,11 +106,17 @@ private:
     std::size_t stream_of(TaskId task) const { return graph_.stream_number(task); }
     Seconds now() const { return Seconds(at_work_ ? date_ : s4u::Engine::get_clock()); }
 
+    // The bits of the time, which is not negative.
+    static Date date_of(Seconds time) { return std::bit_cast<Date>(time.si()); }
+    static Seconds time(Date date) { return Seconds(std::bit_cast<double>(date)); }
+    static Date later(Date date, Seconds delay) { return date_of(time(date) + delay); }
+    Date date(Seconds delay = {}) const { return date_of(now() + delay); }
+
     // One timer for all events of a date. SimGrid's clock may be a rounding away from the date.
-    void after(Seconds delay, TaskId task, Phase phase, std::size_t detail = 0) {
+    void at(Date at, TaskId task, Phase phase, std::size_t detail = 0) {
         const Event event(0, task, phase, detail);
-        if (at_work_ && delay == Seconds()) return at_once_.push_back(event);
-        const double date = now().si() + delay.si();
+        const double date = time(at).si();
+        if (at_work_ && date == date_) return at_once_.push_back(event);
         std::vector<Event>& due = agenda_[date];
         if (due.empty()) simgrid::kernel::timer::Timer::set(date, [this, date] { do_all_due(date); });
         due.push_back(event);
@@ -214,7 +221,7 @@ private:
 
     void completed(const s4u::Activity& activity) {
         const Event& event = stretches_.at(&activity);
-        after(Seconds(), event.task(), event.phase(), event.detail());
+        at(date(), event.task(), event.phase(), event.detail());
     }
 
     SimgridReached& reached_;

@@ -16,7 +16,10 @@ namespace overlap {
 /// derive from it; an engine supplies time and rates by these members:
 ///
 ///     Seconds now() const;
-///     void after(Seconds delay, TaskId, Phase, std::size_t detail = 0);  // no delay: at_once()
+///     Date date(Seconds delay = {}) const;  // now, or `delay` later
+///     static Date later(Date, Seconds delay);
+///     static Seconds time(Date);
+///     void at(Date, TaskId, Phase, std::size_t detail = 0);  // now: at_once_
 ///     bool happens(const Event&);       // now; false: it will happen later
 ///     bool run_body(TaskId);            // from body(task).done to its goal; false: the body takes no time
 ///     void halt_body(TaskId);           // one that runs
@@ -29,6 +32,8 @@ namespace overlap {
 template <class Engine, class Pace>
 class TaskLifecycle {
 protected:
+    using Date = Dispatcher::Date;
+
     TaskLifecycle(const TaskGraph& graph, CostView costs, const ResourceTable& resources)
         : graph_(graph),
           costs_(costs),
@@ -85,6 +90,9 @@ protected:
 
 private:
     Engine& engine() { return static_cast<Engine&>(*this); }
+    void after(Seconds delay, TaskId task, Phase phase, std::size_t detail = 0) {
+        engine().at(engine().date(delay), task, phase, detail);
+    }
 
     void carry_out(const Dispatcher::Next& next) {
         if (!next.empty()) begin_all(next);
@@ -94,11 +102,12 @@ private:
         for (const TaskId task : next.resume) resume_body(task);
         for (const TaskId task : next.set_up) set_up(task);
         for (const TaskId task : next.launch) launch(task);
+        for (const auto& [task, date] : next.released) engine().at(date, task, Phase::release);
     }
 
     void launch(TaskId task) {
         times_[task].start = engine().now();
-        engine().after(
+        after(
             ends_.launch_time(task, times_[task].start, stream_free(task), dispatcher_.launch_time(task)),
             task, Phase::launch);
     }
@@ -109,7 +118,7 @@ private:
         if (costs_[task].launch.ahead) times_[task].start = std::max(times_[task].start, stream_free(task));
         const Seconds setup = dispatcher_.setup(task);
         if (setup == Seconds()) return start_body(task);
-        engine().after(setup, task, Phase::setup);
+        after(setup, task, Phase::setup);
     }
 
     void happen(const Event& event) {
@@ -125,13 +134,15 @@ private:
             case Phase::body:
                 return dispatcher_.ends_next(task) ? end_body(task) : stop_body(task);
             case Phase::completion:
-                return end(task);
+                return end(task, engine().date());
             case Phase::event:
                 return leave_stream(task, dispatcher_.stream_left(task));
             case Phase::handoff:
                 return carry_out(dispatcher_.handed_over(task, static_cast<Handoff>(event.detail())));
+            case Phase::release:
+                return carry_out(dispatcher_.released(task));
             case Phase::flag:
-                return carry_out(dispatcher_.flagged(task, event.detail()));
+                return carry_out(dispatcher_.flagged(task, event.detail(), engine().date()));
         }
     }
 
@@ -140,7 +151,7 @@ private:
         for (const Hold& hold : costs_[task].holds) engine().hold(hold);
         const Seconds late_ranks = dispatcher_.late_ranks(task);
         if (late_ranks == Seconds()) return begin_body(task);
-        engine().after(late_ranks, task, Phase::late_ranks);
+        after(late_ranks, task, Phase::late_ranks);
     }
 
     void begin_body(TaskId task) {
@@ -155,7 +166,7 @@ private:
         if (body.running) halt(task, engine().progress(task));
         body.goal = dispatcher_.next_stop(task);
         body.running = engine().run_body(task);
-        if (!body.running) engine().after(Seconds(), task, Phase::body, body.version);
+        if (!body.running) after(Seconds(), task, Phase::body, body.version);
     }
 
     void halt(TaskId task, double done) {
@@ -169,7 +180,7 @@ private:
         halt(task, bodies_[task].goal);
         if (dispatcher_.is_numbered(task)) {
             const std::size_t stop = dispatcher_.stop_number(task);
-            if (dispatcher_.flags(stop)) engine().after(costs_[task].handoffs.flag, task, Phase::flag, stop);
+            if (dispatcher_.flags(stop)) after(costs_[task].handoffs.flag, task, Phase::flag, stop);
         }
         carry_out(dispatcher_.reached(task));
     }
@@ -183,7 +194,7 @@ private:
             carry_out(dispatcher_.body_done(task, true));
         else
             leave_stream(task, dispatcher_.body_done(task));
-        if (ending.event > Seconds()) engine().after(ending.event, task, Phase::event);
+        if (ending.event > Seconds()) after(ending.event, task, Phase::event);
         for (const auto& [other, delay] : ending.seen) end_after(delay, other);
     }
 
@@ -195,20 +206,25 @@ private:
     }
 
     void end_after(Seconds delay, TaskId task) {
-        if (delay == Seconds()) return end(task);
-        engine().after(delay, task, Phase::completion);
+        if (delay > Seconds() && ends_.keeps_stream(task)) return after(delay, task, Phase::completion);
+        end(task, engine().date(delay));
     }
 
-    void end(TaskId task) {
-        times_[task].end = engine().now();
+    /// `task` ends at the date `at`, which is now if it keeps its stream. Tasks that wait for several others need no event
+    /// for each of them.
+    void end(TaskId task, Date at) {
+        times_[task].end = Engine::time(at);
         times_[task].unit_seconds = dispatcher_.unit_seconds(task);
         ++ended_;
         if (ends_.keeps_stream(task)) leave_stream(task, dispatcher_.stream_left(task));
-        dispatcher_.hand_over(
-            task, [&](Handoff kind) { carry_out(dispatcher_.handed_over(task, kind)); },
-            [&](Handoff kind, Seconds delay) {
-                engine().after(delay, task, Phase::handoff, static_cast<std::size_t>(kind));
-            });
+        for (const Handoff kind : all_handoffs) {
+            if (!dispatcher_.hands_over(task, kind)) continue;
+            const Date over = Engine::later(at, latency(costs_[task], kind)), now = engine().date();
+            if (kind == Handoff::flag && over > now)
+                engine().at(over, task, Phase::handoff, static_cast<std::size_t>(kind));
+            else
+                carry_out(dispatcher_.handed_over(task, kind, over, now));
+        }
     }
 
     Ends ends_;
