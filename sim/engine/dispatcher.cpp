@@ -36,7 +36,13 @@ Dispatcher::Dispatcher(const TaskGraph& graph, CostView costs, const ResourceTab
         next_in_stream_[id] = static_cast<std::uint32_t>(id);
         const TaskId previous = graph.stream_predecessor(id);
         if (previous != id) next_in_stream_[previous] = static_cast<std::uint32_t>(id);
-        states_[id].has_stream = previous == id;
+        State& state = states_[id];
+        const Cost& cost = costs[id];
+        state.has_stream = previous == id;
+        state.launches_ahead = cost.launch.ahead;
+        state.queues_to_launch = cost.launch.queued > Seconds();
+        state.claims = cost.claim.has_value();
+        state.goes_in_steps = claimed<Tiles>(cost) != nullptr || claimed<Blocks>(cost) != nullptr;
     }
     add_successors(graph);
 }
@@ -117,7 +123,7 @@ const Dispatcher::Next& Dispatcher::launched(TaskId task) {
     clear();
     states_[task].launch_over = true;
     advance(task);
-    if (costs_[task].launch.queued == Seconds() || launch_time(task) == Seconds()) return next_;
+    if (!states_[task].queues_to_launch || launch_time(task) == Seconds()) return next_;
     Launcher& launcher = launchers_[gpus_[task]];
     launcher.busy = launcher.next < launcher.waiting.size();
     if (launcher.busy) next_.launch.push_back(launcher.waiting[launcher.next++]);
@@ -126,7 +132,7 @@ const Dispatcher::Next& Dispatcher::launched(TaskId task) {
 
 void Dispatcher::begin_launch(TaskId task) {
     states_[task].launch_begun = true;
-    if (costs_[task].launch.queued > Seconds())
+    if (states_[task].queues_to_launch)
         to_launch_.push_back(static_cast<std::uint32_t>(task));
     else
         next_.launch.push_back(task);
@@ -159,7 +165,7 @@ const Dispatcher::Next& Dispatcher::begin_launches() {
 
 double Dispatcher::next_stop(TaskId task) const {
     const State& state = states_[task];
-    const double end = goes_in_steps(task) ? pools_.next_step(task) : 1.0;
+    const double end = state.goes_in_steps ? pools_.next_step(task) : 1.0;
     return state.stop == state.last_stop ? end : std::min(stops_[state.stop].at, end);
 }
 
@@ -170,7 +176,7 @@ bool Dispatcher::is_numbered(TaskId task) const {
 
 bool Dispatcher::ends_next(TaskId task) const {
     return states_[task].stop == states_[task].last_stop &&
-           (!goes_in_steps(task) || pools_.ends_next_step(task));
+           (!states_[task].goes_in_steps || pools_.ends_next_step(task));
 }
 
 const Dispatcher::Next& Dispatcher::reached(TaskId task) {
@@ -192,7 +198,7 @@ const Dispatcher::Next& Dispatcher::reached(TaskId task) {
 
 const Dispatcher::Next& Dispatcher::body_done(TaskId task, bool keeps_stream) {
     clear();
-    if (costs_[task].claim) pools_.release(task);
+    if (states_[task].claims) pools_.release(task);
     return keeps_stream ? next_ : stream_left(task);
 }
 
@@ -260,12 +266,12 @@ void Dispatcher::advance(TaskId task) {
     State& state = states_[task];
     if (state.waits_for > 0) return;
     if (!state.launch_begun) {
-        if (!state.has_stream && !costs_[task].launch.ahead) return;
+        if (!state.has_stream && !state.launches_ahead) return;
         begin_launch(task);
         return;
     }
     if (!state.launch_over || !state.has_stream) return;
-    if (costs_[task].claim)
+    if (state.claims)
         pools_.request(task);
     else
         next_.set_up.push_back(task);

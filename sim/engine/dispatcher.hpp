@@ -94,7 +94,8 @@ public:
     /// Compute units times the time that the task had them [unit·s]. Only for ended tasks whose thread blocks
     /// are placed one by one.
     double unit_seconds(TaskId task) const {
-        return claimed<Blocks>(costs_[task]) != nullptr ? pools_.unit_seconds(task) : 0.0;
+        return states_[task].goes_in_steps && claimed<Blocks>(costs_[task]) != nullptr ? pools_.unit_seconds(task)
+                                                                                       : 0.0;
     }
     /// Duration of the setup of a task that has been given what it claims.
     Seconds setup(TaskId task) const {
@@ -103,7 +104,7 @@ public:
         return more ? cost.setup + cost.switch_over : cost.setup;
     }
     /// How long `task`, whose setup is over and which has its units, waits for other ranks to get theirs.
-    Seconds late_ranks(TaskId task) const { return costs_[task].claim ? pools_.late_ranks(task) : Seconds(); }
+    Seconds late_ranks(TaskId task) const { return states_[task].claims ? pools_.late_ranks(task) : Seconds(); }
     /// Everything at this instant has been reported, but for launches that take no time. Begins queued launches: a GPU
     /// launches what became ready at one instant in the order of its tasks' numbers, whatever let them begin.
     const Next& begin_launches();
@@ -125,6 +126,11 @@ private:
         bool waited_to_launch : 1 = false;
         bool launch_over : 1 = false;
         bool stalled : 1 = false;  ///< waits at `stop`
+        // Of its cost, which has many more bytes:
+        bool launches_ahead : 1 = false;
+        bool queues_to_launch : 1 = false;
+        bool claims : 1 = false;
+        bool goes_in_steps : 1 = false;  ///< its tiles or thread blocks end at different times
     };
     struct Stop {
         double at = 0;
@@ -145,9 +151,6 @@ private:
         std::vector<std::uint32_t> waiting;
     };
 
-    bool goes_in_steps(TaskId task) const {
-        return claimed<Tiles>(costs_[task]) != nullptr || claimed<Blocks>(costs_[task]) != nullptr;
-    }
     void begin_launch(TaskId task);
     void take_launcher(TaskId task);
     void serve_launchers();

@@ -40,11 +40,11 @@ protected:
           dispatcher_(graph, costs, resources),
           times_(graph.size()),
           ends_(graph, costs),
-          bodies_(graph.size()),
+          bodies_(costs.classes().size()),
           stream_free_(graph.streams()) {}
 
     struct Body : Pace {
-        std::uint32_t version = 0;  ///< an event of another version is void
+        std::uint32_t version = 0;  ///< an event of another version is void; counts on from task to task
         bool begun = false;
         bool running = false;  ///< begun, and not at a stop
         double done = 0;       ///< fraction of the body
@@ -82,10 +82,10 @@ protected:
     std::vector<TaskTimes> times_;
     std::vector<Event> at_once_;  ///< events of this instant
 
-    Body& body(TaskId task) { return bodies_[task]; }
-    const Body& body(TaskId task) const { return bodies_[task]; }
+    Body& body(TaskId task) { return bodies_[costs_.class_of(task)]; }
+    const Body& body(TaskId task) const { return bodies_[costs_.class_of(task)]; }
     bool is_void(const Event& event) const {
-        return event.phase() == Phase::body && event.detail() != bodies_[event.task()].version;
+        return event.phase() == Phase::body && event.detail() != body(event.task()).version;
     }
 
 private:
@@ -155,13 +155,13 @@ private:
     }
 
     void begin_body(TaskId task) {
-        bodies_[task].begun = true;
+        body(task).begun = true;
         resume_body(task);
     }
 
     // The body is halted and resumed at each stop, even if it need not wait there.
     void resume_body(TaskId task) {
-        Body& body = bodies_[task];
+        Body& body = this->body(task);
         if (!body.begun) return;
         if (body.running) halt(task, engine().progress(task));
         body.goal = dispatcher_.next_stop(task);
@@ -170,14 +170,14 @@ private:
     }
 
     void halt(TaskId task, double done) {
-        Body& body = bodies_[task];
+        Body& body = this->body(task);
         ++body.version;
         body.done = done;
         if (std::exchange(body.running, false)) engine().halt_body(task);
     }
 
     void stop_body(TaskId task) {
-        halt(task, bodies_[task].goal);
+        halt(task, body(task).goal);
         if (dispatcher_.is_numbered(task)) {
             const std::size_t stop = dispatcher_.stop_number(task);
             if (dispatcher_.flags(stop)) after(costs_[task].handoffs.flag, task, Phase::flag, stop);
@@ -186,7 +186,8 @@ private:
     }
 
     void end_body(TaskId task) {
-        halt(task, bodies_[task].goal);
+        halt(task, 0);
+        body(task).begun = false;
         for (const Hold& hold : costs_[task].holds) engine().give_back(hold);
         const Seconds now = times_[task].done = engine().now();
         const Ends::Ending ending = ends_.body_over(task, now);
@@ -228,7 +229,7 @@ private:
     }
 
     Ends ends_;
-    std::vector<Body> bodies_;
+    std::vector<Body> bodies_;  ///< by class: of the task of it whose turn it is
     std::vector<Seconds> stream_free_;  ///< by stream: when its last body was over
     std::vector<Event> round_;          ///< events of this round
     std::size_t ended_ = 0;
