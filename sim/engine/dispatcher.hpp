@@ -94,8 +94,9 @@ public:
     /// Compute units times the time that the task had them [unit·s]. Only for ended tasks whose thread blocks
     /// are placed one by one.
     double unit_seconds(TaskId task) const {
-        return states_[task].goes_in_steps && claimed<Blocks>(costs_[task]) != nullptr ? pools_.unit_seconds(task)
-                                                                                       : 0.0;
+        return states_[task].goes_in_steps && claimed<Blocks>(costs_[task]) != nullptr
+                   ? pools_.unit_seconds(task)
+                   : 0.0;
     }
     /// Duration of the setup of a task that has been given what it claims.
     Seconds setup(TaskId task) const {
@@ -104,7 +105,9 @@ public:
         return more ? cost.setup + cost.switch_over : cost.setup;
     }
     /// How long `task`, whose setup is over and which has its units, waits for other ranks to get theirs.
-    Seconds late_ranks(TaskId task) const { return states_[task].claims ? pools_.late_ranks(task) : Seconds(); }
+    Seconds late_ranks(TaskId task) const {
+        return states_[task].claims ? pools_.late_ranks(task) : Seconds();
+    }
     /// Everything at this instant has been reported, but for launches that take no time. Begins queued launches: a GPU
     /// launches what became ready at one instant in the order of its tasks' numbers, whatever let them begin.
     const Next& begin_launches();
@@ -117,11 +120,11 @@ public:
 private:
     static constexpr std::uint32_t none = UINT32_MAX;
     struct State {
-        Date released = 0;             ///< date of the last known hand-over to it
-        std::uint32_t waits_for = 0;   ///< predecessors that still block its start
-        std::uint32_t stop = 0;        ///< number of its next stop
-        std::uint32_t last_stop = 0;   ///< number of its last stop, plus 1
-        bool has_stream : 1 = false;   ///< first on its stream
+        Date released = 0;            ///< date of the last known hand-over to it
+        std::uint32_t waits_for = 0;  ///< predecessors that still block its start
+        std::uint32_t stop = 0;       ///< number of its next stop
+        std::uint32_t last_stop = 0;  ///< number of its last stop, plus 1
+        bool has_stream : 1 = false;  ///< first on its stream
         bool launch_begun : 1 = false;
         bool waited_to_launch : 1 = false;
         bool launch_over : 1 = false;

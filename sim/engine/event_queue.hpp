@@ -32,7 +32,17 @@ inline Femtoseconds date_after(Femtoseconds now, Femtoseconds delay) {
     return delay < end_of_time - now ? now + delay : end_of_time;
 }
 
-enum class Phase : std::uint8_t { launch, setup, late_ranks, body, completion, handoff, release, flag, event };
+enum class Phase : std::uint8_t {
+    launch,
+    setup,
+    late_ranks,
+    body,
+    completion,
+    handoff,
+    release,
+    flag,
+    event
+};
 
 /// The end of a phase of a task, in 16 bytes.
 struct Event {

@@ -33,7 +33,8 @@ public:
         while (!later_.empty() || !at_once_.empty()) {
             if (at_once_.empty()) now_ = later_.next_date();
             if (!later_.empty() && later_.next_date() == now_) later_.take_next(at_once_);
-            std::erase_if(at_once_, [this](const Event& event) { return is_void(event) || is_put_off(event); });
+            std::erase_if(at_once_,
+                          [this](const Event& event) { return is_void(event) || is_put_off(event); });
             if (at_once_.empty()) continue;
             instant();
             update_rates();
@@ -59,7 +60,7 @@ private:
         later_.push(event);
     }
 
-    /// Whether the event is the end of a body that got slower after the event was queued.
+    /// The end of a body that got slower after this event was queued is put off: the event happens later.
     bool is_put_off(const Event& event) {
         if (event.phase() != Phase::body) return false;
         Body& body = this->body(event.task());
@@ -69,9 +70,8 @@ private:
         return true;
     }
 
-    bool happens(const Event& event) const {
+    void happens(const Event& event) const {
         if (now_ == end_of_time) fail_at_end_of_time(graph_[event.task()]);
-        return true;
     }
 
     bool run_body(TaskId task) {
@@ -131,10 +131,10 @@ public:
         return run_flow(graph, costs, resources, seed);
     }
 
-    void run_seeds(const TaskGraph& graph, CostView costs, const ResourceTable& resources, std::uint64_t seeds,
-                   const std::function<void(EngineResult)>& each) const override {
-        const FlowSimulation first(graph, costs, resources, FairShare(costs, resources, graph.stream_numbers()),
-                                   nullptr);
+    void run_seeds(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
+                   std::uint64_t seeds, const std::function<void(EngineResult)>& each) const override {
+        const FlowSimulation first(graph, costs, resources,
+                                   FairShare(costs, resources, graph.stream_numbers()), nullptr);
         for (std::uint64_t seed = 0; seed < seeds; ++seed) {
             const auto begin = std::chrono::steady_clock::now();
             each(finished(graph, FlowSimulation(first).run(seed), begin));
@@ -150,8 +150,7 @@ EngineResult run_flow(const TaskGraph& graph, CostView costs, const ResourceTabl
     FairShare shares(costs, resources, graph.stream_numbers());
     std::vector<TaskTimes> times;
     if (observer == nullptr) times = times_without_sharing(graph, costs, resources, shares);
-    if (times.empty())
-        times = FlowSimulation(graph, costs, resources, std::move(shares), observer).run(seed);
+    if (times.empty()) times = FlowSimulation(graph, costs, resources, std::move(shares), observer).run(seed);
     return finished(graph, std::move(times), begin);
 }
 

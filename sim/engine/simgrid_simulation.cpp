@@ -36,10 +36,7 @@ class SimgridSimulation : public TaskLifecycle<SimgridSimulation, SimgridPace> {
 public:
     SimgridSimulation(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
                       const std::string& solver, SimgridReached& reached)
-        : TaskLifecycle(graph, costs, resources),
-          reached_(reached),
-          resources_(resources),
-          solver_(solver) {}
+        : TaskLifecycle(graph, costs, resources), reached_(reached), resources_(resources), solver_(solver) {}
 
     std::vector<TaskTimes> run(std::uint64_t seed) {
         configure();
@@ -131,10 +128,7 @@ private:
         at_work_ = false;
     }
 
-    bool happens(const Event& event) {
-        reached_.latest = event.task();
-        return true;
-    }
+    void happens(const Event& event) { reached_.latest = event.task(); }
 
     static bool takes_time(const Cost& cost) {
         return cost.body > Seconds() || std::any_of(cost.demands.begin(), cost.demands.end(),

@@ -20,7 +20,7 @@ namespace overlap {
 ///     static Date later(Date, Seconds delay);
 ///     static Seconds time(Date);
 ///     void at(Date, TaskId, Phase, std::size_t detail = 0);  // now: at_once_
-///     bool happens(const Event&);       // now; false: it will happen later
+///     void happens(const Event&);       // now
 ///     bool run_body(TaskId);            // from body(task).done to its goal; false: the body takes no time
 ///     void halt_body(TaskId);           // one that runs
 ///     double progress(TaskId) const;    // fraction of the body that is done now
@@ -54,7 +54,8 @@ protected:
     /// Until then it may be copied.
     void begin(std::uint64_t seed) {
         carry_out(dispatcher_.begin(
-            seed, [this](TaskId task) { return engine().progress(task); }, [this] { return engine().now(); }));
+            seed, [this](TaskId task) { return engine().progress(task); },
+            [this] { return engine().now(); }));
     }
 
     /// Processes all events of this instant in rounds: a phase without duration ends in the next round. Events of one
@@ -107,9 +108,8 @@ private:
 
     void launch(TaskId task) {
         times_[task].start = engine().now();
-        after(
-            ends_.launch_time(task, times_[task].start, stream_free(task), dispatcher_.launch_time(task)),
-            task, Phase::launch);
+        after(ends_.launch_time(task, times_[task].start, stream_free(task), dispatcher_.launch_time(task)),
+              task, Phase::launch);
     }
 
     void set_up(TaskId task) {
@@ -123,7 +123,8 @@ private:
 
     void happen(const Event& event) {
         const TaskId task = event.task();
-        if (is_void(event) || !engine().happens(event)) return;
+        if (is_void(event)) return;
+        engine().happens(event);
         switch (event.phase()) {
             case Phase::launch:
                 return carry_out(dispatcher_.launched(task));
@@ -229,7 +230,7 @@ private:
     }
 
     Ends ends_;
-    std::vector<Body> bodies_;  ///< by class: of the task of it whose turn it is
+    std::vector<Body> bodies_;          ///< by class: of the task of it whose turn it is
     std::vector<Seconds> stream_free_;  ///< by stream: when its last body was over
     std::vector<Event> round_;          ///< events of this round
     std::size_t ended_ = 0;

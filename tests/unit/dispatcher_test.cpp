@@ -66,6 +66,24 @@ TEST_CASE("an edge on the same stream opens at the end, one to another stream af
     CHECK(dispatcher.handed_over(a, other_gpu).launch == Ids{elsewhere});
 }
 
+TEST_CASE("a task is released at the latest of the dates at which its predecessors hand over") {
+    TaskGraph graph;
+    const TaskId a = graph.add(on(0, 0)), b = graph.add(on(1, 0)), c = graph.add(on(2, 0)),
+                 d = graph.add(on(3, 0), {a, b, c});
+    const std::vector<Cost> costs(4);
+    Dispatcher dispatcher(graph, costs, table());
+    dispatcher.begin();
+    CHECK(dispatcher.handed_over(a, other_gpu, 7, 1).empty());
+    CHECK(dispatcher.handed_over(b, other_gpu, 5, 2).empty());
+    // c hands over at once, but a only at 7.
+    const Dispatcher::Next& next = dispatcher.handed_over(c, other_gpu, 3, 3);
+    REQUIRE(next.released.size() == 1);
+    CHECK(next.released[0].task == d);
+    CHECK(next.released[0].date == 7);
+    CHECK(next.launch.empty());
+    CHECK(dispatcher.released(d).launch == Ids{d});
+}
+
 TEST_CASE("a task waits for all of its predecessors") {
     TaskGraph graph;
     const TaskId a = graph.add(on(0, 0)), b = graph.add(on(1, 0)), c = graph.add(on(2, 0), {a, b});

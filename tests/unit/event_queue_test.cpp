@@ -19,8 +19,10 @@ TEST_CASE("an event holds its task, phase and detail") {
     CHECK(Event(7, 1, Phase::flag, most).order < Event(7, 2, Phase::launch, 0).order);
 }
 
-// Against a map. Few dates, so that chains grow, break off, and are taken while others of their date exist.
+// Against a map. Few dates, so that chains grow, break off, and are taken while others of their date exist; or many,
+// so that not all chains are sorted.
 TEST_CASE("events come by date, all of one date at once") {
+    const unsigned dates = GENERATE(5U, 20U, 500U);
     std::mt19937 random(1);
     EventQueue queue(10);
     std::map<Femtoseconds, std::multiset<std::uint64_t>> expected;
@@ -28,7 +30,7 @@ TEST_CASE("events come by date, all of one date at once") {
     std::size_t taken = 0;
     for (unsigned round = 0; round < 1000; ++round) {
         for (unsigned pushes = random() % 8; pushes > 0; --pushes) {
-            const Event event(now + 1 + random() % 5, random() % 100, Phase::body, random() % 3);
+            const Event event(now + 1 + random() % dates, random() % 100, Phase::body, random() % 3);
             queue.push(event);
             expected[event.date].insert(event.order);
         }
