@@ -36,7 +36,8 @@ UnitPools::UnitPools(const TaskGraph& graph, CostView costs, const ResourceTable
             pools_.emplace_back().free = resources[claim.resource].units;
             pools_.back().order = resources[claim.resource].order;
         }
-        places_[id] = {graph[id].priority, static_cast<std::uint32_t>(graph.stream_number(id)), pool};
+        places_[id] = {graph[id].priority, static_cast<std::uint32_t>(graph.stream_number(id)), pool, false,
+                       claim.as_enqueued};
         pools_[pool].one_each = pools_[pool].one_each && claim.most == 1 && claim.parts.index() == 0 &&
                                 claim.yields_after == Seconds();
         if (claim.as_enqueued) pools_[pool].enqueued.push_back(static_cast<std::uint32_t>(id));
@@ -139,9 +140,10 @@ void UnitPools::settle(std::vector<TaskId>& served, std::vector<TaskId>& resumed
         Pool& pool = pool_of(task);
         std::uint64_t rank = pool.arrivals++;
         if (pool.order == QueueOrder::unspecified) rank = mixed(seed_ ^ mixed(task));
-        if (pool.order == QueueOrder::round_robin) rank = places_[task].stream;
-        pool.waiting.push_back(
-            {static_cast<std::uint32_t>(task), places_[task].priority, rank, pool.settled});
+        const Place& place = places_[task];
+        if (pool.order == QueueOrder::round_robin) rank = place.stream;
+        pool.waiting.push_back({static_cast<std::uint32_t>(task), place.stream, place.priority,
+                                place.as_enqueued, rank, pool.settled});
     }
     requests_.clear();
     for (const std::uint32_t number : touched_) {
@@ -206,10 +208,9 @@ void UnitPools::give(Pool& pool, const Waiter& waiter, int within_reach) {
 }
 
 void UnitPools::leave_line(Pool& pool, const Waiter& waiter) {
-    if (costs_[waiter.task].claim->as_enqueued) ++pool.next_enqueued;
-    Place& place = places_[waiter.task];
-    place.switched = waiter.since != pool.settled && pool.last_stream != place.stream;
-    pool.last_stream = place.stream;
+    if (waiter.as_enqueued) ++pool.next_enqueued;
+    places_[waiter.task].switched = waiter.since != pool.settled && pool.last_stream != waiter.stream;
+    pool.last_stream = waiter.stream;
 }
 
 void UnitPools::place_blocks(const Pool& pool, Holder& holder, int units, bool had_to_wait) {
@@ -221,14 +222,13 @@ void UnitPools::place_blocks(const Pool& pool, Holder& holder, int units, bool h
 }
 
 bool UnitPools::is_in_turn(const Pool& pool, const Waiter& waiter) const {
-    return !costs_[waiter.task].claim->as_enqueued || pool.enqueued[pool.next_enqueued] == waiter.task;
+    return !waiter.as_enqueued || pool.enqueued[pool.next_enqueued] == waiter.task;
 }
 
 std::size_t UnitPools::next_waiter(const Pool& pool) const {
     if (pool.waiting.size() == 1) return 0;
     const auto place_in_line = [&](const Waiter& waiter) {
-        const bool turns_away =
-            pool.order == QueueOrder::unspecified && places_[waiter.task].stream != pool.last_stream;
+        const bool turns_away = pool.order == QueueOrder::unspecified && waiter.stream != pool.last_stream;
         const std::uint64_t turn =
             pool.order == QueueOrder::round_robin ? waiter.rank - pool.last_stream - 1 : waiter.rank;
         return std::tuple(!is_in_turn(pool, waiter), -waiter.priority, turns_away, turn, waiter.task);

@@ -63,11 +63,14 @@ private:
         int priority = 0;
         std::uint32_t stream = 0, pool = 0;
         bool switched = false;
+        bool as_enqueued = false;
         double had = 0;  ///< unit·s
     };
     struct Waiter {
         std::uint32_t task;
+        std::uint32_t stream;
         int priority;
+        bool as_enqueued;
         std::uint64_t rank;   ///< lowest first; round_robin: number of the stream
         std::uint64_t since;  ///< Pool::settled at the time of the request
     };
