@@ -170,5 +170,7 @@ class CalibrateArchive(SimTestCase):
         refuse(["calibrate", self.manifest("new.tar.gz", lambda m: m["facts"].update(compute_units=200))],
                "no shipped device; give it a name by --name")
         refuse(["calibrate", self.manifest("odd.tar.gz", lambda m: m["facts"].update(gpus="two"))], "/facts/gpus")
+        other = lambda name, text: text.replace(b'"first":"both"', b'"first":"both","sizes":"spred"') if name == "drawn.jsonl" else text
+        refuse(["calibrate", self.archive("sizes.tar.gz", other)], "drawn.jsonl:2: /sizes: is 'spred' (did you mean 'spread'?)")
         refuse(["calibrate", str(H100), "h200"], "an archive stands alone")
         refuse(["calibrate", "h200", "--name", "node7"], "--name")

@@ -3,12 +3,19 @@
 #include "models/calibration/hip/beside.hpp"
 
 #include "models/calibration/hip/case_list.hpp"
+#include "models/calibration/hip/spread_size.hpp"
 
 namespace overlap::hip {
 namespace {
 
 std::uint64_t seed_of(int gpu) {
     return 500 + gpu;
+}
+
+/// The first `bytes` of rows that are whole, or of a single one.
+Rows first_of(const Rows& rows, std::size_t bytes) {
+    if (rows.rows == 1) return contiguous(bytes);
+    return {bytes / rows.row_bytes, rows.row_bytes, rows.pitch};
 }
 
 }  // namespace
@@ -39,6 +46,23 @@ std::vector<Lane> Beside::lanes(int count, bool high_priority) const {
     for (const Stream& stream : copies_)
         lanes.push_back({stream.gpu, std::vector<Operation>(count, copy_operation(stream.copy, agent_)),
                          high_priority, true});
+    return lanes;
+}
+
+std::vector<Lane> Beside::spread_lanes(int first, int count, bool high_priority) const {
+    std::vector<Lane> lanes;
+    for (const Stream& stream : copies_) {
+        const Copy& whole = stream.copy;
+        std::vector<Operation> operations;
+        for (int number = first; number < first + count; ++number) {
+            const std::size_t bytes = spread_size(whole.to.rows * whole.to.row_bytes, number);
+            Copy part = whole;
+            part.from = first_of(whole.from, bytes);
+            part.to = first_of(whole.to, bytes);
+            operations.push_back(copy_operation(part, agent_));
+        }
+        lanes.push_back({stream.gpu, std::move(operations), high_priority, true});
+    }
     return lanes;
 }
 

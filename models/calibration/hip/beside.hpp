@@ -24,6 +24,8 @@ public:
     Beside(Machine& machine, const std::string& word, int gpu, int peers, int blocks, std::size_t size);
     /// One lane for each stream, each with `count` copies one after the other.
     std::vector<Lane> lanes(int count, bool high_priority) const;
+    /// The same with copies `first`, `first` + 1, … of sizes that are spread (spread_size.hpp).
+    std::vector<Lane> spread_lanes(int first, int count, bool high_priority) const;
     /// Throws WrongResult unless every destination holds its source's data.
     void expect() const;
 

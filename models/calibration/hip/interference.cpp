@@ -4,7 +4,8 @@
 // copies of 256 MiB within the GPU with one thread block a compute unit (work=local_copy; m, n, k do not
 // matter). Beside it: streams of copies of `size` (beside.hpp) for about as long. Both run for window_us or
 // eight GEMMs, whichever is longer, from a GPU at its peak clock (clock.hpp). first=copy or gemm starts that
-// side 100 µs before the other. The fields describe GPU 0.
+// side 100 µs before the other. The fields describe GPU 0. With sizes=spread, copies have half to all of `size`
+// (spread_size.hpp), others in each repeat, and copy_us, its spread and copy_alone_us are of as many bytes as `size`.
 //
 // Of each repeat, only whole operations in the window in which both sides are busy count:
 //   samples            mean time of a GEMM (or local copy) beside copies, one a repeat, µs
@@ -25,6 +26,7 @@
 #include "models/calibration/hip/clock.hpp"
 #include "models/calibration/hip/gemm_case.hpp"
 #include "models/calibration/hip/question.hpp"
+#include "models/calibration/hip/spread_size.hpp"
 
 namespace overlap::hip {
 namespace {
@@ -77,20 +79,34 @@ int operations_for(double window, double each) {
     return std::clamp(static_cast<int>(std::ceil(window / each)), 3, most_operations);
 }
 
-/// Durations of operations that lie within the window, without the first of the lane.
-void whole_ones(const LaneTimes& lane, double from, double to, std::vector<double>& durations) {
-    for (std::size_t i = 1; i < lane.ends.size(); ++i)
-        if (lane.ends[i - 1] >= from && lane.ends[i] <= to) durations.push_back(lane.duration(i));
-}
-
-struct Collected {
-    std::vector<double> work, work_means, work_alone, copy, copy_means, copy_alone, in_window, window;
-    std::vector<double> work_total, copies_total, both_total;
-};
-
 double mean(const std::vector<double>& values) {
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
+
+/// Times of operations, and their sizes as shares of `size`.
+struct Durations {
+    std::vector<double> us, shares;
+    double each() const { return mean(us) / mean(shares); }
+    void add(const Durations& more) {
+        us.insert(us.end(), more.us.begin(), more.us.end());
+        shares.insert(shares.end(), more.shares.begin(), more.shares.end());
+    }
+};
+
+/// Adds the operations that lie within the window, without the first of the lane. `shares` are all operations'.
+void add_whole(const LaneTimes& lane, const std::vector<double>& shares, double from, double to,
+               Durations& durations) {
+    for (std::size_t i = 1; i < lane.ends.size(); ++i)
+        if (lane.ends[i - 1] >= from && lane.ends[i] <= to) {
+            durations.us.push_back(lane.duration(i));
+            durations.shares.push_back(shares[i]);
+        }
+}
+
+struct Collected {
+    Durations work, work_alone, copy, copy_alone;
+    std::vector<double> work_means, copy_means, in_window, window, work_total, copies_total, both_total;
+};
 
 double standard_deviation(const std::vector<double>& values) {
     const double middle = mean(values);
@@ -108,25 +124,32 @@ std::vector<double> deciles(std::vector<double> values) {
 }
 
 /// Adds a repeat's durations to `all`, and their mean to `means` if there are any.
-void add_repeat(const std::vector<double>& repeat, std::vector<double>& all, std::vector<double>& means) {
-    if (repeat.empty()) return;
-    all.insert(all.end(), repeat.begin(), repeat.end());
-    means.push_back(mean(repeat));
+void add_repeat(const Durations& repeat, Durations& all, std::vector<double>& means) {
+    if (repeat.us.empty()) return;
+    all.add(repeat);
+    means.push_back(repeat.each());
 }
 
+/// The lanes of one repeat, and what share of `size` the operations of each lane have.
+struct Repeat {
+    std::vector<Lane> workers, copiers, both;
+    std::vector<double> work_shares, copy_shares;
+};
+
 /// Lanes of `times`: the work of GPU 0 first, then `streams` lanes of copies.
-void add_beside(const std::vector<LaneTimes>& times, std::size_t streams, Collected& all) {
+void add_beside(const std::vector<LaneTimes>& times, std::size_t streams, const Repeat& repeat,
+                Collected& all) {
     const LaneTimes& work = times[0];
     double from = work.start, to = work.end();
     for (std::size_t i = 1; i <= streams; ++i) {
         from = std::max(from, times[i].start);
         to = std::min(to, times[i].end());
     }
-    std::vector<double> works, copies;
-    whole_ones(work, from, to, works);
+    Durations works, copies;
+    add_whole(work, repeat.work_shares, from, to, works);
     double ended = 0;
     for (std::size_t i = 1; i <= streams; ++i) {
-        whole_ones(times[i], from, to, copies);
+        add_whole(times[i], repeat.copy_shares, from, to, copies);
         ended += static_cast<double>(std::count_if(times[i].ends.begin(), times[i].ends.end(),
                                                    [&](double e) { return e <= work.end(); }));
     }
@@ -138,16 +161,17 @@ void add_beside(const std::vector<LaneTimes>& times, std::size_t streams, Collec
 }
 
 /// The first `lanes` lanes are GPU 0's.
-void add_alone(const std::vector<LaneTimes>& times, std::size_t lanes, std::vector<double>& durations,
-               std::vector<double>& totals) {
-    for (std::size_t i = 0; i < lanes; ++i) whole_ones(times[i], times[i].start, times[i].end(), durations);
+void add_alone(const std::vector<LaneTimes>& times, std::size_t lanes, const std::vector<double>& shares,
+               Durations& durations, std::vector<double>& totals) {
+    for (std::size_t i = 0; i < lanes; ++i)
+        add_whole(times[i], shares, times[i].start, times[i].end(), durations);
     totals.push_back(makespan(times));
 }
 
 Result run(Machine& machine, const Case& c) {
     const int peers = static_cast<int>(c.count("peers")), blocks = static_cast<int>(c.count("blocks"));
     const std::string &kind = c.word("beside"), &first = c.word("first");
-    const bool high = c.word("priority") == "high";
+    const bool high = c.word("priority") == "high", spread = c.word("sizes") == "spread";
     if (peers == 0) throw UserError("peers is at least 1");
     const bool alone = kind.starts_with("local") && c.word("everywhere") == "0";
     need_gpus(machine, alone ? 1 : peers + 1);
@@ -162,18 +186,26 @@ Result run(Machine& machine, const Case& c) {
     const double copy_us = typical(run_lanes(machine, besides[0].lanes(4, high)));
     const double window = std::max(static_cast<double>(c.count("window_us")), 8 * work_us);
     const int work_runs = operations_for(window, work_us), copy_runs = operations_for(window, copy_us);
-    std::vector<Lane> workers, copiers, both;
-    for (std::size_t gpu = 0; gpu < works.size(); ++gpu) {
-        workers.push_back(works[gpu]->lane(work_runs));
-        const auto lanes = besides[gpu].lanes(copy_runs, high);
-        copiers.insert(copiers.end(), lanes.begin(), lanes.end());
-        both.push_back(workers.back());
-        both.back().delay_us = first == "copy" ? head_start_us : 0;
-        both.insert(both.end(), lanes.begin(), lanes.end());
-        for (std::size_t i = 0; i < lanes.size(); ++i)
-            both[both.size() - 1 - i].delay_us = first == "gemm" ? head_start_us : 0;
-    }
-    const std::size_t streams = copiers.size() / works.size();
+    const auto repeat_of = [&](int number) {
+        Repeat repeat{{}, {}, {}, std::vector(work_runs, 1.0), std::vector(copy_runs, 1.0)};
+        const int first_copy = number * copy_runs;
+        for (std::size_t gpu = 0; gpu < works.size(); ++gpu) {
+            repeat.workers.push_back(works[gpu]->lane(work_runs));
+            const auto lanes = spread ? besides[gpu].spread_lanes(first_copy, copy_runs, high)
+                                      : besides[gpu].lanes(copy_runs, high);
+            repeat.copiers.insert(repeat.copiers.end(), lanes.begin(), lanes.end());
+            repeat.both.push_back(repeat.workers.back());
+            repeat.both.back().delay_us = first == "copy" ? head_start_us : 0;
+            for (Lane lane : lanes) {
+                lane.delay_us = first == "gemm" ? head_start_us : 0;
+                repeat.both.push_back(std::move(lane));
+            }
+        }
+        for (int copy = 0; spread && copy < copy_runs; ++copy)
+            repeat.copy_shares[copy] = static_cast<double>(spread_size(c.bytes("size"), first_copy + copy)) /
+                                       static_cast<double>(c.bytes("size"));
+        return repeat;
+    };
 
     std::vector<double*> clocks;
     for (std::size_t gpu = 0; gpu < works.size(); ++gpu)
@@ -183,24 +215,27 @@ Result run(Machine& machine, const Case& c) {
             rest(machine, static_cast<int>(gpu), clocks[gpu]);
         return run_lanes(machine, lanes);
     };
-    run_rested(both);
+    const Repeat warm_up = repeat_of(0);
+    const std::size_t streams = warm_up.copiers.size() / works.size();
+    run_rested(warm_up.both);
     Collected all;
-    for (std::int64_t repeat = 0; repeat < c.count("n_samples"); ++repeat) {
-        add_alone(run_rested(workers), 1, all.work_alone, all.work_total);
-        add_alone(run_rested(copiers), streams, all.copy_alone, all.copies_total);
-        add_beside(run_rested(both), streams, all);
+    for (int number = 0; number < c.count("n_samples"); ++number) {
+        const Repeat repeat = repeat_of(number);
+        add_alone(run_rested(repeat.workers), 1, repeat.work_shares, all.work_alone, all.work_total);
+        add_alone(run_rested(repeat.copiers), streams, repeat.copy_shares, all.copy_alone, all.copies_total);
+        add_beside(run_rested(repeat.both), streams, repeat, all);
     }
     for (const Beside& beside : besides) beside.expect();
 
     Result result;
     result.samples = all.work_means;
-    result.more.add("deciles_us", deciles(all.work))
-        .add("alone_us", median(all.work_alone))
-        .add("alone_p90_us", percentile_90(all.work_alone))
-        .add("copy_us", mean(all.copy))
+    result.more.add("deciles_us", deciles(all.work.us))
+        .add("alone_us", median(all.work_alone.us))
+        .add("alone_p90_us", percentile_90(all.work_alone.us))
+        .add("copy_us", all.copy.each())
         .add("copy_spread_us", standard_deviation(all.copy_means))
-        .add("copy_deciles_us", deciles(all.copy))
-        .add("copy_alone_us", mean(all.copy_alone))
+        .add("copy_deciles_us", deciles(all.copy.us))
+        .add("copy_alone_us", all.copy_alone.each())
         .add("copy_streams", static_cast<std::int64_t>(streams))
         .add("copies_in_window", median(all.in_window))
         .add("copies_sent", static_cast<std::int64_t>(streams) * copy_runs)
@@ -222,6 +257,7 @@ Question interference() {
                                         {"size", Type::bytes, "64MiB"},
                                         {"priority", Type::word, "normal", {"normal", "high"}},
                                         {"first", Type::word, "both", {"both", "copy", "gemm"}},
+                                        {"sizes", Type::word, "equal", {"equal", "spread"}},
                                         {"everywhere", Type::word, "0", {"0", "1"}},
                                         {"window_us", Type::count, "5000"},
                                         {"n_samples", Type::count, "9"}})},

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "models/calibration/hip/spread_size.hpp"
 #include "models/calibration/problems/peer_copies.hpp"
 #include "models/streaming.hpp"
 #include "sim/core/median.hpp"
@@ -15,7 +16,8 @@ namespace {
 
 const std::vector<std::string> kinds{"dma_in", "dma_in_memcpy",  "dma_out", "dma_push", "local_dma",
                                      "cu_in",  "local_dma_rows", "cu_out",  "cu_push",  "local_cu"};
-const std::array<std::string, 2> priorities{"normal", "high"}, works{"gemm", "local_copy"};
+const std::array<std::string, 2> priorities{"normal", "high"}, works{"gemm", "local_copy"},
+    sizes{"equal", "spread"};
 const Bytes local_work(256.0 * (1 << 20));
 const Seconds head_start = microseconds(100);
 constexpr double window_us = 2000;  // the microbenchmark takes 5000, with the same pattern
@@ -25,12 +27,20 @@ constexpr int least_runs = 3, most_runs = 150, trial_runs = 4, work_runs = 4, lo
               late_gemms = 6;
 /// Seeds: orders of copies that a machine leaves open. With many copies at once there are more orders.
 constexpr std::uint64_t few_seeds = 2, many_seeds = 7;
+/// Repeats of the microbenchmark with copies of spread sizes, each with the next sizes; it makes nine.
+constexpr int sections = 3;
 /// GEMM times relative to the mean GPU, within their standard deviation over GPUs (1.2 %, "GPU speeds" of the
 /// H200's calibration). With a smaller spread, chains of GEMMs and waiting kernels lock to each other.
 constexpr std::array gemm_times{0.988, 1.0, 1.012};
 
 /// Tasks in order on one stream.
 using Lane = std::vector<TaskId>;
+
+/// Size of a stream's copy `number`.
+Bytes size_of(const Beside& beside, int number) {
+    if (!beside.spread_sizes) return beside.size;
+    return Bytes(static_cast<double>(spread_size(static_cast<std::size_t>(beside.size.si()), number)));
+}
 
 /// A graph with a cost for every task.
 class Run {
@@ -50,21 +60,23 @@ public:
         for (int i = 0; i < count; ++i) lane.push_back(add({beside_.work, gpu, compute_stream}));
         return lane;
     }
-    /// Adds the copies of one GPU: one lane for each peer.
-    std::vector<Lane> add_copies(int gpu, int count, Seconds delay = {}) {
+    /// Adds the copies of one GPU, the first with number `first`: one lane for each peer.
+    std::vector<Lane> add_copies(int gpu, int first, int count, Seconds delay = {}) {
         std::vector<Lane> lanes;
         for (int step = beside_.local() ? 0 : 1; step <= (beside_.local() ? 0 : beside_.peers); ++step) {
             const int peer = (gpu + step) % (beside_.peers + 1);
-            Task task = copy(gpu, peer);
-            task.stream = 100 + 10 * gpu + step;
-            task.priority = beside_.high_priority ? 1 : 0;
-            wait(task.gpu, task.stream, delay);
             Lane& lane = lanes.emplace_back();
             for (int i = 0; i < count; ++i) {
+                const Bytes size = size_of(beside_, first + i);
+                Task task = copy(gpu, peer, size);
+                task.stream = 100 + 10 * gpu + step;
+                task.priority = beside_.high_priority ? 1 : 0;
+                if (i == 0) wait(task.gpu, task.stream, delay);
                 if (beside_.by_dma() && !beside_.kind.ends_with("push") && i > 0)
                     lane.push_back(add(task, {add_event(task, lane.back())}));
                 else
                     lane.push_back(add(task));
+                shares_.back() = size / beside_.size;
             }
         }
         return lanes;
@@ -83,10 +95,13 @@ public:
         times_ = make_engine("flow")->run(graph_, costs, machine_.resources, seed).tasks;
     }
     double end(TaskId task) const { return to_microseconds(times_[task].end); }
+    /// Of copies: the share of `size` that it has; of others 1.
+    double share(TaskId task) const { return shares_[task]; }
 
 private:
     TaskId add(const Task& task, std::vector<TaskId> after = {}) {
         waits_.emplace_back();
+        shares_.push_back(1);
         return graph_.add(task, std::move(after));
     }
     // The benchmark records an event after every operation. After a pull the event holds the stream
@@ -103,11 +118,11 @@ private:
         add({MemoryBoundWork{Bytes(1), Bytes(1)}, gpu, stream});
         waits_.back() = delay;
     }
-    Task copy(int gpu, int peer) const {
-        if (beside_.local()) return {LocalCopyWork{beside_.size, beside_.size}, gpu, 0};
+    Task copy(int gpu, int peer, Bytes size) const {
+        if (beside_.local()) return {LocalCopyWork{size, size}, gpu, 0};
         const bool out = beside_.kind.ends_with("out"), push = beside_.kind.ends_with("push");
         const bool leaves = out || push;
-        return {CopyWork{leaves ? gpu : peer, leaves ? peer : gpu, beside_.size, beside_.size,
+        return {CopyWork{leaves ? gpu : peer, leaves ? peer : gpu, size, size,
                          beside_.by_dma() ? Agent::dma : Agent::cu, push ? Direction::push : Direction::pull,
                          beside_.blocks},
                 out ? peer : gpu, 0};
@@ -180,22 +195,27 @@ private:
     Machine machine_;
     TaskGraph graph_;
     std::vector<Seconds> waits_;
+    std::vector<double> shares_;
     std::vector<bool> is_event_;
     std::vector<Cost> costs_;
     std::vector<TaskTimes> times_;
 };
 
-double mean(const std::vector<double>& values) {
-    return values.empty()
-               ? 0
-               : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
+/// Times of tasks in µs, and the sum of their sizes as shares of `size`.
+struct Durations {
+    std::vector<double> us;
+    double shares = 0;
+    /// Mean time for `size`; 0 if there are none.
+    double mean() const { return us.empty() ? 0 : std::accumulate(us.begin(), us.end(), 0.0) / shares; }
+};
 
 /// Durations of the lane's tasks that ran between `from` and `to`, without the lane's first task.
-void add_whole(const Run& run, const Lane& lane, double from, double to, std::vector<double>& durations) {
+void add_whole(const Run& run, const Lane& lane, double from, double to, Durations& durations) {
     for (std::size_t i = 1; i < lane.size(); ++i)
-        if (run.end(lane[i - 1]) >= from && run.end(lane[i]) <= to)
-            durations.push_back(run.end(lane[i]) - run.end(lane[i - 1]));
+        if (run.end(lane[i - 1]) >= from && run.end(lane[i]) <= to) {
+            durations.us.push_back(run.end(lane[i]) - run.end(lane[i - 1]));
+            durations.shares += run.share(lane[i]);
+        }
 }
 
 int gpus_with_work(const Beside& beside) {
@@ -211,15 +231,15 @@ double alone(const Beside& beside, const Machine& machine, bool copies, int coun
     Run run(beside, machine);
     std::vector<Lane> first;
     for (int gpu = 0; gpu < gpus_with_work(beside); ++gpu) {
-        const auto lanes = copies ? run.add_copies(gpu, count) : std::vector<Lane>{run.add_work(gpu, count)};
+        const auto lanes = copies ? run.add_copies(gpu, 0, count) : std::vector<Lane>{run.add_work(gpu, count)};
         if (gpu == 0) first = lanes;
     }
-    std::vector<double> durations;
+    Durations durations;
     for (std::uint64_t seed = 0; seed < (copies ? seeds_of(beside) : 1); ++seed) {
         run.simulate(seed);
         for (const Lane& lane : first) add_whole(run, lane, 0, run.end(lane.back()), durations);
     }
-    return median(durations);
+    return copies && beside.spread_sizes ? durations.mean() : median(durations.us);
 }
 
 int runs_for(double window, double each) {
@@ -237,6 +257,7 @@ std::string Beside::work_name() const {
 std::string Beside::name() const {
     std::string text =
         work_name() + " beside " + kind + " " + std::to_string(peers) + " peers " + size_name(size);
+    if (spread_sizes) text += " and less";
     if (blocks > 0) text += " " + std::to_string(blocks) + " blocks";
     if (work_units > 0) text += " on " + std::to_string(work_units) + " units";
     if (high_priority) text += " high priority";
@@ -260,6 +281,7 @@ Beside read_beside(ConfigObject& line) {
     beside.high_priority = line.choice("priority", priorities) == 1;
     if (line.has("everywhere")) beside.everywhere = line.text("everywhere") == "1";
     if (line.has("first")) beside.first = line.text("first");
+    if (line.has("sizes")) beside.spread_sizes = line.choice("sizes", sizes) == 1;
     return beside;
 }
 
@@ -271,31 +293,30 @@ BesideTimes predict_beside(const Beside& beside, const Machine& machine) {
     const int copy_runs = runs_for(window, alone(beside, machine, true, trial_runs));
     times.copy_alone = alone(beside, machine, true, copy_runs);
 
-    Run run(beside, machine);
     const Seconds copies_wait = beside.first == "gemm" ? head_start : Seconds(),
                   work_waits = beside.first == "copy" ? head_start : Seconds();
-    Lane work;
-    std::vector<Lane> copies;
-    for (int gpu = 0; gpu < gpus_with_work(beside); ++gpu) {
-        const Lane worker = run.add_work(gpu, runs_for(window, times.work_alone), work_waits);
-        const std::vector<Lane> copiers = run.add_copies(gpu, copy_runs, copies_wait);
-        if (gpu == 0) work = worker, copies = copiers;
-    }
-    std::vector<double> work_us, copy_us;
+    Durations work_us, copy_us;
     const std::uint64_t runs = beside.waits() ? gemm_times.size() : seeds_of(beside);
-    for (std::uint64_t seed = 0; seed < runs; ++seed) {
-        run.simulate(seed, beside.waits() ? gemm_times.at(seed) : 1.0);
-        double to = run.end(work.back());
-        for (const Lane& lane : copies) to = std::min(to, run.end(lane.back()));
-        const double from = to_microseconds(std::max(copies_wait, work_waits));
-        add_whole(run, work, from, to, work_us);
-        for (const Lane& lane : copies) add_whole(run, lane, from, to, copy_us);
+    for (int section = 0; section < (beside.spread_sizes ? sections : 1); ++section) {
+        Run run(beside, machine);
+        Lane work;
+        std::vector<Lane> copies;
+        for (int gpu = 0; gpu < gpus_with_work(beside); ++gpu) {
+            const Lane worker = run.add_work(gpu, runs_for(window, times.work_alone), work_waits);
+            const std::vector<Lane> copiers = run.add_copies(gpu, section * copy_runs, copy_runs, copies_wait);
+            if (gpu == 0) work = worker, copies = copiers;
+        }
+        for (std::uint64_t seed = 0; seed < runs; ++seed) {
+            run.simulate(seed, beside.waits() ? gemm_times.at(seed) : 1.0);
+            double to = run.end(work.back());
+            for (const Lane& lane : copies) to = std::min(to, run.end(lane.back()));
+            const double from = to_microseconds(std::max(copies_wait, work_waits));
+            add_whole(run, work, from, to, work_us);
+            for (const Lane& lane : copies) add_whole(run, lane, from, to, copy_us);
+        }
     }
-    const auto typical = [&](const std::vector<double>& us) {
-        return beside.waits() ? mean(us) : median(us);
-    };
-    times.work = typical(work_us);
-    times.copy = typical(copy_us);
+    times.work = beside.waits() ? work_us.mean() : median(work_us.us);
+    times.copy = beside.waits() || beside.spread_sizes ? copy_us.mean() : median(copy_us.us);
     return times;
 }
 
@@ -303,7 +324,7 @@ double predict_late(const Beside& beside, Seconds wait, double more, const Machi
     const Seconds ready = wait + more * microseconds(alone(beside, machine, false, trial_runs));
     Run run(beside, machine);
     run.add_work(0, late_gemms);
-    const Lane copy = run.add_copies(0, 1, ready).front();
+    const Lane copy = run.add_copies(0, 0, 1, ready).front();
     run.simulate(0);
     return run.end(copy.front()) - to_microseconds(ready);
 }

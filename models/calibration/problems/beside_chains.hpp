@@ -15,6 +15,7 @@ struct Beside {
     std::string kind;    ///< "dma_in", "cu_push", …
     int peers = 1, blocks = 0;
     Bytes size;
+    bool spread_sizes = false;  ///< copies of half to all of `size` (models/calibration/hip/spread_size.hpp)
     bool high_priority = false, everywhere = false;
     std::string first = "both";  ///< which of the two starts 100 µs earlier
 
@@ -34,7 +35,7 @@ struct Beside {
 Beside read_beside(ConfigObject& line);
 
 /// Median times in µs of the work and between ends of a stream's copies, beside each other and alone, taken
-/// as the microbenchmark takes them. 0 if there are none.
+/// as the microbenchmark takes them; of copies of spread sizes, mean times for `size`. 0 if there are none.
 struct BesideTimes {
     double work = 0, work_alone = 0, copy = 0, copy_alone = 0;
 };

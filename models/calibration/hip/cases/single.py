@@ -3,7 +3,7 @@ import itertools
 
 # Keys that a list may give or leave out, with microbench's own values: the same case has one form.
 GIVEN = {"agent": "dma", "transfer": "pull", "pattern": "pair", "chunks": "1", "call": "peer", "enqueue": "lanes",
-         "detail": "0", "to": "packed", "first": "both", "priority": "normal", "everywhere": "0", "operation": "copy",
+         "detail": "0", "to": "packed", "first": "both", "sizes": "equal", "priority": "normal", "everywhere": "0", "operation": "copy",
          "dtype": "bf16", "beta": "0", "units": "0", "weights": "warm", "gpu": "0", "gpus": "2", "peers": "1", "work": "gemm"}
 OTHER = {"memory": {"operation": "read"}, "sustained": {"gpus": "1"}, "energy": {"gpus": "1", "work": "idle"}}
 SHIFTS = {"KiB": 10, "MiB": 20, "GiB": 30}

@@ -1,5 +1,6 @@
 """What is measured, in which order: pieces, of which a time limit cuts the last."""
 import dataclasses
+import itertools
 import pathlib
 import random
 import sys
@@ -37,11 +38,12 @@ class Piece:
 
 
 def drawn(machine, seed):
-    """Every kind of copy beside a GEMM of each family that is drawn. No fit sees them."""
+    """Every kind of copy beside a GEMM of each family that is drawn. No fit sees them. Sizes are spread: a chain of
+    equal copies can lock into a rhythm with its GEMMs, which no copy of a schedule does."""
     shapes = lists.draw(seed, lists.BESIDE + lists.MORE + lists.UNSEEN)
-    yield from lists.every_kind(machine, shapes)
-    for shape in shapes:
-        yield f"interference m={shape} beside=local_dma"
+    own = (f"interference m={shape} beside=local_dma" for shape in shapes)
+    for line in itertools.chain(lists.every_kind(machine, shapes), own):
+        yield f"{line} sizes=spread"
 
 
 def why_not(file, facts):
