@@ -84,12 +84,12 @@ public:
     /// Whether a successor waits for this kind of hand-over. If not, nobody need report it.
     bool hands_over(TaskId task, Handoff kind) const;
     bool flags(std::size_t stop) const { return stops_[stop].flags; }
-    /// `task` has ended, and the latency of `kind` is over, at the date `at`. For hand-overs at which tasks begin, `at` may be
-    /// later than `now`.
+    /// `task` ends, and the latency of `kind` is over at the date `at`, which may be later than `now` unless tasks wait for
+    /// the hand-over in the middle of their bodies.
     const Next& handed_over(TaskId task, Handoff kind, Date at = 0, Date now = 0);
     /// The latency of a flag set at a stop of `task` is over.
     const Next& flagged(TaskId task, std::size_t stop, Date now = 0);
-    /// It is the date of the last hand-over to `task`.
+    /// The date of the last hand-over to `task` has come.
     const Next& released(TaskId task);
     /// Compute units times the time that the task had them [unit·s]. Only for ended tasks whose thread blocks
     /// are placed one by one.
@@ -129,7 +129,7 @@ private:
         bool waited_to_launch : 1 = false;
         bool launch_over : 1 = false;
         bool stalled : 1 = false;  ///< waits at `stop`
-        // Of its cost, which has many more bytes:
+        // Copied from the task's cost, because reading costs is slow: each takes many more bytes.
         bool launches_ahead : 1 = false;
         bool queues_to_launch : 1 = false;
         bool claims : 1 = false;

@@ -44,14 +44,14 @@ protected:
           stream_free_(graph.streams()) {}
 
     struct Body : Pace {
-        std::uint32_t version = 0;  ///< an event of another version is void; counts on from task to task
+        std::uint32_t version = 0;  ///< events of another are void; a class goes on counting
         bool begun = false;
         bool running = false;  ///< begun, and not at a stop
         double done = 0;       ///< fraction of the body
         double goal = 1;       ///< fraction at which it stops next
     };
 
-    /// Until then it may be copied.
+    /// A simulation may be copied before begin(); from then on the dispatcher calls this one.
     void begin(std::uint64_t seed) {
         carry_out(dispatcher_.begin(
             seed, [this](TaskId task) { return engine().progress(task); },
@@ -230,7 +230,7 @@ private:
     }
 
     Ends ends_;
-    std::vector<Body> bodies_;          ///< by class: of the task of it whose turn it is
+    std::vector<Body> bodies_;          ///< by class: its tasks are on one stream, one after another
     std::vector<Seconds> stream_free_;  ///< by stream: when its last body was over
     std::vector<Event> round_;          ///< events of this round
     std::size_t ended_ = 0;

@@ -3,7 +3,6 @@
 #include "models/calibration/hip/beside.hpp"
 
 #include "models/calibration/hip/case_list.hpp"
-#include "models/calibration/hip/spread_size.hpp"
 
 namespace overlap::hip {
 namespace {
@@ -21,7 +20,7 @@ Rows first_of(const Rows& rows, std::size_t bytes) {
 }  // namespace
 
 Beside::Beside(Machine& machine, const std::string& word, int gpu, int peers, int blocks, std::size_t size)
-    : agent_{word.find("dma") != std::string::npos, blocks, !word.ends_with("memcpy")} {
+    : size_(size), agent_{word.find("dma") != std::string::npos, blocks, !word.ends_with("memcpy")} {
     if (size == 0 || size % 4096) throw UserError("size is a multiple of 4096");
     if (!agent_.dma && blocks == 0) throw UserError(word + " needs blocks=…");
     const bool local = word.starts_with("local"), out = word.ends_with("out"), push = word.ends_with("push");
@@ -41,24 +40,14 @@ Beside::Beside(Machine& machine, const std::string& word, int gpu, int peers, in
     }
 }
 
-std::vector<Lane> Beside::lanes(int count, bool high_priority) const {
-    std::vector<Lane> lanes;
-    for (const Stream& stream : copies_)
-        lanes.push_back({stream.gpu, std::vector<Operation>(count, copy_operation(stream.copy, agent_)),
-                         high_priority, true});
-    return lanes;
-}
-
-std::vector<Lane> Beside::spread_lanes(int first, int count, bool high_priority) const {
+std::vector<Lane> Beside::lanes(const std::vector<std::size_t>& sizes, bool high_priority) const {
     std::vector<Lane> lanes;
     for (const Stream& stream : copies_) {
-        const Copy& whole = stream.copy;
         std::vector<Operation> operations;
-        for (int number = first; number < first + count; ++number) {
-            const std::size_t bytes = spread_size(whole.to.rows * whole.to.row_bytes, number);
-            Copy part = whole;
-            part.from = first_of(whole.from, bytes);
-            part.to = first_of(whole.to, bytes);
+        for (const std::size_t size : sizes) {
+            Copy part = stream.copy;
+            part.from = first_of(part.from, size);
+            part.to = first_of(part.to, size);
             operations.push_back(copy_operation(part, agent_));
         }
         lanes.push_back({stream.gpu, std::move(operations), high_priority, true});

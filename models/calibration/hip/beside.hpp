@@ -22,10 +22,11 @@ class Beside {
 public:
     /// The peers of `gpu` are the next GPUs, modulo peers + 1.
     Beside(Machine& machine, const std::string& word, int gpu, int peers, int blocks, std::size_t size);
-    /// One lane for each stream, each with `count` copies one after the other.
-    std::vector<Lane> lanes(int count, bool high_priority) const;
-    /// The same with copies `first`, `first` + 1, … of sizes that are spread (spread_size.hpp).
-    std::vector<Lane> spread_lanes(int first, int count, bool high_priority) const;
+    /// One lane for each stream, each with a copy of each of `sizes`, one after the other. No size is larger than that
+    /// of the memory; for `expect` one copy has all of it.
+    std::vector<Lane> lanes(const std::vector<std::size_t>& sizes, bool high_priority) const;
+    /// The same with one copy of all of the memory.
+    std::vector<Lane> lanes(bool high_priority) const { return lanes({size_}, high_priority); }
     /// Throws WrongResult unless every destination holds its source's data.
     void expect() const;
 
@@ -34,6 +35,7 @@ private:
         int gpu;
         Copy copy;
     };
+    std::size_t size_;
     std::vector<Stream> copies_;
     Agent agent_;
 };

@@ -56,7 +56,7 @@ Result run(Machine& machine, const Case& c) {
     const GemmOperands operands(machine, 0, shape);
     operands.check_result(*gemm);
     const Beside beside(machine, kind, 0, 1, static_cast<int>(c.count("blocks")), c.bytes("size"));
-    const Operation copy = beside.lanes(1, false)[0].operations[0];
+    const Operation copy = beside.lanes(false)[0].operations[0];
     check(hipSetDevice(0));
 
     const bool middle = c.word("at") == "middle", gemm_held = c.word("streams") == "gemm_first";

@@ -182,17 +182,24 @@ Result run(Machine& machine, const Case& c) {
         besides.emplace_back(machine, kind, gpu, peers, blocks, c.bytes("size"));
     }
 
+    const std::size_t size = c.bytes("size");
+    const auto sizes = [&](int first, int count) {
+        std::vector<std::size_t> all(count, size);
+        for (int i = 0; spread && i < count; ++i) all[i] = spread_size(size, first + i);
+        return all;
+    };
     const double work_us = typical(run_lanes(machine, {works[0]->lane(4)}));
-    const double copy_us = typical(run_lanes(machine, besides[0].lanes(4, high)));
+    const double copy_us = typical(run_lanes(machine, besides[0].lanes(sizes(0, 4), high)));
     const double window = std::max(static_cast<double>(c.count("window_us")), 8 * work_us);
     const int work_runs = operations_for(window, work_us), copy_runs = operations_for(window, copy_us);
     const auto repeat_of = [&](int number) {
-        Repeat repeat{{}, {}, {}, std::vector(work_runs, 1.0), std::vector(copy_runs, 1.0)};
-        const int first_copy = number * copy_runs;
+        Repeat repeat{{}, {}, {}, std::vector(work_runs, 1.0), {}};
+        const std::vector<std::size_t> copied = sizes(number * copy_runs, copy_runs);
+        for (const std::size_t one : copied)
+            repeat.copy_shares.push_back(static_cast<double>(one) / static_cast<double>(size));
         for (std::size_t gpu = 0; gpu < works.size(); ++gpu) {
             repeat.workers.push_back(works[gpu]->lane(work_runs));
-            const auto lanes = spread ? besides[gpu].spread_lanes(first_copy, copy_runs, high)
-                                      : besides[gpu].lanes(copy_runs, high);
+            const auto lanes = besides[gpu].lanes(copied, high);
             repeat.copiers.insert(repeat.copiers.end(), lanes.begin(), lanes.end());
             repeat.both.push_back(repeat.workers.back());
             repeat.both.back().delay_us = first == "copy" ? head_start_us : 0;
@@ -201,9 +208,6 @@ Result run(Machine& machine, const Case& c) {
                 repeat.both.push_back(std::move(lane));
             }
         }
-        for (int copy = 0; spread && copy < copy_runs; ++copy)
-            repeat.copy_shares[copy] = static_cast<double>(spread_size(c.bytes("size"), first_copy + copy)) /
-                                       static_cast<double>(c.bytes("size"));
         return repeat;
     };
 

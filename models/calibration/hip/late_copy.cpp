@@ -32,7 +32,7 @@ Result run(Machine& machine, const Case& c) {
     const Lane worker{0, std::vector<Operation>(gemms, one)};
     const double gemm_us = run_lanes(machine, {worker})[0].duration(gemms / 2);
     const auto copier = [&](double wait) {
-        Lane lane = beside.lanes(1, c.word("priority") == "high")[0];
+        Lane lane = beside.lanes(c.word("priority") == "high")[0];
         lane.delay_us = wait;
         return lane;
     };
