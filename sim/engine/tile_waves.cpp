@@ -19,7 +19,7 @@ constexpr int steps = 4;
 }  // namespace
 
 TileWaves::TileWaves(int tiles, int waves, int most, int given)
-    : each_(std::min(waves, 2)), late_(most - given), took_over_(2 * given < most) {
+    : waves_(waves), each_(std::min(waves, 2)), late_(most - given), took_over_(2 * given < most) {
     if (waves > 1) kept_ = std::clamp(tiles - each_ * (given - pair), 0, each_ * late_);
     const int taken = std::min(tiles - kept_, each_ * given);
     open_ = tiles - taken - kept_;
@@ -88,7 +88,30 @@ void TileWaves::add(int units, double next, int own) {
 }
 
 int TileWaves::wanted() const {
-    return std::min(late_, (kept_ + each_ - 1) / each_ + open_);
+    return std::min(late_, (kept_ + each_ - 1) / each_ + open_ + second_tiles_to_give());
+}
+
+int TileWaves::second_tiles_to_give() const {
+    if (waves_ != 2 || took_over_) return 0;
+    int waiting = 0;
+    for (const Group& group : groups_) waiting += group.units * group.own;
+    return std::max(waiting - 1, 0);
+}
+
+void TileWaves::give_second_tiles(int count) {
+    // The units that finish their first tiles last find no second one.
+    std::sort(groups_.begin(), groups_.end(), [](const Group& a, const Group& b) { return a.next > b.next; });
+    const std::size_t all = groups_.size();
+    for (std::size_t i = 0; count > 0 && i < all; ++i) {
+        Group& group = groups_[i];
+        if (group.own == 0) continue;
+        const int given = std::min(count, group.units);
+        count -= given;
+        group.units -= given;
+        groups_.push_back({given, groups_[i].next, 0});
+    }
+    groups_.erase(std::remove_if(groups_.begin(), groups_.end(), [](const Group& group) { return group.units == 0; }),
+                  groups_.end());
 }
 
 void TileWaves::join(int units, double now) {
@@ -100,7 +123,9 @@ void TileWaves::join(int units, double now) {
     add(first - second, now + 1, 0);
     const int other = std::min(units - first, open_);
     open_ -= other;
-    add(other, now + 1, 0);
+    const int seconds = std::min(units - first - other, second_tiles_to_give());
+    give_second_tiles(seconds);
+    add(other + seconds, now + 1, 0);
 }
 
 }  // namespace overlap
