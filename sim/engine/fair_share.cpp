@@ -82,7 +82,6 @@ void FairShare::leave_out(const std::vector<char>& ample) {
     users_.resize(kept);
     for (Index first = 0; Pool & pool : pools_) {
         const Index space = pool.last_user;
-        wanted_.resize(std::max<std::size_t>(wanted_.size(), space));
         pool.first_user = pool.last_user = first;
         first += space;
     }
@@ -209,14 +208,8 @@ void FairShare::replace_limit(Index task, double before, double now) {
     lowest = std::min(lowest, now);
 }
 
-double FairShare::find_wanted(const Pool& pool, double level) {
-    double sum = 0;
-    for (std::size_t i = 0; const User& user : users(pool)) {
-        const double wanted = user.amount * limit_elsewhere(limits_[user.task], level * user.speed);
-        wanted_[i++] = wanted;
-        sum += wanted;
-    }
-    return sum;
+double FairShare::wanted_by(const User& user, double level) const {
+    return user.amount * limit_elsewhere(limits_[user.task], level * user.speed);
 }
 
 // Water-filling: the level at which the shares min(wanted, level * weight) add up to the capacity. If the users
@@ -231,15 +224,14 @@ double FairShare::water_level(const Pool& pool, Level& at, double& open) {
     const double even = at.capacity / pool.weights;
     bool below = at.level == unlimited;  // `open` can't be above what is looked for
     open = below ? even : at.level;
-    at.wanted = find_wanted(pool, at.level);
-    const std::size_t users = pool.last_user - pool.first_user;
-    for (std::size_t before = users + (below ? 0 : 1);;) {
+    for (std::size_t before = users(pool).size() + (below ? 0 : 1);;) {
         const double least = open * (1 - settled);
-        double left = at.capacity, weights = 0, least_limited = unlimited, most_of_others = 0;
+        double sum = 0, left = at.capacity, weights = 0, least_limited = unlimited, most_of_others = 0;
         std::size_t limited = 0;
-        for (std::size_t i = 0; i < users; ++i) {
-            const double wanted = wanted_[i];
-            const double weight = alike_weights_ ? 1 : uses_[users_[pool.first_user + i].use].weight;
+        for (const User& user : users(pool)) {
+            const double wanted = wanted_by(user, at.level);
+            const double weight = alike_weights_ ? 1 : uses_[user.use].weight;
+            sum += wanted;
             const bool is_limited = !(wanted < least * weight);
             left -= is_limited ? 0 : wanted;
             weights += is_limited ? weight : 0;
@@ -247,6 +239,7 @@ double FairShare::water_level(const Pool& pool, Level& at, double& open) {
             least_limited = is_limited ? std::min(least_limited, wanted) : least_limited;
             most_of_others = is_limited ? most_of_others : std::max(most_of_others, wanted);
         }
+        at.wanted = sum;
         if (limited == 0 && below) return unlimited;
         const double next = limited == 0 ? even : left / weights, next_least = next * (1 - settled);
         const bool same =  // users are limited at this level
@@ -267,7 +260,10 @@ bool FairShare::fill(Index resource) {
     const double before = at.level;
     if (pool.touched) update_contended(pool, at.capacity);
     if (!pool.contended) {
-        if (before < unlimited) at.wanted = find_wanted(pool, before);
+        if (before < unlimited) {
+            at.wanted = 0;
+            for (const User& user : users(pool)) at.wanted += wanted_by(user, before);
+        }
         return std::exchange(at.level, unlimited) < unlimited;
     }
     const bool damped = ++pool.fills > fills_before_damping;

@@ -131,8 +131,8 @@ private:
     static double limit_elsewhere(const Limits& limits, double allowed) {
         return allowed > limits.lowest ? limits.lowest : limits.second;
     }
-    /// Fills `wanted_`, by user; returns the sum.
-    double find_wanted(const Pool& pool, double level);
+    /// What the top rate and the other uses of a task let it draw from a pool at `level`.
+    double wanted_by(const User& user, double level) const;
     double water_level(const Pool& pool, Level& at, double& open);
     bool fill(Index resource);
 
@@ -148,7 +148,6 @@ private:
     std::vector<Index> waiting_;  ///< resources to fill again, in order of arrival
     std::vector<Index> changed_;  ///< tasks whose rate may have changed
     std::vector<Index> result_;   ///< result of the last resolve()
-    std::vector<double> wanted_;  ///< what top rate and other uses let each user of a pool draw
 };
 
 }  // namespace overlap
