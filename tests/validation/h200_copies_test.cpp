@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <iostream>
 
+#include "models/calibration/problems/beside_chains.hpp"
 #include "models/calibration/problems/device_problems.hpp"
 #include "tests/test_support.hpp"
 #include "tests/validation/asked.hpp"
@@ -132,6 +133,22 @@ void check_bounds(const std::vector<ErrorClass>& classes, const Bounds& bounds) 
 }
 
 }  // namespace
+
+TEST_CASE("a GEMM is predicted beside copies of which as many as are measured end before it does") {
+    Beside beside{.work = GemmShape{16384, 12288, 1536, DType::bf16},
+                  .work_units = 0,
+                  .kind = "dma_push",
+                  .peers = 1,
+                  .blocks = 0,
+                  .size = Bytes(4.0 * (1 << 20)),
+                  .spread_sizes = true,
+                  .high_priority = false,
+                  .everywhere = false,
+                  .first = "both"};
+    const BesideTimes times = predict_beside(beside, shipped_machine("h100_2"));
+    CHECK(times.work > times.work_alone);
+    CHECK(times.work < 1.1 * times.work_alone);
+}
 
 // One test, because a fit starts from the results of those before it. Interference takes two minutes.
 TEST_CASE(

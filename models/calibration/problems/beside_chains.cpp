@@ -23,6 +23,7 @@ const Seconds head_start = microseconds(100);
 constexpr double window_us = 2000;  // the microbenchmark takes 5000, with the same pattern
 constexpr double long_window_us = 5000;
 constexpr int event_streams = 1000;
+constexpr double whole_gemms = 3;  // copies of spread sizes have three quarters of `size` on average
 constexpr int least_runs = 3, most_runs = 150, trial_runs = 4, work_runs = 4, long_work_runs = 8,
               late_gemms = 6;
 /// Seeds: orders of copies that a machine leaves open. With many copies at once there are more orders.
@@ -291,7 +292,10 @@ BesideTimes predict_beside(const Beside& beside, const Machine& machine) {
     times.work_alone = alone(beside, machine, false, trial_runs);
     const double window = beside.waits() ? std::max(long_window_us, long_work_runs * times.work_alone)
                                          : std::max(window_us, work_runs * times.work_alone);
-    const int copy_runs = runs_for(window, alone(beside, machine, true, trial_runs));
+    const double copy_alone = alone(beside, machine, true, trial_runs);
+    // Copies are as many as in the microbenchmark, or as many as it takes to see one whole GEMM behind the first.
+    const int copy_runs = std::max(runs_for(window, copy_alone),
+                                   static_cast<int>(std::ceil(whole_gemms * times.work_alone / copy_alone)));
     times.copy_alone = alone(beside, machine, true, copy_runs);
 
     const Seconds copies_wait = beside.first == "gemm" ? head_start : Seconds(),
