@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace overlap {
 namespace {
@@ -99,19 +100,19 @@ int TileWaves::second_tiles_to_give() const {
 }
 
 void TileWaves::give_second_tiles(int count) {
+    if (count == 0) return;
     // The units that finish their first tiles last find no second one.
-    std::sort(groups_.begin(), groups_.end(), [](const Group& a, const Group& b) { return a.next > b.next; });
-    const std::size_t all = groups_.size();
-    for (std::size_t i = 0; count > 0 && i < all; ++i) {
-        Group& group = groups_[i];
-        if (group.own == 0) continue;
-        const int given = std::min(count, group.units);
+    std::sort(groups_.begin(), groups_.end(), [](const Group& a, const Group& b) {
+        return std::pair(a.next, a.own) > std::pair(b.next, b.own);
+    });
+    boost::container::small_vector<Group, 4> after;
+    for (Group& group : groups_) {
+        const int given = group.own > 0 ? std::min(count, group.units) : 0;
         count -= given;
-        group.units -= given;
-        groups_.push_back({given, groups_[i].next, 0});
+        if (given < group.units) after.push_back({group.units - given, group.next, group.own});
+        if (given > 0) after.push_back({given, group.next, 0});
     }
-    groups_.erase(std::remove_if(groups_.begin(), groups_.end(), [](const Group& group) { return group.units == 0; }),
-                  groups_.end());
+    groups_ = std::move(after);
 }
 
 void TileWaves::join(int units, double now) {
@@ -123,9 +124,9 @@ void TileWaves::join(int units, double now) {
     add(first - second, now + 1, 0);
     const int other = std::min(units - first, open_);
     open_ -= other;
-    const int seconds = std::min(units - first - other, second_tiles_to_give());
-    give_second_tiles(seconds);
-    add(other + seconds, now + 1, 0);
+    const int of_others = std::min(units - first - other, second_tiles_to_give());
+    give_second_tiles(of_others);
+    add(other + of_others, now + 1, 0);
 }
 
 }  // namespace overlap
