@@ -44,15 +44,11 @@ private:
         double next;  ///< wave at which their tile is done
         int own;      ///< further tiles that each unit has already taken
     };
-    /// Second tiles that late compute units may begin.
-    int second_tiles_to_give() const;
-    void give_second_tiles(int count);
     /// Waves after the next one during which no compute unit can leave or come.
     int waves_to_skip() const;
     void add(int units, double next, int own);
 
     boost::container::small_vector<Group, 4> groups_;
-    int waves_ = 1;
     int each_ = 1;  ///< tiles that a compute unit takes at its start
     int late_ = 0;  ///< compute units that have not come yet
     int kept_ = 0;  ///< tiles reserved for late compute units
