@@ -23,9 +23,11 @@ const Seconds head_start = microseconds(100);
 constexpr double window_us = 2000;  // the microbenchmark takes 5000, with the same pattern
 constexpr double long_window_us = 5000;
 constexpr int event_streams = 1000;
-constexpr double whole_gemms = 3;  // copies of spread sizes have three quarters of `size` on average
 constexpr int least_runs = 3, most_runs = 150, trial_runs = 4, work_runs = 4, long_work_runs = 8,
               late_gemms = 6;
+/// Copies go on for as long as so many GEMMs take, at least: the second GEMM must end beside them, and copies of spread
+/// sizes have three quarters of `size` on average.
+constexpr double least_gemms = 3;
 /// Seeds: orders of copies that a machine leaves open. With many copies at once there are more orders.
 constexpr std::uint64_t few_seeds = 2, many_seeds = 7;
 /// Repeats with copies of spread sizes: each goes on in the list of sizes where the one before ended. The microbenchmark
@@ -292,10 +294,9 @@ BesideTimes predict_beside(const Beside& beside, const Machine& machine) {
     times.work_alone = alone(beside, machine, false, trial_runs);
     const double window = beside.waits() ? std::max(long_window_us, long_work_runs * times.work_alone)
                                          : std::max(window_us, work_runs * times.work_alone);
-    const double copy_alone = alone(beside, machine, true, trial_runs);
-    // Copies are as many as in the microbenchmark, or as many as it takes to see one whole GEMM behind the first.
-    const int copy_runs = std::max(runs_for(window, copy_alone),
-                                   static_cast<int>(std::ceil(whole_gemms * times.work_alone / copy_alone)));
+    const double each_copy = alone(beside, machine, true, trial_runs);
+    const int copy_runs = std::max(runs_for(window, each_copy),
+                                   static_cast<int>(std::ceil(least_gemms * times.work_alone / each_copy)));
     times.copy_alone = alone(beside, machine, true, copy_runs);
 
     const Seconds copies_wait = beside.first == "gemm" ? head_start : Seconds(),
