@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace overlap {
 namespace {
@@ -19,7 +20,7 @@ constexpr int steps = 4;
 }  // namespace
 
 TileWaves::TileWaves(int tiles, int waves, int most, int given)
-    : each_(std::min(waves, 2)), late_(most - given), took_over_(2 * given < most) {
+    : waves_(waves), each_(std::min(waves, 2)), late_(most - given), took_over_(2 * given < most) {
     if (waves > 1) kept_ = std::clamp(tiles - each_ * (given - pair), 0, each_ * late_);
     const int taken = std::min(tiles - kept_, each_ * given);
     open_ = tiles - taken - kept_;
@@ -88,19 +89,46 @@ void TileWaves::add(int units, double next, int own) {
 }
 
 int TileWaves::wanted() const {
-    return std::min(late_, (kept_ + each_ - 1) / each_ + open_);
+    return std::min(late_, (kept_ + each_ - 1) / each_ + open_ + second_tiles_to_give());
+}
+
+int TileWaves::second_tiles_to_give() const {
+    if (waves_ != 2 || took_over_) return 0;
+    int waiting = 0;
+    for (const Group& group : groups_) waiting += group.units * group.own;
+    return std::max(waiting - 1, 0);
+}
+
+void TileWaves::give_second_tiles(int count) {
+    if (count == 0) return;
+    // Those of the units that came first; what was reserved for late ones stays theirs.
+    std::sort(groups_.begin(), groups_.end(), [](const Group& a, const Group& b) {
+        return std::pair(a.next, a.own) < std::pair(b.next, b.own);
+    });
+    boost::container::small_vector<Group, 4> after;
+    for (const Group& group : groups_) {
+        const int given = group.own > 0 ? std::min(count, group.units) : 0;
+        count -= given;
+        if (given < group.units) after.push_back({group.units - given, group.next, group.own});
+        if (given > 0) after.push_back({given, group.next, 0});
+    }
+    groups_ = std::move(after);
 }
 
 void TileWaves::join(int units, double now) {
     late_ -= units;
     const int taken = std::min(kept_, each_ * units);
     kept_ -= taken;
-    const int first = std::min(taken, units), second = taken - first;
+    // Of a body of two waves each unit takes two reserved tiles, although there may be units for one each.
+    const int takers = waves_ == 2 ? std::min(units, (taken + 1) / 2) : units;
+    const int first = std::min(taken, takers), second = taken - first;
     add(second, now + 1, 1);
     add(first - second, now + 1, 0);
     const int other = std::min(units - first, open_);
     open_ -= other;
-    add(other, now + 1, 0);
+    const int of_others = std::min(units - first - other, second_tiles_to_give());
+    give_second_tiles(of_others);
+    add(other + of_others, now + 1, 0);
 }
 
 }  // namespace overlap

@@ -11,6 +11,8 @@ namespace overlap {
 /// compute units, two each: as many as the first compute units leave of their two, and two for a cluster of
 /// two. All other tiles go to whichever compute unit is free. A compute unit that finds no tile is free for
 /// other tasks.
+/// If two waves suffice, late compute units that are no longer needed for reserved tiles begin second tiles that
+/// others have not begun, all but one of them (derived: traces/h100_1/spread*.tar.gz, copies behind a GEMM that waits).
 /// Hence the last wave frees compute units when it begins, and a body of one or two waves ends its whole
 /// duration after its last compute unit has come (traces/h200_4/microbench/residency.jsonl: GEMMs beside kernels that hold 1 to 32
 /// units for a quarter to all of their time; residency_drawn.jsonl: 256 tiles end half their time late though
@@ -44,11 +46,15 @@ private:
         double next;  ///< wave at which their tile is done
         int own;      ///< further tiles that each unit has already taken
     };
+    /// Second tiles that late compute units may begin.
+    int second_tiles_to_give() const;
+    void give_second_tiles(int count);
     /// Waves after the next one during which no compute unit can leave or come.
     int waves_to_skip() const;
     void add(int units, double next, int own);
 
     boost::container::small_vector<Group, 4> groups_;
+    int waves_ = 1;
     int each_ = 1;  ///< tiles that a compute unit takes at its start
     int late_ = 0;  ///< compute units that have not come yet
     int kept_ = 0;  ///< tiles reserved for late compute units

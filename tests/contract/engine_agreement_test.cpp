@@ -123,8 +123,9 @@ private:
             } else if (below(2) == 0) {
                 cost.claim->least = 1;
                 cost.claim->yields = false;
-                cost.claim->parts = Blocks{cost.claim->most, 1 + static_cast<int>(below(3)),
-                                           cost.body * least, 0.5 + 0.01 * below(50), Bytes(below(4))};
+                cost.claim->parts = Blocks{cost.claim->most,  1 + static_cast<int>(below(3)),
+                                           cost.body * least, 0.5 + 0.01 * below(50),
+                                           Bytes(below(4)),   below(3) == 0};
             }
         }
         if (below(6) == 0) cost.holds.push_back({table_.compute_units(gpu), 1.0 + below(20)});

@@ -85,6 +85,31 @@ TEST_CASE("a GEMM that lacks units takes longer by what these have to do") {
     CHECK(end_of(380) == Approx(0.125 + 4));
 }
 
+TEST_CASE("late units of a GEMM of two waves begin second tiles of others") {
+    // 100 units, 10 of them held by a kernel until 0.5 s; the GEMM begins on 90 at 0.125 s. Then a kernel comes that
+    // needs 10: when does it begin?
+    const auto begin_of_next = [](int tiles, double ready, int held = 10) {
+        Case three;
+        three.add(three.kernel(held, 0.5));
+        Cost gemm = three.gemm(tiles);
+        gemm.launch.time = Seconds(0.125);
+        three.add(gemm);
+        Cost next = three.kernel(10, 1);
+        next.launch.time = Seconds(ready);
+        three.add(next);
+        return three.ends()[2] - 1;
+    };
+    // In the first wave it waits for the wave's end, after which 40 units of 90 have no second tile.
+    CHECK(begin_of_next(150, 0.625) == Approx(1.125));
+    CHECK(begin_of_next(150, 1.25) == Approx(1.25));
+    // One second tile stays where it is, so of 11 the late units take 10, and of 6 five.
+    CHECK(begin_of_next(101, 0.625) == Approx(1.125));
+    CHECK(begin_of_next(96, 0.625) == Approx(1.125));
+    // A GEMM that began on less than half of its units gives no tile away, and one of three waves takes them from all.
+    CHECK(begin_of_next(150, 0.625, 60) == Approx(0.625));
+    CHECK(begin_of_next(250, 0.625) == Approx(2.125));
+}
+
 TEST_CASE("a last wave of tiles leaves units as it begins") {
     Case two;
     two.add(two.gemm(250));
@@ -124,6 +149,28 @@ TEST_CASE("thread blocks are placed as units come free, and leave them one by on
     three.add(late);
     CHECK(three.ends()[2] == Approx(1 + 2.625 + 1));
     CHECK(three.ends()[1] == Approx(1 + 3));
+}
+
+TEST_CASE("many short thread blocks work on every unit that comes free until their kernel's end") {
+    // 60 s of work for a unit. From 0.5 s on 2 units do three quarters of their rate; from 1 s on, when the GEMM
+    // is over, all work.
+    Case three;
+    three.add(three.gemm(98));
+    Cost copy = three.copy(100, 60, Seconds(0.5));
+    auto& blocks = std::get<Blocks>(copy.claim->parts);
+    blocks.together = 1;
+    blocks.to_the_end = true;
+    three.add(copy);
+    Cost next = three.kernel(1, 1);
+    next.launch.time = Seconds(0.75);
+    three.add(next);
+    CHECK(three.ends()[1] == Approx(1 + 59.25 / 100));
+    CHECK(three.ends()[2] == Approx(1 + 59.25 / 100 + 1));  // no unit is free before
+    // Units that never come are not waited for.
+    Case two;
+    two.add(two.kernel(98, 100));
+    two.add(copy);
+    CHECK(two.ends()[1] == Approx(0.5 + 60.0 / 2));
 }
 
 TEST_CASE("thread blocks on few units draw no more from what they share than these can") {

@@ -160,8 +160,10 @@ private:
         } else if (is.stream != compute_stream && is.kind() == TaskKind::local_copy) {
             const DeviceSpec& device = machine_.topology.device();
             const DeviceSpec::CopyKernel& kernel = device.copy_kernel;
-            // The kernel by which the runtime copies is taken to have a block on each unit.
-            const int blocks = beside_.blocks > 0 ? beside_.blocks : static_cast<int>(device.compute_units);
+            // The runtime's kernel works on every unit that is free until its end
+            // (derived: traces/h100_1/runtime_copy.tar.xz).
+            const bool runtimes = beside_.blocks == 0;
+            const int blocks = runtimes ? static_cast<int>(device.compute_units) : beside_.blocks;
             cost.body = streamed(is.work, device, blocks, KernelOf::benchmark).body;
             drop(cost, ResourceKind::compute_units);
             // As copies to peers do (models/contention.hpp). In schedules, packs and sums are not taken to.
@@ -169,9 +171,10 @@ private:
                 cost.holds.push_back({machine_.resources.clock(is.gpu), slowed, false});
             cost.claim = {.resource = units,
                           .most = blocks,
-                          .parts = Blocks{blocks, kernel.blocks_per_unit,
+                          .parts = Blocks{blocks, runtimes ? 1 : kernel.blocks_per_unit,
                                           streamed(is.work, device, 1, KernelOf::benchmark).body,
-                                          kernel.local_rate_beside_gemms, kernel.local_loads}};
+                                          kernel.local_rate_beside_gemms,
+                                          runtimes ? Bytes() : kernel.local_loads, runtimes}};
         }
         if (std::holds_alternative<LocalCopyWork>(beside_.work) && beside_.own_kernels()) run_together(task);
     }
