@@ -89,19 +89,6 @@ std::vector<std::string> errors_row(const std::string& name, const ErrorSummary&
             signed_percent_text(errors.bias)};
 }
 
-/// "h200_4.json" is of 4 GPUs.
-int gpus_of(const std::string& topology) {
-    const std::string stem = fs::path(topology).stem().string();
-    return std::atoi(stem.substr(stem.rfind('_') + 1).c_str());
-}
-
-bool holds_cases(const fs::path& file) {
-    std::ifstream in(file);
-    std::size_t found = 0;
-    for (std::string line; std::getline(in, line);) found += line.find("\"samples_us\"") != std::string::npos;
-    return found > 0;
-}
-
 std::vector<const ComparedCase*> worst(const Comparison& comparison) {
     std::vector<const ComparedCase*> cases = by_error(comparison);
     cases.resize(std::min(cases.size(), worst_shown));
@@ -188,16 +175,19 @@ ArchiveValidation validate_fits(const std::string& device, const std::string& ar
     return result;
 }
 
+bool holds_cases(const fs::path& file) {
+    std::ifstream in(file);
+    std::size_t found = 0;
+    for (std::string line; std::getline(in, line);) found += line.find("\"samples_us\"") != std::string::npos;
+    return found > 0;
+}
+
 std::optional<Comparison> compare_replays(const fs::path& folder, const fs::path& topologies,
                                           const std::string& device) {
     const fs::path file = folder / "replays.jsonl";
-    if (!fs::exists(file) || !holds_cases(file)) return std::nullopt;
+    if (!holds_cases(file)) return std::nullopt;
     std::vector<MeasuredCase> cases = read_measured_cases(std::vector{file.string()});
-    for (MeasuredCase& one : cases) {
-        one.system = device;
-        one.config.topology =
-            (topologies / (device + "_" + std::to_string(gpus_of(one.config.topology)) + ".json")).string();
-    }
+    for (MeasuredCase& one : cases) put_on_device(one, device, topologies);
     Comparison comparison =
         compare(cases, ConfigFolder::standard(), ProgressReporter("schedules", cases.size()).counter());
     const std::vector<const ComparedCase*> shown = worst(comparison);

@@ -14,6 +14,7 @@
 #include "sim/commands/calibration_report.hpp"
 #include "sim/commands/progress_reporter.hpp"
 #include "sim/core/archive.hpp"
+#include "sim/core/driver_facts.hpp"
 #include "sim/core/file_version.hpp"
 #include "sim/core/output_file.hpp"
 #include "sim/core/ranges.hpp"
@@ -27,9 +28,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A driver's facts are this near to those of a data sheet: 79.2 GiB are sold as 80 GB.
-constexpr double same_fact = 0.1;
-
 /// The folder in the archive that holds the manifest.
 fs::path measured_folder(const fs::path& unpacked, const fs::path& archive) {
     if (fs::exists(unpacked / "manifest.json")) return unpacked;
@@ -38,12 +36,39 @@ fs::path measured_folder(const fs::path& unpacked, const fs::path& archive) {
     throw UserError(archive.string() + ": has no manifest.json, expected an archive of scripts/measure");
 }
 
+/// The measurements of an archive, unpacked, or the folder that it was made of.
+struct OpenArchive {
+    explicit OpenArchive(const fs::path& archive) {
+        if (!fs::exists(archive)) throw UserError(archive.string() + ": no such archive or folder");
+        if (fs::is_directory(archive)) {
+            folder = archive;
+            return;
+        }
+        unpack(archive, unpacked.path());
+        folder = measured_folder(unpacked.path(), archive);
+    }
+
+    TemporaryFolder unpacked;
+    fs::path folder;
+};
+
 bool is_like(const MeasuredMachine& machine, const Json& device) {
     return std::ranges::all_of(machine.values, [&](const auto& fact) {
         if (fact.first == "board_power_W") return true;  // its user may lower it
         const double known = device.at(fact.first).at("value");
-        return std::abs(fact.second / known - 1) <= same_fact;
+        return is_same_fact(fact.second, known);
     });
+}
+
+/// The shipped device that the machine's facts match. Throws UserError if none does, which `flag` would say.
+std::string shipped_device(const MeasuredMachine& machine, const ConfigFolder& shipped,
+                           const std::string& shown, const std::string& flag) {
+    const std::string name = nearest_device(machine.values, machine.platform, shipped.folder("devices"),
+                                            shipped.folder("calibrations"));
+    if (!is_like(machine, read_config_file(shipped.find("devices", name), "device").json))
+        throw UserError(shown + ": is of " + in_quotes(machine.device) +
+                        ", no shipped device; give it a name by " + flag + " (the nearest is " + name + ")");
+    return name;
 }
 
 /// What is fitted, and the files that it is laid over.
@@ -103,21 +128,13 @@ bool has_node_of(const std::map<std::string, Json>& topologies, const Json& part
 Target target_of(const MeasuredMachine& machine, std::string name, const fs::path& folder,
                  const std::string& shown) {
     const ConfigFolder shipped = ConfigFolder::standard();
-    const auto nearest = [&](bool measured) {
-        return nearest_device(machine.values, machine.platform, shipped.folder("devices"),
-                              shipped.folder("calibrations"), measured);
-    };
     const auto read = [&](const std::string& kind, const std::string& file) {
         return read_config_file(shipped.find(kind + "s", file), kind).json;
     };
     Target target;
-    target.like = nearest(true);
-    if (name.empty()) {
-        name = nearest(false);
-        if (!is_like(machine, read("device", name)))
-            throw UserError(shown + ": is of " + in_quotes(machine.device) +
-                            ", no shipped device; give it a name by --name (the nearest is " + name + ")");
-    }
+    target.like = nearest_device(machine.values, machine.platform, shipped.folder("devices"),
+                                 shipped.folder("calibrations"), true);
+    if (name.empty()) name = shipped_device(machine, shipped, shown, "--name");
     target.is_new = !contains(shipped.names("calibrations"), name);
     target.name = name;
     DataSheet sheet = sheet_of(machine, name, folder, shown);
@@ -190,12 +207,28 @@ std::optional<Comparison> compare_schedules(const Target& target, const fs::path
 
 }  // namespace
 
+bool is_archive(const fs::path& path) {
+    return fs::is_directory(path) ? fs::exists(path / "manifest.json") : path.string().ends_with(".tar.gz");
+}
+
+std::vector<MeasuredCase> schedules_of_archive(const fs::path& archive, std::string device) {
+    const OpenArchive opened(archive);
+    if (device.empty())
+        device = shipped_device(read_measured_machine(opened.folder), ConfigFolder::standard(),
+                                archive.string(), "--device");
+    const fs::path file = opened.folder / "replays.jsonl";
+    if (!holds_cases(file)) throw UserError(archive.string() + ": has no measured schedule in it");
+    std::vector<MeasuredCase> cases = read_measured_cases(std::vector{file.string()});
+    for (MeasuredCase& one : cases) {
+        one.origin = archive.string() + one.origin.substr(opened.folder.string().size());
+        put_on_device(one, device);
+    }
+    return cases;
+}
+
 std::string calibrate_archive(const fs::path& archive, std::string name, const fs::path& out) {
-    if (!fs::exists(archive)) throw UserError(archive.string() + ": no such archive or folder");
-    const TemporaryFolder unpacked;
-    const bool packed = !fs::is_directory(archive);
-    if (packed) unpack(archive, unpacked.path());
-    const fs::path folder = packed ? measured_folder(unpacked.path(), archive) : archive;
+    const OpenArchive opened(archive);
+    const fs::path& folder = opened.folder;
     const MeasuredMachine machine = read_measured_machine(folder);
     const std::string shown = (archive / "").lexically_normal().parent_path().filename().string();
     Target target = target_of(machine, std::move(name), folder, shown);

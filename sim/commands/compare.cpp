@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <memory>
 
+#include "sim/commands/calibrate_archive.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/progress_reporter.hpp"
 #include "sim/core/output_file.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
@@ -14,7 +16,7 @@ namespace {
 
 struct CompareFlags {
     std::vector<std::string> traces, cost_models, hosts;
-    std::string tolerances, html;
+    std::string tolerances, html, device;
     std::string format = "text";
 };
 
@@ -34,9 +36,25 @@ void replace_hosts(std::vector<MeasuredCase>& cases, const std::vector<std::stri
     }
 }
 
+std::vector<MeasuredCase> read_cases(const CompareFlags& flags) {
+    std::vector<MeasuredCase> cases;
+    std::vector<std::string> files;
+    for (const std::string& path : flags.traces)
+        if (is_archive(path))
+            append(cases, schedules_of_archive(path, flags.device));
+        else
+            files.push_back(path);
+    if (files.empty()) return cases;
+    std::vector<MeasuredCase> others = read_measured_cases(files);
+    if (!flags.device.empty())
+        for (MeasuredCase& one : others) put_on_device(one, flags.device);
+    append(cases, others);
+    return cases;
+}
+
 int execute(const CompareFlags& flags) {
     const ConfigFolder folder = ConfigFolder::standard();
-    std::vector<MeasuredCase> cases = read_measured_cases(flags.traces);
+    std::vector<MeasuredCase> cases = read_cases(flags);
     if (!flags.cost_models.empty())
         for (MeasuredCase& one : cases) one.config.cost_models = flags.cost_models;
     replace_hosts(cases, flags.hosts, folder);
@@ -44,14 +62,18 @@ int execute(const CompareFlags& flags) {
     Comparison comparison = compare(cases, folder, ProgressReporter("cases", cases.size()).counter());
     comparison.verdicts =
         flags.tolerances.empty() ? judge_cases(comparison) : judge(comparison, flags.tolerances);
+    const auto throw_if_not_predicted = [&] {
+        if (!comparison.not_predicted.empty())
+            throw UserError(comparison.not_predicted.front() + " (not predicted: " +
+                            std::to_string(comparison.not_predicted.size()) + " cases)");
+    };
+    if (comparison.cases.empty()) throw_if_not_predicted();
     if (!flags.html.empty()) write_file_atomically(flags.html, to_html(comparison));
     if (flags.format == "text")
         print_for_people(to_text(comparison));
     else
         print(flags.format == "json" ? json_text(to_json(comparison)) + "\n" : to_csv(comparison));
-    if (!comparison.not_predicted.empty())
-        throw UserError(comparison.not_predicted.front() +
-                        " (not predicted: " + std::to_string(comparison.not_predicted.size()) + " cases)");
+    throw_if_not_predicted();
     return std::ranges::any_of(comparison.verdicts, &Verdict::fails) ? 3 : 0;
 }
 
@@ -62,9 +84,14 @@ void add_compare_command(CLI::App& app, int& status) {
         "compare", "Predict measured cases and print the errors; exit 3 if one is outside its tolerance");
     auto flags = std::make_shared<CompareFlags>();
     command
-        ->add_option("traces", flags->traces,
-                     "Measured cases: *.json, *.jsonl, folders of such files, patterns")
+        ->add_option(
+            "traces", flags->traces,
+            "Measured cases: *.json, *.jsonl, folders of such files, patterns; archives of scripts/measure")
         ->required();
+    command->add_option(
+        "--device", flags->device,
+        "Device to predict them as; default: that of their topology, for an archive the shipped device that "
+        "its facts match");
     command->add_option("--tolerances", flags->tolerances, "File of claims (configs/tolerances/*.json)");
     command->add_option(
         "--cost-model", flags->cost_models,

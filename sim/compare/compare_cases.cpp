@@ -1,4 +1,5 @@
 #include "sim/compare/compare_cases.hpp"
+#include "sim/core/driver_facts.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/run/makespan_error.hpp"
@@ -112,8 +113,22 @@ TaskErrors compare_tasks(const Timeline& measured, const Timeline& predicted) {
     return result;
 }
 
+/// Throws UserError if another device ran than that of the topology.
+void require_same_device(const MeasuredCase& measured, const DeviceSpec& device) {
+    if (!measured.machine) return;
+    const MeasuredOn& ran = *measured.machine;
+    const auto agree = [](double value, double known) { return value == 0 || is_same_fact(value, known); };
+    if (agree(ran.compute_units, device.compute_units) &&
+        agree(ran.memory_GiB * GB_of_GiB, device.hbm_capacity.si() * 1e-9))
+        return;
+    throw UserError(measured.origin + ": /scenario/topology: is " + in_quotes(measured.config.topology) +
+                    " of " + device.name + ", but " + in_quotes(ran.device) + " with " +
+                    significant(ran.memory_GiB) + " GiB ran; --device NAME says what it is predicted as");
+}
+
 ComparedCase compare_case(const MeasuredCase& measured, const ConfigFolder& folder) {
     const Scenario scenario = resolve(measured.config, folder);
+    require_same_device(measured, scenario.machine->topology.device());
     const Json params = to_json(scenario.params, scenario.schedule->parameters);
     Prediction predicted = predict(scenario);
     ComparedCase result;

@@ -126,6 +126,14 @@ bool is_no_case(const Json& line) {
                                 line.contains("skipped") || line.contains("error"));
 }
 
+std::optional<MeasuredOn> facts_of(const Json& line) {
+    if (!line.contains("device") || !line["device"].is_string()) return std::nullopt;
+    const auto number = [&](const char* key) {
+        return line.contains(key) && line[key].is_number() ? line[key].get<double>() : 0.0;
+    };
+    return MeasuredOn{line["device"], number("compute_units"), number("memory_GiB")};
+}
+
 void read_file(const fs::path& path, Pool& cases) {
     if (path.extension() != ".jsonl") {
         const Json json = upgraded(read_json_file(path), "measured_case", path.string());
@@ -134,12 +142,19 @@ void read_file(const fs::path& path, Pool& cases) {
     }
     std::ifstream in = open_input(path, "a file of measured cases");
     std::size_t number = 0;
+    std::optional<MeasuredOn> machine;
     for (std::string line; std::getline(in, line);) {
         ++number;
         if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
         const std::string origin = path.string() + ":" + std::to_string(number);
         const Json json = upgraded(parse_json(line, origin), "measured_case", origin);
-        if (!is_no_case(json)) cases.add(read_case(json, origin));
+        if (is_no_case(json)) {
+            if (const auto facts = facts_of(json)) machine = facts;
+            continue;
+        }
+        MeasuredCase one = read_case(json, origin);
+        one.machine = machine;
+        cases.add(std::move(one));
     }
 }
 
@@ -190,6 +205,13 @@ std::vector<MeasuredCase> read_measured_cases(std::span<const std::string> paths
         for (const fs::path& file : files_of(path)) read_file(file, pool);
     if (pool.cases.empty()) throw UserError(paths.front() + ": has no measured case in it");
     return std::move(pool.cases);
+}
+
+void put_on_device(MeasuredCase& measured, const std::string& device, const fs::path& topologies) {
+    const std::string stem = fs::path(measured.config.topology).stem().string();
+    measured.system = device + stem.substr(std::min(stem.rfind('_'), stem.size()));
+    measured.config.topology = (topologies / (measured.system + ".json")).string();
+    measured.machine.reset();
 }
 
 Json measured_case_schema() {

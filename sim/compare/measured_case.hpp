@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,10 +19,17 @@ struct MeasuredRun {
     Seconds median() const;
 };
 
+/// Facts of the machine that ran, as the line before its cases has them.
+struct MeasuredOn {
+    std::string device;                        ///< as the driver calls it
+    double compute_units = 0, memory_GiB = 0;  ///< 0: not known
+};
+
 /// One measured case (traces/README.md; configs/schema/measured_case.schema.json).
 struct MeasuredCase {
     std::string origin;  ///< file, with the line in JSON Lines
     std::string system;
+    std::optional<MeasuredOn> machine;
     RunConfig config;    ///< what ran; the scenario as a run config
     std::vector<MeasuredRun> runs;
     std::optional<Timeline> timeline;  ///< spans of one run, if recorded
@@ -38,6 +46,10 @@ struct MeasuredCase {
 /// on the same system adds its runs to the first case. Lines in which replay reports a failure are left out.
 /// Throws UserError for a missing path, a pattern or folder without files, and the first invalid case.
 std::vector<MeasuredCase> read_measured_cases(std::span<const std::string> paths);
+/// From now on the case is of DEVICE_<gpus> in the folder `topologies` (empty: of the shipped one), whatever its topology
+/// and the machine that ran are called: plans of `scripts/measure` name the device that they were drawn on.
+void put_on_device(MeasuredCase& measured, const std::string& device,
+                   const std::filesystem::path& topologies = {});
 Json measured_case_schema();
 
 }  // namespace overlap

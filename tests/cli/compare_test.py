@@ -33,6 +33,27 @@ class Compare(SimTestCase):
         for outside in ("src=", "href=", "@import", "url("):
             self.assertNotIn(outside, page)
 
+    def test_what_another_device_ran_is_predicted_only_as_said(self):
+        scenario = {**SMALL, "topology": "h200_2.json", "schedule": "serial"}
+        scenario.pop("params", None)
+        facts = {"kind": "machine", "device": "NVIDIA H100 80GB HBM3", "compute_units": 132, "memory_GiB": 79.18}
+        on_h100 = self.result("--config", self.file("config.json", {**scenario, "topology": "h100_2"}))["makespan_us"]
+        case = {"schema": 1, "system": "h200_2", "scenario": scenario, "samples_us": [on_h100]}
+        (self.folder / "replays.jsonl").write_text(f"{json.dumps(facts)}\n{json.dumps(case)}\n", encoding="utf-8")
+        self.assert_refused(("compare", "replays.jsonl"), "replays.jsonl:2: /scenario/topology: is 'h200_2.json' of h200, but "
+                            "'NVIDIA H100 80GB HBM3' with 79.18 GiB ran; --device NAME")
+        report = json.loads(self.output("compare", "replays.jsonl", "--device", "h100", "--format", "json"))
+        self.assertEqual((report["cases"][0]["system"], report["cases"][0]["predicted_us"]),
+                         ("h100_2", on_h100))
+
+    def test_an_archive_is_predicted_as_the_device_that_it_is_of(self):
+        archive = str(ROOT / "traces/h100_2/tenth.tar.gz")
+        cases = json.loads(self.output("compare", archive, "--format", "json"))["cases"]
+        self.assertEqual({(case["system"], case["origin"].rpartition(":")[0]) for case in cases},
+                         {("h100_2", archive + "/replays.jsonl")})
+        self.assertEqual(len(cases), 150)
+        self.assert_refused(("compare", str(ROOT / "traces/h100_1/spread.tar.gz")), "has no measured schedule in it")
+
     def test_exit_codes_of_claims(self):
         enforced = {"metric": "mean_abs_pct", "asked": 10, "status": "enforced"}
         gap = {**enforced, "status": "known_gap", "reached": 20, "reason": "why"}

@@ -7,12 +7,12 @@
 
 #include "models/calibration/measurements/measurement_file.hpp"
 #include "sim/core/digest.hpp"
+#include "sim/core/driver_facts.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
 namespace {
 
-constexpr double GB_of_GiB = 1.073741824, MB_of_MiB = 1.048576;
 constexpr double large_copy = 1 << 30;
 const std::array<std::string, 2> platforms{"nvidia", "amd"}, platform_names{"NVIDIA", "AMD"};
 
