@@ -12,9 +12,8 @@
 #include "models/gemm_times.hpp"
 #include "sim/commands/archive_validation.hpp"
 #include "sim/commands/calibration_report.hpp"
+#include "sim/commands/measured_archive.hpp"
 #include "sim/commands/progress_reporter.hpp"
-#include "sim/core/archive.hpp"
-#include "sim/core/driver_facts.hpp"
 #include "sim/core/file_version.hpp"
 #include "sim/core/output_file.hpp"
 #include "sim/core/ranges.hpp"
@@ -27,49 +26,6 @@ namespace overlap {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// The folder in the archive that holds the manifest.
-fs::path measured_folder(const fs::path& unpacked, const fs::path& archive) {
-    if (fs::exists(unpacked / "manifest.json")) return unpacked;
-    for (const auto& entry : fs::directory_iterator(unpacked))
-        if (fs::exists(entry.path() / "manifest.json")) return entry.path();
-    throw UserError(archive.string() + ": has no manifest.json, expected an archive of scripts/measure");
-}
-
-/// The measurements of an archive, unpacked, or the folder that it was made of.
-struct OpenArchive {
-    explicit OpenArchive(const fs::path& archive) {
-        if (!fs::exists(archive)) throw UserError(archive.string() + ": no such archive or folder");
-        if (fs::is_directory(archive)) {
-            folder = archive;
-            return;
-        }
-        unpack(archive, unpacked.path());
-        folder = measured_folder(unpacked.path(), archive);
-    }
-
-    TemporaryFolder unpacked;
-    fs::path folder;
-};
-
-bool is_like(const MeasuredMachine& machine, const Json& device) {
-    return std::ranges::all_of(machine.values, [&](const auto& fact) {
-        if (fact.first == "board_power_W") return true;  // its user may lower it
-        const double known = device.at(fact.first).at("value");
-        return is_same_fact(fact.second, known);
-    });
-}
-
-/// The shipped device that the machine's facts match. Throws UserError if none does, which `flag` would say.
-std::string shipped_device(const MeasuredMachine& machine, const ConfigFolder& shipped,
-                           const std::string& shown, const std::string& flag) {
-    const std::string name = nearest_device(machine.values, machine.platform, shipped.folder("devices"),
-                                            shipped.folder("calibrations"));
-    if (!is_like(machine, read_config_file(shipped.find("devices", name), "device").json))
-        throw UserError(shown + ": is of " + in_quotes(machine.device) +
-                        ", no shipped device; give it a name by " + flag + " (the nearest is " + name + ")");
-    return name;
-}
 
 /// What is fitted, and the files that it is laid over.
 struct Target {
@@ -134,7 +90,7 @@ Target target_of(const MeasuredMachine& machine, std::string name, const fs::pat
     Target target;
     target.like = nearest_device(machine.values, machine.platform, shipped.folder("devices"),
                                  shipped.folder("calibrations"), true);
-    if (name.empty()) name = shipped_device(machine, shipped, shown, "--name");
+    if (name.empty()) name = shipped_device(machine, shown, "--name");
     target.is_new = !contains(shipped.names("calibrations"), name);
     target.name = name;
     DataSheet sheet = sheet_of(machine, name, folder, shown);
@@ -207,28 +163,9 @@ std::optional<Comparison> compare_schedules(const Target& target, const fs::path
 
 }  // namespace
 
-bool is_archive(const fs::path& path) {
-    return fs::is_directory(path) ? fs::exists(path / "manifest.json") : path.string().ends_with(".tar.gz");
-}
-
-std::vector<MeasuredCase> schedules_of_archive(const fs::path& archive, std::string device) {
-    const OpenArchive opened(archive);
-    if (device.empty())
-        device = shipped_device(read_measured_machine(opened.folder), ConfigFolder::standard(),
-                                archive.string(), "--device");
-    const fs::path file = opened.folder / "replays.jsonl";
-    if (!holds_cases(file)) throw UserError(archive.string() + ": has no measured schedule in it");
-    std::vector<MeasuredCase> cases = read_measured_cases(std::vector{file.string()});
-    for (MeasuredCase& one : cases) {
-        one.origin = archive.string() + one.origin.substr(opened.folder.string().size());
-        put_on_device(one, device);
-    }
-    return cases;
-}
-
 std::string calibrate_archive(const fs::path& archive, std::string name, const fs::path& out) {
-    const OpenArchive opened(archive);
-    const fs::path& folder = opened.folder;
+    const MeasuredArchive opened(archive);
+    const fs::path& folder = opened.folder();
     const MeasuredMachine machine = read_measured_machine(folder);
     const std::string shown = (archive / "").lexically_normal().parent_path().filename().string();
     Target target = target_of(machine, std::move(name), folder, shown);

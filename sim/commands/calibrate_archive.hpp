@@ -2,9 +2,6 @@
 
 #include <filesystem>
 #include <string>
-#include <vector>
-
-#include "sim/compare/measured_case.hpp"
 
 namespace overlap {
 
@@ -14,11 +11,5 @@ namespace overlap {
 /// it did, with the errors on what no fit saw. Throws UserError.
 std::string calibrate_archive(const std::filesystem::path& archive, std::string name,
                               const std::filesystem::path& out);
-
-/// Whether `path` is an archive of scripts/measure, or the folder that one is made of.
-bool is_archive(const std::filesystem::path& path);
-/// The schedules that an archive has measured, on `device`_<gpus>; empty: on the shipped device that its facts match.
-/// Throws UserError.
-std::vector<MeasuredCase> schedules_of_archive(const std::filesystem::path& archive, std::string device);
 
 }  // namespace overlap

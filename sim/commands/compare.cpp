@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "sim/commands/calibrate_archive.hpp"
 #include "sim/commands/commands.hpp"
+#include "sim/commands/measured_archive.hpp"
 #include "sim/commands/progress_reporter.hpp"
 #include "sim/core/output_file.hpp"
 #include "sim/core/ranges.hpp"
@@ -40,7 +40,7 @@ std::vector<MeasuredCase> read_cases(const CompareFlags& flags) {
     std::vector<MeasuredCase> cases;
     std::vector<std::string> files;
     for (const std::string& path : flags.traces)
-        if (is_archive(path))
+        if (is_measured_archive(path))
             append(cases, schedules_of_archive(path, flags.device));
         else
             files.push_back(path);

@@ -17,6 +17,7 @@ add_executable(sim
     sim/commands/import_scenario.cpp
     sim/commands/list.cpp
     sim/commands/man_page.cpp
+    sim/commands/measured_archive.cpp
     sim/commands/progress_reporter.cpp
     sim/commands/report.cpp
     sim/commands/reproduce_command.cpp
