@@ -7,8 +7,9 @@ namespace overlap {
 
 /// Progress of the thread blocks of a kernel, which share its body equally. They are placed on compute units as
 /// these come free: some may run, or be done, while others wait. A compute unit whose thread blocks are done is
-/// free again. Blocks that are many and short (Blocks::to_the_end) are one for each compute unit that can work: it
-/// works from when it comes to the body's end, which doesn't wait for those that never come.
+/// free again. Thread blocks that are many and short (Blocks::to_the_end) keep each compute unit that they are given
+/// busy until the body's end; the body does not wait for compute units that never come free. Of these, one stands here
+/// for all that a compute unit runs.
 class ThreadBlocks {
 public:
     ThreadBlocks() = default;

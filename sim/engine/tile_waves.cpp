@@ -101,7 +101,8 @@ int TileWaves::second_tiles_to_give() const {
 
 void TileWaves::give_second_tiles(int count) {
     if (count == 0) return;
-    // Those of the units that came first; what was reserved for late ones stays theirs.
+    // From the compute units whose first tiles end earliest. Late compute units, whose first tiles end later, keep the two
+    // tiles that were reserved for each of them.
     std::sort(groups_.begin(), groups_.end(), [](const Group& a, const Group& b) {
         return std::pair(a.next, a.own) < std::pair(b.next, b.own);
     });
@@ -119,7 +120,7 @@ void TileWaves::join(int units, double now) {
     late_ -= units;
     const int taken = std::min(kept_, each_ * units);
     kept_ -= taken;
-    // Of a body of two waves each unit takes two reserved tiles, although there may be units for one each.
+    // In a body of two waves a compute unit takes both reserved tiles, even if others that come with it find none.
     const int takers = waves_ == 2 ? std::min(units, (taken + 1) / 2) : units;
     const int first = std::min(taken, takers), second = taken - first;
     add(second, now + 1, 1);

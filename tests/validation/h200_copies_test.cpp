@@ -42,7 +42,7 @@ const std::map<std::string, std::vector<Bounds>> all_bounds{
       {"  pair, large", {of_times, {0.025, 0.062}}, 64},
       {"  ring, large", {of_times, {0.025, 0.05}}, 48},
       {"  rotation, large", {of_times, {0.028, 0.045}}, 48},
-      {"  chained chunks", {of_times, {0.024, 0.056}}, 24},
+      {"  chained chunks", {of_times, {0.024, 0.055}}, 24},
       // Known gaps: pushes of few blocks that meet on one link lose up to a quarter; all to all at once loses
       // 5 to 10 us more than one with all, from 1 MiB.
       {"  all_at_once, large", {of_times, {0.12, 0.24}, known_gap}, 48}}},
@@ -78,16 +78,16 @@ const std::map<std::string, std::vector<Bounds>> all_bounds{
       {"  own kernels, GEMM on all units, work", {of_factors, {0.056, 0.185}, known_gap}, 124},
       {"  DMA, copies", {of_factors, {0.031, 0.106}}, 87},
       {"  kernels of peers, copies", {of_factors, {0.028, 0.055}}, 34},
-      {"  own kernels, units left to them, copies", {of_factors, {0.017, 0.068}}, 20},
+      {"  own kernels, units left to them, copies", {of_factors, {0.017, 0.065}}, 20},
       {"copies beside work", {of_factors, {0.058, 0.135}}, 265},
       // Known gaps: chains of copies lock to one copy a GEMM, or one in two, on differences of microseconds;
       // units that a GEMM's clusters of blocks can't use.
       {"  own kernels, GEMM on all units, copies", {of_factors, {0.088, 0.16}, known_gap}, 124},
       {"  own kernels, GEMM on all units, seven more shapes, work",
-       {of_factors, {0.079, 0.221}, known_gap},
+       {of_factors, {0.078, 0.221}, known_gap},
        210},
       {"  own kernels, GEMM on all units, seven more shapes, copies",
-       {of_factors, {0.088, 0.265}, known_gap},
+       {of_factors, {0.085, 0.265}, known_gap},
        210},
       {"  own kernels, GEMM on all units, six more shapes, work", {of_factors, {0.028, 0.064}}, 180},
       {"  own kernels, GEMM on all units, six more shapes, copies",
