@@ -1,5 +1,8 @@
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <functional>
 
 #include "sim/engine/event_queue.hpp"
@@ -135,10 +138,37 @@ public:
                    std::uint64_t seeds, const std::function<void(EngineResult)>& each) const override {
         const FlowSimulation first(graph, costs, resources,
                                    FairShare(costs, resources, graph.stream_numbers()), nullptr);
-        for (std::uint64_t seed = 0; seed < seeds; ++seed) {
-            const auto begin = std::chrono::steady_clock::now();
-            each(finished(graph, FlowSimulation(first).run(seed), begin));
+        struct Run {
+            EngineResult result;
+            std::exception_ptr fault;
+        };
+        std::vector<Run> runs;
+        for (std::uint64_t begin = 0; begin < seeds; begin += runs.size()) {
+            runs = std::vector<Run>(std::min(seeds - begin, at_once(graph)));
+            const auto one = [&](std::size_t i) {
+                try {
+                    const auto since = std::chrono::steady_clock::now();
+                    runs[i].result = finished(graph, FlowSimulation(first).run(begin + i), since);
+                } catch (...) {
+                    runs[i].fault = std::current_exception();
+                }
+            };
+            // A thread that waits here takes up nothing else: it is in the middle of a run.
+            tbb::this_task_arena::isolate([&] { tbb::parallel_for(std::size_t{0}, runs.size(), one); });
+            for (Run& run : runs) {
+                if (run.fault) std::rethrow_exception(run.fault);
+                each(std::move(run.result));
+            }
         }
+    }
+
+private:
+    /// Simulations of a large graph are few at a time, for memory: with as many of its baseline not more than those of
+    /// run.cpp that are side by side.
+    static std::uint64_t at_once(const TaskGraph& graph) {
+        constexpr std::size_t large = 20'000;
+        constexpr std::uint64_t few = 3, many = 64;
+        return graph.size() < large ? many : few;
     }
 };
 

@@ -1,11 +1,12 @@
 #include "sim/run/run.hpp"
 
+#include <tbb/task_arena.h>
+#include <tbb/task_group.h>
 #include <algorithm>
 #include <array>
 #include <future>
+#include <memory>
 #include <optional>
-#include <semaphore>
-#include <thread>
 
 #include "sim/run/baseline.hpp"
 #include "sim/run/experiment.hpp"
@@ -18,35 +19,31 @@
 namespace overlap {
 namespace {
 
-/// The independent simulations of one run; large ones run in parallel.
+/// The independent simulations of one run, which share the cores unless they are short.
 class Jobs {
 public:
     Jobs(const Scenario& scenario, const TaskGraph& graph)
-        : policy_(graph.size() >= worth_a_thread && scenario.engine == default_engine
-                      ? std::launch::async
-                      : std::launch::deferred),
-          cores_(std::max(1U, std::thread::hardware_concurrency())) {}
+        : together_(graph.size() >= worth_a_thread && scenario.engine == default_engine) {}
+    ~Jobs() { group_.wait(); }
+    Jobs(const Jobs&) = delete;
+    Jobs& operator=(const Jobs&) = delete;
 
     template <class Work>
     auto start(Work work) -> std::future<decltype(work())> {
-        return std::async(policy_, [this, work] {
-            const Core core(cores_);
-            return work();
-        });
+        const auto job = std::make_shared<std::packaged_task<decltype(work())()>>(std::move(work));
+        if (together_)
+            group_.run([job] { (*job)(); });
+        else
+            (*job)();
+        return job->get_future();
     }
+    /// Helps until all jobs are done.
+    void wait() { group_.wait(); }
 
 private:
-    /// One of the cores; limits the number of simulations in memory.
-    struct Core {
-        explicit Core(std::counting_semaphore<>& cores) : cores(cores) { cores.acquire(); }
-        ~Core() { cores.release(); }
-        Core(const Core&) = delete;
-        Core& operator=(const Core&) = delete;
-        std::counting_semaphore<>& cores;
-    };
-    static constexpr std::size_t worth_a_thread = 20'000;
-    std::launch policy_;
-    std::counting_semaphore<> cores_;
+    static constexpr std::size_t worth_a_thread = 300;
+    bool together_;
+    tbb::task_group group_;
 };
 
 // Switches effects off one after another, so the differences add up in any order. The remaining loss is that
@@ -126,7 +123,9 @@ Seconds makespan_of(const Scenario& given) {
     return period_of(scenario, graph, Experiment(scenario, graph).makespan(effects_of(scenario)));
 }
 
-RunResult run(const Scenario& scenario, const RunOptions& options) {
+namespace {
+
+RunResult run_whole(const Scenario& scenario, const RunOptions& options) {
     const Effects effects = effects_of(scenario);
     TaskGraph graph = scenario.graph();
     const Experiment own(scenario, graph);
@@ -151,8 +150,11 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
     const auto [makespans, simulated] = repeated.median_run();
     const std::uint64_t seed = quantile(makespans, 0.5).second;
     if (!attribution) look_into(seed);
-    const Baseline baseline = baseline_job.get();
+    const std::optional<Turns>& alike = scenario.params.transfers.alike;
     RunResult result;
+    observe(graph, costs, simulated, *steady.machine, alike, repeated.turns(), result);
+    jobs.wait();
+    const Baseline baseline = baseline_job.get();
     result.config = scenario.config();
     result.scenario = scenario_line(scenario);
     const auto period = [&](Seconds makespan) { return period_of(scenario, graph, makespan); };
@@ -178,7 +180,6 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
     result.losses.power = simulated.makespan - cool;
     result.losses.host += result.makespan - simulated.makespan;
     result.steady = steady.steady;
-    const std::optional<Turns>& alike = scenario.params.transfers.alike;
     result.tasks = graph.size() * static_cast<std::size_t>(alike ? alike->of_orbit() : 1);
     result.engine = scenario.engine;
     result.simulated_gpus = own.simulated_gpus();
@@ -186,12 +187,18 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
     result.wall_ms = simulated.wall_ms;
     result.staging = staging_bytes(graph, *scenario.schedule, scenario.workload, scenario.machine->topology,
                                    scenario.params, scenario.pairs);
-    observe(graph, costs, simulated, *steady.machine, alike, repeated.turns(), result);
     // One after another, all of the communication is exposed, but for gaps between its transfers.
     const bool overlapped = result.exposed_comm < 0.99 * result.comm;
     result.confidence = confidence_of(scenario, graph, repeated, {simulated.makespan, seed}, overlapped);
     if (options.record) record(std::move(graph), costs, simulated, scenario.machine->resources, result);
     return result;
+}
+
+}  // namespace
+
+RunResult run(const Scenario& scenario, const RunOptions& options) {
+    // A thread that waits for jobs of this run takes up no other run, such as the next point of a sweep.
+    return tbb::this_task_arena::isolate([&] { return run_whole(scenario, options); });
 }
 
 }  // namespace overlap

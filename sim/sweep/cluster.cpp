@@ -1,6 +1,7 @@
 #include "sim/sweep/cluster.hpp"
 
 #include <mpi.h>
+#include <tbb/global_control.h>
 
 #include <array>
 #include <cstdlib>
@@ -94,6 +95,8 @@ bool Cluster::all(bool mine) const {
 }
 
 void Cluster::serve(PointRunner& runner) {
+    // As many processes as cores run on a node.
+    const tbb::global_control one(tbb::global_control::max_allowed_parallelism, 1);
     for (;;) {
         MPI_Status status;
         while (!arrived(0, work, status)) std::this_thread::sleep_for(between_looks);

@@ -1,5 +1,6 @@
 """ThreadSanitizer over what runs on several threads: sweeps, advice, comparisons, and the simulations of a large run. The
 program of the tree `tsan` has a TBB of std::thread (tests/tsan), so that nothing it waits for is hidden."""
+import csv
 import os
 import pathlib
 import subprocess
@@ -46,9 +47,16 @@ class Races(SimTestCase):
         self.assertEqual(one, other)
 
     def test_a_large_run(self):
-        """Over 20,000 tasks: its simulations run on threads of their own (sim/run/run.cpp)."""
+        """Its simulations share the cores (sim/run/run.cpp)."""
         args = ["--topology", "mi300x_16", "--schedule", "hetero_fused_1d", "--set", "chunks=128", "--format", "csv"]
         self.assertEqual(len(self.quiet(*args).splitlines()), 2)
+
+    def test_drawn_orders(self):
+        args = ["--topology", "h200_4", "--schedule", "hetero_fused_1d", "--set", "chunks=8", "--set", "transfer=push", "--seeds",
+                "9", "--format", "csv"]
+        one, other = (next(csv.DictReader(text.splitlines())) for text in (self.quiet(*args), self.output(*args)))
+        self.assertNotEqual(one["makespan_p10_us"], one["makespan_p90_us"])
+        self.assertEqual({**one, "wall_ms": ""}, {**other, "wall_ms": ""})
 
     def test_advice(self):
         self.assertIn("serial", self.quiet("advise", "--topology", "h200_2", "--gemm", "2048x1024x2048", "--agent", "dma",

@@ -167,20 +167,35 @@ TEST_CASE("an unspecified order is drawn from the seed, each order about as ofte
     for (const std::uint64_t seed : {1, 2, 3}) CHECK(three.ends("simgrid", seed) == three.ends("flow", seed));
 }
 
-TEST_CASE("runs of several seeds are those of each seed") {
+TEST_CASE("runs of several seeds, on all cores, are those of each seed in their order") {
     Case three;
     three.table = machine(QueueOrder::unspecified);
     for (int i = 1; i <= 3; ++i) three.add(three.copy(i));
-    const std::string name = any_engine();
-    const auto engine = make_engine(name);
-    std::vector<std::vector<double>> together, one_by_one;
-    engine->run_seeds(three.graph, three.costs, three.table, 4, [&](const EngineResult& result) {
-        std::vector<double>& ends = together.emplace_back();
-        for (const TaskTimes& times : result.tasks) ends.push_back(times.end.si());
-    });
-    for (std::uint64_t seed = 0; seed < 4; ++seed) one_by_one.push_back(three.ends(name, seed));
-    CHECK(together == one_by_one);
-    CHECK(std::set(together.begin(), together.end()).size() > 1);
+    for (const auto& [name, seeds] : {std::pair(any_engine(), 4), std::pair(std::string("flow"), 150)}) {
+        std::vector<std::vector<double>> together;
+        const auto keep = [&](const EngineResult& result) {
+            std::vector<double>& ends = together.emplace_back();
+            for (const TaskTimes& times : result.tasks) ends.push_back(times.end.si());
+        };
+        make_engine(name)->run_seeds(three.graph, three.costs, three.table, seeds, keep);
+        std::uint64_t seed = 0;
+        for (const std::vector<double>& ends : together) CHECK(ends == three.ends(name, seed++));
+        CHECK(seed == static_cast<std::uint64_t>(seeds));
+        CHECK(std::set(together.begin(), together.end()).size() > 1);
+    }
+}
+
+TEST_CASE("seeds that fail say why, and give no result") {
+    Case two;
+    two.table = machine(QueueOrder::unspecified);
+    // One after the other they last beyond the end of simulated time, 9,223 s, whichever is first.
+    two.add(two.copy(6000));
+    two.add(two.copy(7000));
+    const auto engine = make_engine("flow");
+    const auto says = Catch::Contains("of gpu 0 goes on beyond");
+    CHECK_THROWS_WITH(engine->run(two.graph, two.costs, two.table, 0), says);
+    const auto never_called = [](const EngineResult&) { FAIL("no seed has a result"); };
+    CHECK_THROWS_WITH(engine->run_seeds(two.graph, two.costs, two.table, 20, never_called), says);
 }
 
 TEST_CASE("claims served as enqueued wait for their turn, ready or not") {

@@ -27,6 +27,15 @@ public:
     }
 };
 
+namespace this_task_arena {
+
+template <class Work>
+auto isolate(Work&& work) {
+    return work();
+}
+
+}  // namespace this_task_arena
+
 /// Runs `work` on all threads(); throws what the first of them threw.
 inline void on_all_threads(const std::function<void()>& work) {
     std::exception_ptr first;
