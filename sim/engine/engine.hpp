@@ -54,10 +54,13 @@ public:
     virtual ~Engine() = default;
     virtual EngineResult run(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
                              std::uint64_t seed = 0) const = 0;
-    /// Calls `each` with the result of run() for every seed below `seeds`, in their order.
+    /// Calls `each` with the result of run() for every seed below `seeds`, in their order. Seeds may run in parallel.
     virtual void run_seeds(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
                            std::uint64_t seeds, const std::function<void(EngineResult)>& each) const;
 };
+
+/// Tasks of all simulations together from which on it is worth to share the cores: they take 3 ms, threads 2 to start.
+inline constexpr std::uint64_t worth_all_cores = 8'000;
 
 struct EngineEntry {
     std::string name;

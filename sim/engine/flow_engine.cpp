@@ -144,7 +144,7 @@ public:
         };
         std::vector<Run> runs;
         for (std::uint64_t begin = 0; begin < seeds; begin += runs.size()) {
-            runs = std::vector<Run>(std::min(seeds - begin, at_once(graph)));
+            runs = std::vector<Run>(std::min(seeds - begin, at_once(graph, seeds)));
             const auto one = [&](std::size_t i) {
                 try {
                     const auto since = std::chrono::steady_clock::now();
@@ -154,7 +154,10 @@ public:
                 }
             };
             // A thread that waits here takes up nothing else: it is in the middle of a run.
-            tbb::this_task_arena::isolate([&] { tbb::parallel_for(std::size_t{0}, runs.size(), one); });
+            if (runs.size() == 1)
+                one(0);
+            else
+                tbb::this_task_arena::isolate([&] { tbb::parallel_for(std::size_t{0}, runs.size(), one); });
             for (Run& run : runs) {
                 if (run.fault) std::rethrow_exception(run.fault);
                 each(std::move(run.result));
@@ -165,9 +168,10 @@ public:
 private:
     /// Simulations of a large graph are few at a time, for memory: with as many of its baseline not more than those of
     /// run.cpp that are side by side.
-    static std::uint64_t at_once(const TaskGraph& graph) {
+    static std::uint64_t at_once(const TaskGraph& graph, std::uint64_t seeds) {
         constexpr std::size_t large = 20'000;
         constexpr std::uint64_t few = 3, many = 64;
+        if (graph.size() * seeds < worth_all_cores) return 1;
         return graph.size() < large ? many : few;
     }
 };

@@ -24,7 +24,7 @@ constexpr Seconds of_kernel_pair{7.5e-12};
 constexpr double with_several_chunks = 6;
 constexpr double simgrid_slowdown = 75;  // README, "Speed"
 
-/// Simulations of one run that are in memory at the same time (Jobs in run.cpp).
+/// Simulations of one run that are in memory at the same time (Jobs in run.cpp, seeds of the flow engine).
 double side_by_side(const Scenario& scenario, double tasks) {
     if (tasks < 20'000 || scenario.engine != default_engine) return 1;
     return std::clamp<double>(std::thread::hardware_concurrency(), 1, 7);

@@ -19,32 +19,41 @@
 namespace overlap {
 namespace {
 
-/// The independent simulations of one run, which share the cores unless they are short.
+/// The independent simulations of one run.
 class Jobs {
 public:
-    Jobs(const Scenario& scenario, const TaskGraph& graph)
-        : together_(graph.size() >= worth_a_thread && scenario.engine == default_engine) {}
-    ~Jobs() { group_.wait(); }
+    /// `share_cores`: they run in parallel, until wait().
+    explicit Jobs(bool share_cores) {
+        if (share_cores) group_.emplace();
+    }
+    ~Jobs() { wait(); }
     Jobs(const Jobs&) = delete;
     Jobs& operator=(const Jobs&) = delete;
 
     template <class Work>
     auto start(Work work) -> std::future<decltype(work())> {
         const auto job = std::make_shared<std::packaged_task<decltype(work())()>>(std::move(work));
-        if (together_)
-            group_.run([job] { (*job)(); });
+        if (group_)
+            group_->run([job] { (*job)(); });
         else
             (*job)();
         return job->get_future();
     }
     /// Helps until all jobs are done.
-    void wait() { group_.wait(); }
+    void wait() {
+        if (group_) group_->wait();
+    }
 
 private:
-    static constexpr std::size_t worth_a_thread = 300;
-    bool together_;
-    tbb::task_group group_;
+    std::optional<tbb::task_group> group_;
 };
+
+/// Whether the simulations of a run are worth sharing the cores, as Engine::run_seeds decides for its seeds.
+bool worth_sharing(const Scenario& scenario, const TaskGraph& graph, const Experiment& own) {
+    constexpr std::uint64_t others = 8;
+    const auto seeds = static_cast<std::uint64_t>(own.several_orders() ? scenario.seeds : 1);
+    return scenario.engine == default_engine && (seeds + others) * graph.size() >= worth_all_cores;
+}
 
 // Switches effects off one after another, so the differences add up in any order. The remaining loss is that
 // of the pipeline itself: idle links, fill and drain.
@@ -125,12 +134,9 @@ Seconds makespan_of(const Scenario& given) {
 
 namespace {
 
-RunResult run_whole(const Scenario& scenario, const RunOptions& options) {
+RunResult run_by(Jobs&& jobs, const Scenario& scenario, const RunOptions& options, TaskGraph& graph,
+                 const Experiment& own) {
     const Effects effects = effects_of(scenario);
-    TaskGraph graph = scenario.graph();
-    const Experiment own(scenario, graph);
-
-    Jobs jobs(scenario, graph);
     auto baseline_job = jobs.start([&] {
         return options.baselines != nullptr ? options.baselines->get(scenario) : baseline_of(scenario);
     });
@@ -197,8 +203,11 @@ RunResult run_whole(const Scenario& scenario, const RunOptions& options) {
 }  // namespace
 
 RunResult run(const Scenario& scenario, const RunOptions& options) {
+    TaskGraph graph = scenario.graph();
+    const Experiment own(scenario, graph);
+    if (!worth_sharing(scenario, graph, own)) return run_by(Jobs(false), scenario, options, graph, own);
     // A thread that waits for jobs of this run takes up no other run, such as the next point of a sweep.
-    return tbb::this_task_arena::isolate([&] { return run_whole(scenario, options); });
+    return tbb::this_task_arena::isolate([&] { return run_by(Jobs(true), scenario, options, graph, own); });
 }
 
 }  // namespace overlap

@@ -171,7 +171,8 @@ TEST_CASE("runs of several seeds, on all cores, are those of each seed in their 
     Case three;
     three.table = machine(QueueOrder::unspecified);
     for (int i = 1; i <= 3; ++i) three.add(three.copy(i));
-    for (const auto& [name, seeds] : {std::pair(any_engine(), 4), std::pair(std::string("flow"), 150)}) {
+    constexpr int many = 1 + static_cast<int>(worth_all_cores) / 3;
+    for (const auto& [name, seeds] : {std::pair(any_engine(), 4), std::pair(std::string("flow"), many)}) {
         std::vector<std::vector<double>> together;
         const auto keep = [&](const EngineResult& result) {
             std::vector<double>& ends = together.emplace_back();
@@ -195,7 +196,8 @@ TEST_CASE("seeds that fail say why, and give no result") {
     const auto says = Catch::Contains("of gpu 0 goes on beyond");
     CHECK_THROWS_WITH(engine->run(two.graph, two.costs, two.table, 0), says);
     const auto never_called = [](const EngineResult&) { FAIL("no seed has a result"); };
-    CHECK_THROWS_WITH(engine->run_seeds(two.graph, two.costs, two.table, 20, never_called), says);
+    CHECK_THROWS_WITH(engine->run_seeds(two.graph, two.costs, two.table, worth_all_cores, never_called),
+                      says);
 }
 
 TEST_CASE("claims served as enqueued wait for their turn, ready or not") {
