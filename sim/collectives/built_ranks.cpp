@@ -48,10 +48,10 @@ TaskId BuiltRanks::given(int rank, TaskId id) const {
     return alike_ ? named(number_of(id), alike_->seen_from(rank, gpu_of(id))) : id;
 }
 
-TaskId BuiltRanks::add(TaskGraph& graph, Task task, std::span<const TaskId> after) const {
-    if (!alike_) return graph.add(std::move(task), after);
+TaskId BuiltRanks::add(TaskGraph& graph, const Task& task, std::span<const TaskId> after) const {
+    if (!alike_) return graph.add(task, after);
     const int gpu = task.gpu;
-    const TaskId number = graph.add(seen_by_representative(std::move(task), *alike_));
+    const TaskId number = graph.add(seen_by_representative(task, *alike_));
     waits_.clear();
     for (const TaskId before : after) waits_.emplace_back(number_of(before), gpu_of(before) != gpu);
     // Predecessors that are alike end at one time.

@@ -33,7 +33,7 @@ public:
     /// The rank that is to the representative of `rank` what `other` is to `rank`.
     int seen_from(int rank, int other) const { return alike_ ? alike_->seen_from(rank, other) : other; }
     /// Adds a task of any GPU to a graph.
-    TaskId add(TaskGraph& graph, Task task, std::span<const TaskId> after) const;
+    TaskId add(TaskGraph& graph, const Task& task, std::span<const TaskId> after) const;
 
 private:
     std::optional<Turns> alike_;

@@ -47,12 +47,12 @@ std::vector<int> Transfers::rail_peers(int rank) const {
 
 Task Transfers::transfer(int src, int dst, const Payload& payload) const {
     const bool pull = options_.direction == Direction::pull;
-    CopyWork work{src, dst, payload.bytes, payload.run, options_.agent, options_.direction, options_.cus};
+    Task task;
+    auto& work = task.work.emplace<CopyWork>(
+        CopyWork{src, dst, payload.bytes, payload.run, options_.agent, options_.direction, options_.cus});
     work.prelaunched = options_.prelaunch;
     work.stored = options_.stored;
     work.added = options_.added;
-    Task task;
-    task.work = work;
     task.gpu = pull ? dst : src;
     // One stream for all peers has the number of the GPU itself.
     const bool single = options_.single_stream || options_.commands == DmaCommands::one_stream;
@@ -67,7 +67,7 @@ TaskId Transfers::copy(int src, int dst, const Payload& payload, std::span<const
     Task task = transfer(src, dst, payload);
     std::get<CopyWork>(task.work).crosses =
         !options_.single_stream && per_node_ > 2 && src / per_node_ == dst / per_node_;
-    return add(std::move(task), after);
+    return add(task, after);
 }
 
 TaskId Transfers::copy_alone(int src, int dst, const Payload& payload, std::span<const TaskId> after) {
@@ -79,14 +79,14 @@ TaskId Transfers::broadcast(int src, int first, int second, const Payload& paylo
     assert(options_.agent == Agent::dma && options_.direction == Direction::push);
     Task task = transfer(src, first, payload);
     std::get<CopyWork>(task.work).command = Broadcast{second};
-    return add(std::move(task), after);
+    return add(task, after);
 }
 
 TaskId Transfers::swap(int a, int b, const Payload& payload, std::span<const TaskId> after) {
     assert(options_.agent == Agent::dma && options_.direction == Direction::push);
     Task task = transfer(a, b, payload);
     std::get<CopyWork>(task.work).command = Swap();
-    return add(std::move(task), after);
+    return add(task, after);
 }
 
 TaskId Transfers::copy_back_to_back(int src, int dst, const Payload& payload, int place, int batch,
@@ -97,7 +97,7 @@ TaskId Transfers::copy_back_to_back(int src, int dst, const Payload& payload, in
         std::get<CopyWork>(task.work).command =
             BackToBack{static_cast<std::uint16_t>(place), static_cast<std::uint16_t>(batch)};
     task.stream = transfer_stream(task.gpu);
-    return add(std::move(task), after);
+    return add(task, after);
 }
 
 }  // namespace overlap

@@ -72,10 +72,9 @@ public:
                           topology.device().dma.order != QueueOrder::unspecified) {}
 
     TaskGraph& graph() { return graph_; }
-    TaskId add(Task task, std::span<const TaskId> after) {
-        return built_.add(
-            graph_, ranks_of_ == RanksOf::group ? std::move(task) : in_whole(std::move(task), topology_),
-            after);
+    TaskId add(const Task& task, std::span<const TaskId> after) {
+        if (ranks_of_ == RanksOf::group) return built_.add(graph_, task, after);
+        return built_.add(graph_, in_whole(task, topology_), after);
     }
     const TransferOptions& options() const { return options_; }
     /// The ranks to go through.

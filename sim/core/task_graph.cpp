@@ -33,9 +33,9 @@ void TaskGraph::reserve(std::size_t tasks, std::size_t edges) {
 
 // Edges go from lower to higher numbers only, so the graph is acyclic, with
 // stream order too, by construction.
-TaskId TaskGraph::add(Task task, std::span<const TaskId> after) {
+TaskId TaskGraph::add(const Task& task, std::span<const TaskId> after) {
     const TaskId id = tasks_.size();
-    tasks_.push_back(std::move(task));
+    tasks_.push_back(task);
     first_in_.push_back(none);
     last_in_.push_back(none);
     put_on_stream(id);

@@ -183,9 +183,9 @@ class TaskGraph {
 public:
     /// Reserves memory for this many tasks and edges in total.
     void reserve(std::size_t tasks, std::size_t edges);
-    TaskId add(Task task, std::span<const TaskId> after = {});
-    TaskId add(Task task, std::initializer_list<TaskId> after) {
-        return add(std::move(task), std::span(after.begin(), after.size()));
+    TaskId add(const Task& task, std::span<const TaskId> after = {});
+    TaskId add(const Task& task, std::initializer_list<TaskId> after) {
+        return add(task, std::span(after.begin(), after.size()));
     }
 
     /// The predecessor must have the lower number, so that the graph stays acyclic.
