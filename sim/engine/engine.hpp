@@ -59,7 +59,8 @@ public:
                            std::uint64_t seeds, const std::function<void(EngineResult)>& each) const;
 };
 
-/// Tasks of all simulations together from which on it is worth to share the cores: they take 3 ms, threads 2 to start.
+/// Simulations that have fewer tasks than this together run on one core: 8,000 tasks take 3 ms, and the threads that
+/// would share them take 2 ms to start (two cores at 2.6 GHz; README.md, "How fast").
 inline constexpr std::uint64_t worth_all_cores = 8'000;
 
 struct EngineEntry {

@@ -153,7 +153,8 @@ public:
                     runs[i].fault = std::current_exception();
                 }
             };
-            // A thread that waits here takes up nothing else: it is in the middle of a run.
+            // A thread that waits for the last seeds takes up no other work: the next point of a sweep would begin in the
+            // middle of this one, with the same PointRunner.
             if (runs.size() == 1)
                 one(0);
             else
@@ -166,8 +167,8 @@ public:
     }
 
 private:
-    /// Simulations of a large graph are few at a time, for memory: with as many of its baseline not more than those of
-    /// run.cpp that are side by side.
+    /// How many seeds run at a time. Of a large graph few do: three, and three of the baseline beside them, are fewer than
+    /// the seven simulations for which budget.cpp plans memory.
     static std::uint64_t at_once(const TaskGraph& graph, std::uint64_t seeds) {
         constexpr std::size_t large = 20'000;
         constexpr std::uint64_t few = 3, many = 64;

@@ -22,7 +22,7 @@ namespace {
 /// The independent simulations of one run.
 class Jobs {
 public:
-    /// `share_cores`: they run in parallel, until wait().
+    /// `share_cores`: the jobs run in parallel, until wait().
     explicit Jobs(bool share_cores) {
         if (share_cores) group_.emplace();
     }
@@ -39,7 +39,7 @@ public:
             (*job)();
         return job->get_future();
     }
-    /// Helps until all jobs are done.
+    /// Works on jobs until all are done.
     void wait() {
         if (group_) group_->wait();
     }
@@ -48,8 +48,8 @@ private:
     std::optional<tbb::task_group> group_;
 };
 
-/// Whether the simulations of a run are worth sharing the cores, as Engine::run_seeds decides for its seeds.
-bool worth_sharing(const Scenario& scenario, const TaskGraph& graph, const Experiment& own) {
+/// Whether a run has enough simulations to share the cores: of each seed, and at most `others` for baseline and losses.
+bool shares_cores(const Scenario& scenario, const TaskGraph& graph, const Experiment& own) {
     constexpr std::uint64_t others = 8;
     const auto seeds = static_cast<std::uint64_t>(own.several_orders() ? scenario.seeds : 1);
     return scenario.engine == default_engine && (seeds + others) * graph.size() >= worth_all_cores;
@@ -134,9 +134,10 @@ Seconds makespan_of(const Scenario& given) {
 
 namespace {
 
-RunResult run_by(Jobs&& jobs, const Scenario& scenario, const RunOptions& options, TaskGraph& graph,
-                 const Experiment& own) {
+RunResult run_whole(bool share_cores, const Scenario& scenario, const RunOptions& options, TaskGraph& graph,
+                    const Experiment& own) {
     const Effects effects = effects_of(scenario);
+    Jobs jobs(share_cores);
     auto baseline_job = jobs.start([&] {
         return options.baselines != nullptr ? options.baselines->get(scenario) : baseline_of(scenario);
     });
@@ -205,9 +206,9 @@ RunResult run_by(Jobs&& jobs, const Scenario& scenario, const RunOptions& option
 RunResult run(const Scenario& scenario, const RunOptions& options) {
     TaskGraph graph = scenario.graph();
     const Experiment own(scenario, graph);
-    if (!worth_sharing(scenario, graph, own)) return run_by(Jobs(false), scenario, options, graph, own);
+    if (!shares_cores(scenario, graph, own)) return run_whole(false, scenario, options, graph, own);
     // A thread that waits for jobs of this run takes up no other run, such as the next point of a sweep.
-    return tbb::this_task_arena::isolate([&] { return run_by(Jobs(true), scenario, options, graph, own); });
+    return tbb::this_task_arena::isolate([&] { return run_whole(true, scenario, options, graph, own); });
 }
 
 }  // namespace overlap

@@ -95,7 +95,7 @@ bool Cluster::all(bool mine) const {
 }
 
 void Cluster::serve(PointRunner& runner) {
-    // As many processes as cores run on a node.
+    // A node runs a process for each of its cores, so each process keeps to one.
     const tbb::global_control one(tbb::global_control::max_allowed_parallelism, 1);
     for (;;) {
         MPI_Status status;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace tbb {
