@@ -71,8 +71,8 @@ private:
 
 }  // namespace
 
-std::vector<char> FairShare::ample(CostView costs, std::span<const std::uint32_t> streams) const {
-    LargestOfTurns drawn(resources_), held(resources_);
+FairShare::Bounds FairShare::bounds(CostView costs, std::span<const std::uint32_t> streams) const {
+    LargestOfTurns drawn(resources_), weights(resources_), held(resources_);
     std::vector<double> by_one(pools_.size());
     const std::vector<std::uint32_t> turns = turns_of(costs, resources_, streams);
     const std::vector<Index> order = by_turn(turns);
@@ -81,25 +81,30 @@ std::vector<char> FairShare::ample(CostView costs, std::span<const std::uint32_t
         for (const Use& use : uses(tasks_[task])) {
             const double rate = use.amount * tasks_[task].top;
             drawn.add(use.resource, rate);
+            weights.add(use.resource, use.weight);
             double& most = by_one[resources_.pool(use.resource)];
             most = std::max(most, rate);
         }
         for (const Hold& hold : costs.classes()[task].holds) held.add(hold.resource, hold.units);
         if (i + 1 < order.size() && turns[task] == turns[order[i + 1]]) continue;
         drawn.next_turn();
+        weights.next_turn();
         held.next_turn();
     }
-    std::vector<char> result(pools_.size());
+    Bounds result{std::vector<char>(pools_.size()), std::vector<double>(pools_.size())};
     for (std::size_t r = 0; r < pools_.size(); ++r) {
-        const double most = pools_[r].limits_each ? by_one[r] : drawn.sums[r];
-        result[r] = most <= (pools_[r].nominal - held.sums[r]) * (1 + settled);
+        const Pool& pool = pools_[r];
+        const double most = pool.limits_each ? by_one[r] : drawn.sums[r];
+        result.ample[r] = most <= (pool.nominal - held.sums[r]) * (1 + settled);
+        // An even share. The level is higher where some want less.
+        if (!pool.limits_each && held.sums[r] == 0) result.least_level[r] = pool.nominal / weights.sums[r];
     }
     const std::vector<bool> in_series = follow_another();
     std::vector<bool> first(pools_.size());  // has a resource that does not
     for (ResourceId r = 0; r < resources_.size(); ++r)
         if (!in_series[r]) first[resources_.pool(r)] = true;
     for (std::size_t r = 0; r < pools_.size(); ++r)
-        if (!first[r] && held.sums[r] == 0) result[r] = true;
+        if (!first[r] && held.sums[r] == 0) result.ample[r] = true;
     return result;
 }
 

@@ -29,7 +29,7 @@ FairShare::FairShare(CostView costs, const ResourceTable& resources, std::span<c
         pool.limits_each = resources[r].limits_each;
     }
     read_demands(costs.classes());
-    leave_out(ample(costs, streams));
+    apply(bounds(costs, streams));
 }
 
 void FairShare::read_demands(std::span<const Cost> costs) {
@@ -64,16 +64,18 @@ void FairShare::add_use(Index first, ResourceId id, double amount, double weight
     uses_.push_back({resource, 0, amount, weight, weight / amount});
 }
 
-void FairShare::leave_out(const std::vector<char>& ample) {
+void FairShare::apply(const Bounds& bounds) {
     Index kept = 0;
     for (Task& task : tasks_) {
         const Index first = kept;
+        task.steady = true;
         for (Index number = task.first_use; number < task.last_use; ++number) {
             Use use = uses_[number];
             use.resource = static_cast<Index>(resources_.pool(use.resource));
-            if (ample[use.resource]) continue;
+            if (bounds.ample[use.resource]) continue;
             uses_[kept++] = use;
             ++pools_[use.resource].last_user;
+            task.steady = task.steady && task.alone < bounds.least_level[use.resource] * use.speed * clearly;
         }
         task.first_use = first;
         task.last_use = kept;
@@ -117,6 +119,11 @@ void FairShare::mark_changed(Index task) {
 void FairShare::start(Index id) {
     Task& task = tasks_[id];
     task.running = true;
+    mark_changed(id);
+    if (task.steady) {
+        limits_[id] = {task.top, task.top};
+        return draw_steadily(task, 1);
+    }
     const Limits limits = limits_[id] = find_limits(task);
     for (Index number = task.first_use; number < task.last_use; ++number) {
         Use& use = uses_[number];
@@ -125,19 +132,30 @@ void FairShare::start(Index id) {
         levels_[use.resource].wanted += use.amount * limits.lowest;
         touch(use.resource, use.amount * task.top);
     }
-    mark_changed(id);
 }
 
 void FairShare::stop(Index id) {
     Task& task = tasks_[id];
     task.running = false;
     task.rate = 0;
+    if (task.steady) return draw_steadily(task, -1);
     for (const Use& use : uses(task)) {
         const User& last = users_[--pools_[use.resource].last_user];
         uses_[last.use].place = use.place;
         users_[use.place] = last;
         levels_[use.resource].wanted -= use.amount * limits_[id].lowest;
         touch(use.resource, -use.amount * task.top);
+    }
+}
+
+// What is drawn is rounded to a multiple of the last digit of the nominal capacity. So sums are exact: they do not drift,
+// and depend on no order.
+void FairShare::draw_steadily(const Task& task, double sign) {
+    for (const Use& use : uses(task)) {
+        const double nominal = pools_[use.resource].nominal;
+        const double drawn = (nominal + use.amount * task.top) - nominal;
+        levels_[use.resource].capacity -= sign * drawn;
+        touch(use.resource, 0);
     }
 }
 

@@ -21,7 +21,9 @@ namespace overlap {
 /// The levels are kept from one instant to the next. When a task starts or stops on a resource, its level is
 /// computed again from the limits that other resources set on its users. If the level moves by more than a
 /// fraction of 1e-13, the other resources of its users follow, until no level moves. Resources that cannot
-/// saturate, by the most that their users may draw, are left out. Allocates nothing after the first instants.
+/// saturate, by the most that their users may draw, are left out. A task that draws less than an even share of each
+/// of its resources is steady: it always runs at its top rate, and its resources have the less capacity for others.
+/// Allocates nothing after the first instants.
 ///
 /// A class of tasks (models/costs.hpp) has one task that runs at most, so a task is named by its class here.
 class FairShare {
@@ -69,6 +71,7 @@ private:
         double alone = 0;  ///< rate alone
         double top = 0;    ///< `alone`, or the cap of limit()
         double rate = 0;
+        bool steady = false;  ///< no resource can limit it
         bool running = false;
         bool changed = false;
     };
@@ -109,12 +112,18 @@ private:
     }
     void read_demands(std::span<const Cost> costs);
     void add_use(Index first, ResourceId resource, double amount, double weight);
-    /// Resources that the tasks which may run together, at their top rates, cannot saturate.
-    std::vector<char> ample(CostView costs, std::span<const std::uint32_t> streams) const;
+    /// What holds at every instant, by pool.
+    struct Bounds {
+        std::vector<char> ample;  ///< the tasks that may run together, at their top rates, cannot saturate it
+        std::vector<double> least_level;  ///< where it is saturated; 0: unknown
+    };
+    Bounds bounds(CostView costs, std::span<const std::uint32_t> streams) const;
     /// By resource: nobody uses it, or exactly those who use as much of another of the same capacity, as links in series
     /// have. It then limits nobody more than the other.
     std::vector<bool> follow_another() const;
-    void leave_out(const std::vector<char>& ample);
+    void apply(const Bounds& bounds);
+    /// A steady task starts (`sign` = 1) or stops (−1) drawing from its resources.
+    void draw_steadily(const Task& task, double sign);
     void update_capacity(Index resource);
     /// The users of `resource` draw `drawn` more at their top rates, or its capacity has changed.
     void touch(Index resource, double drawn);
