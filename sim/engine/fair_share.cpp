@@ -13,6 +13,9 @@ constexpr double clearly = 1 - 1e-6;
 // After this many fills, levels still change only by less than the error of the costs.
 constexpr std::size_t most_fills = 10'000'000;
 constexpr int fills_before_damping = 50;
+// Steps that shrink by factors this much alike are taken as geometric, and factors above `slowest_extrapolated` as too
+// close to 1 to say where the steps end.
+constexpr double alike_factors = 1e-3, slowest_extrapolated = 0.9;
 
 }  // namespace
 
@@ -270,12 +273,24 @@ double FairShare::water_level(const Pool& pool, Level& at, double& open) {
     }
 }
 
+// Levels of resources that share users follow each other, in steps that shrink by the same factor as long as the same
+// users are limited. From the third such step the level goes to where its steps would end. resolve_changes() fills the
+// resource again after those that follow it, so a wrong guess costs time only.
+double FairShare::extrapolate(Pool& pool, double before, double level) {
+    const double step = level - before;
+    const double factor = step / std::exchange(pool.step, step);
+    const double difference = factor - std::exchange(pool.factor, factor);
+    pool.extrapolated = std::abs(difference) < alike_factors * factor && factor < slowest_extrapolated;
+    return pool.extrapolated ? level + step * factor / (1 - factor) : level;
+}
+
 // True if the level of the resource has moved. With weights, levels can follow each other around a cycle of
 // resources without end. After fills_before_damping fills a level therefore moves only half of its way.
 bool FairShare::fill(Index resource) {
     Pool& pool = pools_[resource];
     Level& at = levels_[resource];
     const double before = at.level;
+    pool.extrapolated = false;
     if (pool.touched) update_contended(pool, at.capacity);
     if (!pool.contended) {
         if (before < unlimited) {
@@ -288,7 +303,10 @@ bool FairShare::fill(Index resource) {
     if (!pool.limits_each && before == unlimited && at.wanted < at.capacity * clearly) return false;
     double open = unlimited;
     double level = water_level(pool, at, open);
-    if (damped && !pool.limits_each) level = before < unlimited ? (before + open) / 2 : open;
+    if (damped && !pool.limits_each)
+        level = before < unlimited ? (before + open) / 2 : open;
+    else
+        level = extrapolate(pool, before, level);
     at.level = level;
     return before != level && !(std::abs(before - level) <= settled * std::min(before, level));
 }
@@ -318,10 +336,12 @@ std::span<const FairShare::Index> FairShare::resolve_changes() {
                 if (several_uses_ || use.resource != resource)
                     want(use.resource, use.amount * (limits.lowest - lowest));
         }
+        if (pool.extrapolated) refill_later(resource);
     }
     for (const Index resource : waiting_) {
         pools_[resource].waits = false;
         pools_[resource].fills = 0;
+        pools_[resource].step = 0;
     }
     waiting_.clear();
 

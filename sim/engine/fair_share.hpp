@@ -96,6 +96,9 @@ private:
         double held = 0;
         std::vector<double> largest_holds;  ///< holds of which only the largest counts
         int fills = 0;                      ///< number of fills in this resolve()
+        double step = 0;                    ///< by which its level moved in the last fill
+        double factor = 0;                  ///< that step, as a fraction of the one before
+        bool extrapolated = false;          ///< in the last fill
         bool limits_each = false;
         bool contended = false;  ///< its users could draw more than its capacity
         double drawn = 0;     ///< by its users at their top rates: the sum, or with limits_each the largest
@@ -143,6 +146,7 @@ private:
     /// What the top rate and the other uses of a task let it draw from a pool at `level`.
     double wanted_by(const User& user, double level) const;
     double water_level(const Pool& pool, Level& at, double& open);
+    static double extrapolate(Pool& pool, double before, double level);
     bool fill(Index resource);
 
     const ResourceTable& resources_;
