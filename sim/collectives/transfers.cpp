@@ -48,8 +48,15 @@ std::vector<int> Transfers::rail_peers(int rank) const {
 Task Transfers::transfer(int src, int dst, const Payload& payload) const {
     const bool pull = options_.direction == Direction::pull;
     Task task;
-    auto& work = task.work.emplace<CopyWork>(
-        CopyWork{src, dst, payload.bytes, payload.run, options_.agent, options_.direction, options_.cus});
+    // In place: a copy would wait for all its small parts to be written.
+    auto& work = task.work.emplace<CopyWork>();
+    work.src = src;
+    work.dst = dst;
+    work.bytes = payload.bytes;
+    work.run = payload.run;
+    work.agent = options_.agent;
+    work.direction = options_.direction;
+    work.cus = options_.cus;
     work.prelaunched = options_.prelaunch;
     work.stored = options_.stored;
     work.added = options_.added;

@@ -156,12 +156,14 @@ TaskClasses::TaskClasses(const TaskGraph& graph, bool first_apart) {
     of.reserve(graph.size());
     for (TaskId id = 0; id < graph.size(); ++id) {
         TaskId before = id;
-        for (int i = 0; i < few; ++i) {
+        bool found = false;
+        for (int i = 0; i < few && !found; ++i) {
             before = graph.stream_predecessor(before);
-            if (before == id || alike(graph[before], graph[id])) break;
+            const bool is_first = graph.stream_predecessor(before) == before;
+            if (before == id || (first_apart && is_first)) break;
+            found = alike(graph[before], graph[id]);
+            if (is_first) break;
         }
-        if (first_apart && graph.stream_predecessor(before) == before) before = id;
-        const bool found = before != id && alike(graph[before], graph[id]);
         of.push_back(found ? of[before] : static_cast<std::uint32_t>(first.size()));
         if (!found) first.push_back(id);
     }
