@@ -68,6 +68,26 @@ TEST_CASE("two resources that saturate together") {
     CHECK(four.shares.rate(3) == Approx(100.0 / 3));
 }
 
+TEST_CASE("levels that follow each other end where both resources are full") {
+    // The first is limited by a, the second by b. 100 x + 10 y = 100 and 20 x + 100 y = 100: x = 90/98, y = 80/98.
+    const Running two({cost({{a, 100}, {b, 20}}), cost({{a, 10}, {b, 100}})});
+    CHECK(two.shares.rate(0) == Approx(90.0 / 98).epsilon(1e-13));
+    CHECK(two.shares.rate(1) == Approx(80.0 / 98).epsilon(1e-13));
+}
+
+TEST_CASE("tasks below an even share run at their top rate, and leave nothing behind when they stop") {
+    // The last two draw 3.7 units each, less than an even share of 100/3. The first can use all others.
+    Running three({cost({{a, 100}}), cost({{a, 0.37}}, 0.1), cost({{a, 0.37}}, 0.1)});
+    CHECK(three.shares.rate(0) == Approx(0.926));
+    CHECK(three.shares.rate(1) == 10);
+    for (const FairShare::Index stopped : {1U, 2U}) {
+        three.shares.stop(stopped);
+        three.shares.resolve();
+    }
+    CHECK(three.shares.rate(0) == 1);
+    CHECK(three.shares.rate(1) == 0);
+}
+
 TEST_CASE("a task held back on one resource still gets its fair share of another") {
     // y and z share a (100); y also uses b, 100 units, where nine others draw at most 0.1 each. b never
     // saturates at 50 + 0.9, so y and z get 50 each. (SimGrid's fair bottleneck gives y less: it first deals
