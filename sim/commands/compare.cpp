@@ -7,6 +7,7 @@
 #include "sim/commands/commands.hpp"
 #include "sim/commands/measured_archive.hpp"
 #include "sim/commands/progress_reporter.hpp"
+#include "sim/commands/scenario_flags.hpp"
 #include "sim/core/output_file.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
@@ -15,7 +16,7 @@ namespace overlap {
 namespace {
 
 struct CompareFlags {
-    std::vector<std::string> traces, cost_models, hosts;
+    std::vector<std::string> traces, cost_models, hosts, what_ifs;
     std::string tolerances, html, device;
     std::string format = "text";
 };
@@ -58,6 +59,7 @@ int execute(const CompareFlags& flags) {
     if (!flags.cost_models.empty())
         for (MeasuredCase& one : cases) one.config.cost_models = flags.cost_models;
     replace_hosts(cases, flags.hosts, folder);
+    for (MeasuredCase& one : cases) assign_what_ifs(one.config.what_if, flags.what_ifs);
     if (!flags.html.empty()) require_writable(flags.html);
     Comparison comparison = compare(cases, folder, ProgressReporter("cases", cases.size()).counter());
     comparison.verdicts =
@@ -99,6 +101,7 @@ void add_compare_command(CLI::App& app, int& status) {
     command->add_option(
         "--host", flags->hosts,
         "Host file in the place of the host of its name, as scripts/measure_pytorch wrote it; repeatable");
+    add_what_if_flag(*command, flags->what_ifs);
     command->add_option("--html", flags->html, "Write a self-contained page with plots");
     add_format_flag(*command, flags->format);
     command->callback([flags, &status] { status = execute(*flags); });

@@ -23,22 +23,9 @@ double slowest_gpu(const Machine& machine) {
     return slowest_of(machine.topology.gpus(), machine.topology.device().variation.gpu_speed);
 }
 
-/// Moves `launch` from the GEMM's body to its launch: the GEMM claims compute units later, so copies that become ready with
-/// it claim theirs first. The time of the GEMM alone stays the same.
-void let_copies_be_first(Cost& gemm, Seconds launch) {
-    const Seconds moved = std::min(launch, gemm.body);
-    gemm.launch.time += moved;
-    gemm.body = gemm.body - moved;
-}
-
 Cost cost_alone(const Task& task, const Machine& machine, const CostModels& models, double slowest) {
     Cost cost = models.cost(task, machine);
-    if (task.kind() != TaskKind::gemm) return cost;
-    if (slowest != 1) scale(cost, slowest);
-    const auto calibrated = machine.calibration.gemm.find(std::get<GemmShape>(task.work).dtype);
-    if (calibrated != machine.calibration.gemm.end() &&
-        machine.topology.device().launch.copies_first(machine.topology.gpus()))
-        let_copies_be_first(cost, calibrated->second.launch);
+    if (task.kind() == TaskKind::gemm && slowest != 1) scale(cost, slowest);
     return cost;
 }
 

@@ -13,9 +13,11 @@ std::vector<Seconds> by_class(const Costs& costs, Seconds (*time)(const Cost&, c
     return mapped(costs.classes, [&](const Cost& cost) { return time(cost, resources); });
 }
 
-/// The reference engine simulates every GPU.
-std::optional<Quotient> quotient_for(const Scenario& scenario, const TaskGraph& graph, CostView costs) {
-    if (scenario.engine != default_engine || scenario.params.transfers.alike) return std::nullopt;
+/// The reference engine simulates every GPU. What is drawn for each GPU makes them differ.
+std::optional<Quotient> quotient_for(const Scenario& scenario, const TaskGraph& graph, CostView costs,
+                                     const Races& races) {
+    if (scenario.engine != default_engine || scenario.params.transfers.alike || races.any())
+        return std::nullopt;
     return quotient_of(graph, costs, scenario.machine->topology, scenario.machine->resources);
 }
 
@@ -45,8 +47,9 @@ Experiment::Experiment(const Scenario& scenario, const TaskGraph& graph)
                  ? Costs()
                  : overlap::price(graph, scenario.workload, *scenario.machine, models_, effects_of(scenario),
                                   scenario.release())),
+      races_(scenario.params.transfers.alike ? Races() : Races(graph, costs_, *scenario.machine)),
       pooled_(pooled_for(scenario, graph)),
-      quotient_(quotient_for(scenario, graph, costs_)),
+      quotient_(quotient_for(scenario, graph, costs_, races_)),
       graph_(quotient_ ? quotient_->graph : graph),
       resources_(pooled_     ? *pooled_
                  : quotient_ ? quotient_->resources
@@ -79,15 +82,21 @@ EngineResult Experiment::run(CostView costs, std::uint64_t seed) const {
     return result;
 }
 
-Makespans Experiment::makespans(CostView costs, std::vector<EngineResult>* results) const {
+Makespans Experiment::makespans(const Effects& effects, std::vector<EngineResult>* results) const {
     Makespans all;
     const auto seen = [&](EngineResult result) {
         if (scenario_.simulated) scenario_.simulated();
         all.emplace_back(result.makespan, all.size());
         if (results != nullptr) results->push_back(std::move(result));
     };
-    if (several_orders(costs))
-        engine_->run_seeds(graph_, costs, resources_, static_cast<std::uint64_t>(scenario_.seeds), seen);
+    const auto seeds = static_cast<std::uint64_t>(scenario_.seeds);
+    const bool race = races_.open() && effects.launch && effects.contention;
+    const Costs costs = race ? price(effects) : price(effects, 0);
+    if (race)
+        for (std::uint64_t seed = 0; seed < seeds; ++seed)
+            seen(engine_->run(graph_, races_.drawn(costs, seed), resources_, seed));
+    else if (several_orders(costs))
+        engine_->run_seeds(graph_, costs, resources_, seeds, seen);
     else
         seen(engine_->run(graph_, costs, resources_));
     std::ranges::sort(all);
@@ -95,25 +104,24 @@ Makespans Experiment::makespans(CostView costs, std::vector<EngineResult>* resul
 }
 
 std::pair<Makespans, EngineResult> Experiment::median_run() const {
-    const Costs few = quotient_ ? price(effects_of(scenario_)) : Costs();
-    const CostView costs = quotient_ ? few : costs_;
+    const Effects effects = effects_of(scenario_);
     constexpr std::size_t most_kept = 1'000'000;  // times of tasks, 40 bytes each
     const bool keep =
-        !several_orders(costs) || graph_.size() * static_cast<std::size_t>(scenario_.seeds) <= most_kept;
+        graph_.size() * static_cast<std::size_t>(several_orders() ? scenario_.seeds : 1) <= most_kept;
     std::vector<EngineResult> results;
-    Makespans all = makespans(costs, keep ? &results : nullptr);
+    Makespans all = makespans(effects, keep ? &results : nullptr);
     const std::uint64_t seed = quantile(all, 0.5).second;
-    EngineResult median = keep ? std::move(results[seed]) : run(costs, seed);
+    EngineResult median = keep ? std::move(results[seed]) : run(price(effects, seed), seed);
     if (quotient_) median.tasks = quotient_->expanded(median.tasks);
     return {std::move(all), std::move(median)};
 }
 
 Seconds Experiment::makespan(const Effects& effects) const {
-    return quantile(makespans(price(effects)), 0.5).first;
+    return quantile(makespans(effects), 0.5).first;
 }
 
 RunEnds Experiment::ends(const Effects& effects, std::uint64_t seed) const {
-    const EngineResult result = run(price(effects), seed);
+    const EngineResult result = run(price(effects, seed), seed);
     return {result.makespan, end_of_communication(result)};
 }
 
@@ -122,7 +130,7 @@ Seconds Experiment::makespan(const Effects& effects, std::uint64_t seed,
     Costs costs = price(effects);
     for (std::size_t i = 0; i < costs.classes.size(); ++i)
         scale(costs.classes[i], factor(graph_[pricer_.classes().first[i]]));
-    return run(costs, seed).makespan;
+    return run(races_.drawn(std::move(costs), seed), seed).makespan;
 }
 
 Seconds Experiment::end_of_communication(const EngineResult& result) const {

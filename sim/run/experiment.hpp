@@ -9,6 +9,7 @@
 #include "sim/engine/engine.hpp"
 #include "sim/quotient/representatives.hpp"
 #include "sim/run/effects.hpp"
+#include "sim/run/races.hpp"
 #include "sim/run/scenario.hpp"
 
 namespace overlap {
@@ -42,8 +43,8 @@ public:
     Experiment(const Scenario& scenario, const TaskGraph& graph);
 
     /// Costs of all tasks of the graph, with the scenario's own effects.
-    const Costs& costs() const { return costs_; }
-    /// Makespans of all seeds (one seed if no order is unspecified), and a run of the whole graph with the median
+    Costs costs(std::uint64_t seed) const { return races_.drawn(costs_, seed); }
+    /// Makespans of all seeds (one seed if nothing is drawn), and a run of the whole graph with the median
     /// makespan; with the scenario's own effects.
     std::pair<Makespans, EngineResult> median_run() const;
     /// The turns whose representatives are simulated; the other GPUs are each like one of these. None: all are simulated.
@@ -63,21 +64,27 @@ public:
     /// Whether no transfer and no reduction waits for computation. Without contention and launches they then
     /// end as they do alone, because they share nothing with computation.
     bool communication_is_free() const;
-    /// Whether the scenario has several seeds, and its own costs leave an order unspecified.
-    bool several_orders() const { return scenario_.seeds > 1 && several_orders(costs_); }
+    /// Whether the scenario has several seeds, and its own costs leave an order unspecified or its GEMMs race copies.
+    bool several_orders() const { return scenario_.seeds > 1 && (races_.open() || several_orders(costs_)); }
     const Pricer& pricer() const { return pricer_; }
 
 private:
     Costs price(const Effects& effects) const { return pricer_.price(effects); }
+    /// Nothing races where launches take no time or units are not shared.
+    Costs price(const Effects& effects, std::uint64_t seed) const {
+        Costs costs = price(effects);
+        return effects.launch && effects.contention ? races_.drawn(std::move(costs), seed) : costs;
+    }
     bool several_orders(CostView costs) const;
     EngineResult run(CostView costs, std::uint64_t seed) const;
-    /// Of all seeds; of one if no order is unspecified. `results`: by seed, unless null.
-    Makespans makespans(CostView costs, std::vector<EngineResult>* results = nullptr) const;
+    /// Of all seeds; of one if nothing is drawn. `results`: by seed, unless null.
+    Makespans makespans(const Effects& effects, std::vector<EngineResult>* results = nullptr) const;
     Seconds end_of_communication(const EngineResult& result) const;
 
     const Scenario& scenario_;
     CostModels models_;
     Costs costs_;
+    Races races_;
     std::optional<ResourceTable> pooled_;  ///< of a graph of representatives only
     std::optional<Quotient> quotient_;
     const TaskGraph& graph_;          ///< what is simulated: the quotient's, or the whole

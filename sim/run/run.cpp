@@ -123,7 +123,7 @@ Prediction predict(const Scenario& given) {
     const auto period = [&](Seconds makespan) { return period_of(scenario, graph, makespan); };
     return {period(simulated.makespan), period(quantile(makespans, 0.1).first),
             period(quantile(makespans, 0.9).first), makespans.size(),
-            timeline_of(graph, own.costs(), simulated)};
+            timeline_of(graph, own.costs(quantile(makespans, 0.5).second), simulated)};
 }
 
 Seconds makespan_of(const Scenario& given) {
@@ -153,9 +153,9 @@ RunResult run_whole(bool share_cores, const Scenario& scenario, const RunOptions
     std::optional<Experiment> slowed;
     if (steady.steady) slowed.emplace(steady, graph);
     const Experiment& repeated = slowed ? *slowed : own;
-    const Costs& costs = repeated.costs();
     const auto [makespans, simulated] = repeated.median_run();
     const std::uint64_t seed = quantile(makespans, 0.5).second;
+    const Costs costs = repeated.costs(seed);
     if (!attribution) look_into(seed);
     const std::optional<Turns>& alike = scenario.params.transfers.alike;
     RunResult result;

@@ -40,8 +40,8 @@ Seconds pause_of(const Scenario& scenario) {
 
 Watts power_of(const Scenario& scenario, const TaskGraph& graph) {
     const Experiment experiment(scenario, graph);
-    const Costs& costs = experiment.costs();
-    const EngineResult simulated = experiment.median_run().second;
+    const auto [makespans, simulated] = experiment.median_run();
+    const Costs costs = experiment.costs(quantile(makespans, 0.5).second);
     if (simulated.makespan == Seconds()) return Watts();
     const auto energy = energy_of(graph, costs, simulated, *scenario.machine);
     if (!energy)

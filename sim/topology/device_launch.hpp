@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cmath>
-
 #include "sim/core/fields.hpp"
 
 namespace overlap {
@@ -15,10 +13,6 @@ struct DeviceLaunch {
     Seconds kernel, dependency, remote_dependency, event, flag;
     double gemm_first = 0.5;
     Residency residency = Residency::shared;
-
-    /// Whether copies, in more than half of the runs, get units before GEMMs that become ready with them on all GPUs:
-    /// the last of the GPUs decides how long a run takes.
-    bool copies_first(int gpus) const { return std::pow(1 - gemm_first, gpus) > 0.5; }
 
     static std::span<const Field<DeviceLaunch>> fields() {
         using D = DeviceLaunch;

@@ -256,13 +256,4 @@ TEST_CASE("a calibration has what the device file lacks, and errors name the fil
                Contains("fitted.json: /device: is 'h200', expected 'mi300x'"));
 }
 
-TEST_CASE("copies go before GEMMs only if they mostly do so on all GPUs") {
-    DeviceLaunch launch;
-    CHECK_FALSE(launch.copies_first(2));  // 0.5 · 0.5 of the runs
-    launch.gemm_first = 0.12;
-    CHECK(launch.copies_first(2));        // 0.88² = 0.77
-    CHECK(launch.copies_first(5));        // 0.53
-    CHECK_FALSE(launch.copies_first(6));  // 0.46
-}
-
 }  // namespace overlap::test::device_test

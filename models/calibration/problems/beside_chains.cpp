@@ -146,7 +146,6 @@ private:
         const Task& is = graph_[task];
         const ResourceId units = machine_.resources.compute_units(is.gpu);
         cost.awaited = cost.claim && cost.claim->resource == units;  // by the event after every kernel
-        if (is.kind() == TaskKind::gemm) be_first(cost);
         if (task < is_event_.size() && is_event_[task]) {
             cost = Cost{};
         } else if (waits_[task] > Seconds()) {
@@ -177,13 +176,6 @@ private:
                                           runtimes ? Bytes() : kernel.local_loads, runtimes}};
         }
         if (std::holds_alternative<LocalCopyWork>(beside_.work) && beside_.own_kernels()) run_together(task);
-    }
-    // Who is first of a GEMM and a copy that become ready together changes from repeat to repeat, whatever most repeats
-    // of another case had (DeviceLaunch::copies_first): here it is the GEMM, whose launch is in its time.
-    void be_first(Cost& gemm) const {
-        const Seconds kernel = machine_.topology.device().launch.kernel;
-        gemm.body = gemm.body + (gemm.launch.time - kernel);
-        gemm.launch.time = kernel;
     }
     // Kernels that copy within a GPU with one block per unit leave room for blocks of other kernels on the
     // unit. Memory serves the loads of all blocks equally.

@@ -1,0 +1,84 @@
+// Do GEMMs and copy kernels race for compute units, and only where they do so on GPUs?
+#include "sim/run/races.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
+#include "tests/test_support.hpp"
+
+namespace overlap::test::races_test {
+
+namespace {
+
+Scenario scenario_of(const std::string& agent, const std::string& collective, double gemm_first,
+                     int seeds = 15) {
+    const Json config{
+        {"topology", "h200_2"},
+        {"schedule", "shard_p2p"},
+        {"params", {{"agent", agent}}},
+        {"seeds", seeds},
+        {"what_if", {{"device.launch.gemm_first", gemm_first}}},
+        {"workload",
+         {{"collective", collective}, {"gemm", {{"m", 8192}, {"n", 2560}, {"k", 8192}, {"dtype", "bf16"}}}}}};
+    return resolve(read_run_config(config, "races"), shipped);
+}
+
+Prediction predicted(const std::string& agent, const std::string& collective, double gemm_first) {
+    return predict(scenario_of(agent, collective, gemm_first));
+}
+
+/// Share of the GEMMs that race which are second, over many executions.
+double second(double gemm_first) {
+    const Scenario scenario = scenario_of("cu", "reduce_scatter", gemm_first);
+    const TaskGraph graph = scenario.graph();
+    const Costs costs =
+        price(graph, scenario.workload, *scenario.machine, CostModels(scenario.cost_models), Effects());
+    const Races races(graph, costs, *scenario.machine);
+    const int executions = 2000, gemms = 2;  // one on each GPU
+    double moved = 0;
+    for (std::uint64_t seed = 0; seed < executions; ++seed) {
+        const Costs drawn = races.drawn(costs, seed);
+        for (TaskId id = 0; id < graph.size(); ++id) {
+            if (drawn[id].launch == costs[id].launch) continue;
+            CHECK((drawn[id].launch.time + drawn[id].body).si() ==
+                  Approx((costs[id].launch.time + costs[id].body).si()));
+            ++moved;
+        }
+    }
+    return moved / (executions * gemms);
+}
+
+}  // namespace
+
+TEST_CASE("each GEMM that races a copy kernel is second as often as measured") {
+    CHECK(second(1) == 0);
+    CHECK(second(0) == 1);
+    CHECK(second(0.53) == Approx(0.47).margin(0.03));
+}
+
+TEST_CASE("makespans of both outcomes of a race come out, and the median is that of the slower") {
+    const Prediction gemms = predicted("cu", "reduce_scatter", 1),
+                     copies = predicted("cu", "reduce_scatter", 0);
+    CHECK(gemms.seeds == 1);
+    CHECK(gemms.makespan.si() < 0.95 * copies.makespan.si());
+    const Prediction both = predicted("cu", "reduce_scatter", 0.5);
+    CHECK(both.seeds == 15);
+    CHECK(both.p10.si() == Approx(gemms.makespan.si()));
+    CHECK(both.p90.si() == Approx(copies.makespan.si()));
+    CHECK(both.makespan.si() == Approx(copies.makespan.si()).epsilon(0.02));  // the last GPU decides
+}
+
+TEST_CASE("nothing races where copies wait for no GEMM or are by DMA") {
+    for (const auto& [agent, collective] :
+         {std::pair("cu", "all_gather"), std::pair("dma", "reduce_scatter")}) {
+        INFO(agent << " " << collective);
+        const Prediction gemms = predicted(agent, collective, 1), either = predicted(agent, collective, 0.5);
+        CHECK(either.seeds == gemms.seeds);
+        CHECK(either.makespan == gemms.makespan);
+        CHECK(predicted(agent, collective, 0).makespan == gemms.makespan);
+    }
+}
+
+}  // namespace overlap::test::races_test
