@@ -61,10 +61,11 @@ def plan(sim, config):
         return " ".join(written.read_text().split("\n")).strip() if done.returncode == 0 and written.exists() else None
 
 
-def made_by(sim, gpus, count=None):
+def made_by(sim, gpus, count=None, seed=SEED):
     """Plans of as many GPUs as a shipped topology has. Refused configs are left out."""
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        made = pool.map(lambda config: plan(sim, config), configs(gpus, count or COUNTS[gpus], TOPOLOGY.format(gpus)))
+        made = pool.map(lambda config: plan(sim, config),
+                        configs(gpus, count or COUNTS[gpus], TOPOLOGY.format(gpus), seed))
         return [text for text in made if text]
 
 
