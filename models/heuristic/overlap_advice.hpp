@@ -18,6 +18,12 @@ inline Advice advise_library(const Machine& machine, const Operator& op) {
         }
         return advice_of(16, estimated, 0, least);  // hetero_unfused_1d by dma, chunks by estimate
     }
+    if (f[columns_over_best] < 1.00684) {
+        if (f[shard_waves] < 1.94) {
+            return advice_of(19, balanced, 0.25, least);  // uniform_fused_2d by cu, chunks ~ sqrt(shorter / 0.25 latencies)
+        }
+        return advice_of(12, estimated, 0, least);  // hetero_fused_1d by dma, chunks by estimate
+    }
     return advice_of(2, uncut, 0, least);  // shard_p2p by dma
 }
 

@@ -130,7 +130,7 @@ Seconds Experiment::makespan(const Effects& effects, std::uint64_t seed,
     Costs costs = price(effects);
     for (std::size_t i = 0; i < costs.classes.size(); ++i)
         scale(costs.classes[i], factor(graph_[pricer_.classes().first[i]]));
-    return run(races_.drawn(std::move(costs), seed), seed).makespan;
+    return run(drawn(std::move(costs), effects, seed), seed).makespan;
 }
 
 Seconds Experiment::end_of_communication(const EngineResult& result) const {

@@ -71,9 +71,11 @@ public:
 private:
     Costs price(const Effects& effects) const { return pricer_.price(effects); }
     /// Nothing races where launches take no time or units are not shared.
-    Costs price(const Effects& effects, std::uint64_t seed) const {
-        Costs costs = price(effects);
+    Costs drawn(Costs costs, const Effects& effects, std::uint64_t seed) const {
         return effects.launch && effects.contention ? races_.drawn(std::move(costs), seed) : costs;
+    }
+    Costs price(const Effects& effects, std::uint64_t seed) const {
+        return drawn(price(effects), effects, seed);
     }
     bool several_orders(CostView costs) const;
     EngineResult run(CostView costs, std::uint64_t seed) const;

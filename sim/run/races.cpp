@@ -4,6 +4,7 @@
 #include <map>
 
 #include "sim/core/mixed.hpp"
+#include "sim/run/effects.hpp"
 
 namespace overlap {
 namespace {
@@ -22,7 +23,7 @@ double draw(TaskId task, std::uint64_t seed) {
 
 Races::Races(const TaskGraph& graph, const Costs& costs, const Machine& machine)
     : gemm_first_(machine.topology.device().launch.gemm_first) {
-    constexpr int most_gpus = 8;
+    constexpr int most_gpus = 4;
     if (gemm_first_ == 1 || machine.topology.gpus() > most_gpus) return;
     std::vector<bool> releases_copy(graph.size());
     for (TaskId id = 0; id < graph.size(); ++id)
@@ -38,6 +39,10 @@ Races::Races(const TaskGraph& graph, const Costs& costs, const Machine& machine)
         const TaskId before = graph.stream_predecessor(id);
         if (gemm == nullptr || before == id || !releases_copy[before] || claimed<Tiles>(costs[id]) == nullptr)
             continue;
+        bool waits = false;  // for communication, as the next operator of a list waits for the copies
+        graph.for_each_edge_into(
+            id, [&](const Edge& edge) { waits = waits || is_communication(graph[edge.predecessor].kind()); });
+        if (waits) continue;
         const auto calibrated = machine.calibration.gemm.find(gemm->dtype);
         if (calibrated != machine.calibration.gemm.end()) gemms_.push_back({id, calibrated->second.launch});
     }

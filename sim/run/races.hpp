@@ -10,7 +10,7 @@ namespace overlap {
 
 /// GEMMs that a copy kernel of another stream races for compute units, because both wait for the same task: the one before the
 /// GEMM on its stream. Who is first is drawn for each, as it is in each execution (DeviceLaunch::gemm_first). On more than
-/// eight GPUs, of which one is simulated for all that are alike, GEMMs are always first.
+/// four GPUs, which were not measured, and of which one is simulated for all that are alike, GEMMs are always first.
 class Races {
 public:
     Races() = default;

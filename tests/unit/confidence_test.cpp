@@ -151,7 +151,7 @@ TEST_CASE(
     const RunResult result = run_on("h200_4", "hetero_fused_1d");
     REQUIRE(result.confidence.measured);
     CHECK(*result.confidence.makespan_error() == result.confidence.measured->mean);
-    CHECK_THAT(to_text(result.confidence), Contains("measured on 2 and 4 x h200)"));
+    CHECK_THAT(to_text(result.confidence), Contains("measured on 2 x NVIDIA H200)"));
     CHECK(part(result.confidence, "GEMM bf16").evidence.basis == Basis::measured);
     // No schedule with a kernel of its own was measured.
     const RunResult gated = run_on("h200_4", "flag_gated");

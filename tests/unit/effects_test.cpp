@@ -57,23 +57,6 @@ TEST_CASE("with every effect a task costs what its model says, and interferes") 
     for (std::size_t task = 0; task < all_tasks; ++task) CHECK(uses_contended(price_of(task, all)));
 }
 
-TEST_CASE("where copies are first a GEMM claims its units later, and takes as long") {
-    const auto gemm_of = [](double gemm_first) {
-        DeviceSpec device = round_device();
-        device.launch.gemm_first = gemm_first;
-        Machine two = machine_of(topology_of(2, group("full_mesh"), 1, "", device));
-        two.calibration.gemm_times.emplace(whole, MeasuredGemm{microseconds(30)});
-        two.calibration.gemm[DType::bf16].launch = microseconds(2);
-        TaskGraph graph;
-        graph.add(Task{whole});
-        return price(graph, Workload(), two, CostModels(), Effects())[0];
-    };
-    const Cost last = gemm_of(0), first = gemm_of(1);
-    CHECK(to_microseconds(last.launch.time - first.launch.time) == Approx(2));
-    CHECK(alone_us(last) == Approx(alone_us(first)));
-    CHECK(alone_us(first) == Approx(31));  // as measured, and the launch of a kernel
-}
-
 TEST_CASE("without decomposition a part of a GEMM costs its share of the whole") {
     Effects effects;
     effects.decomposition = false;

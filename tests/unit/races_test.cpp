@@ -66,8 +66,15 @@ TEST_CASE("makespans of both outcomes of a race come out, and the median is that
     const Prediction both = predicted("cu", "reduce_scatter", 0.5);
     CHECK(both.seeds == 15);
     CHECK(both.p10.si() == Approx(gemms.makespan.si()));
-    CHECK(both.p90.si() == Approx(copies.makespan.si()));
+    CHECK(both.p90.si() ==
+          Approx(copies.makespan.si()).epsilon(0.002));  // by two GPUs, of which one may be faster
     CHECK(both.makespan.si() == Approx(copies.makespan.si()).epsilon(0.02));  // the last GPU decides
+}
+
+TEST_CASE("of more than four GPUs GEMMs are first") {
+    Json config = scenario_of("cu", "reduce_scatter", 0.5).config();
+    config["topology"] = "h200_8";
+    CHECK(predict(resolve(read_run_config(config, "races"), shipped)).seeds == 1);
 }
 
 TEST_CASE("nothing races where copies wait for no GEMM or are by DMA") {

@@ -128,10 +128,10 @@ Lines times(const RunResult& result, const TimeScale& scale) {
                 line("exposed communication", result.exposed_comm)};
     append(lines, verdict(result));
     if (result.seeds > 1)
-        lines.push_back(left("orders of DMA copies", name_width) +
-                        right(std::to_string(result.seeds), number_width) + "     drawn: makespan p10 " +
-                        scale.format(result.makespan_p10) + ", median " + scale.format(result.makespan) +
-                        ", p90 " + scale.format(result.makespan_p90) + " " + scale.unit());
+        lines.push_back(left("drawn orders", name_width) + right(std::to_string(result.seeds), number_width) +
+                        "     who is first: makespan p10 " + scale.format(result.makespan_p10) + ", median " +
+                        scale.format(result.makespan) + ", p90 " + scale.format(result.makespan_p90) + " " +
+                        scale.unit());
     return lines;
 }
 
