@@ -90,11 +90,10 @@ Makespans Experiment::makespans(const Effects& effects, std::vector<EngineResult
         if (results != nullptr) results->push_back(std::move(result));
     };
     const auto seeds = static_cast<std::uint64_t>(scenario_.seeds);
-    const bool race = races_.open() && effects.launch && effects.contention;
-    const Costs costs = race ? price(effects) : price(effects, 0);
-    if (race)
+    const Costs undrawn = price(effects), costs = drawn(undrawn, effects, 0);
+    if (races_.open() && may_race(effects))
         for (std::uint64_t seed = 0; seed < seeds; ++seed)
-            seen(engine_->run(graph_, races_.drawn(costs, seed), resources_, seed));
+            seen(engine_->run(graph_, races_.drawn(undrawn, seed), resources_, seed));
     else if (several_orders(costs))
         engine_->run_seeds(graph_, costs, resources_, seeds, seen);
     else

@@ -42,8 +42,8 @@ class Experiment {
 public:
     Experiment(const Scenario& scenario, const TaskGraph& graph);
 
-    /// Costs of all tasks of the graph, with the scenario's own effects.
-    Costs costs(std::uint64_t seed) const { return races_.drawn(costs_, seed); }
+    /// Costs of all tasks of the graph, with the scenario's own effects, as one seed draws them.
+    Costs costs(std::uint64_t seed) const { return drawn(costs_, effects_of(scenario_), seed); }
     /// Makespans of all seeds (one seed if nothing is drawn), and a run of the whole graph with the median
     /// makespan; with the scenario's own effects.
     std::pair<Makespans, EngineResult> median_run() const;
@@ -70,9 +70,10 @@ public:
 
 private:
     Costs price(const Effects& effects) const { return pricer_.price(effects); }
-    /// Nothing races where launches take no time or units are not shared.
+    /// Nothing races where launches take no time or compute units are not shared.
+    static bool may_race(const Effects& effects) { return effects.launch && effects.contention; }
     Costs drawn(Costs costs, const Effects& effects, std::uint64_t seed) const {
-        return effects.launch && effects.contention ? races_.drawn(std::move(costs), seed) : costs;
+        return may_race(effects) ? races_.drawn(std::move(costs), seed) : costs;
     }
     Costs price(const Effects& effects, std::uint64_t seed) const {
         return drawn(price(effects), effects, seed);

@@ -39,7 +39,8 @@ Races::Races(const TaskGraph& graph, const Costs& costs, const Machine& machine)
         const TaskId before = graph.stream_predecessor(id);
         if (gemm == nullptr || before == id || !releases_copy[before] || claimed<Tiles>(costs[id]) == nullptr)
             continue;
-        bool waits = false;  // for communication, as the next operator of a list waits for the copies
+        // A GEMM that waits for communication starts after the copies, so it races none of them.
+        bool waits = false;
         graph.for_each_edge_into(
             id, [&](const Edge& edge) { waits = waits || is_communication(graph[edge.predecessor].kind()); });
         if (waits) continue;

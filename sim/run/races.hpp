@@ -9,8 +9,9 @@
 namespace overlap {
 
 /// GEMMs that a copy kernel of another stream races for compute units, because both wait for the same task: the one before the
-/// GEMM on its stream. Who is first is drawn for each, as it is in each execution (DeviceLaunch::gemm_first). On more than
-/// four GPUs, which were not measured, and of which one is simulated for all that are alike, GEMMs are always first.
+/// GEMM on its stream. Whether the GEMM or the copy kernel is first changes from execution to execution, so it is drawn for each
+/// GEMM (DeviceLaunch::gemm_first). On more than four GPUs GEMMs are always first: nothing was measured there, and one GPU is
+/// simulated for all that are alike.
 class Races {
 public:
     Races() = default;

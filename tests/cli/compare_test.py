@@ -144,7 +144,7 @@ class MeasuredTestCase(SimTestCase):
         return report
 
     def h200_claims_hold(self, day, claims, *args):
-        report = self.claims_hold([f"h200_4/{day}overlap", f"h200_2/{day}overlap"], claims, *GEMMS_FIRST, *args)
+        report = self.claims_hold([f"h200_4/{day}overlap", f"h200_2/{day}overlap"], claims, *args)
         self.assertEqual(len(report["cases"]), 1306)
         # What was asked for, of whatever cases; what was reached may follow the program, this may not.
         asked = {"mean_abs_pct": 5, "p90_abs_pct": 12, "bias_abs_pct": 2, "best_within_2pct": 85, "mean_regret_pct": 1.5}

@@ -80,20 +80,16 @@ TEST_CASE("groups of GPUs as topologies: ranks, nodes, ring, routes") {
 }
 
 // With GPUs of one speed: of 64 different ones the slowest is slower than of 8. H100 by kernels: its DMA
-// engines serve in an order that is drawn, and of eight draws the worst is worse than one. GEMMs race no copy kernels, which
-// is drawn, too.
+// engines serve in an order that is drawn, and of eight draws the worst is worse than one.
 TEST_CASE("two islands that share no link take what one takes, to the last digit") {
     int cases = 0;
     struct Machines {
         std::string islands, one;
         Json params, what_if;
     };
-    for (const Machines& on :
-         {Machines{"mi300x_16", "mi300x_8", {{"agent", "dma"}}, Json::object()},
-          Machines{"h100_64_rail",
-                   "h100_8",
-                   {{"agent", "cu"}, {"copy_cus", 2}},
-                   {{"device.variation.gpu_speed_spread", 0}, {"device.launch.gemm_first", 1}}}})
+    for (const Machines& on : {Machines{"mi300x_16", "mi300x_8", {{"agent", "dma"}}, Json::object()},
+                               Machines{"h100_64_rail", "h100_8", {{"agent", "cu"}, {"copy_cus", 2}},
+                                        {{"device.variation.gpu_speed_spread", 0}}}})
         for (const ScheduleEntry& entry : schedules()) {
             if (entry.between_nodes || !entry.takes("agent") || !entry.advised) continue;
             if (on.islands == "h100_64_rail" && entry.own_kernel) continue;  // sampled: large graphs

@@ -114,7 +114,7 @@ std::map<std::string, std::size_t> prices_of(const Comparison& comparison) {
 std::string to_text(const Comparison& comparison) {
     std::string text = table(comparison) + ranking(comparison);
     if (comparison.runs_within_p10_p90)
-        text += "unspecified orders     " + percent_text(*comparison.runs_within_p10_p90) +
+        text += "drawn orders           " + percent_text(*comparison.runs_within_p10_p90) +
                 " of measured runs are within the predicted p10 to p90\n";
     text += prices(comparison) + worst(comparison) + divergences(comparison) + verdicts(comparison);
     if (!comparison.not_predicted.empty()) text += "\nnot predicted\n";
