@@ -51,6 +51,10 @@ public:
             cost.launch = {kernel.launch, kernel.queued_launch};
             std::get<Completion>(cost.end).event = machine.topology.device().launch.event;
         }
+        // Where the wait of another GPU was measured apart, it is that for any event, of which completion is a part.
+        const DeviceSpec::Launch& launch = machine.topology.device().launch;
+        if (launch.remote_dependency > launch.dependency)
+            cost.handoffs.other_gpu = std::max(launch.remote_dependency - kernel.completion, Seconds());
         cost.setup = pull ? route.latency + kernel.pull_start : route.latency;
         BytesPerSecond narrowest(std::numeric_limits<double>::max());
         const bool crosses = copy.crosses && !pull && shares_links(machine.topology, copy);
@@ -70,9 +74,13 @@ public:
         if (kernel.blocks_per_unit > 1)
             cost.claim = {.resource = resources.compute_units(task.gpu),
                           .most = blocks,
-                          .parts = Blocks{blocks, kernel.blocks_per_unit, copy.bytes / kernel.link_per_cu,
-                                          pull ? kernel.pull_rate_beside_gemms : kernel.rate_beside_gemms,
-                                          pull ? kernel.peer_loads : kernel.local_loads}};
+                          .parts = Blocks{
+                              .count = blocks,
+                              .together = kernel.blocks_per_unit,
+                              .unit = copy.bytes / kernel.link_per_cu,
+                              .beside_tiles = pull ? kernel.pull_rate_beside_gemms : kernel.rate_beside_gemms,
+                              .in_flight = pull ? kernel.peer_loads : kernel.local_loads,
+                              .beside_sum = kernel.rate_beside_sums}};
         cost.demands.push_back({resources.hbm(copy.src), copy.bytes.si()});
         cost.demands.push_back({resources.hbm(copy.dst), copy.bytes.si()});
         if (pull) cost.demands.push_back({resources.remote_read(copy.dst), copy.bytes.si()});

@@ -114,7 +114,10 @@ public:
         if (const auto* sum = std::get_if<ReduceWork>(&task.work);
             sum != nullptr && sum->by_framework && framework > BytesPerSecond())
             cost.body = std::max(cost.body, slowed_by_clock(machine) * (sum->bytes / framework));
-        if (kernel.moved > of_one_block)
+        if (const auto* sum = std::get_if<ReduceWork>(&task.work);
+            sum != nullptr && !sum->by_framework && device.stream.sum > BytesPerSecond())
+            cost.claim = claim_of_sum(*sum, task.gpu, machine);
+        else if (kernel.moved > of_one_block)
             cost.demands.push_back(
                 {machine.resources.compute_units(task.gpu), kernel.units * cost.body.si()});
         cost.demands.push_back(
@@ -123,6 +126,23 @@ public:
     }
 
 private:
+    /// Thread blocks of a schedule's sum: two for each unit of the GPU, on the units that GEMMs leave.
+    static Claim claim_of_sum(const ReduceWork& sum, int gpu, const Machine& machine) {
+        const DeviceSpec& device = machine.topology.device();
+        const DeviceSpec::Stream& stream = device.stream;
+        const double parts = sum.parts;
+        const int units = static_cast<int>(device.compute_units), blocks = 2 * units;
+        const Seconds work = (parts + 1) * sum.bytes / stream.sum +
+                             blocks * (stream.sum_block + parts * stream.sum_block_part);
+        return {.resource = machine.resources.compute_units(gpu),
+                .most = units,
+                .parts = Blocks{.count = blocks,
+                                .together = 2,
+                                .unit = work,
+                                .beside_tiles = stream.sum_beside_gemms,
+                                .of_sum = true}};
+    }
+
     /// A kernel of a recorded duration is taken to have all compute units, which no recording says, so that it takes longer
     /// at a lower clock, and to move the bytes that are known.
     static Cost recorded(const MemoryBoundWork& op, int gpu, const Machine& machine) {

@@ -1,7 +1,6 @@
 #include "sim/engine/thread_blocks.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace overlap {
@@ -39,7 +38,7 @@ double ThreadBlocks::next() const {
 
 bool ThreadBlocks::ends_next() const {
     const double end = least_time() * same_time;
-    return !groups_.empty() && (waiting_ == 0 || std::isinf(share_)) &&
+    return !groups_.empty() && waiting_ == 0 &&
            std::all_of(groups_.begin(), groups_.end(), [&](const Group& g) { return g.time() <= end; });
 }
 

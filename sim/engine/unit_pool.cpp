@@ -129,8 +129,9 @@ bool UnitPools::go_on(TaskId task) {
 double UnitPools::stretch(TaskId task) const {
     const Cost& cost = costs_[task];
     const Blocks& blocks = std::get<Blocks>(cost.claim->parts);
-    const bool tiles = pool_of(task).tiles;
-    const double pace = holder_of(task).blocks.pace() * (tiles ? blocks.beside_tiles : 1.0);
+    const Pool& pool = pool_of(task);
+    const double pace = holder_of(task).blocks.pace() * (pool.tiles ? blocks.beside_tiles : 1.0) *
+                        (pool.sum ? blocks.beside_sum : 1.0);
     return std::max(1.0, blocks.unit / pace / cost.body);
 }
 
@@ -177,12 +178,17 @@ void UnitPools::settle(Pool& pool, std::vector<TaskId>& served, std::vector<Task
     update_pace(pool, resumed);
 }
 
-// Thread blocks change their rate when the first GEMM begins beside them and when the last one ends.
+// Thread blocks change their rate when the first GEMM or sum begins beside them and when the last one ends.
 void UnitPools::update_pace(Pool& pool, std::vector<TaskId>& resumed) {
-    const bool tiles = std::any_of(pool.holders.begin(), pool.holders.end(), [&](const Holder& holder) {
-        return claimed<Tiles>(costs_[holder.task]) != nullptr;
-    });
-    if (std::exchange(pool.tiles, tiles) == tiles) return;
+    bool tiles = false, sum = false;
+    for (const Holder& holder : pool.holders) {
+        const auto* blocks = claimed<Blocks>(costs_[holder.task]);
+        tiles = tiles || claimed<Tiles>(costs_[holder.task]) != nullptr;
+        sum = sum || (blocks != nullptr && blocks->of_sum);
+    }
+    if (pool.tiles == tiles && pool.sum == sum) return;
+    pool.tiles = tiles;
+    pool.sum = sum;
     for (const Holder& holder : pool.holders)
         if (claimed<Blocks>(costs_[holder.task]) != nullptr) resumed.push_back(holder.task);
 }
@@ -201,7 +207,7 @@ void UnitPools::give(Pool& pool, const Waiter& waiter, int within_reach) {
         pool.cache_left = tiles->cache_left;
     }
     if (blocks != nullptr) {
-        holder.blocks = ThreadBlocks(blocks->count, blocks->to_the_end);
+        holder.blocks = ThreadBlocks(blocks->count);
         holder.since = now_();
         place_blocks(pool, holder, given, had_to_wait);
     }

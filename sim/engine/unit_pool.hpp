@@ -99,6 +99,7 @@ private:
         std::vector<Holder> holders;  ///< in the order in which they were served
         Bytes cache_left;             ///< Tiles::cache_left of the last task with tiles
         bool tiles = false;           ///< some holder has tiles
+        bool sum = false;             ///< some holder is a sum
     };
 
     Pool& pool_of(TaskId task);

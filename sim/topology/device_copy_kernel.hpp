@@ -11,7 +11,7 @@ struct DeviceCopyKernel {
     double saturation = 1, link_overhead = 0, pull_requests = 0, push_acknowledgements = 0, crossing_loss = 0;
     int default_cus = 1, blocks_per_unit = 1;
     double units_per_block = 1, pull_rate_beside_gemms = 1, rate_beside_gemms = 1,
-           local_rate_beside_gemms = 1;
+           local_rate_beside_gemms = 1, rate_beside_sums = 1;
     Bytes peer_loads, local_loads, cache_beside_gemms, cache_beside_large_tiles;
     double large_tile = 0;
 
@@ -53,6 +53,9 @@ struct DeviceCopyKernel {
             field<&D::rate_beside_gemms>("rate_beside_gemms", "The same of pushes.").in({0.01, 1}).optional(),
             field<&D::local_rate_beside_gemms>("local_rate_beside_gemms", "The same of copies within the GPU.")
                 .in({0.01, 1}).optional(),
+            field<&D::rate_beside_sums>("rate_beside_sums", "Share of a compute unit's rate that copies to and from peers "
+                "have while a schedule's sum runs on their GPU, where blocks_per_unit is more than 1.")
+                .in({0.01, 1}).optional(),
             field<&D::peer_loads>("peer_loads_bytes", "Loads from a peer that a compute unit has under way at its full "
                 "rate. With less first-level cache the unit copies as much slower. 0: any cache is enough.").optional(),
             field<&D::local_loads>("local_loads_bytes", "The same of loads from the GPU's own memory.").optional(),
@@ -70,9 +73,9 @@ struct DeviceCopyKernel {
 /// Kernels that stream local memory (packs, scatters, reductions, element-wise operators): in group
 /// "copy_kernel", too.
 struct DeviceStream {
-    Seconds start, strided_start, load_start;
-    BytesPerSecond cu, read, write, reduce, cache, framework_sum;
-    double overlap = 1, cached_loads = 0;
+    Seconds start, strided_start, load_start, sum_block, sum_block_part;
+    BytesPerSecond cu, read, write, reduce, cache, framework_sum, sum;
+    double overlap = 1, cached_loads = 0, sum_beside_gemms = 1;
     Bytes strided_run;  ///< default: as of DMA
 
     static std::span<const Field<DeviceStream>> fields() {
@@ -97,6 +100,13 @@ struct DeviceStream {
                 .following("compute_units * peak_clock_GHz"),
             field<&D::cached_loads>("cached_load_gain", "Factor by which a compute unit that waits for its loads "
                 "(sums, pure reads) is faster where they come from the cache. 0: not known.").in({1, 100}).optional(),
+            field<&D::sum>("sum_GBps_per_cu", "Rate, read plus written, at which a compute unit works off the thread blocks of a "
+                "schedule's sum, two of them at a time. Such sums take whole compute units, which GEMMs leave. 0: they share "
+                "the units with GEMMs.").optional().following(clock),
+            field<&D::sum_block>("sum_block_us", "Time of a compute unit for each thread block of a sum besides.").optional(),
+            field<&D::sum_block_part>("sum_block_part_us", "The same for each part that is added up.").optional(),
+            field<&D::sum_beside_gemms>("sum_rate_beside_gemms",
+                "Share of its rate that such a compute unit has while a GEMM runs on the GPU.").in({0.01, 1}).optional(),
             field<&D::framework_sum>("framework_sum_GBps", "Highest rate at which a framework's sum over a dimension "
                 "writes its result, as in async-TP. 0: as any sum.").optional(),
             field<&D::start>("stream_start_us",

@@ -197,10 +197,15 @@ TEST_CASE(
     CHECK(to_microseconds(cost.setup) == Approx(3));  // latency 1 + start 2
     CHECK(to_microseconds(cost.launch.queued) == Approx(3));
     CHECK(cost.holds[0].units == 4);
+    // Another GPU waits for completion alone, and where its wait was measured apart, as long as for any event.
+    CHECK(cost.handoffs.other_gpu == Seconds());
+    device.launch.remote_dependency = 10 * device.launch.dependency;
+    const Seconds seen = device.launch.remote_dependency - kernel.completion;
+    const Machine apart = machine_of(topology_of(2, group("full_mesh"), 1, "", device));
+    CHECK(cost_of(copy_task(0, 1, 10'000, Agent::cu), apart).handoffs.other_gpu == seen);
     std::vector<double> link_bytes;
-    for (const Demand& demand : cost.demands)
-        if (machine.resources[demand.resource].kind == ResourceKind::link)
-            link_bytes.push_back(demand.amount);
+    for (const auto& [resource, amount] : cost.demands)
+        if (machine.resources[resource].kind == ResourceKind::link) link_bytes.push_back(amount);
     CHECK(link_bytes == std::vector<double>{12'500, 1000});
 }
 

@@ -57,6 +57,23 @@ TEST_CASE("with every effect a task costs what its model says, and interferes") 
     for (std::size_t task = 0; task < all_tasks; ++task) CHECK(uses_contended(price_of(task, all)));
 }
 
+TEST_CASE(
+    "a GEMM right behind another is launched while that runs; one that waits for another stream is not") {
+    TaskGraph graph;
+    const TaskId sent = graph.add(copy_task(1, 0, 10'000));
+    graph.add(Task{GemmShape{100, 100, 1000}});
+    graph.add(Task{GemmShape{100, 100, 1000}});
+    graph.add(Task{GemmShape{100, 100, 1000}}, {sent});
+    graph.add(Task{LocalCopyWork{Bytes(1e6), Bytes(1e6)}});
+    graph.add(Task{GemmShape{100, 100, 1000}});
+    const Workload workload{"", "", pair_of(CollectiveKind::all_gather, Order::collective_first, whole)};
+    const Costs costs = price(graph, workload, machine(), CostModels(), Effects());
+    std::vector<double> launches;
+    for (TaskId id = 1; id < graph.size(); ++id)
+        if (graph[id].kind() == TaskKind::gemm) launches.push_back(to_microseconds(costs[id].launch.time));
+    CHECK(launches == std::vector<double>{1, 0, 1, 1});
+}
+
 TEST_CASE("without decomposition a part of a GEMM costs its share of the whole") {
     Effects effects;
     effects.decomposition = false;
@@ -174,8 +191,8 @@ TEST_CASE("alike tasks of one stream are one class, whatever their shard, chunk 
     graph.add({.work = half, .stream = local_stream});
     graph.add({.work = half, .gpu = 1});
     const TaskClasses classes(graph);
-    CHECK(classes.of == std::vector<std::uint32_t>{0, 0, 1, 0, 2, 3, 4});
-    CHECK(classes.first == std::vector<TaskId>{0, 2, 4, 5, 6});
+    CHECK(classes.of == std::vector<std::uint32_t>{0, 1, 2, 1, 3, 4, 5});
+    CHECK(classes.first == std::vector<TaskId>{0, 1, 2, 4, 5, 6});
     const Costs costs = price(graph, Workload(), machine(), CostModels(), {});
     CHECK(costs[3].body == costs[0].body);
     CHECK(costs[2].body < costs[0].body);

@@ -213,6 +213,24 @@ TEST_CASE("thread blocks that may share units claim any, and hold no others") {
     CHECK(cost.holds.empty());
 }
 
+TEST_CASE("a schedule's sum is thread blocks, two a unit, where the device says how fast these are") {
+    DeviceSpec device = round_device();
+    device.stream.sum = gigabytes_per_second(100);
+    device.stream.sum_block = microseconds(0.5);
+    device.stream.sum_block_part = microseconds(0.25);
+    const Machine machine = machine_of(topology_of(2, group("full_mesh"), 1, "", device));
+    const auto blocks_of = [&](bool by_framework) {
+        const Task sum{ReduceWork{.bytes = Bytes(1e6), .parts = 2, .by_framework = by_framework}};
+        const Cost cost = CostModels().cost(sum, machine);
+        return cost.claim ? std::get<Blocks>(cost.claim->parts) : Blocks();
+    };
+    const Blocks sum = blocks_of(false);
+    CHECK(sum.of_sum);
+    CHECK(sum.count == 2 * static_cast<int>(device.compute_units));
+    CHECK(to_microseconds(sum.unit) == Approx(30 + sum.count * (0.5 + 2 * 0.25)));
+    CHECK(blocks_of(true).count == 0);
+}
+
 TEST_CASE("a kernel that streams memory waits for the units that feed it, where GEMMs persist") {
     const Machine machine = machine_of_persistent_gemms();
     Cost cost;

@@ -151,26 +151,24 @@ TEST_CASE("thread blocks are placed as units come free, and leave them one by on
     CHECK(three.ends()[1] == Approx(1 + 3));
 }
 
-TEST_CASE("many short thread blocks work on every unit that comes free until their kernel's end") {
-    // 60 s of work for a unit. From 0.5 s on 2 units do three quarters of their rate; from 1 s on, when the GEMM
-    // is over, all work.
+TEST_CASE("thread blocks are slower beside those of a sum, which take the units that a GEMM leaves") {
     Case three;
-    three.add(three.gemm(98));
-    Cost copy = three.copy(100, 60, Seconds(0.5));
-    auto& blocks = std::get<Blocks>(copy.claim->parts);
-    blocks.together = 1;
-    blocks.to_the_end = true;
-    three.add(copy);
-    Cost next = three.kernel(1, 1);
-    next.launch.time = Seconds(0.75);
-    three.add(next);
-    CHECK(three.ends()[1] == Approx(1 + 59.25 / 100));
-    CHECK(three.ends()[2] == Approx(1 + 59.25 / 100 + 1));  // no unit is free before
-    // Units that never come are not waited for.
-    Case two;
-    two.add(two.kernel(98, 100));
-    two.add(copy);
-    CHECK(two.ends()[1] == Approx(0.5 + 60.0 / 2));
+    three.add(three.gemm(80));
+    // 20 units run 40 of its blocks; the 80 of the GEMM then take 0.4 s for two each.
+    Cost sum = three.copy(200, 40, Seconds(0.5));
+    std::get<Blocks>(sum.claim->parts).of_sum = true;
+    three.add(sum);
+    CHECK(three.ends()[1] == Approx(1.4));
+    // Both run on units that are free at once: 4 blocks do 1.2 s of 4 while the sum takes 0.6 s on its 96 units.
+    Case both;
+    Cost copy = both.copy(4, 4, {});
+    std::get<Blocks>(copy.claim->parts).beside_sum = 0.5;
+    both.add(copy);
+    Cost other = both.copy(192, 57.6, {});
+    std::get<Blocks>(other.claim->parts).of_sum = true;
+    both.add(other);
+    CHECK(both.ends()[0] == Approx(1.3));
+    CHECK(both.ends()[1] == Approx(0.6));
 }
 
 TEST_CASE("thread blocks on few units draw no more from what they share than these can") {
