@@ -12,17 +12,14 @@ namespace overlap_advice {
 inline Advice advise_library(const Machine& machine, const Operator& op) {
     const Estimates least(machine, op, false);
     const Features f = features(least);
-    if (f[dma_over_kernels] < 0.8994) {
-        if (f[gemm_over_latency] < 28.9) {
+    if (f[dma_over_kernels] < 0.8835) {
+        if (f[n_over_k] < 1.42) {
             return advice_of(6, fixed, 2, least);  // ring_chunked gemm=chunk by dma, 2 chunks
         }
-        return advice_of(16, estimated, 0, least);  // hetero_unfused_1d by dma, chunks by estimate
-    }
-    if (f[columns_over_best] < 1.00684) {
-        if (f[shard_waves] < 1.94) {
-            return advice_of(19, balanced, 0.25, least);  // uniform_fused_2d by cu, chunks ~ sqrt(shorter / 0.25 latencies)
+        if (f[serial_over_best] < 1.66) {
+            return advice_of(6, fixed, 2, least);  // ring_chunked gemm=chunk by dma, 2 chunks
         }
-        return advice_of(12, estimated, 0, least);  // hetero_fused_1d by dma, chunks by estimate
+        return advice_of(16, balanced, 4, least);  // hetero_unfused_1d by dma, chunks ~ sqrt(shorter / 4 latencies)
     }
     return advice_of(2, uncut, 0, least);  // shard_p2p by dma
 }
@@ -31,15 +28,18 @@ inline Advice advise_library(const Machine& machine, const Operator& op) {
 inline Advice advise_any(const Machine& machine, const Operator& op) {
     const Estimates least(machine, op, true);
     const Features f = features(least);
-    if (f[dma_over_kernels] < 0.9984) {
-        if (f[gemm_over_latency] < 30.2) {
-            return advice_of(6, fixed, 2, least);  // ring_chunked gemm=chunk by dma, 2 chunks
+    if (f[dma_over_kernels] < 0.99607) {
+        if (f[waves] < 19.7) {
+            if (f[m_over_n] < 6.06) {
+                return advice_of(26, estimated, 0, least);  // flag_gated by dma, chunks by estimate
+            }
+            return advice_of(6, balanced, 2, least);  // ring_chunked gemm=chunk by dma, chunks ~ sqrt(shorter / 2 latencies)
         }
         return advice_of(26, estimated, 0, least);  // flag_gated by dma, chunks by estimate
     }
-    if (f[m_over_n] < 0.176) {
-        if (f[comm_over_gemm_cu] < 0.612) {
-            return advice_of(26, estimated, 0, least);  // flag_gated by dma, chunks by estimate
+    if (f[operand_over_gemm] < 0.0169) {
+        if (f[comm_over_gemm_cu] < 3.35) {
+            return advice_of(26, balanced, 8, least);  // flag_gated by dma, chunks ~ sqrt(shorter / 8 latencies)
         }
         return advice_of(27, fixed, 4, least);  // flag_gated by cu, 4 chunks
     }

@@ -244,13 +244,14 @@ private:
             for (int round = 0; round < rounds; ++round) steps_.add(streaming, local(2 * share * a_bytes()));
         if (fused && columns && plan_.hetero) steps_.add(streaming, local(2 * (1 - own_share) * a_bytes()));
         const int packed = steps_.count(streaming);
-
+        const double launch = gated_ ? 0 : machine_.launch;  // GEMMs right behind another need none
         int sent = -1;
         for (int round = 0; round < rounds; ++round) {
             std::vector<int> made;
             if (packed > 0) step.after[streaming] = packed == 1 ? 0 : round;
             for (int i = 0; i < gemms; ++i) {
                 made.push_back(steps_.add(multiplying, step));
+                if (round == 0 && i == 0 && packed == 0) step.work -= launch;
                 if (by_piece && i < peers_) sent = send_piece(made.back(), rounds * gemms);
             }
             for (int cut = 0; around_ring(plan_) && cut < chunks_; ++cut)
@@ -258,7 +259,9 @@ private:
             if (!by_piece && !around_ring(plan_)) sent = send_shard(rounds, made.back());
             if (reduces() && plan_.style == pieces && !plan_.hetero) sum_up(summed() / rounds, sent, -1);
         }
-        if (own_first_) steps_.add(multiplying, part(1 / machine_.gpus, false));
+        step = part(1 / machine_.gpus, false);
+        step.work -= launch;
+        if (own_first_) steps_.add(multiplying, step);
         if (!reduces() || around_ring(plan_) || (plan_.style == pieces && !plan_.hetero)) return;
         const int sums = gated_ || plan_.style == pieces ? chunks_ : 1, transfers = steps_.count(moving);
         for (int i = 1; i <= sums; ++i)
@@ -308,6 +311,7 @@ private:
 
     void sum_up(double bytes, int sent, int own) {
         Step sum = local(bytes);
+        if (machine_.kernels_wait) sum.units = machine_.compute_units;  // in thread blocks, on whole units
         sum.after[moving] = sent;
         sum.after[multiplying] = own;
         steps_.add(streaming, sum);
@@ -323,8 +327,8 @@ private:
     Steps steps_;
     Step whole_;
     Transfer to_one_, each_;
-    /// How much copies to several peers share links: 0 if every peer has its own links, near 1 on rings. With
-    /// shared links the last piece arrives later than links that are busy until the end would deliver it.
+    /// How much copies to several peers share links, so that the last piece arrives later than links that are busy
+    /// until the end would deliver it: 0 if every peer has its own links, near 1 on rings.
     double shared_;
     bool own_first_, gated_;
     bool in_turn_;    ///< copies to all peers run one after another
@@ -338,8 +342,7 @@ public:
     Estimator(const Machine& machine, const Operator& op)
         : gemms(machine, op), known_(styles * 16 * 5 * 2, -1) {}
 
-    /// Time of a plan in s, with transfers pushed or pulled. Ignored: caches, GPUs out of step, the order in
-    /// which copies of several GPUs arrive at one GPU, polls.
+    /// Time of a plan in s, with transfers pushed or pulled. Ignored: caches, GPUs out of step, whose copies come first, polls.
     double operator()(const Plan& plan, int chunks, bool push) const {
         double other = -1;
         double& time = place_of(plan, chunks, push, other);
