@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "sim/core/file_version.hpp"
+#include "sim/topology/derived_values.hpp"
 #include "sim/topology/device.hpp"
 
 namespace overlap {

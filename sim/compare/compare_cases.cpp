@@ -2,6 +2,7 @@
 #include "sim/core/driver_facts.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/report/text_format.hpp"
 #include "sim/run/makespan_error.hpp"
 #include "sim/run/resolver.hpp"
 
