@@ -37,13 +37,13 @@ inline Advice advise_any(const Machine& machine, const Operator& op) {
         }
         return advice_of(26, estimated, 0, least);  // flag_gated by dma, chunks by estimate
     }
-    if (f[operand_over_gemm] < 0.0169) {
-        if (f[comm_over_gemm_cu] < 3.35) {
-            return advice_of(26, balanced, 8, least);  // flag_gated by dma, chunks ~ sqrt(shorter / 8 latencies)
-        }
-        return advice_of(27, fixed, 4, least);  // flag_gated by cu, 4 chunks
+    if (f[p2p_over_best] < 1.618) {
+        return advice_of(2, uncut, 0, least);  // shard_p2p by dma
     }
-    return advice_of(2, uncut, 0, least);  // shard_p2p by dma
+    if (f[columns_over_best] < 1.35496) {
+        return advice_of(26, balanced, 8, least);  // flag_gated by dma, chunks ~ sqrt(shorter / 8 latencies)
+    }
+    return advice_of(27, fixed, 4, least);  // flag_gated by cu, 4 chunks
 }
 
 }  // namespace overlap_advice

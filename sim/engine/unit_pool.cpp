@@ -33,8 +33,9 @@ UnitPools::UnitPools(const TaskGraph& graph, CostView costs, const ResourceTable
         std::uint32_t& pool = pool_by_resource[resources.pool(claim.resource)];
         if (pool == UINT32_MAX) {
             pool = static_cast<std::uint32_t>(pools_.size());
-            pools_.emplace_back().free = resources[claim.resource].units;
-            pools_.back().order = resources[claim.resource].order;
+            Pool& added = pools_.emplace_back();
+            added.units = added.free = resources[claim.resource].units;
+            added.order = resources[claim.resource].order;
         }
         places_[id] = {graph[id].priority, static_cast<std::uint32_t>(graph.stream_number(id)), pool, false,
                        claim.as_enqueued};
@@ -193,22 +194,34 @@ void UnitPools::update_pace(Pool& pool, std::vector<TaskId>& resumed) {
         if (claimed<Blocks>(costs_[holder.task]) != nullptr) resumed.push_back(holder.task);
 }
 
+// Where blocks stand alone on units here and there, a free unit's partner is held with the same probability as any
+// other unit.
+int UnitPools::lost_to_clusters(const Pool& pool, const Tiles& tiles) {
+    if (tiles.cluster == 1) return 0;
+    int held = 0;
+    for (const Holder& holder : pool.holders) held += holder.alone ? holder.given : 0;
+    return held * (pool.units - held) / std::max(pool.units - 1, 1);
+}
+
 void UnitPools::give(Pool& pool, const Waiter& waiter, int within_reach) {
     const Claim& claim = *costs_[waiter.task].claim;
     const auto* blocks = std::get_if<Blocks>(&claim.parts);
     const bool had_to_wait = waiter.since != pool.settled;
+    const auto* tiles = std::get_if<Tiles>(&claim.parts);
     const int wanted = blocks != nullptr && had_to_wait ? crowded_units(*blocks, blocks->count) : claim.most;
-    const int given = std::min(wanted, within_reach);
+    const int lost = tiles != nullptr ? lost_to_clusters(pool, *tiles) : 0;
+    const int given = std::min(wanted, std::max(within_reach - lost, 1));
     reclaim(pool, waiter.priority, std::max(given - pool.free, 0));
     pool.free -= given;
     Holder& holder = pool.holders.emplace_back(Holder{waiter.task, waiter.priority, given, claim.most});
-    if (const auto* tiles = std::get_if<Tiles>(&claim.parts)) {
+    if (tiles != nullptr) {
         holder.waves = TileWaves(tiles->count, tiles->waves, claim.most, given);
         pool.cache_left = tiles->cache_left;
     }
     if (blocks != nullptr) {
         holder.blocks = ThreadBlocks(blocks->count);
         holder.since = now_();
+        holder.alone = !had_to_wait && !blocks->of_sum;
         place_blocks(pool, holder, given, had_to_wait);
     }
 }
@@ -261,8 +274,9 @@ void UnitPools::grow_holders(Pool& pool, int at_least, std::vector<TaskId>& resu
         const int wanted = tiles != nullptr    ? holder.waves.wanted()
                            : blocks != nullptr ? crowded_units(*blocks, holder.blocks.waiting())
                                                : holder.most - holder.given;
-        const int more = std::min(wanted, pool.free);
-        if (more == 0) continue;
+        const int lost = tiles != nullptr ? lost_to_clusters(pool, *tiles) : 0;
+        const int more = std::min(wanted, pool.free - lost);
+        if (more <= 0) continue;
         move_units(pool, holder, more);
         if (blocks != nullptr || (tiles != nullptr && holder.waves.waits())) resumed.push_back(holder.task);
         if (tiles != nullptr) holder.waves.join(more, progress_(holder.task) * tiles->waves);

@@ -81,10 +81,11 @@ private:
         int most;
         TileWaves waves = {};
         ThreadBlocks blocks = {};
+        bool alone = false;  ///< thread blocks that found free units: one on each
         Seconds since = {};  ///< thread blocks: when `given` last changed
     };
     struct Pool {
-        int free = 0;
+        int units = 0, free = 0;
         QueueOrder order = QueueOrder::fifo;
         std::uint64_t last_stream = UINT64_MAX;
         std::uint64_t arrivals = 0;
@@ -109,6 +110,8 @@ private:
     static auto holder_of(AnyPool& pool, TaskId task);
     void settle(Pool& pool, std::vector<TaskId>& served, std::vector<TaskId>& resumed);
     void give(Pool& pool, const Waiter& waiter, int within_reach);
+    /// Free units that are no use to a task with `tiles`.
+    static int lost_to_clusters(const Pool& pool, const Tiles& tiles);
     /// `waiter` has been given its units.
     void leave_line(Pool& pool, const Waiter& waiter);
     /// Places waiting thread blocks of `holder` on `units` compute units.

@@ -204,8 +204,8 @@ TEST_CASE(
     const Machine apart = machine_of(topology_of(2, group("full_mesh"), 1, "", device));
     CHECK(cost_of(copy_task(0, 1, 10'000, Agent::cu), apart).handoffs.other_gpu == seen);
     std::vector<double> link_bytes;
-    for (const auto& [resource, amount] : cost.demands)
-        if (machine.resources[resource].kind == ResourceKind::link) link_bytes.push_back(amount);
+    for (const Demand& of : cost.demands)
+        if (machine.resources[of.resource].kind == ResourceKind::link) link_bytes.push_back(of.amount);
     CHECK(link_bytes == std::vector<double>{12'500, 1000});
 }
 

@@ -184,15 +184,20 @@ TEST_CASE("a persistent GEMM claims units for its tiles, and its tiles say what 
     device.copy_kernel.cache_beside_gemms = Bytes(1000);
     device.copy_kernel.cache_beside_large_tiles = Bytes(2000);
     device.copy_kernel.large_tile = 10'000;
+    device.copy_kernel.gemm_cluster = 2;
     const Machine machine = machine_of(topology_of(3, group("full_mesh"), 1, "", device));
-    const auto claim = [&](int tiles) {
+    const auto claim = [&](int tiles, bool own = false) {
         Cost cost;
         cost.claim = Claim{machine.resources.compute_units(1), 1, 100};
         cost.claim->parts = Tiles{tiles, 2};
-        add_interference(Task{GemmShape{1500, 1000, 1000}, 1}, machine, cost);
+        Task gemm{GemmShape{1500, 1000, 1000}, 1};
+        gemm.persistent = own;
+        add_interference(gemm, machine, cost);
         return std::get<Tiles>(cost.claim->parts);
     };
     CHECK(claim(150).count == 150);
+    CHECK(claim(150).cluster == 2);
+    CHECK(claim(150, true).cluster == 1);         // a kernel of one's own
     CHECK(claim(150).cache_left == Bytes(1000));  // of 10,000 elements
     CHECK(claim(149).cache_left == Bytes(2000));
 }

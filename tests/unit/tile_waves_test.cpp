@@ -171,6 +171,22 @@ TEST_CASE("thread blocks are slower beside those of a sum, which take the units 
     CHECK(both.ends()[1] == Approx(0.6));
 }
 
+TEST_CASE("a GEMM in clusters lacks the units next to blocks that came first") {
+    // 20 blocks on as many units until 0.125 + 0.375 / 0.75 s. Of the other 80 units 20 * 80 / 99 have a partner that is held.
+    const auto end_of = [](int tiles, int cluster) {
+        Case two;
+        two.add(two.copy(20, 10, {}));
+        Cost gemm = two.gemm(tiles);
+        gemm.launch.time = Seconds(0.125);
+        std::get<Tiles>(gemm.claim->parts).cluster = cluster;
+        two.add(gemm);
+        return two.ends()[1];
+    };
+    CHECK(end_of(65, 1) == Approx(0.125 + 1));
+    CHECK(end_of(64, 2) == Approx(0.125 + 1));
+    CHECK(end_of(65, 2) == Approx(0.625 + 1));  // one waits until the blocks are gone
+}
+
 TEST_CASE("thread blocks on few units draw no more from what they share than these can") {
     // As above, but all units together do 2 s of work a second at most.
     Case two;
