@@ -2,7 +2,6 @@
 #include "sim/core/driver_facts.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
-#include "sim/report/text_format.hpp"
 #include "sim/run/makespan_error.hpp"
 #include "sim/run/resolver.hpp"
 
@@ -124,7 +123,8 @@ void require_same_device(const MeasuredCase& measured, const DeviceSpec& device)
         return;
     throw UserError(measured.origin + ": /scenario/topology: is " + in_quotes(measured.config.topology) +
                     " of " + device.name + ", but " + in_quotes(ran.device) + " with " +
-                    significant(ran.memory_GiB) + " GiB ran; --device NAME says what it is predicted as");
+                    shown(std::round(100 * ran.memory_GiB) / 100) +
+                    " GiB ran; --device NAME says what it is predicted as");
 }
 
 ComparedCase compare_case(const MeasuredCase& measured, const ConfigFolder& folder) {
