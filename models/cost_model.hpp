@@ -43,7 +43,7 @@ struct Tiles {
     /// First-level cache per unit that the thread blocks leave to others. It also limits a kernel that waited
     /// for the unit and starts when the unit comes free, because the cache is not divided anew. 0: no limit.
     Bytes cache_left = {};
-    /// Thread blocks come in clusters of so many, which need that many free units next to each other.
+    /// Number of thread blocks in a cluster; a cluster needs as many free units next to each other.
     int cluster = 1;
     friend bool operator==(const Tiles&, const Tiles&) = default;
 };

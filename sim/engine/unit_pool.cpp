@@ -194,10 +194,10 @@ void UnitPools::update_pace(Pool& pool, std::vector<TaskId>& resumed) {
         if (claimed<Blocks>(costs_[holder.task]) != nullptr) resumed.push_back(holder.task);
 }
 
-// Where blocks stand alone on units here and there, a free unit's partner is held with the same probability as any
-// other unit.
-int UnitPools::lost_to_clusters(const Pool& pool, const Tiles& tiles) {
-    if (tiles.cluster == 1) return 0;
+// For clusters of two. Blocks that found free units stand on one unit each, anywhere on the GPU; so the partner of a free unit
+// is held with the probability held / (units - 1).
+int UnitPools::lost_to_clusters(const Pool& pool, const Tiles* tiles) {
+    if (tiles == nullptr || tiles->cluster == 1) return 0;
     int held = 0;
     for (const Holder& holder : pool.holders) held += holder.alone ? holder.given : 0;
     return held * (pool.units - held) / std::max(pool.units - 1, 1);
@@ -209,8 +209,7 @@ void UnitPools::give(Pool& pool, const Waiter& waiter, int within_reach) {
     const bool had_to_wait = waiter.since != pool.settled;
     const auto* tiles = std::get_if<Tiles>(&claim.parts);
     const int wanted = blocks != nullptr && had_to_wait ? crowded_units(*blocks, blocks->count) : claim.most;
-    const int lost = tiles != nullptr ? lost_to_clusters(pool, *tiles) : 0;
-    const int given = std::min(wanted, std::max(within_reach - lost, 1));
+    const int given = std::min(wanted, std::max(within_reach - lost_to_clusters(pool, tiles), 1));
     reclaim(pool, waiter.priority, std::max(given - pool.free, 0));
     pool.free -= given;
     Holder& holder = pool.holders.emplace_back(Holder{waiter.task, waiter.priority, given, claim.most});
@@ -274,8 +273,7 @@ void UnitPools::grow_holders(Pool& pool, int at_least, std::vector<TaskId>& resu
         const int wanted = tiles != nullptr    ? holder.waves.wanted()
                            : blocks != nullptr ? crowded_units(*blocks, holder.blocks.waiting())
                                                : holder.most - holder.given;
-        const int lost = tiles != nullptr ? lost_to_clusters(pool, *tiles) : 0;
-        const int more = std::min(wanted, pool.free - lost);
+        const int more = std::min(wanted, pool.free - lost_to_clusters(pool, tiles));
         if (more <= 0) continue;
         move_units(pool, holder, more);
         if (blocks != nullptr || (tiles != nullptr && holder.waves.waits())) resumed.push_back(holder.task);

@@ -110,8 +110,8 @@ private:
     static auto holder_of(AnyPool& pool, TaskId task);
     void settle(Pool& pool, std::vector<TaskId>& served, std::vector<TaskId>& resumed);
     void give(Pool& pool, const Waiter& waiter, int within_reach);
-    /// Free units that are no use to a task with `tiles`.
-    static int lost_to_clusters(const Pool& pool, const Tiles& tiles);
+    /// Free units that are no use to a task with `tiles`; 0 for one without (null).
+    static int lost_to_clusters(const Pool& pool, const Tiles* tiles);
     /// `waiter` has been given its units.
     void leave_line(Pool& pool, const Waiter& waiter);
     /// Places waiting thread blocks of `holder` on `units` compute units.
