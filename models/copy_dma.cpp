@@ -115,6 +115,8 @@ private:
             cost.end = Polling{dma.first_poll, dma.poll, dma.event_queues};
         else
             cost.end = Completion{dma.completion, dma.completions_apart};
+        if (copy.direction == Direction::push)
+            cost.handoffs.other_stream = cost.handoffs.other_gpu = dma.push_dependency;
     }
 
     static void occupy_engine(const Task& task, const CopyWork& copy, const DeviceSpec::Dma& dma,

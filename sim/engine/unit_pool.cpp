@@ -194,13 +194,13 @@ void UnitPools::update_pace(Pool& pool, std::vector<TaskId>& resumed) {
         if (claimed<Blocks>(costs_[holder.task]) != nullptr) resumed.push_back(holder.task);
 }
 
-// For clusters of two. Blocks that found free units stand on one unit each, anywhere on the GPU; so the partner of a free unit
-// is held with the probability held / (units - 1).
+// For clusters of two. Blocks that found free units stand on one unit each: the first ones on both units of a pair, the others
+// each on one of a pair.
 int UnitPools::lost_to_clusters(const Pool& pool, const Tiles* tiles) {
     if (tiles == nullptr || tiles->cluster == 1) return 0;
     int held = 0;
     for (const Holder& holder : pool.holders) held += holder.alone ? holder.given : 0;
-    return held * (pool.units - held) / std::max(pool.units - 1, 1);
+    return std::clamp(held - tiles->paired, 0, pool.units - held);
 }
 
 void UnitPools::give(Pool& pool, const Waiter& waiter, int within_reach) {

@@ -75,6 +75,21 @@ std::vector<bool> waits_for_release(const TaskGraph& graph, Seconds release, con
     return waits;
 }
 
+/// By task: whether nothing waits for it, not even the next task of its stream. Such tasks end a run.
+std::vector<bool> last_tasks(const TaskGraph& graph) {
+    std::vector<bool> last(graph.size(), true);
+    for (TaskId id = 0; id < graph.size(); ++id)
+        if (const TaskId before = graph.stream_predecessor(id); before != id) last[before] = false;
+    for (std::size_t i = 0; i < graph.edge_count(); ++i) last[graph.edge(i).predecessor] = false;
+    return last;
+}
+
+/// Whether the event at the end of a run adds to this task's time. The times of copies between GPUs were measured with one.
+bool has_event_behind(TaskKind kind) {
+    return kind == TaskKind::gemm || kind == TaskKind::local_copy || kind == TaskKind::reduce ||
+           kind == TaskKind::memory_bound;
+}
+
 /// True for a GEMM that waits for nothing but a GEMM before it on its stream. GEMM times are of GEMMs back to back, so they
 /// hold what lies between two of them, and no launch is added. One that also waits for another stream takes 1.1 to 1.7 us
 /// more, and one behind another kernel 2.5 to 3.1 (traces/h100_2/hand_over.tar.xz).
@@ -95,6 +110,7 @@ Costs price_all(const TaskGraph& graph, const TaskClasses& classes, const Machin
                 const Effects& effects, const CostAlone& alone) {
     const bool library_runs = has_library_kernel(graph, classes);
     const std::vector<bool> released = waits_for_release(graph, release, effects);
+    const std::vector<bool> last = released.empty() ? released : last_tasks(graph);
     Costs costs{{}, classes.of};
     costs.classes.reserve(classes.first.size());
     for (const TaskId first : classes.first) {
@@ -114,7 +130,10 @@ Costs price_all(const TaskGraph& graph, const TaskClasses& classes, const Machin
             remove_contention(task, machine, cost);
         if (starts_behind(graph, first)) cost.launch.time = Seconds();
         if (!effects.launch) remove_latencies(cost);
-        if (!released.empty() && released[first]) cost.launch.time += release;
+        if (released.empty()) continue;
+        if (released[first]) cost.launch.time += release;
+        if (last[first] && has_event_behind(kind))
+            std::get<Completion>(cost.end).latency += machine.topology.device().launch.event;
     }
     return costs;
 }
@@ -148,7 +167,7 @@ Effects without(std::span<const std::string> names) {
 }
 
 // Looks at the last few tasks of the stream only: a pipeline repeats what it does.
-TaskClasses::TaskClasses(const TaskGraph& graph, bool first_apart) {
+TaskClasses::TaskClasses(const TaskGraph& graph, bool ends_apart) {
     constexpr int few = 4;
     // No cost model reads shard, chunk or priority.
     const auto alike = [&](TaskId one, TaskId other) {
@@ -157,14 +176,15 @@ TaskClasses::TaskClasses(const TaskGraph& graph, bool first_apart) {
                a.continues == b.continues && a.work == b.work &&
                starts_behind(graph, one) == starts_behind(graph, other);
     };
+    const std::vector<bool> last = ends_apart ? last_tasks(graph) : std::vector<bool>(graph.size());
     of.reserve(graph.size());
     for (TaskId id = 0; id < graph.size(); ++id) {
         TaskId before = id;
         bool found = false;
-        for (int i = 0; i < few && !found; ++i) {
+        for (int i = 0; i < few && !found && !last[id]; ++i) {
             before = graph.stream_predecessor(before);
             const bool is_first = graph.stream_predecessor(before) == before;
-            if (before == id || (first_apart && is_first)) break;
+            if (before == id || (ends_apart && is_first)) break;
             found = alike(before, id);
             if (is_first) break;
         }

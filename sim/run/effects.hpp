@@ -38,8 +38,8 @@ Effects without(std::span<const std::string> names);
 
 /// Tasks that cost the same under any effects: on one stream, and alike in all that cost models read.
 struct TaskClasses {
-    /// `first_apart`: the first task of each stream has a class of its own.
-    explicit TaskClasses(const TaskGraph& graph, bool first_apart = false);
+    /// `ends_apart`: the first and the last task of each stream have classes of their own.
+    explicit TaskClasses(const TaskGraph& graph, bool ends_apart = false);
 
     std::vector<std::uint32_t> of;  ///< by task
     std::vector<TaskId> first;      ///< by class: its first task
@@ -49,7 +49,8 @@ struct TaskClasses {
 /// arguments must outlive it. Throws UserError if a task is longer than the simulated time range.
 class Pricer {
 public:
-    /// `release`: how much later than a GPU's first stream its other streams begin (Host::release).
+    /// `release`: how much later than a GPU's first stream its other streams begin (Host::release); above 0 also a run's
+    /// end is an event.
     Pricer(const TaskGraph& graph, const Workload& workload, const Machine& machine, const CostModels& models,
            Seconds release = {});
 

@@ -137,7 +137,7 @@ std::span<const Field<Host>> Host::fields() {
         field<&Host::graph>("graph_us", "Host time of launching a captured graph, which enqueues all.").optional(),
         field<&Host::replay>("replay_us", "Steady state: from the end of a captured graph to the begin of its next replay.").optional(),
         field<&Host::replay_collective>("replay_collective_us", "In addition to replay_us, if the graph has a library's collective.").optional(),
-        field<&Host::release>("release_us", "How much later than a GPU's first stream its other streams begin, because they wait for an event that the first records.").optional(),
+        field<&Host::release>("release_us", "How much later than a GPU's first stream its other streams begin, because they wait for an event that the first records. If above 0, the end of a run is an event with a time, too: launch.event_us behind a kernel.").optional(),
         field<&Host::pause>("pause_us", "Steady state: from the end of a run to the begin of the next, in which the GPUs are idle and cool, as in a benchmark that waits for all GPUs before it goes on. No result counts it.").optional(),
         field<&Host::start_skew>("start_skew_us", "How much later the last GPU's host begins than the first one's, the others between them by rank. Not in a steady state, where ranks have waited for each other before.").optional(),
         field<&Host::gemm_speed>("gemm_speed", "Rate of GEMMs on the program's operands, as a fraction of that on operands of the microbenchmark, which are evenly distributed from -1 to 1. Default 1.").in({0.1, 1}).optional(),

@@ -9,7 +9,7 @@ struct DeviceCopyKernel {
     Seconds launch, completion, queued_launch, completions_apart, pull_start;
     BytesPerSecond link_per_cu, remote_read;
     double saturation = 1, link_overhead = 0, pull_requests = 0, push_acknowledgements = 0, crossing_loss = 0;
-    int default_cus = 1, blocks_per_unit = 1, gemm_cluster = 1;
+    int default_cus = 1, blocks_per_unit = 1, gemm_cluster = 1, paired_blocks = 0;
     double units_per_block = 1, pull_rate_beside_gemms = 1, rate_beside_gemms = 1,
            local_rate_beside_gemms = 1, rate_beside_sums = 1;
     Bytes peer_loads, local_loads, cache_beside_gemms, cache_beside_large_tiles;
@@ -67,7 +67,9 @@ struct DeviceCopyKernel {
                 "one stage less in shared memory. 0: not known.").in({1, 1e9}).optional(),
             field<&D::gemm_cluster>("gemm_cluster_units", "Compute units next to each other that a cluster of a library GEMM's "
                 "thread blocks needs. A copy kernel's block that came first, on one of them, keeps it from the others.")
-                .in({1, 2}).optional()};
+                .in({1, 2}).optional(),
+            field<&D::paired_blocks>("paired_blocks", "Thread blocks of a kernel that come first stand on both units of such a "
+                "cluster, this many of a GPU; each further one stands alone. Default: all alone.").in({0, 4096}).optional()};
         // clang-format on
         return rows;
     }

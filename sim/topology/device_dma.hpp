@@ -41,7 +41,7 @@ struct DeviceDma {
     QueueOrder order = QueueOrder::fifo;
     PullServer pulls = PullServer::receiver;
     BytesPerSecond engine;
-    Seconds command, schedule, start, completion;
+    Seconds command, schedule, start, completion, push_dependency;
     Seconds pull_start, pull_schedule, switch_over, queued_launch, completions_apart;
     Seconds poll, first_poll;
     int event_queues = 0;
@@ -78,6 +78,8 @@ struct DeviceDma {
                 "Number of event queues of a GPU. Awaited ends of pulls are assigned to the queues round robin and seen in "
                 "order within a queue; a stream continues when its end has been seen. 0: streams continue at once.").in({1, 1024}).only_with("poll_us").optional(),
             field<&D::completion>("completion_us", "From the last byte until the waiter sees the end."),
+            field<&D::push_dependency>("push_dependency_us",
+                "Extra delay of a task of another stream or GPU that waits for a push.").optional(),
             field<&D::queued_launch>("queued_launch_us", "Copies of a GPU are issued one at a time; one that had to "
                 "wait for another takes this time instead of command_us and schedule_us. 0: side by side.").optional(),
             field<&D::completions_apart>("completions_apart_us",

@@ -164,12 +164,13 @@ class MeasuredOverlap(MeasuredTestCase):
 
     def test_operators_drawn_afresh(self):
         for device in ("h100", "h200"):
-            for cases, claims in (("cases", "fresh"), ("second", "second"), ("third", "third")):
+            for cases, claims in (("cases", "fresh"), ("second", "second"), ("third", "third"), ("fourth", "fourth")):
                 packed = ROOT / f"traces/{device}_2/fresh/{cases}.jsonl.gz"
                 self.file(f"{device}.jsonl", gzip.decompress(packed.read_bytes()).decode())
                 report = self.claims_hold([self.folder / f"{device}.jsonl"], f"{device}_{claims}.json")
                 self.assertEqual(report["all"]["count"], 2400)
-            self.is_shipped(report, device)  # `third`: nothing was decided on it
+                if cases == "third":  # nothing was decided on it
+                    self.is_shipped(report, device)
 
     def test_h200_that_no_fit_saw(self):
         report = self.claims_hold(["h200_2/stream_order/overlap"], "h200_stream_order.json")

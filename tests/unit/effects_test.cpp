@@ -198,4 +198,37 @@ TEST_CASE("alike tasks of one stream are one class, whatever their shard, chunk 
     CHECK(costs[2].body < costs[0].body);
 }
 
+TEST_CASE("the end of a released run is an event behind a kernel that nothing waits for") {
+    DeviceSpec device = round_device();
+    device.launch.event = Seconds(2e-6);
+    const Machine one = machine_of(topology_of(2, group("full_mesh"), 1, "", device));
+    TaskGraph graph;
+    const Task gemm{GemmShape{100, 100, 1000}};
+    const TaskId awaited = graph.add(gemm), last = graph.add(gemm);
+    const TaskId sent = graph.add(copy_task(0, 1, 10'000), {awaited});
+    const Workload workload{"", "", pair_of(CollectiveKind::all_gather, Order::collective_first, whole)};
+    const auto latency = [&](TaskId task, Seconds release) {
+        const Costs costs = price(graph, workload, one, CostModels(), Effects(), release);
+        return std::get<Completion>(costs[task].end).latency.si();
+    };
+    const Seconds none, some(3e-6);
+    CHECK(latency(awaited, some) == latency(awaited, none));
+    CHECK(latency(last, some) == Approx(latency(last, none) + 2e-6));
+    CHECK(latency(sent, some) == latency(sent, none));  // copies were measured with one
+}
+
+TEST_CASE("who waits for a push of a DMA engine waits longer, and who waits for a pull does not") {
+    DeviceSpec device = round_device();
+    device.dma.push_dependency = Seconds(4e-6);
+    const Machine one = machine_of(topology_of(2, group("full_mesh"), 1, "", device));
+    const auto handoffs = [&](Direction direction) {
+        Task copy = copy_task(0, 1, 10'000);
+        std::get<CopyWork>(copy.work).direction = direction;
+        copy.gpu = direction == Direction::push ? 0 : 1;
+        return CostModels().cost(copy, one).handoffs;
+    };
+    CHECK(handoffs(Direction::push) == Handoffs{Seconds(4e-6), Seconds(4e-6), Seconds()});
+    CHECK(handoffs(Direction::pull) == Handoffs{});
+}
+
 }  // namespace overlap::test::effects_test

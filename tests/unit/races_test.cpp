@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "sim/run/experiment.hpp"
 #include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
 #include "tests/test_support.hpp"
@@ -41,9 +42,12 @@ double second(double gemm_first) {
     for (std::uint64_t seed = 0; seed < executions; ++seed) {
         const Costs drawn = races.drawn(costs, seed);
         for (TaskId id = 0; id < graph.size(); ++id) {
-            if (drawn[id].launch == costs[id].launch) continue;
+            if (graph[id].kind() != TaskKind::gemm || drawn[id].launch == costs[id].launch) continue;
             CHECK((drawn[id].launch.time + drawn[id].body).si() ==
                   Approx((costs[id].launch.time + costs[id].body).si()));
+            for (const Demand& demand : drawn[id].demands)  // its time alone is not of what it shares, either
+                CHECK(demand.amount <=
+                      Approx(drawn[id].body.si() * scenario.machine->resources[demand.resource].capacity));
             ++moved;
         }
     }
@@ -86,6 +90,30 @@ TEST_CASE("nothing races where copies wait for no GEMM or are by DMA") {
         CHECK(either.makespan == gemms.makespan);
         CHECK(predicted(agent, collective, 0).makespan == gemms.makespan);
     }
+}
+
+TEST_CASE(
+    "a sum or a local copy that is ready with a GEMM is ahead of it, and the GEMM waits less than it takes") {
+    const Scenario scenario = scenario_of("dma", "reduce_scatter", 0.5);
+    const Work local =
+        GENERATE(Work(ReduceWork{Bytes(16e6), 2}), Work(LocalCopyWork{Bytes(16e6), Bytes(16e6)}));
+    const auto end_of_gemms = [&](bool beside) {
+        TaskGraph graph;
+        const Task gemm{GemmShape{2048, 4096, 4096}, 0, compute_stream};
+        const TaskId first = graph.add(gemm);
+        const TaskId between = beside ? graph.add(Task{local, 0, local_stream}, {first}) : first;
+        const TaskId second = graph.add(gemm);
+        const EngineResult result = Experiment(scenario, graph).median_run().second;
+        if (beside) CHECK(result.tasks[between].end < result.tasks[second].end);
+        return result.tasks[second].end;
+    };
+    TaskGraph alone;
+    alone.add(Task{local, 0, local_stream});
+    const Seconds lost = end_of_gemms(true) - end_of_gemms(false),
+                  event = scenario.machine->topology.device().launch.event;
+    const Seconds taken = Experiment(scenario, alone).median_run().second.makespan;
+    CHECK(lost > event);
+    CHECK(lost < taken + event);
 }
 
 }  // namespace overlap::test::races_test

@@ -172,13 +172,14 @@ TEST_CASE("thread blocks are slower beside those of a sum, which take the units 
 }
 
 TEST_CASE("a GEMM in clusters lacks the units next to blocks that came first") {
-    // 20 blocks on as many units until 0.125 + 0.375 / 0.75 s. Of the other 80 units 20 * 80 / 99 have a partner that is held.
+    // 20 blocks on as many units until 0.125 + 0.375 / 0.75 s, four of them on two pairs. The partners of 16 are held.
     const auto end_of = [](int tiles, int cluster) {
         Case two;
         two.add(two.copy(20, 10, {}));
         Cost gemm = two.gemm(tiles);
         gemm.launch.time = Seconds(0.125);
         std::get<Tiles>(gemm.claim->parts).cluster = cluster;
+        std::get<Tiles>(gemm.claim->parts).paired = 4;
         two.add(gemm);
         return two.ends()[1];
     };
