@@ -45,7 +45,7 @@ struct Tiles {
     Bytes cache_left = {};
     /// Number of thread blocks in a cluster; a cluster needs as many free units next to each other.
     int cluster = 1;
-    /// Thread blocks of kernels that came first which stand on both units of a cluster; each further one stands alone
+    /// Of the thread blocks that came first, how many stand two by two, on both units of a cluster (paired_blocks)
     int paired = 0;
     friend bool operator==(const Tiles&, const Tiles&) = default;
 };

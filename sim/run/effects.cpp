@@ -84,7 +84,7 @@ std::vector<bool> last_tasks(const TaskGraph& graph) {
     return last;
 }
 
-/// Whether the event at the end of a run adds to this task's time. The times of copies between GPUs were measured with one.
+/// Whether the event at the end of a run adds to this task's time. Times of copies between GPUs contain such an event already.
 bool has_event_behind(TaskKind kind) {
     return kind == TaskKind::gemm || kind == TaskKind::local_copy || kind == TaskKind::reduce ||
            kind == TaskKind::memory_bound;

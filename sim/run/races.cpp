@@ -21,7 +21,7 @@ bool is_local(const Task& task) {
 /// Of the time that a fit gives to a GEMM's start and end, what is ahead of its claim. Behind sums and local copies of 10 to 50 us
 /// GEMMs lose 2.5 us less than these take (chains.tar.xz in traces/h100_2 and h200_2).
 constexpr double start_share = 0.8;
-/// After this a kernel that is ready finds the units taken.
+/// A kernel that becomes ready this much later than a GEMM finds the units taken.
 constexpr Seconds at_once(1e-9);
 
 /// A number from 0 to 1 that is drawn for a task.
@@ -30,31 +30,35 @@ double draw(TaskId task, std::uint64_t seed) {
     return static_cast<double>(mixed(mixed(seed) ^ task)) / all;
 }
 
-/// Kernels of other streams of the GPU that wait for a task, by task.
-struct Waiting {
-    std::map<TaskId, std::vector<TaskId>> copies;
-    std::map<TaskId, bool> local;
+/// Calls `found(id)` for each task of the kernel's GPU and of another stream that the kernel waits for.
+template <class Found>
+void for_each_awaited(const TaskGraph& graph, TaskId kernel, Found&& found) {
+    graph.for_each_edge_into(kernel, [&](const Edge& edge) {
+        const TaskId before = edge.predecessor;
+        if (graph[before].gpu == graph[kernel].gpu &&
+            graph.stream_number(before) != graph.stream_number(kernel))
+            found(before);
+    });
+}
 
-    Waiting(const TaskGraph& graph, const Costs& costs) {
+/// By task: whether a kernel of its GPU becomes ready with its end.
+struct Behind {
+    std::vector<bool> copy;   ///< a copy kernel of another stream
+    std::vector<bool> local;  ///< a sum or a local copy of another stream, or of its own if it is one itself
+
+    Behind(const TaskGraph& graph, const Costs& costs) : copy(graph.size()), local(graph.size()) {
         for (TaskId id = 0; id < graph.size(); ++id) {
             const bool is_copy = is_copy_kernel(graph[id], costs[id]);
             if (!is_copy && !is_local(graph[id])) continue;
-            graph.for_each_edge_into(id, [&](const Edge& edge) {
-                const TaskId before = edge.predecessor;
-                if (graph[before].gpu != graph[id].gpu ||
-                    graph.stream_number(before) == graph.stream_number(id))
-                    return;
-                if (is_copy)
-                    copies[before].push_back(id);
-                else
-                    local[before] = true;
-            });
+            for_each_awaited(graph, id, [&](TaskId before) { (is_copy ? copy : local)[before] = true; });
             const TaskId before = graph.stream_predecessor(id);
-            if (before != id && is_local(graph[before])) local[before] = true;
+            if (before != id && !is_copy && is_local(graph[before])) local[before] = true;
         }
     }
 };
 
+/// Moves `start` of the body ahead of the claim; the GEMM's time alone stays the same. Its demand for the clock has the length of
+/// the body; with the old length the demand would hold the GEMM up.
 void claim_later(Cost& gemm, Seconds start, ResourceId clock) {
     const Seconds moved = std::min(start, gemm.body);
     gemm.launch.time += moved;
@@ -70,28 +74,37 @@ Races::Races(const TaskGraph& graph, const Costs& costs, const Machine& machine)
     constexpr int most_gpus = 4;
     if (machine.topology.gpus() > most_gpus) gemm_first_ = 1;
     if (machine.topology.device().launch.residency != Residency::persistent) return;
-    const Waiting waiting(graph, costs);
+    const Behind behind(graph, costs);
+    std::map<TaskId, std::size_t> racing;  // place in gemms_, by the task that GEMM and copies wait for
     for (TaskId id = 0; id < graph.size(); ++id) {
         const auto* gemm = std::get_if<GemmShape>(&graph[id].work);
         const TaskId before = graph.stream_predecessor(id);
         if (gemm == nullptr || claimed<Tiles>(costs[id]) == nullptr) continue;
-        const auto calibrated = machine.calibration.gemm.find(gemm->dtype);
-        if (calibrated == machine.calibration.gemm.end()) continue;
         // A GEMM that waits for communication starts after the copies, so it races none of them.
-        bool waits = false, behind_local = before != id && waiting.local.contains(before);
+        bool waits = false, second = before != id && behind.local[before];
         graph.for_each_edge_into(id, [&](const Edge& edge) {
             const TaskId awaited = edge.predecessor;
             waits = waits || is_communication(graph[awaited].kind());
-            behind_local = behind_local || (is_local(graph[awaited]) && waiting.local.contains(awaited));
+            second = second || (is_local(graph[awaited]) && behind.local[awaited]);
         });
-        const auto copies = before == id || waits ? waiting.copies.end() : waiting.copies.find(before);
-        const bool races = copies != waiting.copies.end();
-        if (!races && !behind_local) continue;
-        gemms_.push_back({id, before, start_share * calibrated->second.launch,
+        const bool races = before != id && !waits && behind.copy[before];
+        if (!races && !second) continue;
+        const auto calibrated = machine.calibration.gemm.find(gemm->dtype);
+        if (calibrated == machine.calibration.gemm.end()) continue;
+        if (races) racing[before] = gemms_.size();
+        gemms_.push_back({id,
+                          before,
+                          start_share * calibrated->second.launch,
                           machine.resources.clock(graph[id].gpu),
-                          races ? copies->second : std::vector<TaskId>()});
-        copies_race_ = copies_race_ || races;
+                          {}});
     }
+    copies_race_ = !racing.empty();
+    for (TaskId id = 0; copies_race_ && id < graph.size(); ++id)
+        if (is_copy_kernel(graph[id], costs[id]))
+            for_each_awaited(graph, id, [&](TaskId before) {
+                const auto found = racing.find(before);
+                if (found != racing.end()) gemms_[found->second].copies.push_back(id);
+            });
 }
 
 Costs Races::drawn(Costs costs, std::uint64_t seed) const {
@@ -113,12 +126,11 @@ Costs Races::drawn(Costs costs, std::uint64_t seed) const {
         }
         // Copies that would be earlier begin right after it.
         const Cost& before = costs[gemm.before];
-        const Seconds taken = std::get<Completion>(before.end).event + costs[gemm.task].launch.time + at_once;
-        for (const TaskId copy : gemm.copies) {
-            const Seconds launch = taken - before.handoffs.other_stream;
+        const Seconds launch = std::get<Completion>(before.end).event + costs[gemm.task].launch.time +
+                               at_once - before.handoffs.other_stream;
+        for (const TaskId copy : gemm.copies)
             if (launch > costs[copy].launch.time)
                 change(copy, launch, [&](Cost& cost) { cost.launch.time = launch; });
-        }
     }
     return costs;
 }

@@ -68,8 +68,8 @@ struct DeviceCopyKernel {
             field<&D::gemm_cluster>("gemm_cluster_units", "Compute units next to each other that a cluster of a library GEMM's "
                 "thread blocks needs. A copy kernel's block that came first, on one of them, keeps it from the others.")
                 .in({1, 2}).optional(),
-            field<&D::paired_blocks>("paired_blocks", "Thread blocks of a kernel that come first stand on both units of such a "
-                "cluster, this many of a GPU; each further one stands alone. Default: all alone.").in({0, 4096}).optional()};
+            field<&D::paired_blocks>("paired_blocks", "How many of the thread blocks that come first stand two by two, on both "
+                "units of a cluster. Each further one stands on one unit of a cluster of its own.").in({0, 4096}).optional()};
         // clang-format on
         return rows;
     }

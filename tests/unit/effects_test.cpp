@@ -214,7 +214,7 @@ TEST_CASE("the end of a released run is an event behind a kernel that nothing wa
     const Seconds none, some(3e-6);
     CHECK(latency(awaited, some) == latency(awaited, none));
     CHECK(latency(last, some) == Approx(latency(last, none) + 2e-6));
-    CHECK(latency(sent, some) == latency(sent, none));  // copies were measured with one
+    CHECK(latency(sent, some) == latency(sent, none));  // its time contains such an event already
 }
 
 TEST_CASE("who waits for a push of a DMA engine waits longer, and who waits for a pull does not") {
