@@ -41,8 +41,9 @@ std::string line(const std::string& name, const RegretSummary& summary) {
 MeasuredJudgement judge_measured(const std::vector<MeasuredCase>& cases, const ConfigFolder& folder,
                                  const std::function<void()>& predicted) {
     const Comparison comparison = compare(cases, folder, predicted);
+    Resolver resolver(folder);
     const std::vector<Scenario> scenarios =
-        mapped(cases, [&](const MeasuredCase& one) { return resolve(one.config, folder); });
+        mapped(cases, [&](const MeasuredCase& one) { return resolver.resolve(one.config); });
     std::map<std::string, MeasuredScenario> by_scenario;
     for (std::size_t i = 0; i < cases.size(); ++i) {
         const Scenario& scenario = scenarios[i];

@@ -127,8 +127,8 @@ void require_same_device(const MeasuredCase& measured, const DeviceSpec& device)
                     " GiB ran; --device NAME says what it is predicted as");
 }
 
-ComparedCase compare_case(const MeasuredCase& measured, const ConfigFolder& folder) {
-    const Scenario scenario = resolve(measured.config, folder);
+ComparedCase compare_case(const MeasuredCase& measured, Resolver& resolver) {
+    const Scenario scenario = resolver.resolve(measured.config);
     require_same_device(measured, scenario.machine->topology.device());
     const Json params = to_json(scenario.params, scenario.schedule->parameters);
     Prediction predicted = predict(scenario);
@@ -264,9 +264,10 @@ Comparison compare(const std::vector<MeasuredCase>& cases, const ConfigFolder& f
                    const std::function<void()>& predicted) {
     std::vector<std::optional<ComparedCase>> compared(cases.size());
     std::vector<std::string> failures(cases.size());
+    Resolver resolver(folder);
     tbb::parallel_for(std::size_t{0}, cases.size(), [&](std::size_t i) {
         try {
-            compared[i] = compare_case(cases[i], folder);
+            compared[i] = compare_case(cases[i], resolver);
         } catch (const UserError& error) {
             failures[i] = error.what();
         }
