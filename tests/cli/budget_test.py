@@ -150,8 +150,11 @@ class Progress(SimTestCase):
         self.assertRegex(text, r"\d+ of \d+  candidates")
 
     def test_measured_cases(self):
-        overlap = str(ROOT / "traces" / "h200_4" / "overlap")
-        for args in (["compare", overlap], ["advise", "--traces", overlap]):
+        slow = {"topology": "h200_4", "schedule": "hetero_fused_1d", "seeds": 100000}
+        cases = [{"schema": 1, "system": "h200_4", "unit": "us", "makespan_us": 1000,
+                  "scenario": {**slow, "params": {"transfer": "push", "chunks": chunks}}} for chunks in range(1, 17)]
+        self.file("cases.jsonl", "\n".join(map(json.dumps, cases)))
+        for args in (["compare", "cases.jsonl"], ["advise", "--traces", "cases.jsonl"]):
             self.assertRegex(self.on_terminal(*args), r"\d+ of \d+  cases")
 
     def test_heuristics(self):
