@@ -11,9 +11,9 @@
 
 #include "sim/engine/flow_engine.hpp"
 #include "sim/run/effects.hpp"
-#include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
 #include "tests/allocation_laws.hpp"
+#include "tests/resolved.hpp"
 #include "tests/sample.hpp"
 #include "tests/test_support.hpp"
 
@@ -300,7 +300,7 @@ std::optional<Agreement> compare_shipped(const std::string& topology, const Sche
     config.workload = workload;
     const auto& accepted = entry.parameters;
     if (std::find(accepted.begin(), accepted.end(), "chunks") != accepted.end()) config.params["chunks"] = 2;
-    const Scenario scenario = resolve(config, shipped);
+    const Scenario scenario = resolved(config);
     const TaskGraph graph = scenario.graph();
     const Costs costs = price(graph, scenario.workload, *scenario.machine, CostModels(), Effects());
     Laws laws;
@@ -381,7 +381,7 @@ TEST_CASE("the engines agree on collectives by every set of DMA commands") {
                     const Json collective{
                         {"name", "c"}, {"type", "collective"}, {"collective", kind}, {"bytes", bytes}};
                     config.workload = {{"operators", Json::array({collective})}};
-                    const Scenario scenario = resolve(config, shipped);
+                    const Scenario scenario = resolved(config);
                     const TaskGraph graph = scenario.graph();
                     const Costs costs =
                         price(graph, scenario.workload, *scenario.machine, CostModels(), Effects());

@@ -1,8 +1,8 @@
 // Laws of collectives of groups of GPUs: what a list on two islands takes, what it moves, what groups share.
 #include <catch2/catch.hpp>
 
-#include "sim/run/resolver.hpp"
 #include "tests/contract/laws.hpp"
+#include "tests/resolved.hpp"
 
 namespace overlap::test::group_laws_test {
 namespace {
@@ -47,7 +47,7 @@ Scenario scenario_of(const std::string& machine, const std::string& schedule, co
                       {"workload", workload},
                       {"params", params},
                       {"what_if", what_if}};
-    return resolve(read_run_config(config, "test"), shipped);
+    return resolved(read_run_config(config, "test"));
 }
 
 }  // namespace

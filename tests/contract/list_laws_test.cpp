@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 
 #include "sim/run/experiment.hpp"
-#include "sim/run/resolver.hpp"
 #include "tests/contract/laws.hpp"
+#include "tests/resolved.hpp"
 
 namespace overlap::test::list_laws_test {
 namespace {
@@ -43,7 +43,7 @@ Scenario scenario_of(const std::string& machine, const std::string& schedule, co
                      const Json& more = Json::object()) {
     Json config{{"topology", machine}, {"schedule", schedule}, {"workload", workload}};
     config.update(more);
-    return resolve(read_run_config(config, "test"), shipped);
+    return resolved(read_run_config(config, "test"));
 }
 
 /// Whether a schedule takes a whole list by itself. All others run pairs of it.
@@ -293,7 +293,7 @@ TEST_CASE("losses of a list with cut pairs add up, and its config read back give
         CHECK((l.contention + l.launch + l.packing + l.decomposition + l.pattern + l.fill_drain).si() ==
               Approx((result.makespan - result.ideal).si()).margin(1e-12));
         decomposed += l.decomposition > Seconds() ? 1 : 0;
-        const RunResult again = run(resolve(read_run_config(scenario.config(), "again"), shipped));
+        const RunResult again = run(resolved(read_run_config(scenario.config(), "again")));
         CHECK(again.makespan == result.makespan);
         CHECK(again.serial == result.serial);
         CHECK(again.config == result.config);

@@ -15,7 +15,7 @@
 #include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
 #include "tests/contract/quotient_times.hpp"
-#include "tests/test_support.hpp"
+#include "tests/resolved.hpp"
 
 namespace overlap::test::quotient_laws_test {
 namespace {
@@ -53,7 +53,7 @@ void compare_shipped(const std::string& topology, const ScheduleEntry& entry, co
     if (entry.takes("chunks")) config.params["chunks"] = 2;
     if (entry.takes("agent")) config.params["agent"] = agent;
     Scenario scenario;
-    if (error_of([&] { scenario = resolve(config, shipped); }) != "") return;
+    if (error_of([&] { scenario = resolved(config); }) != "") return;
     const Machine& machine = *scenario.machine;
     const TaskGraph graph = scenario.graph();
     const CostModels models;
@@ -191,7 +191,7 @@ TEST_CASE("a graph of representatives only is the quotient of the whole graph, a
                     if (entry.takes("chunks")) config.params["chunks"] = 2;
                     if (entry.takes("agent")) config.params["agent"] = agent;
                     Scenario scenario;
-                    if (error_of([&] { scenario = resolve(config, shipped); }) != "") continue;
+                    if (error_of([&] { scenario = resolved(config); }) != "") continue;
                     if (!entry.make()->builds_representatives(scenario.workload, scenario.params)) continue;
                     ++(representatives_are_right(scenario) ? quotients : whole);
                 }
@@ -242,7 +242,7 @@ TEST_CASE("ranks that are alike on a small machine are alike on the large one") 
         RunConfig config =
             config_of("mi300x_1024_rail", schedule, pair_of("all_gather", "collective_first", 6144));
         config.what_if["topology.nodes"] = 24;
-        const Scenario scenario = resolve(config, shipped);
+        const Scenario scenario = resolved(config);
         REQUIRE(scenario.params.transfers.alike);
         CHECK(scenario.params.transfers.alike->representatives() == 1);
         CHECK(scenario.params.transfers.alike->gpus() == 192);
@@ -258,7 +258,7 @@ TEST_CASE("ranks that are not quite alike are all built") {
             config_of(topology, "hierarchical_chunked", pair_of("all_gather", "collective_first", rows));
         config.what_if = std::move(what_if);
         config.what_if["topology.nodes"] = nodes;
-        const std::optional<Turns> alike = resolve(config, shipped).params.transfers.alike;
+        const std::optional<Turns> alike = resolved(config).params.transfers.alike;
         return alike ? alike->representatives() : 0;
     };
     CHECK(representatives("mi300x_1024_rail", 24, 6144) == 1);
@@ -275,9 +275,8 @@ TEST_CASE("ranks that are not quite alike are all built") {
     CHECK(on_tree(25, 16) == 0);
     CHECK(on_tree(24, 128) == 0);
     // A graph that is not quite the quotient.
-    const Scenario scenario = resolve(
-        config_of("mi300x_16", "hierarchical_chunked", pair_of("all_gather", "collective_first", 8192)),
-        shipped);
+    const Scenario scenario = resolved(
+        config_of("mi300x_16", "hierarchical_chunked", pair_of("all_gather", "collective_first", 8192)));
     const Machine& machine = *scenario.machine;
     const TaskGraph whole = scenario.graph();
     const Costs costs = price(whole, scenario.workload, machine, CostModels(), Effects());

@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "sim/run/experiment.hpp"
-#include "sim/run/resolver.hpp"
 #include "tests/contract/laws.hpp"
+#include "tests/resolved.hpp"
 
 namespace overlap::test::schedule_runs_test {
 namespace {
@@ -303,7 +303,7 @@ TEST_CASE("communication that waits for no computation ends as it does alone, wh
                     INFO(config.dump());
                     Scenario given;
                     const std::string refused =
-                        error_of([&] { given = resolve(read_run_config(config, "test"), shipped); });
+                        error_of([&] { given = resolved(read_run_config(config, "test")); });
                     if (refused != "") continue;  // a form that the schedule does not serve
                     const TaskGraph graph = given.graph();
                     const Experiment experiment(given, graph);

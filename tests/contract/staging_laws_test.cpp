@@ -3,10 +3,10 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "sim/run/resolver.hpp"
 #include "sim/schedules/placement.hpp"
 #include "sim/schedules/staging.hpp"
 #include "tests/contract/laws.hpp"
+#include "tests/resolved.hpp"
 
 namespace overlap::test::staging_laws_test {
 namespace {
@@ -158,7 +158,7 @@ TEST_CASE("compute units of communication are those that copy kernels hold and s
         config.schedule = schedule;
         config.params = params;
         config.workload = workload;
-        return run(resolve(config, shipped)).comm_cus;
+        return run(resolved(config)).comm_cus;
     };
     const std::string gather = "ficco_g1", reduce = "llama3_70b_down_forward";
     CHECK(units("hetero_fused_1d", {{"agent", "dma"}}, gather) == 0);

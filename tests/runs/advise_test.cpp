@@ -6,7 +6,7 @@
 #include <map>
 #include <sstream>
 
-#include "sim/run/resolver.hpp"
+#include "tests/resolved.hpp"
 #include "tests/schema.hpp"
 #include "tests/test_support.hpp"
 
@@ -16,7 +16,7 @@ namespace {
 SimulatedAdvice advice_for(const Json& config, const AllowedCandidates& allowed = {}, std::size_t top = 3) {
     Json json{{"schedule", "serial"}, {"seeds", 3}};
     json.update(config);
-    return advise(resolve(read_run_config(json, "test"), shipped), shipped, top, allowed);
+    return advise(resolved(read_run_config(json, "test")), shipped, top, allowed);
 }
 
 Json gemm_of(std::int64_t m, std::int64_t n, std::int64_t k) {
@@ -243,7 +243,7 @@ TEST_CASE("a library that was measured is a candidate", "[advise]") {
     REQUIRE(at != advice.ranked.end());
     Json config = small_on_h200;
     config.update(Json{{"schedule", "serial"}, {"seeds", 3}, {"params", {{"algorithm", "library"}}}});
-    CHECK(run(resolve(read_run_config(config, "test"), shipped)).makespan == at->makespan);
+    CHECK(run(resolved(read_run_config(config, "test"))).makespan == at->makespan);
     // None of MI250X; none by DMA engines; none between nodes, where the measurement isn't from.
     CHECK_FALSE(
         with_library(advice_for({{"topology", "mi250x_8"}, {"workload", gemm_of(4096, 4096, 4096)}})));

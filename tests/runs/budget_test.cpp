@@ -10,7 +10,7 @@
 #include "sim/core/environment.hpp"
 #include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
-#include "tests/test_support.hpp"
+#include "tests/resolved.hpp"
 
 namespace overlap::test::budget_test {
 
@@ -54,14 +54,14 @@ double peak_bytes() {
 TEST_CASE("a run that takes more memory than there is is refused, unless told otherwise", "[budget]") {
     const Environment limit("OVERLAP_MEMORY_GB", "1");
     RunConfig config = config_of("mi300x_1024_rail", "shard_p2p");
-    CHECK_THAT(error_of([&] { resolve(config, shipped); }),
+    CHECK_THAT(error_of([&] { resolved(config); }),
                Contains("simulations of 2096128 tasks take about") &&  // 1024 · (1023 copies + 1024 GEMMs)
                    Contains("1.0 GB are available") && Contains("--allow-large"));
     config.allow_large = true;
-    CHECK(budget_of(resolve(config, shipped)).memory > gigabytes(2));
-    CHECK(error_of([&] { resolve(config_of("h200_4", "hetero_fused_1d"), shipped); }) == "");
+    CHECK(budget_of(resolved(config)).memory > gigabytes(2));
+    CHECK(error_of([&] { resolved(config_of("h200_4", "hetero_fused_1d")); }) == "");
     const Environment less("OVERLAP_MEMORY_GB", "0.001");
-    CHECK_THAT(error_of([&] { resolve(config_of("h200_4", "hetero_fused_1d"), shipped); }),
+    CHECK_THAT(error_of([&] { resolved(config_of("h200_4", "hetero_fused_1d")); }),
                Contains("1 MB are available"));
 }
 
@@ -77,7 +77,7 @@ TEST_CASE("the memory of a run is no more than estimated, and no less than a thi
     RunConfig config = config_of("h100_64_rail", "hierarchical_chunked",
                                  {{"chunks", 192}, {"agent", "dma"}, {"transfer", "push"}});
     config.seeds = 1;
-    const Scenario scenario = resolve(config, shipped);
+    const Scenario scenario = resolved(config);
     const RunBudget budget = budget_of(scenario);
     REQUIRE(budget.graph.tasks > 200'000);
     run(scenario, {false, nullptr});
@@ -91,7 +91,7 @@ TEST_CASE("no more simulations are run than were estimated, and most of those", 
         for (const Json& params :
              {Json{{"transfer", "pull"}}, Json{{"transfer", "push"}}, Json{{"agent", "cu"}}})
             for (const char* schedule : {"hetero_fused_1d", "serial", "ring_chunked"}) {
-                Scenario scenario = resolve(config_of(topology, schedule, params), shipped);
+                Scenario scenario = resolved(config_of(topology, schedule, params));
                 std::atomic<int> simulated{0};
                 scenario.simulated = [&simulated] { ++simulated; };
                 run(scenario, {false, nullptr});

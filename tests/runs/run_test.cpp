@@ -5,7 +5,7 @@
 
 #include "sim/report/run/report.hpp"
 #include "sim/run/effects.hpp"
-#include "tests/test_support.hpp"
+#include "tests/resolved.hpp"
 
 namespace overlap::test::run_test {
 
@@ -25,7 +25,7 @@ Json pair_json(const std::string& collective) {
 }
 
 Scenario scenario(const Json& json) {
-    return resolve(read_run_config(json, "x.json"), shipped);
+    return resolved(read_run_config(json, "x.json"));
 }
 RunResult run_of(const Json& json) {
     return run(scenario(json));
@@ -271,7 +271,7 @@ TEST_CASE("what computes does not wait for a kernel on the local stream that is 
                 {"name": "mm", "type": "gemm", "m": 4096, "n": 4096, "k": 4096, "dtype": "bf16"}]}})",
             "");
         config["workload"]["operators"][1]["stream"] = stream;
-        const Scenario scenario = resolve(read_run_config(config, "test"), shipped);
+        const Scenario scenario = resolved(read_run_config(config, "test"));
         CHECK(to_json(scenario.workload)["operators"][1].contains("stream") == (stream == "local"));
         return to_microseconds(run(scenario, {.record = false}).makespan);
     };

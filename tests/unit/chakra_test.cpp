@@ -3,9 +3,9 @@
 
 #include "sim/chakra/chakra_workload.hpp"
 #include "sim/core/errors.hpp"
-#include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
 #include "tests/public_data.hpp"
+#include "tests/resolved.hpp"
 #include "tests/skip.hpp"
 #include "tests/test_support.hpp"
 
@@ -95,7 +95,7 @@ TEST_CASE("a recorded time is what a kernel takes anywhere", "[chakra]") {
         {"name": "b", "type": "send", "bytes": 1000, "from": [1], "to": [0], "needs": ["a"]},
         {"name": "c", "type": "memory_bound", "read_bytes": 0, "write_bytes": 0, "time_us": 500, "ranks": [0], "needs": ["b"]},
         {"name": "d", "type": "memory_bound", "read_bytes": 0, "write_bytes": 0, "time_us": 5, "needs": ["c"]}]})", "list");
-    const Scenario scenario = resolve(config, test::shipped);
+    const Scenario scenario = test::resolved(config);
     // a on one rank, the message, c on one, d on four
     CHECK(scenario.graph().size() == 7);
     CHECK(scenario.size().tasks == 7);
@@ -133,9 +133,9 @@ TEST_CASE("shipped workloads come back from traces", "[chakra]") {
             expected.ranks = 8;
             CHECK(to_json(read) == to_json(expected));
         }
-        const Seconds before = predict(resolve(config, test::shipped)).makespan;
+        const Seconds before = predict(test::resolved(config)).makespan;
         config.workload = to_json(read);
-        CHECK(predict(resolve(config, test::shipped)).makespan == before);
+        CHECK(predict(test::resolved(config)).makespan == before);
     }
 }
 
@@ -192,7 +192,7 @@ TEST_CASE("sample workloads of ASTRA-sim run", "[chakra]") {
     config.schedule = "serial";
     config.workload = ring;
     // The sums take 7 us each.
-    CHECK(predict(resolve(config, test::shipped)).makespan > microseconds(49));
+    CHECK(predict(test::resolved(config)).makespan > microseconds(49));
 }
 
 }  // namespace overlap::test::chakra_test

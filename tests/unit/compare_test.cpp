@@ -5,8 +5,7 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include "sim/run/resolver.hpp"
-#include "tests/test_support.hpp"
+#include "tests/resolved.hpp"
 
 namespace overlap::test::compare_test {
 namespace {
@@ -21,7 +20,7 @@ MeasuredCase case_of(const std::string& schedule, int m, double factor, const st
     result.config.params = {{"agent", agent}};
     result.config.workload = {{"collective", "all_gather"},
                               {"gemm", {{"m", m}, {"n", 1024}, {"k", 1024}, {"dtype", "bf16"}}}};
-    const Seconds predicted = predict(resolve(result.config, shipped)).makespan;
+    const Seconds predicted = predict(resolved(result.config)).makespan;
     result.runs = {{"", {predicted * (1 / (1 + factor))}}};
     return result;
 }
@@ -98,7 +97,7 @@ TEST_CASE("operator lists of other sizes are other scenarios, also where they ha
 
 TEST_CASE("spans are compared task by task, and the first divergence is found") {
     MeasuredCase one = case_of("shard_direct", 8192, 0);
-    const Timeline predicted = predict(resolve(one.config, shipped)).timeline;
+    const Timeline predicted = predict(resolved(one.config)).timeline;
     std::vector<Span> spans = predicted.spans();
     one.timeline = Timeline(spans);
     const ComparedCase same = compare({one}, shipped).cases.front();
@@ -175,7 +174,7 @@ TEST_CASE("claims are judged: met, outside, known gap, gap no more") {
 TEST_CASE("claims on single tasks are about how long those with spans last") {
     const TemporaryFolder folder;
     MeasuredCase one = case_of("shard_direct", 8192, 0);
-    std::vector<Span> spans = predict(resolve(one.config, shipped)).timeline.spans();
+    std::vector<Span> spans = predict(resolved(one.config)).timeline.spans();
     // Copies took 4/5 of what is predicted, GEMMs exactly that.
     for (Span& span : spans)
         if (span.kind == TaskKind::copy) span.end = span.start + 0.8 * (span.end - span.start);

@@ -1,9 +1,8 @@
 // What does a result say about how sure it is?
 #include <catch2/catch.hpp>
 
-#include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
-#include "tests/test_support.hpp"
+#include "tests/resolved.hpp"
 
 namespace overlap::test::confidence_test {
 
@@ -15,7 +14,7 @@ RunResult run_on(const std::string& topology, const std::string& schedule,
                  const Json& more = Json::object()) {
     Json json{{"topology", topology}, {"schedule", schedule}, {"workload", "llama3_70b_gate_up_forward"}};
     json.update(more);
-    return run(resolve(read_run_config(json, "x.json"), shipped));
+    return run(resolved(read_run_config(json, "x.json")));
 }
 
 const PricedPart& part(const Confidence& confidence, const std::string& name) {

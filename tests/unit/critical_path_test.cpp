@@ -2,9 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
-#include "tests/test_support.hpp"
+#include "tests/resolved.hpp"
 
 namespace overlap::test::critical_path_test {
 namespace {
@@ -82,7 +81,7 @@ TEST_CASE("critical paths of schedules begin at the start, have no hole and end 
             const Json config{{"topology", "h200_2"}, {"schedule", schedule}, {"workload", workload}};
             std::optional<Scenario> scenario;
             try {
-                scenario = resolve(read_run_config(config, "x.json"), shipped);
+                scenario = resolved(read_run_config(config, "x.json"));
             } catch (const UserError&) {
                 continue;  // the schedule does not serve the workload
             }

@@ -4,9 +4,8 @@
 #include "models/contention.hpp"
 #include "models/cost_model_registry.hpp"
 #include "models/gemm_model.hpp"
-#include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
-#include "tests/test_support.hpp"
+#include "tests/resolved.hpp"
 
 namespace overlap::test::cu_masks_test {
 
@@ -58,7 +57,7 @@ RunResult run_of(const Json& workload, const std::string& schedule, const Json& 
                  const std::string& topology = "mi300x_8") {
     const Json json{
         {"topology", topology}, {"schedule", schedule}, {"workload", workload}, {"params", params}};
-    return run(resolve(read_run_config(json, "x.json"), shipped));
+    return run(resolved(read_run_config(json, "x.json")));
 }
 
 }  // namespace

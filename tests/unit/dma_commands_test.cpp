@@ -3,10 +3,9 @@
 
 #include "models/cost_model_registry.hpp"
 #include "sim/collectives/collective_algorithm.hpp"
-#include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
 #include "tests/any_engine.hpp"
-#include "tests/test_support.hpp"
+#include "tests/resolved.hpp"
 
 namespace overlap::test::dma_commands_test {
 
@@ -68,11 +67,11 @@ RunConfig on_mesh(const std::string& kind, double bytes, Json params) {
 }
 
 double mi300x_us(const std::string& kind, double bytes, const Json& params) {
-    return to_microseconds(run(resolve(on_mesh(kind, bytes, params), shipped)).makespan);
+    return to_microseconds(run(resolved(on_mesh(kind, bytes, params))).makespan);
 }
 
 std::string refused(const std::string& kind, const Json& params) {
-    return error_of([&] { run(resolve(on_mesh(kind, 1024, params), shipped)); });
+    return error_of([&] { run(resolved(on_mesh(kind, 1024, params))); });
 }
 
 }  // namespace
@@ -190,7 +189,7 @@ TEST_CASE("auto takes the commands that are fastest") {
     for (const Choice& choice : choices) {
         INFO(choice.kind << " of " << choice.bytes << (choice.prelaunch ? ", prelaunched" : ""));
         Json params{{"dma_commands", "auto"}, {"prelaunch", choice.prelaunch}};
-        const Scenario scenario = resolve(on_mesh(choice.kind, choice.bytes, params), shipped);
+        const Scenario scenario = resolved(on_mesh(choice.kind, choice.bytes, params));
         CHECK(scenario.config()["params"]["dma_commands"] == choice.expected);
         const double fastest = mi300x_us(choice.kind, choice.bytes, params);
         int slower = 0;
@@ -222,7 +221,7 @@ TEST_CASE("without launches only bytes are left, on seven links at once or one a
     const auto without_launch = [](const Json& params) {
         RunConfig config = on_mesh("all_gather", 1048576, params);
         config.without = {"launch", "contention"};
-        return to_microseconds(run(resolve(config, shipped)).makespan);
+        return to_microseconds(run(resolved(config)).makespan);
     };
     CHECK(without_launch({{"prelaunch", true}}) == Approx(2.8187).epsilon(1e-4));
     CHECK(without_launch({{"dma_commands", "back_to_back"}}) == Approx(7 * 2.8187).epsilon(1e-4));
@@ -243,10 +242,9 @@ TEST_CASE("commands that can't be are refused") {
     RunConfig nodes =
         on_mesh("all_gather", 1024, {{"dma_commands", "back_to_back"}, {"algorithm", "direct"}});
     nodes.topology = "mi300x_16";
-    CHECK_THAT(error_of([&] { resolve(nodes, shipped); }),
-               Contains("/params/dma_commands: needs GPUs of one node"));
+    CHECK_THAT(error_of([&] { resolved(nodes); }), Contains("/params/dma_commands: needs GPUs of one node"));
     nodes.topology = "h200_8";
-    CHECK_THAT(error_of([&] { resolve(nodes, shipped); }),
+    CHECK_THAT(error_of([&] { resolved(nodes); }),
                Contains("/params/dma_commands: has no figures for device h200"));
 }
 

@@ -5,9 +5,8 @@
 #include <optional>
 
 #include "models/gemm_model.hpp"
-#include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
-#include "tests/test_support.hpp"
+#include "tests/resolved.hpp"
 
 namespace overlap::test::host_test {
 
@@ -40,7 +39,7 @@ RunResult run_of(const Json& more, const std::string& schedule = "async_tp") {
                    R"({"collective": "all_gather", "gemm": {"m": 512, "n": 512, "k": 512, "dtype": "bf16"}})",
                    "")}};
     json.update(more);
-    return run(resolve(read_run_config(json, "x.json"), shipped), {.record = false});
+    return run(resolved(read_run_config(json, "x.json")), {.record = false});
 }
 
 }  // namespace
@@ -55,13 +54,13 @@ TEST_CASE("hosts side by side enqueue in turn, and calls that take no time are n
 }
 
 TEST_CASE("schedules of libraries are enqueued by a process a GPU, where that matters") {
-    const auto resolved = [](const char* topology, const char* schedule) {
-        return resolve(read_run_config({{"topology", topology}, {"schedule", schedule}}, "x.json"), shipped);
+    const auto scenario = [](const char* topology, const char* schedule) {
+        return resolved(read_run_config({{"topology", topology}, {"schedule", schedule}}, "x.json"));
     };
-    REQUIRE(resolved("h200_8", "async_tp").host != nullptr);
-    CHECK(resolved("h200_8", "async_tp").host->name == "threads");
-    CHECK(resolved("h200_8", "two_streams").host == nullptr);
-    CHECK(resolved("mi300x_8", "async_tp").host == nullptr);  // receivers' engines serve their own pulls
+    REQUIRE(scenario("h200_8", "async_tp").host != nullptr);
+    CHECK(scenario("h200_8", "async_tp").host->name == "threads");
+    CHECK(scenario("h200_8", "two_streams").host == nullptr);
+    CHECK(scenario("mi300x_8", "async_tp").host == nullptr);  // receivers' engines serve their own pulls
 }
 
 TEST_CASE("ranks that begin apart wait at the collective, but not in a loop") {
@@ -167,7 +166,7 @@ TEST_CASE("one thread lets the other streams of a GPU begin 3 us after the first
                  R"({"collective": "all_gather", "gemm": {"m": 4096, "n": 4096, "k": 4096, "dtype": "bf16"}})",
                  "")}};
         json.update(more);
-        const RunResult result = run(resolve(read_run_config(json, "x.json"), shipped));
+        const RunResult result = run(resolved(read_run_config(json, "x.json")));
         std::optional<Seconds> gemm, copy;  // when the bodies of GPU 0's first tasks begin
         for (TaskId id = 0; id < result.recording->graph.size(); ++id) {
             const Task& task = result.recording->graph[id];
@@ -193,7 +192,7 @@ TEST_CASE("hosts side by side let four GPUs that pull from each other come close
                  R"({"collective": "all_gather", "gemm": {"m": 65536, "n": 128, "k": 8192, "dtype": "bf16"}})",
                  "")}};
         json.update(more);
-        return run(resolve(read_run_config(json, "x.json"), shipped), {.record = false}).comm;
+        return run(resolved(read_run_config(json, "x.json")), {.record = false}).comm;
     };
     // One thread enqueues GPU by GPU: every sender serves receivers in the same order, and twice the ideal passes
     // (traces/h200_4/microbench/four_gpus.jsonl). A thread a GPU takes the peers in rotation.
@@ -213,7 +212,7 @@ TEST_CASE("GEMMs take less in a graph, and longer on real data than on even oper
                           {"workload",
                            {{"collective", "all_gather"},
                             {"gemm", {{"m", 8200}, {"n", 8200}, {"k", 8200}, {"dtype", "bf16"}}}}}};
-        return resolve(read_run_config(config, "x.json"), shipped).machine;
+        return resolved(read_run_config(config, "x.json")).machine;
     };
     const auto estimate = [](const Machine& machine) {
         return estimate_gemm({8200, 8200, 8200}, machine.calibration.gemm_for(DType::bf16));

@@ -5,6 +5,7 @@
 #include "sim/commands/graph_export.hpp"
 #include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
+#include "tests/resolved.hpp"
 #include "tests/schema.hpp"
 #include "tests/test_support.hpp"
 
@@ -18,7 +19,7 @@ Json plan_of(const std::string& schedule, const std::string& collective, Json pa
         {"params", std::move(params)},
         {"workload",
          {{"collective", collective}, {"gemm", {{"m", 80}, {"n", 16}, {"k", 24}, {"dtype", "bf16"}}}}}};
-    const Scenario scenario = resolve(read_run_config(config, "test"), shipped);
+    const Scenario scenario = resolved(read_run_config(config, "test"));
     const TaskGraph graph = scenario.graph();
     return to_json(plan_of(scenario, graph));
 }

@@ -5,9 +5,8 @@
 #include <catch2/catch.hpp>
 
 #include "sim/run/experiment.hpp"
-#include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
-#include "tests/test_support.hpp"
+#include "tests/resolved.hpp"
 
 namespace overlap::test::races_test {
 
@@ -23,7 +22,7 @@ Scenario scenario_of(const std::string& agent, const std::string& collective, do
         {"what_if", {{"device.launch.gemm_first", gemm_first}}},
         {"workload",
          {{"collective", collective}, {"gemm", {{"m", 8192}, {"n", 2560}, {"k", 8192}, {"dtype", "bf16"}}}}}};
-    return resolve(read_run_config(config, "races"), shipped);
+    return resolved(read_run_config(config, "races"));
 }
 
 Prediction predicted(const std::string& agent, const std::string& collective, double gemm_first) {
@@ -78,7 +77,7 @@ TEST_CASE("makespans of both outcomes of a race come out, and the median is that
 TEST_CASE("of more than four GPUs GEMMs are first") {
     Json config = scenario_of("cu", "reduce_scatter", 0.5).config();
     config["topology"] = "h200_8";
-    CHECK(predict(resolve(read_run_config(config, "races"), shipped)).seeds == 1);
+    CHECK(predict(resolved(read_run_config(config, "races"))).seeds == 1);
 }
 
 TEST_CASE("nothing races where copies wait for no GEMM or are by DMA") {

@@ -5,9 +5,8 @@
 
 #include "models/cost_model_registry.hpp"
 #include "models/gemm_libraries.hpp"
-#include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
-#include "tests/test_support.hpp"
+#include "tests/resolved.hpp"
 
 namespace overlap::test::remarks_test {
 
@@ -29,12 +28,12 @@ RunConfig config_of(const Json& what_if, const std::string& topology = "mi300x_8
 }
 
 Remarks remarks_of(const RunConfig& config) {
-    const Scenario scenario = resolve(config, shipped);
+    const Scenario scenario = resolved(config);
     return Remarker(shipped).on(config, scenario, predict(scenario).makespan);
 }
 
 RunResult run_of(const RunConfig& config) {
-    return run(resolve(config, shipped));
+    return run(resolved(config));
 }
 
 std::vector<std::string> notes_of(const Json& what_if) {
@@ -60,7 +59,7 @@ TEST_CASE("values that are called information change no run") {
         for (const std::string topology : {"mi300x_8", "h200_4"}) {
             INFO(key << " on " << topology);
             const auto makespan = [&](const Json& what_if) {
-                return predict(resolve(config_of(what_if, topology), shipped)).makespan;
+                return predict(resolved(config_of(what_if, topology))).makespan;
             };
             CHECK(makespan({{key, "2x"}}) == makespan(Json::object()));
         }
@@ -127,7 +126,7 @@ TEST_CASE("compute units of fitted GEMMs are a value of their own, and the devic
 }
 
 TEST_CASE("a GEMM whose parameters have more units than the device takes what its estimate says") {
-    const Scenario scenario = resolve(config_of({{"device.gemm.bf16.compute_units", "1.25x"}}), shipped);
+    const Scenario scenario = resolved(config_of({{"device.gemm.bf16.compute_units", "1.25x"}}));
     const Cost cost =
         CostModels().cost(Task{GemmShape{8192, 8192, 8192}, 0, compute_stream}, *scenario.machine);
     CHECK(isolated_body(cost, scenario.machine->resources).si() == Approx(cost.body.si()));
@@ -136,11 +135,11 @@ TEST_CASE("a GEMM whose parameters have more units than the device takes what it
 TEST_CASE("counts refuse fractions, and say which whole numbers are near") {
     for (const std::string key : {"device.compute_units", "device.gemm.bf16.compute_units"})
         CHECK_THAT(error_of([&] {
-                       resolve(config_of({{key, 364.8}}), shipped);
+                       resolved(config_of({{key, 364.8}}));
                    }),
                    Contains("compute_units/value: is 364.8, but must be a whole number (364 or 365)"));
     CHECK_THAT(error_of([&] {
-                   resolve(config_of({{"device.gemm.bf16.k_step", 63.5}}), shipped);
+                   resolved(config_of({{"device.gemm.bf16.k_step", 63.5}}));
                }),
                Contains("must be a whole number (63 or 64)"));
 }

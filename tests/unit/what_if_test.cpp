@@ -5,9 +5,8 @@
 #include <array>
 #include <catch2/catch.hpp>
 
-#include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
-#include "tests/test_support.hpp"
+#include "tests/resolved.hpp"
 
 namespace overlap::test::what_if_test {
 
@@ -27,7 +26,7 @@ Json copy_of(Json what_if = Json::object()) {
 }
 
 Scenario scenario(const Json& json) {
-    return resolve(read_run_config(json, "x.json"), shipped);
+    return resolved(read_run_config(json, "x.json"));
 }
 RunResult run_of(const Json& json) {
     return run(scenario(json));

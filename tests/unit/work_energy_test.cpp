@@ -5,10 +5,9 @@
 
 #include "models/cost_model_registry.hpp"
 #include "sim/run/observe.hpp"
-#include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
 #include "tests/any_engine.hpp"
-#include "tests/test_support.hpp"
+#include "tests/resolved.hpp"
 
 namespace overlap::test::work_energy_test {
 namespace {
@@ -189,7 +188,7 @@ TEST_CASE("a shipped run has energy where its device has constants, the same by 
     const auto result = [](const std::string& topology, const std::string& engine) {
         const Json config{
             {"topology", topology}, {"schedule", "hetero_fused_1d"}, {"engine", engine}, {"seeds", 1}};
-        return run(resolve(read_run_config(config, "x.json"), shipped));
+        return run(resolved(read_run_config(config, "x.json")));
     };
     CHECK_FALSE(result("mi300x_8", "flow").energy.has_value());
     const Energy flow = result("h200_4", "flow").energy.value(),

@@ -4,9 +4,8 @@
 #include <fstream>
 
 #include "sim/core/error_summary.hpp"
-#include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
-#include "tests/test_support.hpp"
+#include "tests/resolved.hpp"
 
 namespace overlap::test::steady_loops_test {
 namespace {
@@ -49,7 +48,7 @@ double error_of_run(const Json& workload, const std::string& topology, const std
     }
     // One GPU, which no other one of its kind waits for
     if (topology == "h100_8") config["what_if"] = {{"device.energy.power_spread", 0}};
-    const Seconds predicted = predict(resolve(read_run_config(config, "loops"), shipped)).makespan;
+    const Seconds predicted = predict(resolved(read_run_config(config, "loops"))).makespan;
     return (to_microseconds(predicted) + pause_us) / row["steady_us"].get<double>() - 1;
 }
 
