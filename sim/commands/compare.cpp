@@ -88,7 +88,8 @@ void add_compare_command(CLI::App& app, int& status) {
     command
         ->add_option(
             "traces", flags->traces,
-            "Measured cases: *.json, *.jsonl, folders of such files, patterns; archives of scripts/measure")
+            "Measured cases: *.json, *.jsonl, folders of such files; *.jsonl.gz; patterns; archives of "
+            "scripts/measure")
         ->required();
     command->add_option(
         "--device", flags->device,

@@ -5,7 +5,9 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <sstream>
 
+#include "sim/core/archive.hpp"
 #include "sim/core/file_kind.hpp"
 #include "sim/core/input_file.hpp"
 #include "sim/core/input_keys.hpp"
@@ -135,12 +137,12 @@ std::optional<MeasuredOn> facts_of(const Json& line) {
 }
 
 void read_file(const fs::path& path, Pool& cases) {
-    if (path.extension() != ".jsonl") {
+    if (path.extension() != ".jsonl" && !path.string().ends_with(".jsonl.gz")) {
         const Json json = upgraded(read_json_file(path), "measured_case", path.string());
         require_kind(json, path.string(), FileKind::measured_case);
         return cases.add(read_case(json, path.string()));
     }
-    std::ifstream in = open_input(path, "a file of measured cases");
+    std::istringstream in(decompressed(path));
     std::size_t number = 0;
     std::optional<MeasuredOn> machine;
     for (std::string line; std::getline(in, line);) {

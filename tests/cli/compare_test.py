@@ -54,6 +54,15 @@ class Compare(SimTestCase):
         self.assertEqual(len(cases), 150)
         self.assert_refused(("compare", str(ROOT / "traces/h100_1/spread.tar.gz")), "has no measured schedule in it")
 
+    def test_compressed_lines_are_read_as_they_are(self):
+        lines = json.dumps(self.measured(1.25)).encode()
+        for name, content in (("one.jsonl", lines), ("one.jsonl.gz", gzip.compress(lines))):
+            (self.folder / name).write_bytes(content)
+        plain, packed = (self.output("compare", name, "--format", "csv") for name in ("one.jsonl", "one.jsonl.gz"))
+        self.assertEqual(packed.replace(".jsonl.gz", ".jsonl"), plain)
+        (self.folder / "cut.jsonl.gz").write_bytes(gzip.compress(lines)[:-20])
+        self.assert_refused(("compare", "cut.jsonl.gz"), "cut.jsonl.gz")
+
     def test_exit_codes_of_claims(self):
         enforced = {"metric": "mean_abs_pct", "asked": 10, "status": "enforced"}
         gap = {**enforced, "status": "known_gap", "reached": 20, "reason": "why"}
@@ -165,9 +174,7 @@ class MeasuredOverlap(MeasuredTestCase):
     def test_operators_drawn_afresh(self):
         for device in ("h100", "h200"):
             for cases, claims in (("cases", "fresh"), ("second", "second"), ("third", "third"), ("fourth", "fourth")):
-                packed = ROOT / f"traces/{device}_2/fresh/{cases}.jsonl.gz"
-                self.file(f"{device}.jsonl", gzip.decompress(packed.read_bytes()).decode())
-                report = self.claims_hold([self.folder / f"{device}.jsonl"], f"{device}_{claims}.json")
+                report = self.claims_hold([f"{device}_2/fresh/{cases}.jsonl.gz"], f"{device}_{claims}.json")
                 self.assertEqual(report["all"]["count"], 2400)
                 if cases == "third":  # nothing was decided on it
                     self.is_shipped(report, device)
