@@ -173,7 +173,7 @@ class MeasuredOverlap(MeasuredTestCase):
 
     def test_operators_drawn_afresh(self):
         for device in ("h100", "h200"):
-            for cases, claims in (("cases", "fresh"), ("second", "second"), ("third", "third"), ("fourth", "fourth")):
+            for cases, claims in (("cases", "fresh"), ("second", "second"), ("third", "third"), ("fourth", "fourth"), ("fifth", "fifth")):
                 report = self.claims_hold([f"{device}_2/fresh/{cases}.jsonl.gz"], f"{device}_{claims}.json")
                 self.assertEqual(report["all"]["count"], 2400)
                 if cases == "third":  # nothing was decided on it
