@@ -9,7 +9,6 @@
 
 #include "sim/core/archive.hpp"
 #include "sim/core/file_kind.hpp"
-#include "sim/core/input_file.hpp"
 #include "sim/core/input_keys.hpp"
 #include "sim/core/median.hpp"
 #include "sim/core/ranges.hpp"

@@ -41,10 +41,11 @@ void for_each_awaited(const TaskGraph& graph, TaskId kernel, Found&& found) {
     });
 }
 
-/// By task: whether a kernel of its GPU becomes ready with its end.
+/// By task: whether its end makes a kernel of the same GPU ready.
 struct Behind {
     std::vector<bool> copy;   ///< a copy kernel of another stream
-    std::vector<bool> local;  ///< a sum or a local copy of another stream, or of its own if it is one itself
+    /// A sum or a local copy: of another stream, or behind a sum or a local copy of the same stream.
+    std::vector<bool> local;
 
     Behind(const TaskGraph& graph, const Costs& costs) : copy(graph.size()), local(graph.size()) {
         for (TaskId id = 0; id < graph.size(); ++id) {

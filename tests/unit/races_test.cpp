@@ -44,7 +44,8 @@ double second(double gemm_first) {
             if (graph[id].kind() != TaskKind::gemm || drawn[id].launch == costs[id].launch) continue;
             CHECK((drawn[id].launch.time + drawn[id].body).si() ==
                   Approx((costs[id].launch.time + costs[id].body).si()));
-            for (const Demand& demand : drawn[id].demands)  // its time alone is not of what it shares, either
+            // Alone, no demand makes the GEMM longer than its body.
+            for (const Demand& demand : drawn[id].demands)
                 CHECK(demand.amount <=
                       Approx(drawn[id].body.si() * scenario.machine->resources[demand.resource].capacity));
             ++moved;

@@ -4,8 +4,9 @@
 #include <fstream>
 
 #include "sim/core/error_summary.hpp"
+#include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
-#include "tests/resolved.hpp"
+#include "tests/test_support.hpp"
 
 namespace overlap::test::steady_loops_test {
 namespace {
@@ -48,7 +49,7 @@ double error_of_run(const Json& workload, const std::string& topology, const std
     }
     // One GPU, which no other one of its kind waits for
     if (topology == "h100_8") config["what_if"] = {{"device.energy.power_spread", 0}};
-    const Seconds predicted = predict(resolved(read_run_config(config, "loops"))).makespan;
+    const Seconds predicted = predict(resolve(read_run_config(config, "loops"), shipped)).makespan;
     return (to_microseconds(predicted) + pause_us) / row["steady_us"].get<double>() - 1;
 }
 
