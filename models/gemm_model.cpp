@@ -56,9 +56,7 @@ overlap_advice::GemmConstants to_constants(const GemmParameters& p) {
     return constants;
 }
 
-namespace {
-
-overlap_advice::GemmWork to_work(const GemmShape& shape, bool warm = false) {
+overlap_advice::GemmWork to_work(const GemmShape& shape, bool warm) {
     assert(shape.m >= 1 && shape.n >= 1 && shape.k >= 1);
     return {static_cast<double>(shape.m),
             static_cast<double>(shape.n),
@@ -70,12 +68,15 @@ overlap_advice::GemmWork to_work(const GemmShape& shape, bool warm = false) {
             warm};
 }
 
-}  // namespace
-
 GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& parameters, Seconds busy, int units,
                            bool persistent, bool warm) {
-    const overlap_advice::GemmCost cost = overlap_advice::gemm_cost(
-        to_work(shape, warm), to_constants(parameters), busy.si(), units, persistent);
+    return estimate_gemm(shape, to_constants(parameters), busy, units, persistent, warm);
+}
+
+GemmEstimate estimate_gemm(const GemmShape& shape, const overlap_advice::GemmConstants& constants,
+                           Seconds busy, int units, bool persistent, bool warm) {
+    const overlap_advice::GemmCost cost =
+        overlap_advice::gemm_cost(to_work(shape, warm), constants, busy.si(), units, persistent);
     return {.launch = Seconds(cost.launch),
             .body = Seconds(cost.body),
             .hbm_traffic = Bytes(cost.traffic),

@@ -77,6 +77,13 @@ struct GemmEstimate {
 GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& parameters, Seconds busy = {},
                            int units = 0, bool persistent = false, bool warm = false);
 
+/// The same by the parameters as the formulas take them.
+GemmEstimate estimate_gemm(const GemmShape& shape, const overlap_advice::GemmConstants& constants,
+                           Seconds busy = {}, int units = 0, bool persistent = false, bool warm = false);
+
+/// The problem as the formulas take it.
+overlap_advice::GemmWork to_work(const GemmShape& shape, bool warm = false);
+
 /// Factor on the body of a GEMM while `lost` units of every shader engine are taken; every engine counts as the smallest.
 /// Beside 8192^3 on MI300X, 1,184 tiles are 37 an engine: on 8 units five rounds instead of four. 1 where
 /// engines are not known.

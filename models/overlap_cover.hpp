@@ -57,7 +57,9 @@ constexpr double conflicting_row = 512;            // bytes; see stride_slowdown
 constexpr double longest_strided_row = 16384;
 constexpr double partial_result_bytes = 4;  // split-K partials are fp32
 constexpr std::size_t most_engines = 64;
-constexpr double usual_rows = 64;  // rows; see consider_other_rows
+constexpr double less_rounding = 1 - 1e-9;  // keeps a bound below what it bounds
+constexpr double usual_rows = 64;           // rows; see has_other_rows
+constexpr double most_splits = 16;
 
 /// The problem's sizes, which do not depend on the tile.
 struct Problem {
@@ -66,6 +68,7 @@ struct Problem {
     double a, b, c;                    // bytes of the matrices, of the whole batch
     double c_passes, epilogue_factor;  // 1, or 2 when C is read as well
     double memory_start;               // s
+    bool strided;                      // rows of A and B lie on few memory channels; see stride_slowdown
 };
 
 inline Problem describe(const GemmWork& work, const GemmConstants& p) {
@@ -79,7 +82,8 @@ inline Problem describe(const GemmWork& work, const GemmConstants& p) {
             work.batch * (work.m * work.n * work.output_size),
             1,
             1,
-            work.warm ? 0 : p.memory_start};
+            work.warm ? 0 : p.memory_start,
+            std::fmod(work.k * work.operand_size, conflicting_row) == 0};
 }
 
 /// Time of a tile while `share` of the units work, relative to all at work: the units share power and caches. A
@@ -93,12 +97,14 @@ inline double tile_time(double share, const GemmConstants& p, double loss = 0) {
 }
 
 /// Cost of `waves` in full waves. A partial wave is cheaper: with few units busy the clock
-/// rises and memory is free.
-inline double effective_waves(double waves, const GemmConstants& p) {
+/// rises and memory is free. `least`: without the tile_time of a partial wave, so no more than the cost.
+inline double effective_waves(double waves, const GemmConstants& p, bool least = false) {
     const double full = std::floor(waves);
     const double filled = waves - full;
     const double floor = full > 0 ? p.tail_floor : p.partial_floor;
-    return filled > 0 ? full + std::max(floor + (1 - floor) * filled, tile_time(filled, p)) : full;
+    if (filled <= 0) return full;
+    const double partial = floor + (1 - floor) * filled;
+    return full + (least ? partial : std::max(partial, tile_time(filled, p)));
 }
 
 /// A chip with only `units` of its units. Without `lone_unit_speed` each keeps its rate.
@@ -121,8 +127,9 @@ struct Cover {
     double active;  // compute units
 };
 
+/// `least`: see effective_waves
 inline Cover cover(const Problem& problem, const GemmConstants& p, const GemmTile& tile, double rows,
-                   double columns, double split) {
+                   double columns, double split, bool least = false) {
     const double tiles = problem.batch * rows * columns * split, waves = tiles / p.compute_units;
     return {tile,
             rows,
@@ -130,7 +137,7 @@ inline Cover cover(const Problem& problem, const GemmConstants& p, const GemmTil
             split,
             std::ceil(problem.k / split / p.k_step) * p.k_step,
             waves,
-            effective_waves(waves, p),
+            effective_waves(waves, p, least),
             std::min(tiles, p.compute_units)};
 }
 
@@ -177,7 +184,7 @@ inline double smooth_max(double a, double b, double exponent) {
 /// fp8 (public table, N = 5120, M >= 8192): 830 to 905 TFLOPS at K = 2176, 4352, 6400, but 840, 800,
 /// 750 at 4096, 5120, 12800.
 inline double stride_slowdown(const Problem& problem, const GemmConstants& p, double depth) {
-    if (std::fmod(problem.k * problem.operand_element, conflicting_row) != 0) return 1;
+    if (!problem.strided) return 1;
     return 1 + p.stride_loss * std::min(depth * problem.operand_element, longest_strided_row) / 1e3;
 }
 
@@ -211,33 +218,43 @@ inline double quantise_time(const GemmWork& work, const GemmConstants& p) {
 /// Finds the fastest cover, as a library's heuristic would choose it.
 class Choice {
 public:
-    Choice(const Problem& problem, const GemmConstants& p)
+    /// Looks for covers that take less than `least`, s.
+    Choice(const Problem& problem, const GemmConstants& p, double least = 1e300)
         : problem_(problem),
           p_(p),
           least_share_(std::pow(2.0, 1 / p.overlap_exponent - 1)),
-          compulsory_(problem.a + problem.b + problem.c) {}
+          compulsory_(problem.a + problem.b + problem.c),
+          least_(least) {}
 
     /// Tries this tile and all ways to split K at most `most_split` times.
     void consider(const GemmTile& tile, double most_split) {
         static const double splits[] = {16, 8, 6, 4, 3, 2, 1};
         const double rows = std::ceil(problem_.m / tile.rows), columns = std::ceil(problem_.n / tile.columns);
+        // However K is split, all units at this tile's rate take as long as its multiplications do.
+        const double work =
+            2 * problem_.batch * (rows * tile.rows) * (columns * tile.columns) * problem_.k * less_rounding;
+        if (work >= least_ * p_.peak_rate * tile.efficiency) return;
         for (const double split : splits) {
             if (split > most_split) continue;
             // Only GEMMs that leave units idle gain from a split.
             if (split > 1 &&
                 (problem_.batch * rows * columns > p_.compute_units || problem_.k < split * shortest_split))
                 continue;
-            consider(cover(problem_, p_, tile, rows, columns, split));
+            consider(cover(problem_, p_, tile, rows, columns, split, true));
         }
     }
     const Cover& fastest() const { return fastest_; }
+    double time() const { return least_; }
 
 private:
-    void consider(const Cover& tried) {
-        const double compute = compute_time(problem_, p_, tried),
-                     reduction = reduction_time(problem_, p_, tried);
-        const double top_rate = std::min(p_.hbm, tried.active * p_.unit_bandwidth);
-        if (at_least(compute, compulsory_ / top_rate) + reduction >= least_) return;
+    /// `tried`: with the least cost of its waves. Bounds from the cheapest to the dearest, each at most the time.
+    void consider(Cover tried) {
+        const double reduction = reduction_time(problem_, p_, tried);
+        const double compulsory = compulsory_ / std::min(p_.hbm, tried.active * p_.unit_bandwidth);
+        if (at_least(compute_time(problem_, p_, tried), compulsory) + reduction >= least_) return;
+        tried.waves_cost = effective_waves(tried.waves, p_);
+        const double compute = compute_time(problem_, p_, tried);
+        if (at_least(compute, compulsory) + reduction >= least_) return;
         const double memory = memory_time(problem_, p_, hbm_bytes(problem_, p_, tried), tried.active);
         if (at_least(compute, memory) + reduction >= least_) return;
         const double time = smooth_max(compute, memory, p_.overlap_exponent) + reduction;
@@ -250,41 +267,52 @@ private:
 
     const Problem& problem_;
     const GemmConstants& p_;
-    double least_share_, compulsory_;
-    double least_ = 1e300;
+    double least_share_, compulsory_, least_;
     Cover fastest_ = {};
 };
 
-/// Where `usual_rows` does not divide M, the library also has tiles of any other multiple of `row_step` as rows, no larger
-/// than the largest listed tile. Each is taken to be as efficient as the best listed tile that is no larger.
+/// The rows of further tiles: where `usual_rows` does not divide M, the library also has tiles of any other multiple of
+/// `row_step` as rows, no larger than the largest listed tile.
 /// cuBLASLt on H200 (traces/h200_4/microbench/parts_1.jsonl, 46 GEMMs of 562 to 9000 such rows): the number of tiles is right
 /// for 38 of them, with the listed tiles alone for 14; times are 2.1 % off instead of 4.8. Nothing was fitted to them.
-inline void consider_other_rows(const Problem& problem, const GemmConstants& p, double most_split,
-                                Choice& choice) {
-    if (p.row_step <= 0 || problem.m < usual_rows || std::fmod(problem.m, usual_rows) == 0) return;
-    double largest = 0;
+inline bool has_other_rows(const Problem& problem, const GemmConstants& p) {
+    return p.row_step > 0 && problem.m >= usual_rows && std::fmod(problem.m, usual_rows) != 0;
+}
+
+/// Of a further tile: that of the best listed tile that is no larger; 0 if all are.
+inline double other_efficiency(const GemmConstants& p, double rows, double columns) {
+    double efficiency = 0;
     for (std::size_t i = 0; i < p.tile_count; ++i)
+        if (p.tiles[i].rows * p.tiles[i].columns <= rows * columns)
+            efficiency = std::max(efficiency, p.tiles[i].efficiency);
+    return efficiency;
+}
+
+/// Calls `take` with every tile that the library has for the problem, the listed ones first.
+template <class Take>
+void each_tile(const Problem& problem, const GemmConstants& p, Take take) {
+    double largest = 0;
+    for (std::size_t i = 0; i < p.tile_count; ++i) {
+        take(p.tiles[i]);
         largest = std::max(largest, p.tiles[i].rows * p.tiles[i].columns);
+    }
+    if (!has_other_rows(problem, p)) return;
     for (const double columns : {128.0, 192.0, 256.0}) {
         double before = 0;
         for (double rows = usual_rows + p.row_step; rows * columns <= largest; rows += p.row_step) {
             const double count = std::ceil(problem.m / rows);
             if (count == before) continue;  // more padding than the tile before
             before = count;
-            GemmTile tile = {rows, columns, 0};
-            for (std::size_t i = 0; i < p.tile_count; ++i)
-                if (p.tiles[i].rows * p.tiles[i].columns <= rows * columns)
-                    tile.efficiency = std::max(tile.efficiency, p.tiles[i].efficiency);
-            if (tile.efficiency > 0) choice.consider(tile, most_split);
+            const double efficiency = other_efficiency(p, rows, columns);
+            if (efficiency > 0) take(GemmTile{rows, columns, efficiency});
         }
     }
 }
 
 /// The fastest cover of those that split K at most `most_split` times.
-inline Cover choose(const Problem& problem, const GemmConstants& p, double most_split = 16) {
+inline Cover choose(const Problem& problem, const GemmConstants& p, double most_split = most_splits) {
     Choice choice(problem, p);
-    for (std::size_t i = 0; i < p.tile_count; ++i) choice.consider(p.tiles[i], most_split);
-    consider_other_rows(problem, p, most_split, choice);
+    each_tile(problem, p, [&](const GemmTile& tile) { choice.consider(tile, most_split); });
     return choice.fastest();
 }
 

@@ -6,6 +6,7 @@ add_library(overlap_fits STATIC
     models/calibration/fits/fit_gemm.cpp
     models/calibration/fits/gemm_calibration.cpp
     models/calibration/fits/gemm_classes.cpp
+    models/calibration/fits/gemm_contenders.cpp
     models/calibration/fits/gemm_json.cpp
     models/calibration/fits/gemm_libraries_fit.cpp
     models/calibration/fits/gemm_validation.cpp

@@ -22,15 +22,16 @@ public:
 
     bool Evaluate(double const* const* blocks, double* residuals, double** jacobians) const override {
         const std::vector<double> at(blocks[0], blocks[0] + problem_.start.size());
-        evaluate(at, residuals);
+        evaluate(problem_.errors, at, residuals);
         if (jacobians == nullptr || jacobians[0] == nullptr) return true;
         const std::size_t columns = at.size(), lines = problem_.weights.size() + columns;
         std::vector<double> up(lines), down(lines), moved = at;
+        const RobustProblem::Errors near = problem_.errors_near ? problem_.errors_near(at) : problem_.errors;
         for (std::size_t j = 0; j < columns; ++j) {
             moved[j] = at[j] + problem_.step;
-            evaluate(moved, up.data());
+            evaluate(near, moved, up.data());
             moved[j] = at[j] - problem_.step;
-            evaluate(moved, down.data());
+            evaluate(near, moved, down.data());
             moved[j] = at[j];
             for (std::size_t i = 0; i < lines; ++i)
                 jacobians[0][i * columns + j] = (up[i] - down[i]) / (2 * problem_.step);
@@ -39,8 +40,9 @@ public:
     }
 
 private:
-    void evaluate(const std::vector<double>& at, double* residuals) const {
-        problem_.errors(at, residuals);
+    void evaluate(const RobustProblem::Errors& errors, const std::vector<double>& at,
+                  double* residuals) const {
+        errors(at, residuals);
         for (std::size_t i = 0; i < problem_.weights.size(); ++i) {
             const double error = residuals[i], x = error / loss_scale;
             const double loss = loss_scale * std::sqrt(2 * (std::sqrt(1 + x * x) - 1));

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "models/calibration/fits/gemm_contenders.hpp"
 #include "models/calibration/fits/robust_fit.hpp"
 
 namespace overlap {
@@ -21,6 +22,8 @@ constexpr double most_rows = 1600;      // per fit, spread evenly over the famil
 constexpr Seconds short_kernel = microseconds(20);
 constexpr double short_weight = 0.35;  // weight of rows below `short_kernel`
 constexpr double campaign_spread = 1.2;
+/// A step of RobustProblem in one parameter changes no time by more than its share, 0.2 %.
+constexpr double reach_of_slopes = 0.01;
 
 /// False for an optional effect that the prior leaves out: it is no parameter of the fit.
 bool is_fitted(const Field<GemmParameters>& field, const GemmParameters& form) {
@@ -112,18 +115,31 @@ void normalise(GemmParameters& parameters) {
     for (GemmTile& tile : parameters.tiles) tile.efficiency /= best;
 }
 
+/// The constants of each campaign, the main one first.
+std::vector<overlap_advice::GemmConstants> constants_of(const Point& point) {
+    std::vector<overlap_advice::GemmConstants> constants{to_constants(point.parameters)};
+    for (const double rate : point.campaign_rates) {
+        GemmParameters own = point.parameters;
+        own.peak_rate = own.peak_rate * rate;
+        constants.push_back(to_constants(own));
+    }
+    return constants;
+}
+
+double log_error(const GemmMeasurement& row, const overlap_advice::GemmConstants& constants) {
+    const GemmEstimate gemm = estimate_gemm(row.shape, constants, row.busy, row.units, false, row.warm);
+    return std::log((gemm.total() + row.gap) / row.time);
+}
+
 }  // namespace
 
 Seconds fitted_time(const GemmMeasurement& row, const GemmParameters& parameters,
                     std::span<const double> campaign_rates) {
-    const auto time = [&](const GemmParameters& with) {
-        return estimate_gemm(row.shape, with, row.busy, row.units, false, row.warm).total() + row.gap;
-    };
-    if (row.campaign == 0) return time(parameters);
     assert(static_cast<std::size_t>(row.campaign) <= campaign_rates.size());
     GemmParameters own = parameters;
-    own.peak_rate = own.peak_rate * campaign_rates[static_cast<std::size_t>(row.campaign) - 1];
-    return time(own);
+    if (row.campaign > 0)
+        own.peak_rate = own.peak_rate * campaign_rates[static_cast<std::size_t>(row.campaign) - 1];
+    return estimate_gemm(row.shape, own, row.busy, row.units, false, row.warm).total() + row.gap;
 }
 
 GemmFit fit_gemm(std::span<const GemmMeasurement> rows, const GemmPrior& prior) {
@@ -147,9 +163,21 @@ GemmFit fit_gemm(std::span<const GemmMeasurement> rows, const GemmPrior& prior) 
     }
     problem.weights = weights_of(taken);
     problem.errors = [&](const std::vector<double>& logs, double* errors) {
-        const auto [parameters, rates] = from_logs(prior.start, logs);
+        const auto constants = constants_of(from_logs(prior.start, logs));
         for (const GemmMeasurement& row : taken)
-            *errors++ = std::log(fitted_time(row, parameters, rates) / row.time);
+            *errors++ = log_error(row, constants[static_cast<std::size_t>(row.campaign)]);
+    };
+    problem.errors_near = [&](const std::vector<double>& at) -> RobustProblem::Errors {
+        const auto here = constants_of(from_logs(prior.start, at));
+        std::vector<GemmContenders> tiles;
+        for (const GemmMeasurement& row : taken)
+            tiles.emplace_back(row, here[static_cast<std::size_t>(row.campaign)], reach_of_slopes);
+        return [&taken, &prior, tiles](const std::vector<double>& logs, double* errors) {
+            const auto constants = constants_of(from_logs(prior.start, logs));
+            for (std::size_t i = 0; i < taken.size(); ++i)
+                *errors++ = log_error(taken[i],
+                                      tiles[i].among(constants[static_cast<std::size_t>(taken[i].campaign)]));
+        };
     };
     const RobustFit known = robust_fit(problem);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "models/calibration/hip/spread_size.hpp"
 #include "models/calibration/problems/peer_copies.hpp"
@@ -49,14 +50,7 @@ Bytes size_of(const Beside& beside, int number) {
 /// A graph with a cost for every task.
 class Run {
 public:
-    Run(const Beside& beside, const Machine& machine) : beside_(beside), machine_(machine) {
-        if (beside.work_units > 0)
-            for (auto& [dtype, parameters] : machine_.calibration.gemm) {
-                const double share = std::min(1.0, beside.work_units / parameters.compute_units);
-                parameters.compute_units = parameters.compute_units * share;
-                parameters.peak_rate = parameters.peak_rate * share;
-            }
-    }
+    Run(const Beside& beside, const Machine& machine) : beside_(beside), machine_(machine) {}
 
     Lane add_work(int gpu, int count, Seconds delay = {}) {
         Lane lane;
@@ -191,7 +185,7 @@ private:
     }
 
     const Beside& beside_;
-    Machine machine_;
+    const Machine& machine_;
     TaskGraph graph_;
     std::vector<Seconds> waits_;
     std::vector<double> shares_;
@@ -223,6 +217,18 @@ int gpus_with_work(const Beside& beside) {
 
 std::uint64_t seeds_of(const Beside& beside) {
     return beside.everywhere && beside.by_dma() ? many_seeds : few_seeds;
+}
+
+/// `machine`, or a copy in `own` whose GEMMs have `work_units`.
+const Machine& machine_for(const Beside& beside, const Machine& machine, std::optional<Machine>& own) {
+    if (beside.work_units == 0) return machine;
+    own = machine;
+    for (auto& [dtype, parameters] : own->calibration.gemm) {
+        const double share = std::min(1.0, beside.work_units / parameters.compute_units);
+        parameters.compute_units = parameters.compute_units * share;
+        parameters.peak_rate = parameters.peak_rate * share;
+    }
+    return *own;
 }
 
 /// Median time between ends of GPU 0's lanes when they run alone.
@@ -284,7 +290,9 @@ Beside read_beside(ConfigObject& line) {
     return beside;
 }
 
-BesideTimes predict_beside(const Beside& beside, const Machine& machine) {
+BesideTimes predict_beside(const Beside& beside, const Machine& whole) {
+    std::optional<Machine> own;
+    const Machine& machine = machine_for(beside, whole, own);
     BesideTimes times;
     times.work_alone = alone(beside, machine, false, trial_runs);
     const double window = beside.waits() ? std::max(long_window_us, long_work_runs * times.work_alone)
@@ -321,7 +329,9 @@ BesideTimes predict_beside(const Beside& beside, const Machine& machine) {
     return times;
 }
 
-double predict_late(const Beside& beside, Seconds wait, double more, const Machine& machine) {
+double predict_late(const Beside& beside, Seconds wait, double more, const Machine& whole) {
+    std::optional<Machine> own;
+    const Machine& machine = machine_for(beside, whole, own);
     const Seconds ready = wait + more * microseconds(alone(beside, machine, false, trial_runs));
     Run run(beside, machine);
     run.add_work(0, late_gemms);
