@@ -48,7 +48,7 @@ Dispatcher::Dispatcher(const TaskGraph& graph, CostView costs, const ResourceTab
 }
 
 void Dispatcher::add_successors(const TaskGraph& graph) {
-    // Sorted by predecessor; successors of one task keep the order of the graph.
+    // Sorted by predecessor and its stop; successors of one stop keep the order of the graph.
     for (std::size_t i = 0; i < graph.edge_count(); ++i) ++first_successor_[graph.edge(i).predecessor + 1];
     std::partial_sum(first_successor_.begin(), first_successor_.end(), first_successor_.begin());
     std::vector<std::uint32_t> next(first_successor_.begin(), first_successor_.end() - 1);
@@ -65,6 +65,20 @@ void Dispatcher::add_successors(const TaskGraph& graph) {
         else
             stops_[from].flags = true;
     }
+    if (stops_.empty()) return;
+    const auto first = [this](TaskId id) { return successors_.begin() + first_successor_[id]; };
+    for (TaskId id = 0; id < states_.size(); ++id)
+        if (states_[id].stop != states_[id].last_stop)
+            std::stable_sort(first(id), first(id + 1),
+                             [](const Successor& a, const Successor& b) { return a.from < b.from; });
+}
+
+std::span<const Dispatcher::Successor> Dispatcher::successors(TaskId task, std::size_t stop) const {
+    const std::span all(successors_.begin() + first_successor_[task],
+                        successors_.begin() + first_successor_[task + 1]);
+    if (stops_.empty()) return all;
+    const auto found = std::ranges::equal_range(all, stop, {}, &Successor::from);
+    return {found.begin(), found.end()};
 }
 
 void Dispatcher::add_stops(const TaskGraph& graph) {
@@ -215,35 +229,34 @@ bool Dispatcher::hands_over(TaskId task, Handoff kind) const {
     return (hands_over_[task] >> static_cast<unsigned>(kind) & 1U) != 0;
 }
 
-template <class Chosen>
-const Dispatcher::Next& Dispatcher::release(TaskId task, Date at, Date now, Chosen&& chosen) {
-    clear();
-    for (const Successor& successor : successors(task)) {
-        if (!chosen(successor)) continue;
-        State& state = states_[successor.task];
-        if (successor.stop == none) {
-            state.released = std::max(state.released, at);
-            if (state.waits_for == 1 && state.released > now) {
-                next_.released.push_back({successor.task, state.released});
-                continue;
-            }
-            --state.waits_for;
-            advance(successor.task);
-        } else if (--stops_[successor.stop].waits_for == 0 && state.stalled && state.stop == successor.stop) {
-            state.stalled = false;
-            ++state.stop;
-            next_.resume.push_back(successor.task);
+void Dispatcher::release(const Successor& successor, Date at, Date now) {
+    State& state = states_[successor.task];
+    if (successor.stop == none) {
+        state.released = std::max(state.released, at);
+        if (state.waits_for == 1 && state.released > now) {
+            next_.released.push_back({successor.task, state.released});
+            return;
         }
+        --state.waits_for;
+        advance(successor.task);
+    } else if (--stops_[successor.stop].waits_for == 0 && state.stalled && state.stop == successor.stop) {
+        state.stalled = false;
+        ++state.stop;
+        next_.resume.push_back(successor.task);
     }
-    return next_;
 }
 
 const Dispatcher::Next& Dispatcher::handed_over(TaskId task, Handoff kind, Date at, Date now) {
-    return release(task, at, now, [kind](const Successor& s) { return s.kind == kind && s.from == none; });
+    clear();
+    for (const Successor& successor : successors(task, none))
+        if (successor.kind == kind) release(successor, at, now);
+    return next_;
 }
 
 const Dispatcher::Next& Dispatcher::flagged(TaskId task, std::size_t stop, Date now) {
-    return release(task, now, now, [stop](const Successor& s) { return s.from == stop; });
+    clear();
+    for (const Successor& successor : successors(task, stop)) release(successor, now, now);
+    return next_;
 }
 
 const Dispatcher::Next& Dispatcher::released(TaskId task) {

@@ -161,18 +161,15 @@ private:
     void add_successors(const TaskGraph& graph);
     std::uint32_t stop_at(TaskId task, double share) const;
     void clear();
-    template <class Chosen>
-    const Next& release(TaskId task, Date at, Date now, Chosen&& chosen);
+    void release(const Successor& successor, Date at, Date now);
     void advance(TaskId task);
-    std::span<const Successor> successors(TaskId task) const {
-        return std::span(successors_)
-            .subspan(first_successor_[task], first_successor_[task + 1] - first_successor_[task]);
-    }
+    /// Who waits for a stop of the task; with `none`, for its end.
+    std::span<const Successor> successors(TaskId task, std::size_t stop) const;
 
     CostView costs_;
     std::vector<State> states_;
     std::vector<Stop> stops_;                    ///< sorted by task
-    std::vector<Successor> successors_;          ///< sorted by predecessor
+    std::vector<Successor> successors_;          ///< sorted by predecessor, then by its stop
     std::vector<std::size_t> first_successor_;   ///< by task, and one element more
     std::vector<std::uint8_t> hands_over_;       ///< by task: one bit per Handoff
     std::vector<std::uint32_t> next_in_stream_;  ///< by task; its own number for the last of a stream
