@@ -4,7 +4,9 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "models/calibration/fits/gemm_contenders.hpp"
 #include "tests/recipes.hpp"
+#include "tests/test_support.hpp"
 
 namespace overlap::test::fit_gemm_test {
 namespace {
@@ -111,6 +113,40 @@ TEST_CASE("a parameter that the rows do not touch stays at its prior and says so
         ++checked;
     }
     CHECK(checked == 1);
+}
+
+TEST_CASE("near a point, a GEMM's contenders are as fast as all of its tiles, to the last digit") {
+    constexpr double step = 2e-3, reach = 0.01;  // as in fit_gemm.cpp
+    const GemmParameters at = shipped.machine("h100_2").calibration.gemm_for(DType::bf16);
+    const overlap_advice::GemmConstants here = to_constants(at);
+    std::size_t least = here.tile_count, most = 0;
+    for (const GemmShape& shape :
+         {GemmShape{8192, 2560, 8192}, GemmShape{4096, 512, 16384}, GemmShape{64, 8192, 4096},
+          GemmShape{3000, 5120, 2048}, GemmShape{1500, 1000, 1000}}) {
+        const GemmContenders contenders({shape, microseconds(1), 1.0, {}}, here, reach);
+        const std::size_t count = contenders.among(here).tile_count;
+        least = std::min(least, count);
+        most = std::max(most, count);
+        const auto check = [&](const GemmParameters& moved) {
+            const overlap_advice::GemmConstants near = to_constants(moved);
+            CHECK(estimate_gemm(shape, contenders.among(near)).body == estimate_gemm(shape, near).body);
+        };
+        for (const double factor : {std::exp(step), std::exp(-step)}) {
+            for (const Field<GemmParameters>& field : GemmParameters::fields()) {
+                GemmParameters moved = at;
+                field.set(moved, field.get(at) * factor);
+                check(moved);
+            }
+            for (std::size_t tile = 0; tile < at.tiles.size(); ++tile) {
+                GemmParameters moved = at;
+                moved.tiles[tile].efficiency *= factor;
+                check(moved);
+            }
+        }
+    }
+    CHECK(least >= 1);
+    CHECK(least < here.tile_count / 2);  // few are left, or nothing is gained
+    CHECK(most > least);
 }
 
 }  // namespace overlap::test::fit_gemm_test
