@@ -1,6 +1,6 @@
 #include "sim/commands/graph_export.hpp"
 
-#include <boost/graph/graphviz.hpp>
+#include <iomanip>
 #include <sstream>
 
 #include "sim/core/output_keys.hpp"
@@ -200,7 +200,7 @@ std::string to_dot(const TaskGraph& graph) {
         out << "  subgraph cluster_" << gpu << " {\n    label=\"GPU " << gpu << "\";\n";
         for (TaskId id = 0; id < graph.size(); ++id)
             if (graph[id].gpu == gpu)
-                out << "    t" << id << " [label=" << boost::escape_dot_string(graph[id].name()) << "];\n";
+                out << "    t" << id << " [label=" << std::quoted(graph[id].name()) << "];\n";
         out << "  }\n";
     }
     for (TaskId id = 0; id < graph.size(); ++id) {
