@@ -57,7 +57,7 @@ constexpr double conflicting_row = 512;            // bytes; see stride_slowdown
 constexpr double longest_strided_row = 16384;
 constexpr double partial_result_bytes = 4;  // split-K partials are fp32
 constexpr std::size_t most_engines = 64;
-constexpr double less_rounding = 1 - 1e-9;  // keeps a bound below what it bounds
+constexpr double less_rounding = 1 - 1e-9;  // a lower bound stays one whatever is rounded
 constexpr double usual_rows = 64;           // rows; see has_other_rows
 constexpr double most_splits = 16;
 
@@ -230,7 +230,7 @@ public:
     void consider(const GemmTile& tile, double most_split) {
         static const double splits[] = {16, 8, 6, 4, 3, 2, 1};
         const double rows = std::ceil(problem_.m / tile.rows), columns = std::ceil(problem_.n / tile.columns);
-        // However K is split, all units at this tile's rate take as long as its multiplications do.
+        // The least time, however K is split: all units multiply all the time, at this tile's rate.
         const double work =
             2 * problem_.batch * (rows * tile.rows) * (columns * tile.columns) * problem_.k * less_rounding;
         if (work >= least_ * p_.peak_rate * tile.efficiency) return;
@@ -247,7 +247,7 @@ public:
     double time() const { return least_; }
 
 private:
-    /// `tried`: with the least cost of its waves. Bounds from the cheapest to the dearest, each at most the time.
+    /// `tried`: with the least cost of its waves. Before the time itself, lower bounds of it, the cheapest first.
     void consider(Cover tried) {
         const double reduction = reduction_time(problem_, p_, tried);
         const double compulsory = compulsory_ / std::min(p_.hbm, tried.active * p_.unit_bandwidth);

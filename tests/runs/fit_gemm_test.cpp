@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "models/calibration/fits/gemm_contenders.hpp"
+#include "models/calibration/fits/robust_fit.hpp"
 #include "tests/recipes.hpp"
 #include "tests/test_support.hpp"
 
@@ -116,14 +117,14 @@ TEST_CASE("a parameter that the rows do not touch stays at its prior and says so
 }
 
 TEST_CASE("near a point, a GEMM's contenders are as fast as all of its tiles, to the last digit") {
-    constexpr double step = 2e-3, reach = 0.01;  // as in fit_gemm.cpp
+    const double step = RobustProblem{}.step;
     const GemmParameters at = shipped.machine("h100_2").calibration.gemm_for(DType::bf16);
     const overlap_advice::GemmConstants here = to_constants(at);
     std::size_t least = here.tile_count, most = 0;
     for (const GemmShape& shape :
          {GemmShape{8192, 2560, 8192}, GemmShape{4096, 512, 16384}, GemmShape{64, 8192, 4096},
           GemmShape{3000, 5120, 2048}, GemmShape{1500, 1000, 1000}}) {
-        const GemmContenders contenders({shape, microseconds(1), 1.0, {}}, here, reach);
+        const GemmContenders contenders({shape, microseconds(1), 1.0, {}}, here, step);
         const std::size_t count = contenders.among(here).tile_count;
         least = std::min(least, count);
         most = std::max(most, count);

@@ -22,8 +22,6 @@ constexpr double most_rows = 1600;      // per fit, spread evenly over the famil
 constexpr Seconds short_kernel = microseconds(20);
 constexpr double short_weight = 0.35;  // weight of rows below `short_kernel`
 constexpr double campaign_spread = 1.2;
-/// A step of RobustProblem in one parameter changes no time by more than its share, 0.2 %.
-constexpr double reach_of_slopes = 0.01;
 
 /// False for an optional effect that the prior leaves out: it is no parameter of the fit.
 bool is_fitted(const Field<GemmParameters>& field, const GemmParameters& form) {
@@ -116,30 +114,23 @@ void normalise(GemmParameters& parameters) {
 }
 
 /// The constants of each campaign, the main one first.
-std::vector<overlap_advice::GemmConstants> constants_of(const Point& point) {
-    std::vector<overlap_advice::GemmConstants> constants{to_constants(point.parameters)};
-    for (const double rate : point.campaign_rates) {
-        GemmParameters own = point.parameters;
-        own.peak_rate = own.peak_rate * rate;
-        constants.push_back(to_constants(own));
-    }
+std::vector<overlap_advice::GemmConstants> constants_of(const GemmParameters& parameters,
+                                                        std::span<const double> campaign_rates) {
+    std::vector<overlap_advice::GemmConstants> constants(campaign_rates.size() + 1, to_constants(parameters));
+    for (std::size_t i = 0; i < campaign_rates.size(); ++i) constants[i + 1].peak_rate *= campaign_rates[i];
     return constants;
 }
 
-double log_error(const GemmMeasurement& row, const overlap_advice::GemmConstants& constants) {
-    const GemmEstimate gemm = estimate_gemm(row.shape, constants, row.busy, row.units, false, row.warm);
-    return std::log((gemm.total() + row.gap) / row.time);
+/// By the constants of the row's campaign.
+Seconds time_of(const GemmMeasurement& row, const overlap_advice::GemmConstants& constants) {
+    return estimate_gemm(row.shape, constants, row.busy, row.units, false, row.warm).total() + row.gap;
 }
 
 }  // namespace
 
 Seconds fitted_time(const GemmMeasurement& row, const GemmParameters& parameters,
                     std::span<const double> campaign_rates) {
-    assert(static_cast<std::size_t>(row.campaign) <= campaign_rates.size());
-    GemmParameters own = parameters;
-    if (row.campaign > 0)
-        own.peak_rate = own.peak_rate * campaign_rates[static_cast<std::size_t>(row.campaign) - 1];
-    return estimate_gemm(row.shape, own, row.busy, row.units, false, row.warm).total() + row.gap;
+    return time_of(row, constants_of(parameters, campaign_rates).at(static_cast<std::size_t>(row.campaign)));
 }
 
 GemmFit fit_gemm(std::span<const GemmMeasurement> rows, const GemmPrior& prior) {
@@ -162,21 +153,26 @@ GemmFit fit_gemm(std::span<const GemmMeasurement> rows, const GemmPrior& prior) 
         problem.high.push_back(high);
     }
     problem.weights = weights_of(taken);
+    const auto constants_at = [&](const std::vector<double>& logs) {
+        const Point point = from_logs(prior.start, logs);
+        return constants_of(point.parameters, point.campaign_rates);
+    };
+    const auto campaign = [&](std::size_t row) { return static_cast<std::size_t>(taken[row].campaign); };
     problem.errors = [&](const std::vector<double>& logs, double* errors) {
-        const auto constants = constants_of(from_logs(prior.start, logs));
-        for (const GemmMeasurement& row : taken)
-            *errors++ = log_error(row, constants[static_cast<std::size_t>(row.campaign)]);
+        const auto constants = constants_at(logs);
+        for (std::size_t i = 0; i < taken.size(); ++i)
+            errors[i] = std::log(time_of(taken[i], constants[campaign(i)]) / taken[i].time);
     };
     problem.errors_near = [&](const std::vector<double>& at) -> RobustProblem::Errors {
-        const auto here = constants_of(from_logs(prior.start, at));
+        const auto here = constants_at(at);
         std::vector<GemmContenders> tiles;
-        for (const GemmMeasurement& row : taken)
-            tiles.emplace_back(row, here[static_cast<std::size_t>(row.campaign)], reach_of_slopes);
-        return [&taken, &prior, tiles](const std::vector<double>& logs, double* errors) {
-            const auto constants = constants_of(from_logs(prior.start, logs));
+        for (std::size_t i = 0; i < taken.size(); ++i)
+            tiles.emplace_back(taken[i], here[campaign(i)], problem.step);
+        return [&, tiles](const std::vector<double>& logs, double* errors) {
+            const auto constants = constants_at(logs);
             for (std::size_t i = 0; i < taken.size(); ++i)
-                *errors++ = log_error(taken[i],
-                                      tiles[i].among(constants[static_cast<std::size_t>(taken[i].campaign)]));
+                errors[i] =
+                    std::log(time_of(taken[i], tiles[i].among(constants[campaign(i)])) / taken[i].time);
         };
     };
     const RobustFit known = robust_fit(problem);

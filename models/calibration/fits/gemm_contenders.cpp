@@ -4,13 +4,21 @@ namespace overlap {
 
 namespace tiles = overlap_advice::gemm_detail;
 
+namespace {
+
+/// A step changes no tile's time by more than its own share of that time, so two tiles that are two steps apart keep their
+/// order. The rest is margin.
+constexpr double reach_in_steps = 5;
+
+}  // namespace
+
 GemmContenders::GemmContenders(const GemmMeasurement& row, const overlap_advice::GemmConstants& at,
-                               double reach) {
+                               double step) {
     const tiles::Problem problem = tiles::describe(to_work(row.shape, row.warm), at);
     tiles::Choice all(problem, at);
     tiles::each_tile(problem, at,
                      [&](const overlap_advice::GemmTile& tile) { all.consider(tile, tiles::most_splits); });
-    const double longest = all.time() * (1 + reach);
+    const double longest = all.time() * (1 + reach_in_steps * step);
     std::size_t index = 0;
     tiles::each_tile(problem, at, [&](const overlap_advice::GemmTile& tile) {
         tiles::Choice one(problem, at, longest);

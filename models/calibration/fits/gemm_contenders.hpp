@@ -7,13 +7,14 @@
 
 namespace overlap {
 
-/// The few tiles that can be a GEMM's fastest near a point of the parameters: slopes of a fit ask for many times there.
+/// The few tiles that can be the fastest of a GEMM near a point of the parameters. A fit that finds slopes by finite
+/// differences prices each GEMM many times near one point.
 class GemmContenders {
 public:
-    /// At these parameters. `reach`: a tile that takes longer than the fastest by more than this share of it is left out.
-    GemmContenders(const GemmMeasurement& row, const overlap_advice::GemmConstants& at, double reach);
+    /// `at`: the point. `step`: how far the logarithm of one parameter will be moved from there.
+    GemmContenders(const GemmMeasurement& row, const overlap_advice::GemmConstants& at, double step);
 
-    /// Parameters near the point, with these tiles only. They choose as all tiles do.
+    /// `near`, which lies at most a step from the point, without the tiles that cannot be the fastest.
     overlap_advice::GemmConstants among(const overlap_advice::GemmConstants& near) const;
 
 private:
