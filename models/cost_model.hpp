@@ -61,6 +61,8 @@ struct Blocks {
     /// First-level cache per unit that the blocks' loads need at full rate. A unit that blocks waited for
     /// runs at most at the fraction that is left (Tiles::cache_left). 0: no limit.
     Bytes in_flight = {};
+    /// The blocks are so many and so short that each of `count` units has some until the body's end.
+    bool to_the_end = false;
     bool of_sum = false;    ///< they fill the memory of the GPU
     double beside_sum = 1;  ///< as beside_tiles, while a task whose blocks are `of_sum` holds units
     friend bool operator==(const Blocks&, const Blocks&) = default;

@@ -1,6 +1,7 @@
 #include "sim/engine/thread_blocks.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace overlap {
@@ -38,7 +39,7 @@ double ThreadBlocks::next() const {
 
 bool ThreadBlocks::ends_next() const {
     const double end = least_time() * same_time;
-    return !groups_.empty() && waiting_ == 0 &&
+    return !groups_.empty() && (waiting_ == 0 || std::isinf(share_)) &&
            std::all_of(groups_.begin(), groups_.end(), [&](const Group& g) { return g.time() <= end; });
 }
 

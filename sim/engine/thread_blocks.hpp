@@ -1,16 +1,21 @@
 #pragma once
 
+#include <limits>
+
 #include <boost/container/small_vector.hpp>
 
 namespace overlap {
 
 /// Progress of the thread blocks of a kernel, which share its body equally. They are placed on compute units as
 /// these come free: some may run, or be done, while others wait. A compute unit whose thread blocks are done is
-/// free again.
+/// free again. Thread blocks that are many and short (Blocks::to_the_end) keep each compute unit that they are given
+/// busy until the body's end; the body does not wait for compute units that never come free. Of these, one stands here
+/// for all that a compute unit runs.
 class ThreadBlocks {
 public:
     ThreadBlocks() = default;
-    explicit ThreadBlocks(int blocks) : waiting_(blocks), share_(1.0 / blocks) {}
+    ThreadBlocks(int blocks, bool to_the_end)
+        : waiting_(blocks), share_(to_the_end ? std::numeric_limits<double>::infinity() : 1.0 / blocks) {}
 
     /// Number of thread blocks that have no compute unit yet.
     int waiting() const { return waiting_; }
@@ -46,7 +51,7 @@ private:
 
     boost::container::small_vector<Group, 4> groups_;
     int waiting_ = 0;
-    double share_ = 0;  ///< fraction of the body that one thread block does
+    double share_ = 0;  ///< fraction of the body that one thread block does; infinity: each works to the end
     double done_ = 0;   ///< fraction of the body done when `Group::left` was updated
 };
 

@@ -218,7 +218,7 @@ void UnitPools::give(Pool& pool, const Waiter& waiter, int within_reach) {
         pool.cache_left = tiles->cache_left;
     }
     if (blocks != nullptr) {
-        holder.blocks = ThreadBlocks(blocks->count);
+        holder.blocks = ThreadBlocks(blocks->count, blocks->to_the_end);
         holder.since = now_();
         holder.alone = !had_to_wait && !blocks->of_sum;
         place_blocks(pool, holder, given, had_to_wait);

@@ -45,7 +45,11 @@ struct Case {
         Cost cost = lasts(work / blocks);
         cost.launch.time = launch;
         cost.claim = Claim{table.compute_units(0), 1, blocks};
-        cost.claim->parts = Blocks{blocks, 2, Seconds(work), 0.75, Bytes(in_flight)};
+        cost.claim->parts = Blocks{.count = blocks,
+                                   .together = 2,
+                                   .unit = Seconds(work),
+                                   .beside_tiles = 0.75,
+                                   .in_flight = Bytes(in_flight)};
         return cost;
     }
     std::vector<double> ends() const {
@@ -149,6 +153,28 @@ TEST_CASE("thread blocks are placed as units come free, and leave them one by on
     three.add(late);
     CHECK(three.ends()[2] == Approx(1 + 2.625 + 1));
     CHECK(three.ends()[1] == Approx(1 + 3));
+}
+
+TEST_CASE("many short thread blocks work on every unit that comes free until their kernel's end") {
+    // 60 s of work for a unit. From 0.5 s on 2 units do three quarters of their rate; from 1 s on, when the GEMM
+    // is over, all work.
+    Case three;
+    three.add(three.gemm(98));
+    Cost copy = three.copy(100, 60, Seconds(0.5));
+    auto& blocks = std::get<Blocks>(copy.claim->parts);
+    blocks.together = 1;
+    blocks.to_the_end = true;
+    three.add(copy);
+    Cost next = three.kernel(1, 1);
+    next.launch.time = Seconds(0.75);
+    three.add(next);
+    CHECK(three.ends()[1] == Approx(1 + 59.25 / 100));
+    CHECK(three.ends()[2] == Approx(1 + 59.25 / 100 + 1));  // no unit is free before
+    // Units that never come are not waited for.
+    Case two;
+    two.add(two.kernel(98, 100));
+    two.add(copy);
+    CHECK(two.ends()[1] == Approx(0.5 + 60.0 / 2));
 }
 
 TEST_CASE("thread blocks are slower beside those of a sum, which take the units that a GEMM leaves") {

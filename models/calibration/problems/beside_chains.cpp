@@ -164,10 +164,12 @@ private:
                 cost.holds.push_back({machine_.resources.clock(is.gpu), slowed, false});
             cost.claim = {.resource = units,
                           .most = blocks,
-                          .parts = Blocks{blocks, runtimes ? 1 : kernel.blocks_per_unit,
-                                          streamed(is.work, device, 1, KernelOf::benchmark).body,
-                                          kernel.local_rate_beside_gemms,
-                                          runtimes ? Bytes() : kernel.local_loads, runtimes}};
+                          .parts = Blocks{.count = blocks,
+                                          .together = runtimes ? 1 : kernel.blocks_per_unit,
+                                          .unit = streamed(is.work, device, 1, KernelOf::benchmark).body,
+                                          .beside_tiles = kernel.local_rate_beside_gemms,
+                                          .in_flight = runtimes ? Bytes() : kernel.local_loads,
+                                          .to_the_end = runtimes}};
         }
         if (std::holds_alternative<LocalCopyWork>(beside_.work) && beside_.own_kernels()) run_together(task);
     }
