@@ -166,6 +166,7 @@ void UnitPools::settle(Pool& pool, std::vector<TaskId>& served, std::vector<Task
             --pool.free;
         } else {
             grow_holders(pool, waiter.priority, resumed);
+            if (lacks_pairs(pool, waiter.priority)) return update_pace(pool, resumed);
             const int within_reach = pool.free + reclaimable(pool, waiter.priority);
             if (within_reach < costs_[waiter.task].claim->least) return update_pace(pool, resumed);
             give(pool, waiter, within_reach);
@@ -192,6 +193,13 @@ void UnitPools::update_pace(Pool& pool, std::vector<TaskId>& resumed) {
     pool.sum = sum;
     for (const Holder& holder : pool.holders)
         if (claimed<Blocks>(costs_[holder.task]) != nullptr) resumed.push_back(holder.task);
+}
+
+bool UnitPools::lacks_pairs(const Pool& pool, int priority) const {
+    return std::any_of(pool.holders.begin(), pool.holders.end(), [&](const Holder& holder) {
+        const auto* tiles = claimed<Tiles>(costs_[holder.task]);
+        return tiles != nullptr && tiles->cluster > 1 && holder.priority >= priority && holder.waves.wanted() > 0;
+    });
 }
 
 // For clusters of two. Blocks that found free units stand on one unit each: the first ones on both units of a pair, the others

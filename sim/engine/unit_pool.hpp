@@ -110,6 +110,9 @@ private:
     static auto holder_of(AnyPool& pool, TaskId task);
     void settle(Pool& pool, std::vector<TaskId>& served, std::vector<TaskId>& resumed);
     void give(Pool& pool, const Waiter& waiter, int within_reach);
+    /// True if a GEMM in clusters, of at least this priority, waits for pairs of units. Thread blocks are placed in order: as
+    /// long as it does, kernels behind it get no single units (traces/h200_4/microbench/README.md).
+    bool lacks_pairs(const Pool& pool, int priority) const;
     /// Free units that are no use to a task with `tiles`; 0 for one without (null).
     static int lost_to_clusters(const Pool& pool, const Tiles* tiles);
     /// `waiter` has been given its units.

@@ -214,6 +214,23 @@ TEST_CASE("a GEMM in clusters lacks the units next to blocks that came first") {
     CHECK(end_of(65, 2) == Approx(0.625 + 1));  // one waits until the blocks are gone
 }
 
+TEST_CASE("kernels behind a GEMM that waits for pairs of units get no single ones") {
+    // Beside 20 blocks the GEMM has 64 units, and 16 are free whose partners are held. From 0.625 s on, when the blocks are
+    // gone, it has all 100. Its first tiles end at 1.125 s.
+    Case three;
+    three.add(three.copy(20, 10, {}));
+    Cost gemm = three.gemm(100);
+    gemm.launch.time = Seconds(0.125);
+    std::get<Tiles>(gemm.claim->parts).cluster = 2;
+    std::get<Tiles>(gemm.claim->parts).paired = 4;
+    three.add(gemm);
+    Cost kernel = three.kernel(16, 1);
+    kernel.launch.time = Seconds(0.25);
+    three.add(kernel);
+    CHECK(three.ends()[1] == Approx(0.625 + 1));
+    CHECK(three.ends()[2] == Approx(1.125 + 1));
+}
+
 TEST_CASE("thread blocks on few units draw no more from what they share than these can") {
     // As above, but all units together do 2 s of work a second at most.
     Case two;
