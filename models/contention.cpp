@@ -100,10 +100,7 @@ void claim_compute_units(const Task& task, const Machine& machine, bool library_
         Tiles& tiles = std::get<Tiles>(of_tiles->parts);
         if (const auto* gemm = std::get_if<GemmShape>(&task.work))
             tiles.cache_left = cache_left_by(*gemm, tiles.count, machine.topology.device());
-        if (!task.persistent) {
-            tiles.cluster = machine.topology.device().copy_kernel.gemm_cluster;
-            tiles.paired = machine.topology.device().copy_kernel.paired_blocks;
-        }
+        if (!task.persistent) tiles.cluster = machine.topology.device().copy_kernel.gemm_cluster;
         cost.claim = of_tiles;
         if (task.stream != compute_stream) hold_only(cost, units);
         return;

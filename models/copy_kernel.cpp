@@ -81,6 +81,7 @@ public:
                               .unit = copy.bytes / kernel.link_per_cu,
                               .beside_tiles = pull ? kernel.pull_rate_beside_gemms : kernel.rate_beside_gemms,
                               .in_flight = pull ? kernel.peer_loads : kernel.local_loads,
+                              .paired = kernel.paired_blocks,
                               .beside_sum = kernel.rate_beside_sums}};
         cost.demands.push_back({resources.hbm(copy.src), copy.bytes.si()});
         cost.demands.push_back({resources.hbm(copy.dst), copy.bytes.si()});

@@ -45,8 +45,6 @@ struct Tiles {
     Bytes cache_left = {};
     /// Number of thread blocks in a cluster; a cluster needs as many free units next to each other.
     int cluster = 1;
-    /// Of the thread blocks that came first, how many stand two by two, on both units of a cluster (paired_blocks)
-    int paired = 0;
     friend bool operator==(const Tiles&, const Tiles&) = default;
 };
 
@@ -63,6 +61,8 @@ struct Blocks {
     Bytes in_flight = {};
     /// The blocks are so many and so short that each of `count` units has some until the body's end.
     bool to_the_end = false;
+    /// How many stand two by two, on both units of a pair, if they come first
+    int paired = 0;
     bool of_sum = false;    ///< they fill the memory of the GPU
     double beside_sum = 1;  ///< as beside_tiles, while a task whose blocks are `of_sum` holds units
     friend bool operator==(const Blocks&, const Blocks&) = default;

@@ -202,13 +202,22 @@ bool UnitPools::lacks_pairs(const Pool& pool, int priority) const {
     });
 }
 
-// For clusters of two. Blocks that found free units stand on one unit each: the first ones on both units of a pair, the others
-// each on one of a pair.
+int UnitPools::single_units(const Pool& pool) {
+    int single = 0;
+    for (const Holder& holder : pool.holders) single += holder.single;
+    return std::clamp(single, 0, pool.free);
+}
+
 int UnitPools::lost_to_clusters(const Pool& pool, const Tiles* tiles) {
-    if (tiles == nullptr || tiles->cluster == 1) return 0;
-    int held = 0;
-    for (const Holder& holder : pool.holders) held += holder.alone ? holder.given : 0;
-    return std::clamp(held - tiles->paired, 0, pool.units - held);
+    return tiles == nullptr || tiles->cluster == 1 ? 0 : single_units(pool);
+}
+
+// Thread blocks that find free units take one of each free pair, then the other ones.
+int UnitPools::singled_by(const Pool& pool, const Blocks& blocks, int given) {
+    const int single = single_units(pool);
+    const int two_by_two = single == 0 ? std::min(blocks.paired, given) : 0;
+    const int pairs = (pool.free - single - two_by_two) / 2, others = given - two_by_two;
+    return others <= pairs ? others : 2 * pairs - others;
 }
 
 void UnitPools::give(Pool& pool, const Waiter& waiter, int within_reach) {
@@ -219,6 +228,8 @@ void UnitPools::give(Pool& pool, const Waiter& waiter, int within_reach) {
     const int wanted = blocks != nullptr && had_to_wait ? crowded_units(*blocks, blocks->count) : claim.most;
     const int given = std::min(wanted, std::max(within_reach - lost_to_clusters(pool, tiles), 1));
     reclaim(pool, waiter.priority, std::max(given - pool.free, 0));
+    const int single =
+        blocks != nullptr && !had_to_wait && !blocks->of_sum ? singled_by(pool, *blocks, given) : 0;
     pool.free -= given;
     Holder& holder = pool.holders.emplace_back(Holder{waiter.task, waiter.priority, given, claim.most});
     if (tiles != nullptr) {
@@ -228,7 +239,7 @@ void UnitPools::give(Pool& pool, const Waiter& waiter, int within_reach) {
     if (blocks != nullptr) {
         holder.blocks = ThreadBlocks(blocks->count, blocks->to_the_end);
         holder.since = now_();
-        holder.alone = !had_to_wait && !blocks->of_sum;
+        holder.single = single;
         place_blocks(pool, holder, given, had_to_wait);
     }
 }

@@ -81,7 +81,8 @@ private:
         int most;
         TileWaves waves = {};
         ThreadBlocks blocks = {};
-        bool alone = false;  ///< thread blocks that found free units: one on each
+        int single =
+            0;  ///< thread blocks: free units that they made useless to clusters; negative: fewer than before
         Seconds since = {};  ///< thread blocks: when `given` last changed
     };
     struct Pool {
@@ -113,6 +114,10 @@ private:
     /// True if a GEMM in clusters, of at least this priority, waits for pairs of units. Thread blocks are placed in order: as
     /// long as it does, kernels behind it get no single units (traces/h200_4/microbench/README.md).
     bool lacks_pairs(const Pool& pool, int priority) const;
+    /// Free units whose partner in a pair is held.
+    static int single_units(const Pool& pool);
+    /// How many more there are once `given` units are taken by `blocks`.
+    static int singled_by(const Pool& pool, const Blocks& blocks, int given);
     /// Free units that are no use to a task with `tiles`; 0 for one without (null).
     static int lost_to_clusters(const Pool& pool, const Tiles* tiles);
     /// `waiter` has been given its units.

@@ -201,11 +201,12 @@ TEST_CASE("a GEMM in clusters lacks the units next to blocks that came first") {
     // 20 blocks on as many units until 0.125 + 0.375 / 0.75 s, four of them on two pairs. The partners of 16 are held.
     const auto end_of = [](int tiles, int cluster) {
         Case two;
-        two.add(two.copy(20, 10, {}));
+        Cost copy = two.copy(20, 10, {});
+        std::get<Blocks>(copy.claim->parts).paired = 4;
+        two.add(copy);
         Cost gemm = two.gemm(tiles);
         gemm.launch.time = Seconds(0.125);
         std::get<Tiles>(gemm.claim->parts).cluster = cluster;
-        std::get<Tiles>(gemm.claim->parts).paired = 4;
         two.add(gemm);
         return two.ends()[1];
     };
@@ -218,11 +219,12 @@ TEST_CASE("kernels behind a GEMM that waits for pairs of units get no single one
     // Beside 20 blocks the GEMM has 64 units, and 16 are free whose partners are held. From 0.625 s on, when the blocks are
     // gone, it has all 100. Its first tiles end at 1.125 s.
     Case three;
-    three.add(three.copy(20, 10, {}));
+    Cost copy = three.copy(20, 10, {});
+    std::get<Blocks>(copy.claim->parts).paired = 4;
+    three.add(copy);
     Cost gemm = three.gemm(100);
     gemm.launch.time = Seconds(0.125);
     std::get<Tiles>(gemm.claim->parts).cluster = 2;
-    std::get<Tiles>(gemm.claim->parts).paired = 4;
     three.add(gemm);
     Cost kernel = three.kernel(16, 1);
     kernel.launch.time = Seconds(0.25);

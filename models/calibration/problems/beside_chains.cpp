@@ -169,7 +169,8 @@ private:
                                           .unit = streamed(is.work, device, 1, KernelOf::benchmark).body,
                                           .beside_tiles = kernel.local_rate_beside_gemms,
                                           .in_flight = runtimes ? Bytes() : kernel.local_loads,
-                                          .to_the_end = runtimes}};
+                                          .to_the_end = runtimes,
+                                          .paired = kernel.paired_blocks}};
         }
         if (std::holds_alternative<LocalCopyWork>(beside_.work) && beside_.own_kernels()) run_together(task);
     }
