@@ -61,7 +61,7 @@ struct Blocks {
     Bytes in_flight = {};
     /// The blocks are so many and so short that each of `count` units has some until the body's end.
     bool to_the_end = false;
-    /// How many stand two by two, on both units of a pair, if they come first
+    /// How many of the blocks stand two by two, on both units of a pair, if no other copy kernel has made units single
     int paired = 0;
     bool of_sum = false;    ///< they fill the memory of the GPU
     double beside_sum = 1;  ///< as beside_tiles, while a task whose blocks are `of_sum` holds units

@@ -81,8 +81,8 @@ private:
         int most;
         TileWaves waves = {};
         ThreadBlocks blocks = {};
-        int single =
-            0;  ///< thread blocks: free units that they made useless to clusters; negative: fewer than before
+        /// By how many units these thread blocks raised single_units() when they started; they take them from it if negative
+        int single = 0;
         Seconds since = {};  ///< thread blocks: when `given` last changed
     };
     struct Pool {
@@ -111,12 +111,12 @@ private:
     static auto holder_of(AnyPool& pool, TaskId task);
     void settle(Pool& pool, std::vector<TaskId>& served, std::vector<TaskId>& resumed);
     void give(Pool& pool, const Waiter& waiter, int within_reach);
-    /// True if a GEMM in clusters, of at least this priority, waits for pairs of units. Thread blocks are placed in order: as
-    /// long as it does, kernels behind it get no single units (traces/h200_4/microbench/README.md).
+    /// True if a GEMM in clusters, of at least this priority, waits for pairs of units. Thread blocks are placed in order, so
+    /// kernels that come later get no units meanwhile, single ones neither (models/calibration/README.md, "2026-11-27").
     bool lacks_pairs(const Pool& pool, int priority) const;
     /// Free units whose partner in a pair is held.
     static int single_units(const Pool& pool);
-    /// How many more there are once `given` units are taken by `blocks`.
+    /// By how many units single_units() grows when `blocks` take `given` free units.
     static int singled_by(const Pool& pool, const Blocks& blocks, int given);
     /// Free units that are no use to a task with `tiles`; 0 for one without (null).
     static int lost_to_clusters(const Pool& pool, const Tiles* tiles);

@@ -215,6 +215,23 @@ TEST_CASE("a GEMM in clusters lacks the units next to blocks that came first") {
     CHECK(end_of(65, 2) == Approx(0.625 + 1));  // one waits until the blocks are gone
 }
 
+TEST_CASE("blocks that find few free pairs also take their second units, which keeps fewer from clusters") {
+    // 32 units are free, 16 pairs: 32 blocks fill them, and 24 leave 8 single ones. The blocks end at 0.25 + 0.1875 / 0.75 s.
+    const auto end_of = [](int tiles, int blocks) {
+        Case three;
+        three.add(three.kernel(68, 0.125));
+        three.add(three.copy(blocks, 0.375 * blocks, Seconds(0.0625)));
+        Cost gemm = three.gemm(tiles);
+        gemm.launch.time = Seconds(0.25);
+        std::get<Tiles>(gemm.claim->parts).cluster = 2;
+        three.add(gemm);
+        return three.ends()[2];
+    };
+    CHECK(end_of(68, 32) == Approx(0.25 + 1));
+    CHECK(end_of(68, 24) == Approx(0.25 + 1));
+    CHECK(end_of(69, 24) == Approx(0.5 + 1));  // one waits until the blocks are gone
+}
+
 TEST_CASE("kernels behind a GEMM that waits for pairs of units get no single ones") {
     // Beside 20 blocks the GEMM has 64 units, and 16 are free whose partners are held. From 0.625 s on, when the blocks are
     // gone, it has all 100. Its first tiles end at 1.125 s.
