@@ -18,7 +18,7 @@ std::vector<std::string> directions(const std::string& agent) {
 
 /// The kind and the group of each collective.
 using Collectives = std::vector<std::pair<CollectiveKind, RankGroup>>;
-Collectives collectives_of(const Workload& workload) {
+Collectives kinds_and_groups(const Workload& workload) {
     if (const Pair* pair = workload.pair()) return {{pair->collective, RankGroup()}};
     Collectives found;
     for (const Operator& op : std::get<std::vector<Operator>>(workload.content))
@@ -130,7 +130,7 @@ std::vector<Candidate> candidates_for(const Workload& workload, const Topology& 
 std::vector<Candidate> library_candidates(const Workload& workload, const Topology& topology) {
     std::vector<Candidate> result;
     const DeviceSpec::Library& library = topology.device().collective_library;
-    const Collectives collectives = collectives_of(workload);
+    const Collectives collectives = kinds_and_groups(workload);
     if (library.collectives.empty() || !any_within_node(collectives, topology)) return result;
     std::vector<CollectiveKernel> kernels{CollectiveKernel::library};
     for (const auto& [kernel, measured] : library.all_reduces)

@@ -110,7 +110,7 @@ std::string table_of_experiments(const std::vector<ReproducedExperiment>& experi
     return out + "| all | |" + counts(tally(experiments));
 }
 
-Json case_json(const ReproducedCase& one) {
+Json reproduced_json(const ReproducedCase& one) {
     return {{"name", one.name},
             {"kind", kind_text(one.kind)},
             {"published", one.published},
@@ -128,7 +128,7 @@ std::string csv(const std::vector<ReproducedExperiment>& experiments) {
     std::string out =
         "system,experiment,case,kind,published,predicted,low,high,unit,status,as_stated,reason\n";
     for_each_case(experiments, [&](const ReproducedExperiment& experiment, const ReproducedCase& one) {
-        const Json json = case_json(one);
+        const Json json = reproduced_json(one);
         out += csv_cell(experiment.system) + "," + csv_cell(experiment.name);
         for (const char* key : {"name", "kind", "published", "predicted", "low", "high", "unit", "status",
                                 "as_stated", "reason"})
@@ -145,7 +145,7 @@ Json json(const std::vector<ReproducedExperiment>& experiments) {
                         {"name", experiment.name},
                         {"description", experiment.description},
                         {"source", experiment.source},
-                        {"cases", mapped(experiment.cases, case_json)}});
+                        {"cases", mapped(experiment.cases, reproduced_json)}});
     }
     const Tally sums = tally(experiments);
     Json kinds = Json::object();

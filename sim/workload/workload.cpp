@@ -153,7 +153,7 @@ const std::array<OperatorKind, 5> kinds{{
     {"reduction", "Sum of several operands of one size.", ReductionWork(), true},
     {"send", "Messages between ranks, all at once.", SendWork(), false}}};
 
-std::vector<InputKey<ListedOperator>> keys_of(const OperatorKind& kind) {
+std::vector<InputKey<ListedOperator>> keys_of_kind(const OperatorKind& kind) {
     using L = ListedOperator;
     std::vector<InputKey<L>> keys{
         {"name", {{"description", "Unique in the list."}, {"type", "string"}},
@@ -179,7 +179,7 @@ std::vector<InputKey<ListedOperator>> keys_of(const OperatorKind& kind) {
 
 /// By place in Operator::work.
 const std::vector<std::vector<InputKey<ListedOperator>>>& operator_keys() {
-    static const auto keys = mapped(kinds, keys_of);
+    static const auto keys = mapped(kinds, keys_of_kind);
     return keys;
 }
 

@@ -24,7 +24,7 @@ bool is_other(const std::string& column) {
            std::ranges::any_of(results, [&](const std::string& group) { return column.starts_with(group); });
 }
 
-bool is_choice(const std::string& column) {
+bool is_choice_column(const std::string& column) {
     static const std::vector<std::string> names{"schedule", "chunks", "agent", "transfer", "copy_cus"};
     return column.starts_with("params.") || contains(names, column);
 }
@@ -81,7 +81,7 @@ public:
             if (is(point_) || is(error_) || std::ranges::any_of(metrics_, is)) continue;
             if (is_other(header[i]) && !swept[i]) continue;
             at_.push_back(i);
-            dimensions_.push_back({header[i], header[i], is_choice(header[i]), swept[i], {}, {}});
+            dimensions_.push_back({header[i], header[i], is_choice_column(header[i]), swept[i], {}, {}});
         }
     }
 
