@@ -27,8 +27,8 @@ public:
           steps_(machine_, plan.by_kernels, held(), 2 * bytes_ / on_links_),
           whole_(gemm(op_.m, op_.n, op_.k)) {
         const double latency = (push ? copies_.push : copies_.pull).latency;
-        to_one_ = Transfer{copies_.peer_latency + (latency - copies_.push.latency), copies_.peer_step,
-                           copies_.issue};
+        to_one_ = Transfer{copies_.peer_latency + (latency - copies_.push.latency),
+                           copies_.peer_step + (to_one_peer(plan) ? 0 : copies_.switch_over), copies_.issue};
         each_ = to_one_peer(plan) ? to_one_ : Transfer{latency, copies_.step, to_one_.issue * peers_};
         own_first_ = plan.style != pieces || plan.hetero;
         gated_ = plan.style == flag_gated;
@@ -47,14 +47,6 @@ public:
     double seconds() { return steps_.run(); }
 
 private:
-    /// Times in s of copies to all peers, or to one: of an empty copy, of each further copy, and
-    /// between two issues by the host.
-    struct Transfer {
-        double latency, step, issue;
-        /// s from the end of the bytes until the end is seen.
-        double seen() const { return latency - step; }
-    };
-
     double time_on_links(bool push) const {
         const double on_links = bytes_ / rate_of(machine_, op_, plan_, push);
         if (plan_.by_kernels) return on_links;
@@ -90,6 +82,7 @@ private:
                 machine_.dependency,
                 // Between 2 waves, whose tiles are all dealt beforehand, and 8, whose tiles are not
                 cost.waves <= 4,
+                leaves_units(cost, machine_),
                 0,
                 0,
                 {-1, -1, -1}};
@@ -108,9 +101,14 @@ private:
     /// A local kernel that reads and writes `bytes` in total.
     Step local(double bytes) const {
         const double time = bytes / machine_.hbm_rate + machine_.launch + machine_.stream_start;
-        return {time, machine_.stream_units, bytes / time, machine_.dependency, false, 0, 0, {-1, -1, -1}};
+        return {time, machine_.stream_units, bytes / time, machine_.dependency, false, false, 0,
+                0,    {-1, -1, -1}};
     }
-    static Step transfer(double work, double seen) { return {work, 0, 0, seen, false, 0, 0, {-1, -1, -1}}; }
+    /// s until the last of copies to all peers, issued one at a time and `body` s on the links, is seen.
+    double last_of_all(double body) const {
+        return to_one_.latency + std::max(body, (peers_ - 1) * to_one_.issue +
+                                                    body / on_links_ * bytes_ / peers_ / copies_.peer_rate);
+    }
 
     double c_bytes() const { return op_.output_size * op_.m * op_.n; }
     double a_bytes() const { return op_.operand_size * op_.m * op_.k; }
@@ -214,11 +212,11 @@ private:
         const double work = first ? body + each_.step : period;
         Step step = transfer(work, each_.seen());
         if (around_ring(plan_) && round > 0) step.after[moving] = steps_.count(moving) - cuts;
-        if (waits_ && first && own_first_) {  // launched beside the own part's GEMM, which holds the units
+        if (waits_ && !gated_ && first && own_first_) {  // launched beside the own part's GEMM
             step.after[multiplying] = 0;
             step.seen = std::max(to_one_.seen(), step.seen - own.work);
         }
-        if (waits_ && !first && !to_one_peer(plan_)) {
+        if (waits_ && !gated_ && !first && !to_one_peer(plan_)) {
             // Kernels for the peers that are served first start before the GEMM of the round before begins.
             step.work = work / 2;
             steps_.add(moving, step);
@@ -287,7 +285,9 @@ private:
         const bool direct = plan_.style == shard_direct;
         const double alone = on_links_ / rounds + each_.step;
         const double work = std::max(alone, direct ? to_one_.issue : each_.issue);
-        Step step = transfer(work, std::max(0.0, each_.seen() + alone - work));
+        const bool one_issued = plan_.by_kernels && to_one_.issue > 0 && !to_one_peer(plan_);
+        Step step = transfer(work, one_issued ? last_of_all(on_links_ / rounds) - work
+                                              : std::max(0.0, each_.seen() + alone - work));
         if (to_one_peer(plan_) || direct) step.seen = to_one_.latency;
         if (direct) {
             step.to_its_peer = bytes_ / peers_ / copies_.peer_rate;

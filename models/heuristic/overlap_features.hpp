@@ -125,12 +125,15 @@ inline const std::array<NamedPlan, plan_count>& plans() {
 }
 
 /// Whether a schedule can run an operator, as in `sim`: rings can't forward an all-to-all; with the tokens in
-/// K every tile of a gated GEMM would wait for every piece; and copy kernels that wait for a GEMM deadlock if
-/// that GEMM waits for them.
-inline bool serves(const Machine& machine, const Plan& plan, const Operator& op) {
+/// K every tile of a gated GEMM would wait for every piece; and copy kernels that wait for all units of a GEMM
+/// deadlock if that GEMM waits for them.
+inline bool serves(const GemmPrices& gemms, const Plan& plan) {
+    const Machine& machine = gemms.machine();
+    const Operator& op = gemms.op();
     if (plan.style == ring_shard || plan.style == ring_chunk) return !op.all_to_all;
     if (plan.style != flag_gated) return true;
-    return !op.tokens_in_k && !(plan.by_kernels && machine.kernels_wait && !op.gemm_first);
+    if (!plan.by_kernels || !machine.kernels_wait || op.gemm_first) return !op.tokens_in_k;
+    return !op.tokens_in_k && leaves_units(gemms(op.m, op.n, op.k, false, true), machine);
 }
 
 inline bool cuts_shards(const Plan& plan) {
@@ -160,7 +163,7 @@ struct Estimates {
           best_plan(0) {
         for (std::size_t i = 0; i < plan_count; ++i) {
             const Plan& plan = plans()[i].plan;
-            if (!serves(machine, plan, op) || (plan.style == flag_gated && !own_kernels)) continue;
+            if (!serves(time.gemms, plan) || (plan.style == flag_gated && !own_kernels)) continue;
             const double took = time(plan, time.chunks(plan, least_chunks(plan)));
             if (took < best) best_plan = i;
             best = std::min(best, took);
@@ -276,7 +279,7 @@ constexpr double credible = 1.02;
 /// credible, or `plan` == plan_count, the plan with the smallest estimate is used.
 inline Advice advice_of(std::size_t plan, ChunkRule rule, double x, const Estimates& estimates) {
     const Estimator& time = estimates.time;
-    bool least = plan == plan_count || !serves(time.gemms.machine(), plans()[plan].plan, time.gemms.op());
+    bool least = plan == plan_count || !serves(time.gemms, plans()[plan].plan);
     if (!least) {
         const Plan& chosen = plans()[plan].plan;
         const int chunks = cuts_shards(chosen) ? chunks_by(rule, x, time, chosen) : 1;

@@ -28,6 +28,8 @@ struct Copies {
     double peer_latency;  ///< s of one empty copy to one peer
     /// s that one more copy to every peer adds to a queue of copies, and one more copy to one peer
     double step, peer_step;
+    double
+        switch_over;  ///< s from a copy to one peer until the same engine begins one to another peer; 0: never
     double issue;  ///< s between two copies of a GPU if the host issues them one at a time; else 0
     double units;  ///< compute units held by copies to all peers at once
     /// Fractions lost while copies run at the full rate of the GPU's links: of its compute units, beyond
@@ -139,6 +141,11 @@ private:
     GemmCost whole_;
     mutable std::vector<Known> known_;
 };
+
+/// Whether compute units stay free until the end of a GEMM that runs alone.
+inline bool leaves_units(const GemmCost& gemm, const Machine& machine) {
+    return gemm.waves <= 1 && gemm.units_busy <= machine.compute_units - 1;
+}
 
 /// Bytes that a GPU receives.
 inline double received(const Machine& machine, const Operator& op) {

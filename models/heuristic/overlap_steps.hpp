@@ -21,12 +21,26 @@ struct Step {
     double units, bytes;  ///< compute units and bytes/s of HBM that the step uses when it runs alone
     double seen;          ///< s after the end until steps of other lanes may start
     bool few_waves;       ///< for a GEMM
+    bool leaves_units;    ///< for a GEMM: some compute units stay free until its end
     /// For a transfer to one of several peers: its least time in s, whatever goes to other peers, and the gap
     /// in s after the previous transfer to the same peer (as many steps earlier as there are peers). 0: a
     /// transfer to all peers, or a lone one.
     double to_its_peer, behind;
     int after[lane_count];  ///< the step of each lane that this step waits for; -1: none
 };
+
+/// Times in s of copies to all peers, or to one: of an empty copy, of each further copy, and
+/// between two issues by the host.
+struct Transfer {
+    double latency, step, issue;
+    /// s from the end of the bytes until the end is seen.
+    double seen() const { return latency - step; }
+};
+
+/// A step of the lane `moving`, to all peers.
+inline Step transfer(double work, double seen) {
+    return {work, 0, 0, seen, false, false, 0, 0, {-1, -1, -1}};
+}
 
 class Steps {
 public:
@@ -115,6 +129,11 @@ private:
         return std::max(now_, std::max(before, waits_until(moving, step)) + step.to_its_peer);
     }
 
+    /// Whether a GEMM runs that leaves kernels no compute unit until its end, or until its last wave.
+    bool gemm_holds_all() const {
+        return active_[multiplying] && !steps_[multiplying][next_[multiplying]].leaves_units;
+    }
+
     /// Starts all steps that can start; returns when the next step is ready. Kernels that wait for a GEMM's
     /// units start before the next GEMM.
     double start_ready() {
@@ -126,7 +145,7 @@ private:
             const bool kernel = lane == streaming || (lane == moving && by_kernels_);
             if (ready > now_ + instant) {
                 soon = std::min(soon, ready);
-            } else if (!(kernel && machine_.kernels_wait && active_[multiplying])) {
+            } else if (!(kernel && machine_.kernels_wait && gemm_holds_all())) {
                 active_[lane] = true;
                 left_[lane] = steps_[lane][next_[lane]].work;
             }
@@ -149,6 +168,11 @@ private:
         return count;
     }
 
+    /// Whether copy kernels only get the units that the GEMM leaves.
+    bool keeps_units(const Step& gemm) const {
+        return by_kernels_ && machine_.kernels_wait && gemm.leaves_units;
+    }
+
     void find_rates(double (&rate)[lane_count]) const {
         rate[multiplying] = rate[moving] = rate[streaming] = 1;
         if (!active_[multiplying]) {
@@ -159,12 +183,15 @@ private:
         const Step& gemm = steps_[multiplying][next_[multiplying]];
         double units = machine_.compute_units, memory = machine_.hbm_rate, top = 1;
         if (active_[moving]) {
-            units -= held_ * (in_flight_ ? transfers_in_flight() : 1);
-            units -= machine_.compute_units * copies_.units_lost;
+            const double wanted = held_ * (in_flight_ ? transfers_in_flight() : 1);
+            const double left = keeps_units(gemm) ? units - gemm.units : units,
+                         taken = std::min(wanted, left);
+            units -= taken + machine_.compute_units * copies_.units_lost;
             memory -= moved_;
             top -= copies_.gemm_lost;
-            if (gemm.few_waves) top = std::min(top, 1 - copies_.few_waves_lost);
+            if (gemm.few_waves && gemm.units > units) top = std::min(top, 1 - copies_.few_waves_lost);
             rate[moving] = 1 - copies_.copies_lost;
+            if (taken < wanted) rate[moving] *= taken / wanted;
         }
         if (active_[streaming]) {  // takes what the GEMM leaves, or half
             const Step& local = steps_[streaming][next_[streaming]];

@@ -33,13 +33,15 @@ public:
         const Json gemm{{"m", large_rows}, {"n", 1}, {"k", large_columns}, {"dtype", "bf16"}};
         return received() / time(schedule, params, {{"collective", "all_gather"}, {"gemm", gemm}});
     }
-    /// Rate of the transfers of pieces that a GEMM with almost no arithmetic produces.
-    double sent_rate(const std::string& schedule, const Json& params) {
+    /// Rate of the transfers of pieces that a GEMM with almost no arithmetic produces, without the `step` s of each round.
+    double sent_rate(const std::string& schedule, const Json& params, double step) {
         const Json gemm{{"m", large_rows}, {"n", large_columns}, {"k", 32}, {"dtype", "bf16"}};
         Json pieces = params;
-        pieces["chunks"] = 8;
-        return received() / time(schedule, pieces,
-                                 {{"collective", "all_to_all"}, {"order", "gemm_first"}, {"gemm", gemm}});
+        constexpr int rounds = 8;
+        pieces["chunks"] = rounds;
+        const double took =
+            time(schedule, pieces, {{"collective", "all_to_all"}, {"order", "gemm_first"}, {"gemm", gemm}});
+        return received() / (took - rounds * step);
     }
     /// Compute units that kernels hold while they copy to all peers.
     double copy_units() {
@@ -106,21 +108,23 @@ MachineConstants::MachineConstants(const std::string& topology, const ConfigFold
         params["algorithm"] = "ring";
         return params;
     };
-    const auto by_dma = [&](const Json& way) {
-        return overlap_advice::AllPeers{alone.rate(way), alone.latency(way),
-                                        alone.sent_rate("hetero_fused_1d", way),
-                                        alone.sent_rate("hetero_unfused_1d", way)};
-    };
     const Seconds hop = machine.gpus() > 1 ? machine.route(0, 1).latency : Seconds();
     const DeviceSpec::Interference& lost = device.interference;
     overlap_advice::Copies& dma = common_.dma;
+    dma.peer_step = (engine.start + hop).si();
+    dma.switch_over = turns > 1 ? engine.switch_over.si() : 0;
+    dma.step = turns * (dma.peer_step + dma.switch_over);
+    const auto by_dma = [&](const Json& way) {
+        // Copies to one peer each hide the start of each other, unless they run one after another.
+        return overlap_advice::AllPeers{alone.rate(way), alone.latency(way),
+                                        alone.sent_rate("hetero_fused_1d", way, dma.step),
+                                        alone.sent_rate("hetero_unfused_1d", way, turns > 1 ? dma.step : 0)};
+    };
     dma.pull = by_dma(pull);
     dma.push = by_dma(push);
     dma.ring_rate = alone.rate(around(push));
     dma.peer_rate = alone.rate_of_schedule("shard_p2p", push);
     dma.peer_latency = (engine.command + engine.schedule + engine.start + engine.completion + hop).si();
-    dma.peer_step = (engine.start + engine.switch_over + hop).si();
-    dma.step = turns * dma.peer_step;
     dma.issue = engine.queued_launch.si();
     dma.units_lost = lost.compute_lost_to_dma;
     dma.gemm_lost = lost.gemm_slowed_beside_dma;
@@ -171,6 +175,7 @@ std::string to_json_text(const overlap_advice::Machine& machine) {
                     {"peer_latency", copies.peer_latency},
                     {"step", copies.step},
                     {"peer_step", copies.peer_step},
+                    {"switch_over", copies.switch_over},
                     {"issue", copies.issue},
                     {"units", copies.units},
                     {"units_lost", copies.units_lost},

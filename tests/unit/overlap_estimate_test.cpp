@@ -2,7 +2,7 @@
 // operand that takes 1.5 ms to gather, four GPUs.
 #include <catch2/catch.hpp>
 
-#include "models/heuristic/overlap_estimate.hpp"
+#include "models/heuristic/overlap_features.hpp"
 
 namespace overlap_advice::estimate_test {
 namespace {
@@ -76,6 +76,22 @@ TEST_CASE("estimates know launches, waits for other streams, and copies issued o
     m = machine();
     m.dma.issue = 0.4 * ms;  // three copies a half: its period is 1.2, longer than its bytes take
     CHECK(in_ms(m, gathered(), {pieces, true, true, true, false}, 2) == Approx(0.75 + 1.2 + 0.75));
+    // Three kernels behind three quarters of the GEMM: they share the links for 1.5, or the last is issued at 1.6.
+    m = machine();
+    m.kernels.issue = 0.4 * ms;
+    CHECK(in_ms(m, sent(), {pieces, true, true, false, true}, 1) == Approx(1.5 + 1.5));
+    m.kernels.issue = 0.8 * ms;
+    CHECK(in_ms(m, sent(), {pieces, true, true, false, true}, 1) == Approx(1.5 + 1.6 + 0.5));
+}
+
+TEST_CASE("an engine takes longer to begin a copy to another peer") {
+    Machine m = machine();
+    m.engines.shared = true;
+    m.dma.peer_step = 0.01 * ms;
+    m.dma.switch_over = 0.04 * ms;
+    // Three shards, the first at 0.5: by one stream, and by one for each peer.
+    CHECK(in_ms(m, sent(), one_peer, 1) == Approx(0.5 + 3 * 0.51));
+    CHECK(in_ms(m, sent(), {pieces, true, false, false, false}, 1) == Approx(0.5 + 3 * 0.55));
 }
 
 TEST_CASE("estimated GEMMs are slower beside transfers by what these hold") {
@@ -94,6 +110,40 @@ TEST_CASE("estimated GEMMs are slower beside transfers by what these hold") {
     m = machine();
     m.dma.gemm_lost = 0.2;
     CHECK(in_ms(m, gathered(), one_peer, 1) == Approx(1.5 + 2 - 0.8 * 1.5));
+}
+
+TEST_CASE("copy kernels begin beside a GEMM that leaves compute units, and get no others") {
+    Machine m = machine();
+    m.kernels_wait = true;
+    m.dependency = 1 * ms;
+    const Plan by_kernels{shard_p2p, false, false, false, true};
+    // Four GEMMs of 5 ms in one wave of 2 x n tiles; copies that can begin 1 ms after each of the first three.
+    Operator op = sent();
+    op.m = 8, op.n = 50, op.k = 2.5e7;  // hold all 100 units: copies begin when the next GEMM is over
+    m.kernels.peer_rate = received(m, op) / 3 / (4 * ms);
+    CHECK(in_ms(m, op, by_kernels, 1) == Approx(10 + 5 + 5 + 4));
+    op.n = 40;  // GEMMs of 4 ms that leave 20 units: copies from 5, 9 and 13
+    m.kernels.peer_rate = received(m, op) / 3 / (4 * ms);
+    CHECK(in_ms(m, op, by_kernels, 1) == Approx(17));
+    // A copy wants 40 units: beside GEMMs it has half of its rate. From 5 to 13, by 16 three eighths of the second.
+    m.kernels.units = 120;
+    CHECK(in_ms(m, op, by_kernels, 1) == Approx(16 + 2.5 + 4));
+}
+
+TEST_CASE("a gated GEMM waits for copy kernels only where it leaves them compute units") {
+    Machine m = machine();
+    const Plan gated{flag_gated, false, false, false, true};
+    const auto can = [&](Operator op, double n) {
+        op.m = 8;
+        op.n = n;
+        return serves(GemmPrices(m, op), gated);
+    };
+    CHECK(can(gathered(), 1000));
+    m.kernels_wait = true;
+    CHECK_FALSE(can(gathered(), 1000));
+    CHECK(can(gathered(), 12));        // 96 tiles, 100 units
+    CHECK_FALSE(can(gathered(), 13));  // a second wave
+    CHECK(can(sent(), 1000));          // here copies wait for GEMMs, and no GEMM for a copy
 }
 
 TEST_CASE("column blocks cost DMA engines, not kernels, by the length of their rows") {

@@ -157,9 +157,8 @@ TEST_CASE("models that were fitted to are not those that are judged") {
 
 namespace {
 
-// Hit rate and mean regret of each machine, with a tenth of misses and of regret to spare. All together
-// were to reach 90 % and 1 %: a known gap, since copies are called for in the order of each GPU, which
-// the estimates do not follow on tori and on H100.
+// Hit rate and mean regret of each machine, with a tenth of misses and of regret to spare: the best that any trees so far
+// have reached there. All machines together were to reach 90 % and 1 %: with any kernels a known gap.
 struct Bounds {
     double hits, regret;
     bool hold(const RegretSummary& choice) const {
@@ -172,14 +171,14 @@ struct Claim {
     Bounds holds;
 };
 const std::vector<Claim> heuristic_claims{
-    {"mi300x_8", false, {0.960, 0.0025}}, {"h200_8", false, {0.805, 0.0218}},
-    {"h200_4", false, {0.850, 0.0097}},   {"h200_2", false, {0.915, 0.0034}},
-    {"ring_8", false, {0.975, 0.0029}},   {"mi355x_8", false, {0.985, 0.0024}},
-    {"h100_8", false, {0.795, 0.0240}},   {"torus_4x4", false, {0.840, 0.0155}},
-    {"mi300x_8", true, {0.970, 0.0032}},  {"h200_8", true, {0.825, 0.0152}},
-    {"h200_4", true, {0.825, 0.0174}},    {"h200_2", true, {0.935, 0.0032}},
-    {"ring_8", true, {0.980, 0.0027}},    {"mi355x_8", true, {0.920, 0.0041}},
-    {"h100_8", true, {0.805, 0.0190}},    {"torus_4x4", true, {0.785, 0.0172}}};
+    {"mi300x_8", false, {0.960, 0.0023}}, {"h200_8", false, {0.935, 0.0071}},
+    {"h200_4", false, {0.930, 0.0039}},   {"h200_2", false, {0.975, 0.0012}},
+    {"ring_8", false, {0.985, 0.0029}},   {"mi355x_8", false, {0.985, 0.0024}},
+    {"h100_8", false, {0.890, 0.0106}},   {"torus_4x4", false, {0.840, 0.0151}},
+    {"mi300x_8", true, {0.970, 0.0031}},  {"h200_8", true, {0.855, 0.0128}},
+    {"h200_4", true, {0.850, 0.0127}},    {"h200_2", true, {0.950, 0.0032}},
+    {"ring_8", true, {0.985, 0.0021}},    {"mi355x_8", true, {0.930, 0.0039}},
+    {"h100_8", true, {0.805, 0.0168}},    {"torus_4x4", true, {0.785, 0.0172}}};
 
 /// Judges the heuristic on the unseen models of these machines, and checks their claims.
 std::vector<Judgement> judge_on(std::span<const std::string> machines) {
@@ -219,11 +218,15 @@ TEST_CASE("the static heuristic on all unseen models is as good as README says",
     for (const Judgement& one : judge_on(machines)) {
         if (one.group != "all") continue;
         INFO("all" << (one.own_kernels ? ", any kernels" : ", library kernels"));
-        const bool any = one.own_kernels;
-        CHECK(one.heuristic.hit_rate >= (any ? 0.86 : 0.865));
-        CHECK(one.heuristic.hit_rate < 0.9);
-        CHECK(one.heuristic.mean_regret <= 0.0124);
-        CHECK(one.heuristic.mean_regret > 0.01);
+        if (one.own_kernels) {
+            CHECK(one.heuristic.hit_rate >= 0.87);
+            CHECK(one.heuristic.hit_rate < 0.9);
+            CHECK(one.heuristic.mean_regret <= 0.0112);
+            CHECK(one.heuristic.mean_regret > 0.01);
+        } else {
+            CHECK(one.heuristic.hit_rate >= 0.92);
+            CHECK(one.heuristic.mean_regret <= 0.0063);
+        }
         CHECK(one.heuristic.mean_regret < one.least_estimate.mean_regret);
         ++found;
     }
@@ -237,7 +240,7 @@ TEST_CASE("advice on the measured schedules of H200", "[.all]") {
     CHECK(1 - measured.simulation.hit_rate <= 1.1 * (1 - 0.897));
     CHECK(measured.simulation.mean_regret <= 1.1 * 0.0064);
     CHECK(measured.heuristic.scenarios + measured.heuristic_not_measured == 39);
-    CHECK(measured.heuristic.scenarios == 19);
+    CHECK(measured.heuristic.scenarios == 24);
     CHECK(1 - measured.heuristic.hit_rate <= 1.1 * (1 - 0.737));
     CHECK(measured.heuristic.mean_regret <= 1.1 * 0.0350);
 }
