@@ -1,5 +1,6 @@
 #include "sim/advise/machine_constants.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 
@@ -33,15 +34,16 @@ public:
         const Json gemm{{"m", large_rows}, {"n", 1}, {"k", large_columns}, {"dtype", "bf16"}};
         return received() / time(schedule, params, {{"collective", "all_gather"}, {"gemm", gemm}});
     }
-    /// Rate of the transfers of pieces that a GEMM with almost no arithmetic produces, without the `step` s of each round.
-    double sent_rate(const std::string& schedule, const Json& params, double step) {
+    /// Rate of the transfers of pieces that a GEMM with almost no arithmetic produces, without the `step` s of each round; at
+    /// most `engines`, because not every copy has a step of its own where many wait.
+    double sent_rate(const std::string& schedule, const Json& params, double step, double engines) {
         const Json gemm{{"m", large_rows}, {"n", large_columns}, {"k", 32}, {"dtype", "bf16"}};
         Json pieces = params;
         constexpr int rounds = 8;
         pieces["chunks"] = rounds;
         const double took =
             time(schedule, pieces, {{"collective", "all_to_all"}, {"order", "gemm_first"}, {"gemm", gemm}});
-        return received() / (took - rounds * step);
+        return received() / std::max(took - rounds * step, received() / engines);
     }
     /// Compute units that kernels hold while they copy to all peers.
     double copy_units() {
@@ -116,9 +118,10 @@ MachineConstants::MachineConstants(const std::string& topology, const ConfigFold
     dma.step = turns * (dma.peer_step + dma.switch_over);
     const auto by_dma = [&](const Json& way) {
         // Copies to one peer each hide the start of each other, unless they run one after another.
+        const double most = common_.engines.rate, of_one = turns > 1 ? dma.step : 0;
         return overlap_advice::AllPeers{alone.rate(way), alone.latency(way),
-                                        alone.sent_rate("hetero_fused_1d", way, dma.step),
-                                        alone.sent_rate("hetero_unfused_1d", way, turns > 1 ? dma.step : 0)};
+                                        alone.sent_rate("hetero_fused_1d", way, dma.step, most),
+                                        alone.sent_rate("hetero_unfused_1d", way, of_one, most)};
     };
     dma.pull = by_dma(pull);
     dma.push = by_dma(push);

@@ -50,6 +50,20 @@ TEST_CASE("the committed header is the one that the committed table gives, to th
     CHECK(judged >= 1600);
 }
 
+TEST_CASE(
+    "a machine's rates of copies are no more than its DMA engines have, also where these serve many peers") {
+    ConstantsOf constants(folder);
+    for (const std::string topology : {"h200_8", "mi300x_8", "gb200_72"}) {
+        INFO(topology);
+        const auto machine = constants(topology, DType::bf16);
+        for (const auto& way : {machine.dma.pull, machine.dma.push})
+            for (const double rate : {way.rate, way.sent_rate, way.pieces_rate}) {
+                CHECK(rate > 0);
+                CHECK(rate <= machine.engines.rate);
+            }
+    }
+}
+
 TEST_CASE("every row of the committed tables is the scenario of its place, with that scenario's candidates") {
     std::size_t checked = 0;
     for (const ScenarioSet set : {ScenarioSet::fit, ScenarioSet::judge}) {
