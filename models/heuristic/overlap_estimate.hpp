@@ -285,9 +285,9 @@ private:
         const bool direct = plan_.style == shard_direct;
         const double alone = on_links_ / rounds + each_.step;
         const double work = std::max(alone, direct ? to_one_.issue : each_.issue);
-        const bool one_issued = plan_.by_kernels && to_one_.issue > 0 && !to_one_peer(plan_);
-        Step step = transfer(work, one_issued ? last_of_all(on_links_ / rounds) - work
-                                              : std::max(0.0, each_.seen() + alone - work));
+        const bool apart = plan_.by_kernels && to_one_.issue > 0 && !to_one_peer(plan_);
+        Step step = transfer(work, apart ? last_of_all(on_links_ / rounds) - work
+                                         : std::max(0.0, each_.seen() + alone - work));
         if (to_one_peer(plan_) || direct) step.seen = to_one_.latency;
         if (direct) {
             step.to_its_peer = bytes_ / peers_ / copies_.peer_rate;

@@ -18,7 +18,7 @@ extern char** environ;
 namespace overlap {
 namespace {
 
-[[noreturn]] void fail_of_system(const std::string& what, int error) {
+[[noreturn]] void fail_with_code(const std::string& what, int error) {
     throw UserError("plots: " + what + ": " + std::strerror(error));
 }
 
@@ -26,12 +26,12 @@ namespace {
 class Buffer {
 public:
     Buffer() : file_(std::tmpfile(), &std::fclose) {
-        if (!file_) fail_of_system("no temporary file", errno);
+        if (!file_) fail_with_code("no temporary file", errno);
     }
     explicit Buffer(const std::string& content) : Buffer() {
         if (std::fwrite(content.data(), 1, content.size(), file_.get()) != content.size() ||
             std::fflush(file_.get()) != 0)
-            fail_of_system("temporary file", errno);
+            fail_with_code("temporary file", errno);
         std::rewind(file_.get());
     }
     int descriptor() const { return fileno(file_.get()); }
@@ -65,7 +65,7 @@ std::string run_gnuplot(const std::string& script) {
     if (error == ENOENT || error == EACCES)
         throw UserError(
             "plots need gnuplot, which is not installed (Debian and Ubuntu: package gnuplot-nox)");
-    if (error != 0) fail_of_system("gnuplot can't be started", error);
+    if (error != 0) fail_with_code("gnuplot can't be started", error);
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }

@@ -113,7 +113,7 @@ class CalibrateArchive(SimTestCase):
         self.assertEqual(worst.split("measured cases;")[0].count("<details>"), 5)
 
     def test_a_shipped_device_keeps_what_was_not_measured(self):
-        # Nor beside each other: that fit takes most of the time, and the test above has it.
+        # Without GEMMs beside copies: their fit takes most of the time, and the test of a new machine has it.
         self.output("calibrate", self.archive("some.tar.gz", lambda name, content: None if name == "beside.jsonl" else self.some_gemms(name, content)), "--out", "out")
         written = [file for file in self.files() if file.endswith(".json")]
         self.assertEqual(written, ["out/calibrations/h100.json", "out/devices/h100.json"])

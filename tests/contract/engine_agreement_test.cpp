@@ -123,13 +123,17 @@ private:
             } else if (below(2) == 0) {
                 cost.claim->least = 1;
                 cost.claim->yields = false;
-                Blocks& blocks = cost.claim->parts.emplace<Blocks>();
-                blocks = {.count = cost.claim->most, .together = 1, .unit = cost.body * least};
-                blocks.together += static_cast<int>(below(3));
-                blocks.beside_tiles = 0.5 + 0.01 * below(50);
-                blocks.in_flight = Bytes(below(4));
-                blocks.to_the_end = below(3) == 0;
-                blocks.of_sum = below(3) == 0;
+                const int count = cost.claim->most;
+                cost.claim->parts =
+                    Blocks{.count = count,
+                           .together = 1 + static_cast<int>(below(3)),
+                           .unit = cost.body * least,
+                           .beside_tiles = 0.5 + 0.01 * below(50),
+                           .in_flight = Bytes(below(4)),
+                           .to_the_end = below(3) == 0,
+                           .paired = static_cast<int>(below(static_cast<unsigned>(count + 1))),
+                           .of_sum = below(3) == 0,
+                           .beside_sum = 0.5 + 0.01 * below(50)};
             }
         }
         if (below(6) == 0) cost.holds.push_back({table_.compute_units(gpu), 1.0 + below(20)});
