@@ -113,27 +113,22 @@ private:
             if (least % 3 == 0) {
                 cost.claim->parts = Tail{0.02 * least - 0.01, (least + 1) / 2};
             } else if (least % 3 == 1) {
-                cost.claim->least = 1;
-                cost.claim->yields = false;
+                cost.claim->least = 1, cost.claim->yields = false;
                 Tiles& tiles = cost.claim->parts.emplace<Tiles>();
                 tiles.waves = 1 + static_cast<int>(below(5));
-                tiles.count =
-                    cost.claim->most * tiles.waves - static_cast<int>(below(static_cast<unsigned>(least)));
+                tiles.count = cost.claim->most * tiles.waves - static_cast<int>(below(least));
                 tiles.cache_left = Bytes(below(4));
             } else if (below(2) == 0) {
-                cost.claim->least = 1;
-                cost.claim->yields = false;
-                const int count = cost.claim->most;
-                cost.claim->parts =
-                    Blocks{.count = count,
-                           .together = 1 + static_cast<int>(below(3)),
-                           .unit = cost.body * least,
-                           .beside_tiles = 0.5 + 0.01 * below(50),
-                           .in_flight = Bytes(below(4)),
-                           .to_the_end = below(3) == 0,
-                           .paired = static_cast<int>(below(static_cast<unsigned>(count + 1))),
-                           .of_sum = below(3) == 0,
-                           .beside_sum = 0.5 + 0.01 * below(50)};
+                cost.claim->least = 1, cost.claim->yields = false;
+                cost.claim->parts = Blocks{.count = cost.claim->most,
+                                           .together = 1 + static_cast<int>(below(3)),
+                                           .unit = cost.body * least,
+                                           .beside_tiles = 0.5 + 0.01 * below(50),
+                                           .in_flight = Bytes(below(4)),
+                                           .to_the_end = below(3) == 0,
+                                           .paired = static_cast<int>(below(cost.claim->most + 1)),
+                                           .of_sum = below(3) == 0,
+                                           .beside_sum = 0.5 + 0.01 * below(50)};
             }
         }
         if (below(6) == 0) cost.holds.push_back({table_.compute_units(gpu), 1.0 + below(20)});
