@@ -138,8 +138,8 @@ struct Cost {
     bool awaited = false;  ///< its end is an event even if no task of another stream waits for it
     Handoffs handoffs;
     std::optional<Claim> claim;
-    /// Rarely more than 6, so pricing needs no allocation
-    boost::container::small_vector<Demand, 6> demands;
+    /// Rarely more than 8, which a copy between nodes has, so pricing needs no allocation
+    boost::container::small_vector<Demand, 8> demands;
     boost::container::small_vector<Hold, 1> holds;
 };
 

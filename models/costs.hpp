@@ -9,7 +9,7 @@
 namespace overlap {
 
 /// The cost of each task of a graph. Tasks of equal cost on one stream share a class: a long pipeline has few
-/// classes, and a `Cost` has 424 bytes.
+/// classes, and a `Cost` has 488 bytes.
 struct Costs {
     std::vector<Cost> classes;
     std::vector<std::uint32_t> class_of;  ///< by task

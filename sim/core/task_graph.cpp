@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace overlap {
 
@@ -26,8 +27,8 @@ std::string Task::name() const {
 
 void TaskGraph::reserve(std::size_t tasks, std::size_t edges) {
     tasks_.reserve(tasks);
-    for (auto* by_task : {&first_in_, &last_in_, &stream_numbers_, &stream_predecessors_})
-        by_task->reserve(tasks);
+    links_.reserve(tasks);
+    stream_numbers_.reserve(tasks);
     edges_.reserve(edges);
 }
 
@@ -36,26 +37,24 @@ void TaskGraph::reserve(std::size_t tasks, std::size_t edges) {
 TaskId TaskGraph::add(const Task& task, std::span<const TaskId> after) {
     const TaskId id = tasks_.size();
     tasks_.push_back(task);
-    first_in_.push_back(none);
-    last_in_.push_back(none);
-    put_on_stream(id);
+    links_.push_back({put_on_stream(id), none, none});
     for (const TaskId before : after) add_edge({before, id});
     return id;
 }
 
-void TaskGraph::put_on_stream(TaskId id) {
-    const auto gpu = static_cast<std::size_t>(tasks_[id].gpu);
+std::uint32_t TaskGraph::put_on_stream(TaskId id) {
+    const int gpu = tasks_[id].gpu;
+    const auto place = static_cast<std::size_t>(gpu);
     const auto stream = static_cast<std::size_t>(tasks_[id].stream - host_stream);
-    if (numbers_.size() <= gpu) numbers_.resize(gpu + 1);
-    if (numbers_[gpu].size() <= stream) numbers_[gpu].resize(stream + 1, none);
-    std::uint32_t& number = numbers_[gpu][stream];
+    if (numbers_.size() <= place) numbers_.resize(place + 1);
+    if (numbers_[place].size() <= stream) numbers_[place].resize(stream + 1, none);
+    std::uint32_t& number = numbers_[place][stream];
     if (number == none) {
-        number = static_cast<std::uint32_t>(last_in_stream_.size());
-        last_in_stream_.push_back(static_cast<std::uint32_t>(id));
+        number = static_cast<std::uint32_t>(streams_.size());
+        streams_.push_back({gpu, static_cast<std::uint32_t>(id)});
     }
     stream_numbers_.push_back(number);
-    stream_predecessors_.push_back(last_in_stream_[number]);
-    last_in_stream_[number] = static_cast<std::uint32_t>(id);
+    return std::exchange(streams_[number].last, static_cast<std::uint32_t>(id));
 }
 
 void TaskGraph::add_edge(const Edge& edge) {
@@ -70,15 +69,9 @@ void TaskGraph::add_edge(const Edge& edge) {
     }
     edges_.push_back({static_cast<std::uint32_t>(edge.predecessor),
                       static_cast<std::uint32_t>(edge.successor), more, none});
-    std::uint32_t& last = last_in_[edge.successor];
-    (last == none ? first_in_[edge.successor] : edges_[last].next_in) = number;
+    auto& [before, first, last] = links_[edge.successor];
+    (last == none ? first : edges_[last].next_in) = number;
     last = number;
-}
-
-int TaskGraph::gpus() const {
-    int highest = -1;
-    for (TaskId id = 0; id < size(); ++id) highest = std::max(highest, tasks_[id].gpu);
-    return highest + 1;
 }
 
 Seconds TaskGraph::critical_path(std::span<const Seconds> durations) const {

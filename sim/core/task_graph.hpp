@@ -208,16 +208,18 @@ public:
     /// Calls `visit(edge)` for each edge into a task, in the order in which they were added.
     template <class Visit>
     void for_each_edge_into(TaskId id, Visit&& visit) const {
-        for (std::uint32_t number = first_in_[id]; number != none; number = edges_[number].next_in)
+        for (std::uint32_t number = links_[id].first_in; number != none; number = edges_[number].next_in)
             visit(edge(number));
     }
     /// Streams are numbered 0 … streams() − 1 in the order of their first tasks.
-    std::size_t streams() const { return last_in_stream_.size(); }
+    std::size_t streams() const { return streams_.size(); }
     std::size_t stream_number(TaskId id) const { return stream_numbers_[id]; }
     std::span<const std::uint32_t> stream_numbers() const { return stream_numbers_; }
+    int gpu_of_stream(std::size_t number) const { return streams_[number].gpu; }
     /// The task before it on its stream; its own number if it is the first.
-    TaskId stream_predecessor(TaskId id) const { return stream_predecessors_[id]; }
-    int gpus() const;
+    TaskId stream_predecessor(TaskId id) const { return links_[id].stream_predecessor; }
+    /// One more than the highest number of a GPU that has tasks.
+    int gpus() const { return static_cast<int>(numbers_.size()); }
 
     /// Longest path over edges and stream order for given durations of tasks; a task progresses evenly.
     Seconds critical_path(std::span<const Seconds> durations) const;
@@ -234,17 +236,25 @@ private:
         double from, to;
         bool from_other_gpu;
     };
-    void put_on_stream(TaskId id);
+    struct Links {
+        std::uint32_t stream_predecessor;
+        std::uint32_t first_in, last_in;  ///< edges into the task
+    };
+    struct Stream {
+        int gpu;
+        std::uint32_t last;  ///< task
+    };
+    /// Returns the task before it on its stream.
+    std::uint32_t put_on_stream(TaskId id);
 
     std::vector<Task> tasks_;
     std::vector<StoredEdge> edges_;
     std::vector<More> more_;
     bool has_progress_edges_ = false;
-    std::vector<std::uint32_t> first_in_, last_in_;  ///< by task
-    std::vector<std::uint32_t> stream_numbers_;
-    std::vector<std::uint32_t> stream_predecessors_;
+    std::vector<Links> links_;                         ///< by task
+    std::vector<std::uint32_t> stream_numbers_;        ///< by task
     std::vector<std::vector<std::uint32_t>> numbers_;  ///< by GPU and stream; none where it has no task
-    std::vector<std::uint32_t> last_in_stream_;
+    std::vector<Stream> streams_;
 };
 
 }  // namespace overlap

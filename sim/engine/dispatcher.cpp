@@ -8,11 +8,12 @@
 namespace overlap {
 namespace {
 
+/// Reads streams, not tasks, because each task takes many more bytes.
 Handoff handoff(const TaskGraph& graph, const Edge& edge) {
-    const Task &a = graph[edge.predecessor], &b = graph[edge.successor];
     if (edge.of_progress()) return Handoff::flag;
-    if (a.gpu != b.gpu || edge.from_other_gpu) return Handoff::other_gpu;
-    return a.stream == b.stream ? Handoff::same_stream : Handoff::other_stream;
+    const std::size_t a = graph.stream_number(edge.predecessor), b = graph.stream_number(edge.successor);
+    if (edge.from_other_gpu || graph.gpu_of_stream(a) != graph.gpu_of_stream(b)) return Handoff::other_gpu;
+    return a == b ? Handoff::same_stream : Handoff::other_stream;
 }
 
 }  // namespace
@@ -25,25 +26,29 @@ Dispatcher::Dispatcher(const TaskGraph& graph, CostView costs, const ResourceTab
       hands_over_(graph.size()),
       next_in_stream_(graph.size()),
       pools_(graph, costs, resources) {
-    add_stops(graph);
     if (std::any_of(costs.classes().begin(), costs.classes().end(),
                     [](const Cost& c) { return c.launch.queued > Seconds(); })) {
         launchers_.resize(static_cast<std::size_t>(graph.gpus()));
         for (TaskId id = 0; id < graph.size(); ++id)
-            gpus_.push_back(static_cast<std::uint32_t>(graph[id].gpu));
+            gpus_.push_back(static_cast<std::uint32_t>(graph.gpu_of_stream(graph.stream_number(id))));
     }
-    for (TaskId id = 0; id < graph.size(); ++id) {
-        next_in_stream_[id] = static_cast<std::uint32_t>(id);
-        const TaskId previous = graph.stream_predecessor(id);
-        if (previous != id) next_in_stream_[previous] = static_cast<std::uint32_t>(id);
-        State& state = states_[id];
-        const Cost& cost = costs[id];
-        state.has_stream = previous == id;
+    std::vector<State> at_first;  // by class
+    at_first.reserve(costs.classes().size());
+    for (const Cost& cost : costs.classes()) {
+        State& state = at_first.emplace_back();
         state.launches_ahead = cost.launch.ahead;
         state.queues_to_launch = cost.launch.queued > Seconds();
         state.claims = cost.claim.has_value();
         state.goes_in_steps = claimed<Tiles>(cost) != nullptr || claimed<Blocks>(cost) != nullptr;
     }
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        next_in_stream_[id] = static_cast<std::uint32_t>(id);
+        const TaskId previous = graph.stream_predecessor(id);
+        if (previous != id) next_in_stream_[previous] = static_cast<std::uint32_t>(id);
+        State& state = states_[id] = at_first[costs.class_of(id)];
+        state.has_stream = previous == id;
+    }
+    add_stops(graph);
     add_successors(graph);
 }
 
@@ -58,7 +63,12 @@ void Dispatcher::add_successors(const TaskGraph& graph) {
         const Handoff kind = handoff(graph, edge);
         const std::uint32_t to = edge.to > 0 ? stop_at(edge.successor, edge.to) : none;
         const std::uint32_t from = edge.from < 1 ? stop_at(id, edge.from) : none;
-        successors_[next[id]++] = {static_cast<std::uint32_t>(edge.successor), to, from, kind};
+        auto how = static_cast<std::uint32_t>(kind);
+        if (kind == Handoff::flag) {
+            how += static_cast<std::uint32_t>(flags_.size());
+            flags_.push_back({to, from});
+        }
+        successors_[next[id]++] = {static_cast<std::uint32_t>(edge.successor), how};
         ++(to == none ? states_[edge.successor].waits_for : stops_[to].waits_for);
         if (from == none)
             hands_over_[id] |= static_cast<std::uint8_t>(1U << static_cast<unsigned>(kind));
@@ -69,15 +79,17 @@ void Dispatcher::add_successors(const TaskGraph& graph) {
     const auto first = [this](TaskId id) { return successors_.begin() + first_successor_[id]; };
     for (TaskId id = 0; id < states_.size(); ++id)
         if (states_[id].stop != states_[id].last_stop)
-            std::stable_sort(first(id), first(id + 1),
-                             [](const Successor& a, const Successor& b) { return a.from < b.from; });
+            std::stable_sort(first(id), first(id + 1), [this](const Successor& a, const Successor& b) {
+                return flag(a).from < flag(b).from;
+            });
 }
 
 std::span<const Dispatcher::Successor> Dispatcher::successors(TaskId task, std::size_t stop) const {
     const std::span all(successors_.begin() + first_successor_[task],
                         successors_.begin() + first_successor_[task + 1]);
     if (stops_.empty()) return all;
-    const auto found = std::ranges::equal_range(all, stop, {}, &Successor::from);
+    const auto found =
+        std::ranges::equal_range(all, stop, {}, [this](const Successor& one) { return flag(one).from; });
     return {found.begin(), found.end()};
 }
 
@@ -231,7 +243,8 @@ bool Dispatcher::hands_over(TaskId task, Handoff kind) const {
 
 void Dispatcher::release(const Successor& successor, Date at, Date now) {
     State& state = states_[successor.task];
-    if (successor.stop == none) {
+    const std::uint32_t stop = flag(successor).stop;
+    if (stop == none) {
         state.released = std::max(state.released, at);
         if (state.waits_for == 1 && state.released > now) {
             next_.released.push_back({successor.task, state.released});
@@ -239,7 +252,7 @@ void Dispatcher::release(const Successor& successor, Date at, Date now) {
         }
         --state.waits_for;
         advance(successor.task);
-    } else if (--stops_[successor.stop].waits_for == 0 && state.stalled && state.stop == successor.stop) {
+    } else if (--stops_[stop].waits_for == 0 && state.stalled && state.stop == stop) {
         state.stalled = false;
         ++state.stop;
         next_.resume.push_back(successor.task);
@@ -249,7 +262,7 @@ void Dispatcher::release(const Successor& successor, Date at, Date now) {
 const Dispatcher::Next& Dispatcher::handed_over(TaskId task, Handoff kind, Date at, Date now) {
     clear();
     for (const Successor& successor : successors(task, none))
-        if (successor.kind == kind) release(successor, at, now);
+        if (successor.kind() == kind) release(successor, at, now);
     return next_;
 }
 

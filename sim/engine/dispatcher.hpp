@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -140,11 +141,16 @@ private:
         std::uint32_t waits_for = 0;  ///< predecessors that still block the body here
         bool flags = false;           ///< successors wait for this stop
     };
+    /// 8 bytes: graphs of thousands of GPUs have millions of them.
     struct Successor {
         std::uint32_t task;
+        std::uint32_t how;  ///< a Handoff; from Handoff::flag on, plus an index into `flags_`
+        Handoff kind() const { return static_cast<Handoff>(std::min(how, first_flag)); }
+    };
+    static constexpr auto first_flag = static_cast<std::uint32_t>(Handoff::flag);
+    struct Flag {
         std::uint32_t stop;  ///< stop of the successor that waits; none: its start
         std::uint32_t from;  ///< stop of the predecessor that is waited for; none: its end
-        Handoff kind;
     };
 
     /// Launches one task of a GPU at a time (Launch::queued); the others wait.
@@ -163,6 +169,9 @@ private:
     void clear();
     void release(const Successor& successor, Date at, Date now);
     void advance(TaskId task);
+    Flag flag(const Successor& successor) const {
+        return successor.how < first_flag ? Flag{none, none} : flags_[successor.how - first_flag];
+    }
     /// Who waits for a stop of the task; with `none`, for its end.
     std::span<const Successor> successors(TaskId task, std::size_t stop) const;
 
@@ -170,7 +179,8 @@ private:
     std::vector<State> states_;
     std::vector<Stop> stops_;                    ///< sorted by task
     std::vector<Successor> successors_;          ///< sorted by predecessor, then by its stop
-    std::vector<std::size_t> first_successor_;   ///< by task, and one element more
+    std::vector<Flag> flags_;                    ///< of progress edges
+    std::vector<std::uint32_t> first_successor_;  ///< by task, and one element more
     std::vector<std::uint8_t> hands_over_;       ///< by task: one bit per Handoff
     std::vector<std::uint32_t> next_in_stream_;  ///< by task; its own number for the last of a stream
     std::vector<Launcher> launchers_;            ///< by GPU; empty where no launch waits for another

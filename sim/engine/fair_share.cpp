@@ -24,11 +24,10 @@ FairShare::FairShare(CostView costs, const ResourceTable& resources, std::span<c
       tasks_(costs.classes().size()),
       limits_(tasks_.size()),
       pools_(resources.pools()),
-      levels_(resources.pools()),
       several_uses_(resources.pools() < resources.size()) {
     for (ResourceId r = 0; r < resources.size(); ++r) {
         Pool& pool = pools_[resources.pool(r)];
-        levels_[resources.pool(r)].capacity = pool.nominal = resources[r].capacity;
+        pool.capacity = pool.nominal = resources[r].capacity;
         pool.limits_each = resources[r].limits_each;
     }
     read_demands(costs.classes());
@@ -36,8 +35,9 @@ FairShare::FairShare(CostView costs, const ResourceTable& resources, std::span<c
 }
 
 void FairShare::read_demands(std::span<const Cost> costs) {
-    constexpr std::size_t usual_uses = 6;
-    uses_.reserve(usual_uses * costs.size());
+    std::size_t most = 0;
+    for (const Cost& cost : costs) most += cost.demands.size();
+    uses_.reserve(most);
     for (std::size_t t = 0; t < costs.size(); ++t) {
         Task& task = tasks_[t];
         task.first_use = static_cast<Index>(uses_.size());
@@ -64,7 +64,7 @@ void FairShare::add_use(Index first, ResourceId id, double amount, double weight
         same.weight = same.amount * same.speed;
         return;
     }
-    uses_.push_back({resource, 0, amount, weight, weight / amount});
+    uses_.push_back({resource, amount, weight, weight / amount});
 }
 
 void FairShare::apply(const Bounds& bounds) {
@@ -85,6 +85,7 @@ void FairShare::apply(const Bounds& bounds) {
     }
     uses_.resize(kept);
     users_.resize(kept);
+    places_.resize(kept);
     for (Index first = 0; Pool & pool : pools_) {
         const Index space = pool.last_user;
         pool.first_user = pool.last_user = first;
@@ -98,9 +99,8 @@ void FairShare::touch(Index resource, double drawn) {
     Pool& pool = pools_[resource];
     pool.touched = true;
     pool.drawn += drawn;
-    const Level& at = levels_[resource];
-    const bool ample = !pool.limits_each && pool.drawn < at.capacity * clearly;
-    if (ample && at.level == unlimited)
+    const bool ample = !pool.limits_each && pool.drawn < pool.capacity * clearly;
+    if (ample && pool.level == unlimited)
         pool.contended = false;
     else
         refill_later(resource);
@@ -111,7 +111,7 @@ void FairShare::refill_later(Index resource) {
 }
 
 void FairShare::want(Index resource, double more) {
-    Level& at = levels_[resource];
+    Pool& at = pools_[resource];
     if (at.level < unlimited || (at.wanted += more) > at.capacity * clearly) refill_later(resource);
 }
 
@@ -129,10 +129,10 @@ void FairShare::start(Index id) {
     }
     const Limits limits = limits_[id] = find_limits(task);
     for (Index number = task.first_use; number < task.last_use; ++number) {
-        Use& use = uses_[number];
-        use.place = pools_[use.resource].last_user++;
-        users_[use.place] = {id, number, use.amount, use.speed};
-        levels_[use.resource].wanted += use.amount * limits.lowest;
+        const Use& use = uses_[number];
+        const Index place = places_[number] = pools_[use.resource].last_user++;
+        users_[place] = {id, number, use.amount, use.speed};
+        pools_[use.resource].wanted += use.amount * limits.lowest;
         touch(use.resource, use.amount * task.top);
     }
 }
@@ -142,11 +142,12 @@ void FairShare::stop(Index id) {
     task.running = false;
     task.rate = 0;
     if (task.steady) return draw_steadily(task, -1);
-    for (const Use& use : uses(task)) {
+    for (Index number = task.first_use; number < task.last_use; ++number) {
+        const Use& use = uses_[number];
         const User& last = users_[--pools_[use.resource].last_user];
-        uses_[last.use].place = use.place;
-        users_[use.place] = last;
-        levels_[use.resource].wanted -= use.amount * limits_[id].lowest;
+        const Index place = places_[last.use] = places_[number];
+        users_[place] = last;
+        pools_[use.resource].wanted -= use.amount * limits_[id].lowest;
         touch(use.resource, -use.amount * task.top);
     }
 }
@@ -157,7 +158,7 @@ void FairShare::draw_steadily(const Task& task, double sign) {
     for (const Use& use : uses(task)) {
         const double nominal = pools_[use.resource].nominal;
         const double drawn = (nominal + use.amount * task.top) - nominal;
-        levels_[use.resource].capacity -= sign * drawn;
+        pools_[use.resource].capacity -= sign * drawn;
         touch(use.resource, 0);
     }
 }
@@ -187,13 +188,13 @@ void FairShare::update_capacity(Index resource) {
     double held = pool.held;
     if (!pool.largest_holds.empty())
         held += *std::max_element(pool.largest_holds.begin(), pool.largest_holds.end());
-    levels_[resource].capacity = std::max(pool.nominal - held, least_capacity(pool.nominal));
+    pools_[resource].capacity = std::max(pool.nominal - held, least_capacity(pool.nominal));
     touch(resource, 0);
 }
 
-void FairShare::update_contended(Pool& pool, double capacity) {
+void FairShare::update_contended(Pool& pool) {
     pool.touched = false;
-    if (alike_weights_ && !pool.limits_each && pool.drawn * clearly > capacity) {
+    if (alike_weights_ && !pool.limits_each && pool.drawn * clearly > pool.capacity) {
         pool.weights = static_cast<double>(users(pool).size());
         pool.contended = true;
         return;
@@ -204,20 +205,20 @@ void FairShare::update_contended(Pool& pool, double capacity) {
         pool.drawn = pool.limits_each ? std::max(pool.drawn, alone) : pool.drawn + alone;
         pool.weights += uses_[user.use].weight;
     }
-    pool.contended = pool.drawn > capacity * (1 + settled);
+    pool.contended = pool.drawn > pool.capacity * (1 + settled);
 }
 
 FairShare::Limits FairShare::find_limits(const Task& task) const {
     Limits limits{task.top, task.top};
     for (const Use& use : uses(task)) {
-        const double allowed = levels_[use.resource].level * use.speed;
+        const double allowed = pools_[use.resource].level * use.speed;
         limits.second = std::min(limits.second, std::max(limits.lowest, allowed));
         limits.lowest = std::min(limits.lowest, allowed);
     }
     return limits;
 }
 
-void FairShare::replace_limit(Index task, double before, double now) {
+[[gnu::always_inline]] inline void FairShare::replace_limit(Index task, double before, double now) {
     auto& [lowest, second] = limits_[task];
     const bool was_one = before <= second;
     if (several_uses_ || (was_one && now > second)) {
@@ -240,17 +241,22 @@ double FairShare::wanted_by(const User& user, double level) const {
 // previous level gets below the new one: users that want less than their share leave the rest to the others.
 // Users that want exactly the capacity count as limited. Otherwise the level would pass for ever between links in
 // series that have the same users.
-double FairShare::water_level(const Pool& pool, Level& at, double& open) {
-    if (pool.limits_each) return open = at.capacity;
-    const double even = at.capacity / pool.weights;
-    bool below = at.level == unlimited;  // `open` can't be above what is looked for
-    open = below ? even : at.level;
+[[gnu::always_inline]] inline double FairShare::water_level(Pool& pool, double& open) {
+    if (pool.limits_each) return open = pool.capacity;
+    if (alike_weights_ && pool.last_user == pool.first_user + 1) {  // what the loop below finds for one user
+        pool.wanted = wanted_by(users_[pool.first_user], pool.level);
+        open = pool.capacity;
+        return pool.wanted < open * (1 - settled) ? unlimited : open;
+    }
+    const double even = pool.capacity / pool.weights;
+    bool below = pool.level == unlimited;  // `open` can't be above what is looked for
+    open = below ? even : pool.level;
     for (std::size_t before = users(pool).size() + (below ? 0 : 1);;) {
         const double least = open * (1 - settled);
-        double sum = 0, left = at.capacity, weights = 0, least_limited = unlimited, most_of_others = 0;
+        double sum = 0, left = pool.capacity, weights = 0, least_limited = unlimited, most_of_others = 0;
         std::size_t limited = 0;
         for (const User& user : users(pool)) {
-            const double wanted = wanted_by(user, at.level);
+            const double wanted = wanted_by(user, pool.level);
             const double weight = alike_weights_ ? 1 : uses_[user.use].weight;
             sum += wanted;
             const bool is_limited = !(wanted < least * weight);
@@ -260,7 +266,7 @@ double FairShare::water_level(const Pool& pool, Level& at, double& open) {
             least_limited = is_limited ? std::min(least_limited, wanted) : least_limited;
             most_of_others = is_limited ? most_of_others : std::max(most_of_others, wanted);
         }
-        at.wanted = sum;
+        pool.wanted = sum;
         if (limited == 0 && below) return unlimited;
         const double next = limited == 0 ? even : left / weights, next_least = next * (1 - settled);
         const bool same =  // users are limited at this level
@@ -286,55 +292,57 @@ double FairShare::extrapolate(Pool& pool, double before, double level) {
 
 // True if the level of the resource has moved. With weights, levels can follow each other around a cycle of
 // resources without end. After fills_before_damping fills a level therefore moves only half of its way.
-bool FairShare::fill(Index resource) {
+[[gnu::always_inline]] inline bool FairShare::fill(Index resource) {
     Pool& pool = pools_[resource];
-    Level& at = levels_[resource];
-    const double before = at.level;
+    const double before = pool.level;
     pool.extrapolated = false;
-    if (pool.touched) update_contended(pool, at.capacity);
+    if (pool.touched) update_contended(pool);
     if (!pool.contended) {
         if (before < unlimited) {
-            at.wanted = 0;
-            for (const User& user : users(pool)) at.wanted += wanted_by(user, before);
+            pool.wanted = 0;
+            for (const User& user : users(pool)) pool.wanted += wanted_by(user, before);
         }
-        return std::exchange(at.level, unlimited) < unlimited;
+        return std::exchange(pool.level, unlimited) < unlimited;
     }
     const bool damped = ++pool.fills > fills_before_damping;
-    if (!pool.limits_each && before == unlimited && at.wanted < at.capacity * clearly) return false;
+    if (!pool.limits_each && before == unlimited && pool.wanted < pool.capacity * clearly) return false;
     double open = unlimited;
-    double level = water_level(pool, at, open);
+    double level = water_level(pool, open);
     if (damped && !pool.limits_each)
         level = before < unlimited ? (before + open) / 2 : open;
     else
         level = extrapolate(pool, before, level);
-    at.level = level;
+    pool.level = level;
     return before != level && !(std::abs(before - level) <= settled * std::min(before, level));
 }
 
 std::span<const FairShare::Index> FairShare::resolve_changes() {
+    const double kept = several_uses_ ? 1 - settled : 1;
     for (std::size_t i = 0; i < waiting_.size() && i < most_fills; ++i) {
         const Index resource = waiting_[i];
         Pool& pool = pools_[resource];
         pool.waits = false;
-        const double before = levels_[resource].level;
+        const double before = pools_[resource].level;
         const bool moved = fill(resource);
-        const double now = levels_[resource].level;
+        const double now = pools_[resource].level;
         if (now == before) continue;
         if (moved && pool.fills > fills_before_damping)
             refill_later(resource);  // it has moved half of its way
         // Another use of this pool limits the user to the same rate, except for rounding.
-        const double least = std::min(before, now) * (several_uses_ ? 1 - settled : 1);
+        const double least = std::min(before, now) * kept;
         for (const User& user : users(pool)) {
-            const Limits& limits = limits_[user.task];
-            if (least * user.speed > limits.second) continue;  // two other limits are lower
+            const double speed = user.speed;
+            const Index task = user.task;
+            Limits& limits = limits_[task];
+            if (least * speed > limits.second) continue;  // two other limits are lower
             const double lowest = limits.lowest;
-            replace_limit(user.task, before * user.speed, now * user.speed);
-            const bool other_is_lower = least * user.speed > limit_elsewhere(limits, now * user.speed);
-            if (!moved || (other_is_lower && limits.lowest == lowest)) continue;  // before and after
-            mark_changed(user.task);
-            for (const Use& use : uses(tasks_[user.task]))
-                if (several_uses_ || use.resource != resource)
-                    want(use.resource, use.amount * (limits.lowest - lowest));
+            replace_limit(task, before * speed, now * speed);
+            const bool other_is_lower = least * speed > limit_elsewhere(limits, now * speed);
+            const double more = limits.lowest - lowest;
+            if (!moved || (other_is_lower && more == 0)) continue;  // before and after
+            mark_changed(task);
+            for (const Use& use : uses(tasks_[task]))
+                if (several_uses_ || use.resource != resource) want(use.resource, use.amount * more);
         }
         if (pool.extrapolated) refill_later(resource);
     }

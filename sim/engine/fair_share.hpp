@@ -62,7 +62,6 @@ private:
     static constexpr double settled = 1e-13;  ///< relative difference of levels that count as one
     struct Use {
         Index resource;  ///< while demands are read; then its pool
-        Index place;     ///< index into `users_` while the task runs
         double amount, weight;
         double speed;  ///< weight / amount: rate of the task at level 1
     };
@@ -80,31 +79,29 @@ private:
         Index use;  ///< index into `uses_`
         double amount, speed;
     };
-    // What every change of a limit reads and writes is apart from the rest of its task and pool, so that it stays in the cache.
-    /// Of a running task: the lowest of `top` and of what each use allows, and the second lowest, at most `top`.
+    /// Apart from the rest of its task, because every change of a limit reads and writes it. Of a running task: the lowest of `top` and of what each use allows, and the second lowest, at most `top`.
     struct Limits {
         double lowest = 0, second = 0;
     };
-    struct Level {
-        double level = unlimited;  ///< f(r); unlimited where not saturated
-        double wanted = 0;         ///< while unlimited: the sum of what the users draw
+    /// What starts and stops of tasks and changes of limits read and write is in the first of two cache lines.
+    struct alignas(64) Pool {
+        double level = unlimited;             ///< f(r); unlimited where not saturated
+        double wanted = 0;                    ///< while unlimited: the sum of what the users draw
         double capacity = 0;
-    };
-    struct Pool {
         double nominal = 0;                   ///< capacity without holds
+        double drawn = 0;                     ///< by its users at their top rates: the sum, or with limits_each the largest
+        double weights = 0;                   ///< sum over its users
         Index first_user = 0, last_user = 0;  ///< in `users_`: running tasks, with space for all
-        double held = 0;
-        std::vector<double> largest_holds;  ///< holds of which only the largest counts
-        int fills = 0;                      ///< number of fills in this resolve()
-        double step = 0;                    ///< by which its level moved in the last fill
-        double factor = 0;                  ///< that step, as a fraction of the one before
-        bool extrapolated = false;          ///< in the last fill
         bool limits_each = false;
         bool contended = false;  ///< its users could draw more than its capacity
-        double drawn = 0;     ///< by its users at their top rates: the sum, or with limits_each the largest
-        double weights = 0;   ///< sum over its users
-        bool touched = true;  ///< `contended` and `weights` may be out of date
-        bool waits = false;   ///< is in `waiting_`
+        bool touched = true;     ///< `contended` and `weights` may be out of date
+        bool waits = false;      ///< is in `waiting_`
+        bool extrapolated = false;  ///< in the last fill
+        alignas(64) int fills = 0;  ///< number of fills in this resolve()
+        double step = 0;            ///< by which its level moved in the last fill
+        double factor = 0;          ///< that step, as a fraction of the one before
+        double held = 0;
+        std::vector<double> largest_holds;  ///< holds of which only the largest counts
     };
 
     std::span<const Use> uses(const Task& task) const {
@@ -134,7 +131,7 @@ private:
     void refill_later(Index resource);
     /// The users of `resource` want `more`.
     void want(Index resource, double more);
-    void update_contended(Pool& pool, double capacity);
+    void update_contended(Pool& pool);
     void mark_changed(Index task);
     Limits find_limits(const Task& task) const;
     /// One use of the task allowed the rate `before` and allows `now`.
@@ -145,7 +142,7 @@ private:
     }
     /// What the top rate and the other uses of a task let it draw from a pool at `level`.
     double wanted_by(const User& user, double level) const;
-    double water_level(const Pool& pool, Level& at, double& open);
+    double water_level(Pool& pool, double& open);
     static double extrapolate(Pool& pool, double before, double level);
     bool fill(Index resource);
 
@@ -153,9 +150,9 @@ private:
     std::vector<Task> tasks_;
     std::vector<Limits> limits_;  ///< by task
     std::vector<Use> uses_;
+    std::vector<Index> places_;  ///< by use: index into `users_` while the task runs
     std::vector<User> users_;
     std::vector<Pool> pools_;
-    std::vector<Level> levels_;   ///< by pool
     bool several_uses_;           ///< a task may use several resources of one pool
     bool alike_weights_ = true;   ///< all weights are 1
     std::vector<Index> waiting_;  ///< resources to fill again, in order of arrival

@@ -18,30 +18,42 @@ int crowded_units(const Blocks& blocks, int waiting) {
 }  // namespace
 
 UnitPools::UnitPools(const TaskGraph& graph, CostView costs, const ResourceTable& resources) : costs_(costs) {
-    std::vector<std::uint32_t> pool_by_resource;
-    for (TaskId id = 0; id < graph.size(); ++id) {
-        if (!costs[id].claim) continue;
-        if (places_.empty()) {
-            places_.resize(graph.size());
-            pool_by_resource.assign(resources.pools(), UINT32_MAX);
-        }
-        const Claim& claim = *costs[id].claim;
+    constexpr std::uint32_t none = UINT32_MAX;
+    struct Line {
+        std::uint32_t pool = none;
+        bool as_enqueued = false;
+    };
+    std::vector<Line> lines(costs.classes().size());  // by class
+    std::vector<std::uint32_t> pool_by_resource(resources.pools(), none);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        const Cost& cost = costs.classes()[i];
+        if (!cost.claim) continue;
+        const Claim& claim = *cost.claim;
         assert(claim.least >= 1 && claim.least <= claim.most);
-        [[maybe_unused]] const auto* tail = claimed<Tail>(costs[id]);
+        [[maybe_unused]] const auto* tail = claimed<Tail>(cost);
         assert(tail == nullptr || (tail->from > 0 && tail->from < 1 && tail->units >= 1));
         assert(claim.least <= resources[claim.resource].units);
         std::uint32_t& pool = pool_by_resource[resources.pool(claim.resource)];
-        if (pool == UINT32_MAX) {
+        if (pool == none) {
             pool = static_cast<std::uint32_t>(pools_.size());
             Pool& added = pools_.emplace_back();
             added.units = added.free = resources[claim.resource].units;
             added.order = resources[claim.resource].order;
         }
-        places_[id] = {graph[id].priority, static_cast<std::uint32_t>(graph.stream_number(id)), pool, false,
-                       claim.as_enqueued};
         pools_[pool].one_each = pools_[pool].one_each && claim.most == 1 && claim.parts.index() == 0 &&
                                 claim.yields_after == Seconds();
-        if (claim.as_enqueued) pools_[pool].enqueued.push_back(static_cast<std::uint32_t>(id));
+        lines[i] = {pool, claim.as_enqueued};
+    }
+    if (pools_.empty()) return;
+    places_.resize(graph.size());
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        const auto [pool, as_enqueued] = lines[costs.class_of(id)];
+        if (pool == none) continue;
+        places_[id] = {.priority = graph[id].priority,
+                       .stream = static_cast<std::uint32_t>(graph.stream_number(id)),
+                       .pool = pool,
+                       .as_enqueued = as_enqueued};
+        if (as_enqueued) pools_[pool].enqueued.push_back(static_cast<std::uint32_t>(id));
     }
 }
 

@@ -70,16 +70,15 @@ std::vector<TaskTimes> times_without_sharing(const TaskGraph& graph, CostView co
     std::vector<TaskTimes> times(graph.size());
     std::vector<Femtoseconds> ends(graph.size());
     std::vector<Femtoseconds> stream_free(graph.streams());
-    std::vector<int> gpus(graph.streams());
     Femtoseconds last = 0;
     for (TaskId id = 0; id < graph.size(); ++id) {
         const std::uint32_t stream = streams[id];
-        if (graph.stream_predecessor(id) == id) gpus[stream] = graph[id].gpu;
         Femtoseconds begin = 0;
         graph.for_each_edge_into(id, [&](const Edge& edge) {
             const std::uint32_t other = streams[edge.predecessor];
             const Phases& before = phases[costs.class_of(edge.predecessor)];
-            const bool other_gpu = edge.from_other_gpu || gpus[other] != gpus[stream];
+            const bool other_gpu =
+                edge.from_other_gpu || graph.gpu_of_stream(other) != graph.gpu_of_stream(stream);
             const Femtoseconds handoff = other_gpu         ? before.other_gpu
                                          : other != stream ? before.other_stream
                                                            : 0;

@@ -174,7 +174,7 @@ TaskClasses::TaskClasses(const TaskGraph& graph, bool ends_apart) {
         const Task &a = graph[one], &b = graph[other];
         return a.op == b.op && a.gemm_cus == b.gemm_cus && a.persistent == b.persistent &&
                a.continues == b.continues && a.work == b.work &&
-               starts_behind(graph, one) == starts_behind(graph, other);
+               (a.kind() != TaskKind::gemm || starts_behind(graph, one) == starts_behind(graph, other));
     };
     const std::vector<bool> last = ends_apart ? last_tasks(graph) : std::vector<bool>(graph.size());
     of.reserve(graph.size());
