@@ -15,9 +15,9 @@ from .cases import scenario, write_cases
 from .host import write_host
 
 PARTS = ("calls", "memory", "enqueued", "operands", "loops", "operators", "others", "allreduce", "lines", "power", "kernels",
-         "layers", "fsdp")
+         "steps", "attention", "layers", "fsdp")
 OF_SEVERAL_GPUS = ("operators", "others", "allreduce", "lines", "layers", "fsdp")
-OF_DRAWN_SHAPES = ("others", "allreduce", "layers", "fsdp")
+OF_DRAWN_SHAPES = ("others", "allreduce", "steps", "layers", "fsdp")
 GRACE_S = 60  # for starting and ending the processes of a part
 
 
@@ -32,7 +32,8 @@ def arguments(words):
                "and GEMM by NCCL and async TP, eager and in graphs; others: the same of other shapes, steady only; allreduce: "
                "all-reduces by symmetric memory and NCCL, alone and behind GEMMs of few rows; lines: NCCL's collectives behind a "
                "small kernel, in graphs; power: power of GEMMs at full clock and of transfers, the end of a graph; kernels: clocks "
-               "of kernels that alternate, kernels of operators in graphs by kineto; layers: MLP "
+               "of kernels that alternate, kernels of operators in graphs by kineto; steps: layers of models as sim model lists "
+               "them, on one GPU; attention: its kernels, prefill, backward and decode; layers: MLP "
                "blocks and transformer layers, tensor parallel, in graphs and compiled; "
                "fsdp: iterations by fully_shard, and traces OUT.fsdp_*.json.gz. OUT.cases.jsonl has what sim compare reads, "
                "OUT.host.json the host's calls (of calls, enqueued) for its --host.")
@@ -40,7 +41,7 @@ def arguments(words):
     parser.add_argument("--parts", default=",".join(PARTS), help="comma-separated (default: all)")
     parser.add_argument("--minutes", type=float, default=8, help="limit of each of the long parts (default 8)")
     parser.add_argument("--drawn", metavar="SEED", type=int,
-                        help="others, allreduce, layers and fsdp of shapes drawn by this seed, so that no model was decided on them")
+                        help="others, allreduce, steps, layers and fsdp of shapes drawn by this seed, so that no model was decided on them")
     parser.add_argument("--list", metavar="TOPOLOGY",
                         help="needs no GPU: writes the run configs of --drawn, of h200_2, say, to OUT; sim batch OUT predicts them")
     chosen = parser.parse_args(words)
@@ -83,6 +84,9 @@ def drawn_rows(part, rank, out, seconds, seed):
     if part == "allreduce":
         from . import allreduce
         return allreduce.generation_rows(rank, seconds, drawn.generation(seed))
+    if part == "steps":
+        from . import steps
+        return steps.rows(rank, seconds, drawn.steps(seed))
     if part == "layers":
         from . import layers
         return layers.rows(rank, seconds, drawn.layers(seed))
@@ -168,6 +172,8 @@ def measure(part, out, seconds, seed):
             in_processes(part, ranks, out, seconds, shared_gpu=gpus == 1)
     elif part in ("power", "kernels"):
         in_processes(part, gpus, out, seconds)
+    elif part in ("steps", "attention"):
+        in_processes(part, 1, out, seconds, seed)
     elif gpus > 1:
         in_processes(part, gpus, out, seconds, seed)
         write_cases(out, pathlib.Path(out).with_suffix(".cases.jsonl"))

@@ -51,6 +51,22 @@ def generation(seed, count=16):
     return shapes
 
 
+def steps(seed, count=24):
+    """(model, phase, tokens, sequence), as steps.CASES: as many of each phase."""
+    draw, drawn = random.Random(f"steps {seed}"), []
+    while len(drawn) < count:
+        phase = ("forward", "decode", "training")[len(drawn) % 3]
+        if phase == "decode":
+            drawn.append((draw.choice(DENSE), phase, draw.choice((1, 4, 16, 48, 128)), draw.choice((1024, 3072, 6144, 12288))))
+        else:
+            sequence = draw.choice((512, 1024, 1536, 3072, 6144, 12288))
+            drawn.append((draw.choice(DENSE), phase, sequence * draw.choice((1, 2, 4)), sequence))
+        _, _, tokens, sequence = drawn[-1]
+        if tokens > 16384 or (phase == "decode" and tokens * sequence > 2**19):
+            drawn.pop()
+    return drawn
+
+
 def rows(seed, ranks):
     """What all the parts measure in a steady state, in their order, without times."""
     of_all = {"ranks": ranks, "state": "steady"}
