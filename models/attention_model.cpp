@@ -148,7 +148,7 @@ Seconds estimate_prefill(const AttentionCall& call, const PrefillParameters& p) 
     return Seconds(time * (1 + p.sustained_slowdown * time / (time + p.sustained_time.si())));
 }
 
-Seconds estimate_decode(const AttentionCall& call, const DecodeParameters& p) {
+Seconds estimate_decode(const AttentionCall& call, const DecodeParameters& p, double clock) {
     const double group = std::ceil(static_cast<double>(call.heads) / call.kv_heads);
     const bool shared = group >= p.grouped_from && group <= p.grouped_to;
     const double keys = attended_pairs(call), sequences = call.sequences;
@@ -164,7 +164,8 @@ Seconds estimate_decode(const AttentionCall& call, const DecodeParameters& p) {
     const double memory = sequences * call.kv_heads * keys * 2 * call.mean_dim() *
                           element_size(call.kv_dtype).si() / p.hbm.si();
     const double merge = (shared ? p.merge : p.vector_merge).si() * std::min(parts - 1, 1.0);
-    return p.launch + Seconds(smooth_max(busy, memory, p.overlap_exponent) + tile + next * keys / parts + merge);
+    return p.launch + Seconds(smooth_max(busy / clock, memory, p.overlap_exponent) +
+                              (tile + next * keys / parts + merge) / clock);
 }
 
 }  // namespace overlap

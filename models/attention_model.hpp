@@ -59,7 +59,8 @@ Seconds estimate_prefill(const AttentionCall& call, const PrefillParameters& par
 ///   memory = bytes of K and V / rate
 ///   time   = (busy^p + memory^p)^(1/p) + chain + merge (where there are parts) + launch
 /// Times of a key are for head_dim 128 and proportional to it. Query heads that share a key head are padded to eights.
-Seconds estimate_decode(const AttentionCall& call, const DecodeParameters& parameters);
+/// `clock`: of the units, as a fraction of a cool GPU's; memory and launch don't follow it.
+Seconds estimate_decode(const AttentionCall& call, const DecodeParameters& parameters, double clock = 1);
 
 /// Pairs of a query and a key that one head of one sequence computes; FLOPs of the call. No FLOP is counted for softmax.
 double attended_pairs(const AttentionCall& call);

@@ -20,19 +20,20 @@ public:
 
     Cost cost(const Task& task, const Machine& machine) const override {
         const auto& work = std::get<MemoryBoundWork>(task.work);
-        const AttentionCall& call = work.attention;
+        AttentionCall call = work.attention;
         const KernelCalibration& fits = machine.calibration.kernels;
+        const std::string name = attention_fit(fits, call);
+        if (name.ends_with(backward_alone)) call.kind = AttentionKind::prefill;  // its fit is of such times
         Seconds time;
         if (call.kind == AttentionKind::decode) {
-            if (const auto* fit = find_fit(fits.decode, kernel_format(call.kv_dtype)))
-                time = estimate_decode(call, *fit);
-        } else if (const auto* fit = find_fit(fits.prefill, prefill_format(call.dtype, call.kv_dtype))) {
-            time = estimate_prefill(call, *fit);
+            if (const auto* fit = find_fit(fits.decode, name))
+                time = estimate_decode(call, *fit, clock_of(machine));
+        } else if (const auto* fit = find_fit(fits.prefill, name)) {
+            time = estimate_prefill(call, *fit) / clock_of(machine);
         }
         if (time == Seconds()) return roofline_->cost(task, machine);
         const DeviceSpec& device = machine.topology.device();
         Cost cost = kernel_cost(device.launch);
-        time = time / clock_of(machine);
         cost.body = time;
         // Enough tiles, or parts of the context, for all units.
         cost.demands.push_back({machine.resources.compute_units(task.gpu), device.compute_units * time.si()});

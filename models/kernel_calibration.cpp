@@ -35,6 +35,16 @@ std::string prefill_format(DType products, DType cache) {
     return first == second ? first : first + "_" + second;
 }
 
+std::string attention_fit(const KernelCalibration& fits, const AttentionCall& call) {
+    if (call.kind == AttentionKind::decode) {
+        const std::string format = kernel_format(call.kv_dtype);
+        return fits.decode.contains(format + kernel_alone) ? format + kernel_alone : format;
+    }
+    const std::string format = prefill_format(call.dtype, call.kv_dtype);
+    const std::string alone = format + (call.kind == AttentionKind::backward ? backward_alone : kernel_alone);
+    return fits.prefill.contains(alone) ? alone : format;
+}
+
 KernelCalibration read_kernel_calibration(const ConfigFile& file) {
     ConfigObject config = file.view();
     return {read_kernel_group<PrefillParameters>(config, kernel_groups[0]),
@@ -45,9 +55,11 @@ KernelCalibration read_kernel_calibration(const ConfigFile& file) {
 Json kernel_group_schema(const std::string& group) {
     if (group == kernel_groups[0])
         return kernel_schema_of<PrefillParameters>(
-            "Prefill attention by number format of products and cache (bf16_fp8: products in bf16, cache in fp8).");
+            "Prefill attention by number format of products and cache (bf16_fp8: products in bf16, cache in fp8; bf16_kernel and "
+            "bf16_kernel_backward: of the kernel alone).");
     if (group == kernel_groups[1])
-        return kernel_schema_of<DecodeParameters>("Decode attention by number format of the cache.");
+        return kernel_schema_of<DecodeParameters>(
+            "Decode attention by number format of the cache (bf16_kernel: of the kernel alone).");
     return kernel_schema_of<MoeParameters>(
         "Grouped GEMMs and fused MoE kernels by number format of the operands.");
 }

@@ -12,14 +12,21 @@ namespace overlap {
 
 /// Fits of a device's fused kernels, by number format. Empty where no table of the device was fitted.
 struct KernelCalibration {
-    std::map<std::string, PrefillParameters> prefill;  ///< by prefill_format
-    std::map<std::string, DecodeParameters> decode;    ///< by type of the cache
+    std::map<std::string, PrefillParameters>
+        prefill;  ///< by prefill_format, of kernels alone as attention_fit() says
+    std::map<std::string, DecodeParameters> decode;  ///< by type of the cache, likewise
     std::map<std::string, MoeParameters> moe;  ///< by format of the operands: "bf16", "fp8_block", …
 };
 
 /// "bf16", or "bf16_fp8": products in bf16 and a cache in fp8. fp16 counts as bf16.
 std::string prefill_format(DType products, DType cache);
 std::string kernel_format(DType dtype);
+
+/// Ends of the names of fits to a kernel alone, and to its backward pass. Fits without them are of the public tables'
+/// operator, which also rotates its operands and writes the cache.
+inline const std::string kernel_alone = "_kernel", backward_alone = "_kernel_backward";
+/// Name of the fit that prices `call`: of the kernel alone where there is one, because lists have rotations apart.
+std::string attention_fit(const KernelCalibration& fits, const AttentionCall& call);
 
 /// The parameters of `format`, or null.
 template <class P>

@@ -7,7 +7,7 @@ namespace overlap {
 /// The machine with GEMMs whose arithmetic runs at `speed`, in (0, 1], of that of a cool GPU, as under a clock that the
 /// power limit lowers:
 ///   rates and latencies of GEMMs           · speed
-///   attention, recorded kernels, a share of a library's collective (clock_share)   · clock_of(machine)
+///   attention (of decode not its memory), recorded kernels, a share of a library's collective (clock_share)   · clock_of(machine)
 ///   HBM, copies, links                     unchanged
 ///   energy of a FLOP                       · speed^(power_exponent − 1)
 /// The slowdown that grows with a kernel's own length (GemmParameters::sustained_slowdown) is off, because `speed`

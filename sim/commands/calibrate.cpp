@@ -145,7 +145,8 @@ std::string calibrate_kernels(const CalibrateFlags& flags) {
     table << std::fixed << std::setprecision(1);
     const KernelRecipes recipes = read_kernel_recipes(ConfigFolder::standard().recipes());
     for (const KernelFitResult& fit :
-         write_kernel_calibrations(recipes.tables, flags.data, flags.out, flags.date, flags.devices)) {
+         write_kernel_calibrations(recipes.tables, flags.data, ConfigFolder::standard().traces(), flags.out,
+                                   flags.date, flags.devices)) {
         table << std::left << std::setw(7) << fit.device << std::setw(18) << fit.group << std::setw(16)
               << fit.format << std::right << "fitted" << std::setw(6) << 100 * fit.fitted.mean
               << " %, held out: mean" << std::setw(6) << 100 * fit.held_out.mean << " %, p90" << std::setw(6)
@@ -194,11 +195,7 @@ void execute(CalibrateFlags flags) {
         if (!fs::is_directory(folder)) throw UserError(folder.string() + ": no such folder");
     if (!flags.plots.empty()) require_gnuplot();
 
-    if (flags.kernels) {
-        if (flags.data.empty())
-            throw UserError("calibrate: --kernels needs --data, a folder of public tables");
-        return print(calibrate_kernels(flags));
-    }
+    if (flags.kernels) return print(calibrate_kernels(flags));
     const std::map<std::string, fs::path> measured = measurements(flags);
     const auto wanted = [&](const std::string& device) {
         return flags.devices.empty() || contains(flags.devices, device);
@@ -236,8 +233,9 @@ void add_calibrate_command(CLI::App& app) {
     command->add_option("--measurements", flags->measurements,
                         "Folder of microbenchmark results (gemm.jsonl); default: those in traces/");
     command->add_option("--data", flags->data, "Folder of public tables, with gemm/ in it; default none");
-    command->add_flag("--kernels", flags->kernels,
-                      "Fit only attention and MoE kernels, to the tables of --data; other fits in --out stay");
+    command->add_flag(
+        "--kernels", flags->kernels,
+        "Fit only attention and MoE kernels, to our own tables and those of --data; other fits in --out stay");
     command->add_option(
         "--out", flags->out,
         "Folder of <device>.json, created if missing; default configs/calibrations. Of an archive: the "

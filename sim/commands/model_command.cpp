@@ -35,8 +35,12 @@ std::string attention_prices(const Model& model, const StepShape& shape, const M
     const bool decode = shape.phase == Phase::decode;
     if (decode && model.attention.latent())
         return "latent attention's decode is a roofline, a lower bound: no public table has its kernel";
-    const std::string group = kernel_groups[decode ? 1 : 0], format = kernel_format(output_type(shape.dtype));
-    const Evidence* found = value_at(machine.evidence.kernels, group + "/" + format);
+    const DType type = output_type(shape.dtype);
+    const AttentionCall call{
+        .kind = decode ? AttentionKind::decode : AttentionKind::prefill, .dtype = type, .kv_dtype = type};
+    const Evidence* found =
+        value_at(machine.evidence.kernels,
+                 kernel_groups[decode ? 1 : 0] + "/" + attention_fit(machine.calibration.kernels, call));
     const std::string& device = machine.topology.device().name;
     if (found == nullptr)
         return "attention is a roofline, a lower bound: no table of " + device + " was fitted";

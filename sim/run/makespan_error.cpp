@@ -33,9 +33,8 @@ struct Kinds {
             } else if (const auto* kernel = std::get_if<MemoryBoundWork>(&work)) {
                 const AttentionCall& call = kernel->attention;
                 if (call.sequences > 0)
-                    attention.insert(call.kind == AttentionKind::decode
-                                         ? "attention_decode/" + kernel_format(call.kv_dtype)
-                                         : "attention_prefill/" + prefill_format(call.dtype, call.kv_dtype));
+                    attention.insert(kernel_groups[call.kind == AttentionKind::decode ? 1 : 0] + "/" +
+                                     attention_fit(machine.calibration.kernels, call));
             } else if (gemm != nullptr) {
                 gemms.insert(gemm->dtype);
                 all_gemms_measured = all_gemms_measured && machine.calibration.gemm_times.contains(*gemm);

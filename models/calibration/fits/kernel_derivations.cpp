@@ -3,9 +3,26 @@
 #include <algorithm>
 
 #include "models/calibration/fits/gemm_calibration.hpp"
+#include "models/kernel_calibration.hpp"
 #include "sim/topology/like_device.hpp"
 
 namespace overlap {
+
+namespace {
+
+/// The groups of `calibration` with the fits of `scaled` to kernels alone.
+Json with_those_alone(const Json& calibration, const Json& scaled) {
+    Json groups = Json::object();
+    for (const auto& [name, group] : scaled.items())
+        for (const auto& [format, fit] : group.items()) {
+            if (!format.ends_with(kernel_alone) && !format.ends_with(backward_alone)) continue;
+            if (!groups.contains(name)) groups[name] = calibration.value(name, Json::object());
+            groups[name][format] = fit;
+        }
+    return groups;
+}
+
+}  // namespace
 
 std::vector<std::string> write_derived_kernels(const std::vector<KernelDerivation>& derivations,
                                                const std::filesystem::path& device_files,
@@ -25,6 +42,8 @@ std::vector<std::string> write_derived_kernels(const std::vector<KernelDerivatio
         for (auto& [name, group] : groups.items())
             for (auto& [format, fit] : group.items())
                 fit["provenance"].update({{"reason", derivation.reason}, {"date", date}});
+        if (derivation.alone)
+            groups = with_those_alone(read_json_file(calibration(derivation.device)), groups);
         write_groups(folder, derivation.device, groups);
         written.push_back(derivation.device);
     }

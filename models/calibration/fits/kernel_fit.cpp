@@ -174,8 +174,8 @@ KernelFitResult calibrate(const KernelSource& source, const std::string& format,
                            kernel_errors_of<P>(outside, found.parameters),
                            kernel_errors_of<P>(inside, found.parameters),
                            {}};
-    const std::string table = "shared/data/" + source.file;
-    Json& one = group[format];
+    const std::string table = (source.alone ? "traces/" : "shared/data/") + source.file;
+    Json& one = group[format] = Json::object();
     Json& provenance = one["provenance"];
     provenance = {
         {"file", table},
@@ -230,6 +230,7 @@ KernelErrors kernel_errors(std::span<const KernelRow> rows, const KernelCalibrat
 
 std::vector<KernelFitResult> write_kernel_calibrations(const std::vector<KernelSource>& sources,
                                                        const std::filesystem::path& data,
+                                                       const std::filesystem::path& traces,
                                                        const std::filesystem::path& folder,
                                                        const std::string& date,
                                                        const std::vector<std::string>& devices) {
@@ -238,12 +239,14 @@ std::vector<KernelFitResult> write_kernel_calibrations(const std::vector<KernelS
         const bool wanted =
             devices.empty() || std::find(devices.begin(), devices.end(), source.device) != devices.end();
         const std::filesystem::path file = folder / (source.device + ".json");
-        if (!wanted || !std::filesystem::exists(data / source.file) || !std::filesystem::exists(file))
+        const std::filesystem::path& tables = source.alone ? traces : data;
+        if (!wanted || !std::filesystem::exists(tables / source.file) || !std::filesystem::exists(file))
             continue;
         const Calibration gemms{
             .device = source.device, .gemm = read_gemm_calibration(file), .gemm_times = {}};
-        const KernelRows rows = read_kernel_rows(data, source, gemms);
-        Json group = Json::object();
+        const KernelRows rows = read_kernel_rows(tables, source, gemms);
+        const std::string& name = kernel_groups[kernel_group_of(source.kind)];
+        Json group = read_config_file(file, "calibration").json.value(name, Json::object());
         for (const auto& [format, members] : rows.kept) {
             if (source.kind == KernelTableKind::prefill)
                 results.push_back(calibrate(source, format, rows, prefill_prior(source, gemms), date, group));
@@ -252,7 +255,7 @@ std::vector<KernelFitResult> write_kernel_calibrations(const std::vector<KernelS
             else
                 results.push_back(calibrate(source, format, rows, moe_prior(format, gemms), date, group));
         }
-        write_groups(folder, source.device, {{kernel_groups[kernel_group_of(source.kind)], group}});
+        write_groups(folder, source.device, {{name, group}});
     }
     return results;
 }

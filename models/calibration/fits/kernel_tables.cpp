@@ -50,14 +50,29 @@ void add_backward(std::vector<KernelRow>& rows) {
     }
 }
 
+/// Backward passes of kernels alone have a fit of their own, in which they count as forward ones.
+void set_backward_apart(KernelRows& rows) {
+    std::map<std::string, std::vector<KernelRow>> named;
+    for (auto& [format, members] : rows.kept)
+        for (KernelRow row : members) {
+            row.format = format + kernel_alone;
+            named[row.format].push_back(row);
+            if (row.backward == Seconds()) continue;
+            row.format = format + backward_alone;
+            row.time = row.backward;
+            named[row.format].push_back(std::move(row));
+        }
+    rows.kept = std::move(named);
+}
+
 }  // namespace
 
-KernelRows read_kernel_rows(const std::filesystem::path& data, const KernelSource& source,
+KernelRows read_kernel_rows(const std::filesystem::path& folder, const KernelSource& source,
                             const Calibration& gemms) {
-    const CsvTable table = read_csv_table(data / source.file);
+    const CsvTable table = read_csv_table(folder / source.file);
     const std::optional<KernelTableKind> kind = kernel_table_of(table);
     if (!kind || kernel_group_of(*kind) != kernel_group_of(source.kind))
-        throw UserError((data / source.file).string() + ":1: has the columns of another kind of table");
+        throw UserError((folder / source.file).string() + ":1: has the columns of another kind of table");
     KernelRows rows;
     KernelRowReader reader;
     for (std::size_t row = 0; row < table.rows(); ++row) {
@@ -67,7 +82,10 @@ KernelRows read_kernel_rows(const std::filesystem::path& data, const KernelSourc
             read.launch = gemms.gemm_for(gemm->dtype).launch;
         rows.kept[read.format].push_back(std::move(read));
     }
-    for (auto& [format, members] : rows.kept) add_backward(members);
+    if (source.alone)
+        set_backward_apart(rows);
+    else
+        for (auto& [format, members] : rows.kept) add_backward(members);
     if (*kind == KernelTableKind::moe) leave_out(rows, gemms);
     return rows;
 }

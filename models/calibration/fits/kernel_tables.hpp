@@ -16,7 +16,8 @@ namespace overlap {
 struct KernelRows {
     std::map<std::string, std::vector<KernelRow>> kept, left_out;
 };
-KernelRows read_kernel_rows(const std::filesystem::path& data, const KernelSource& source,
+/// `folder`: of the public data, or traces/ (KernelSource::alone).
+KernelRows read_kernel_rows(const std::filesystem::path& folder, const KernelSource& source,
                             const Calibration& gemms);
 
 }  // namespace overlap

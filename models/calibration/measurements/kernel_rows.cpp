@@ -160,11 +160,13 @@ void read_times(const TableCells& row, KernelRow& to) {
     const auto* call = std::get_if<AttentionCall>(&to.work);
     if (row.has("us"))
         to.time = microseconds(row.number("us"));
-    else if (std::holds_alternative<GemmShape>(to.work) && row.has("fwd_us"))
+    else if (row.has("fwd_us"))
         to.time = microseconds(row.number("fwd_us"));
     else if (call != nullptr && row.has("fwd_tflops"))
         to.time = time_at_rate(row, "fwd_tflops", *call, forward);
-    if (call != nullptr && row.has("bwd_tflops"))
+    if (call != nullptr && row.has("bwd_us"))
+        to.backward = microseconds(row.number("bwd_us"));
+    else if (call != nullptr && row.has("bwd_tflops"))
         to.backward = time_at_rate(row, "bwd_tflops", *call, backward);
 }
 

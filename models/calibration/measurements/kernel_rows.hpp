@@ -41,8 +41,8 @@ std::optional<KernelTableKind> kernel_table_of(const CsvTable& table);
 /// Reads rows; keeps how loads divide among experts, because a table has the same loads many times.
 class KernelRowReader {
 public:
-    /// Times are in the column us, or in fwd_us (grouped GEMMs) or fwd_tflops and bwd_tflops (attention, whose FLOPs are
-    /// those of its products, half of them under a causal mask). Throws UserError "file:line: …" for a value that is not
+    /// Times are in the column us, or in fwd_us and (attention) bwd_us, or in fwd_tflops and bwd_tflops (attention, whose FLOPs
+    /// are those of its products, half of them under a causal mask). Throws UserError "file:line: …" for a value that is not
     /// allowed.
     KernelRow read(const CsvTable& table, std::size_t row, KernelTableKind kind);
 

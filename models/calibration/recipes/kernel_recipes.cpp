@@ -11,7 +11,7 @@ namespace {
 
 /// The key "kernels" of a recipe.
 struct Kernels {
-    std::string device, like = {}, reason = {};
+    std::string device, like = {}, reason = {}, alone_like = {};
     std::vector<KernelSource> tables = {};
 };
 
@@ -19,7 +19,7 @@ struct Kernels {
 std::vector<InputKey<KernelSource>> keys_of(KernelTableKind kind) {
     using K = KernelSource;
     constexpr Range heads{1, 1024};
-    std::vector<InputKey<K>> keys{text_key<K>("file", &K::file, "In the folder of the public data."),
+    std::vector<InputKey<K>> keys{text_key<K>("file", &K::file, "In the folder of the public data, or in traces/."),
         text_key<K>("origin", &K::origin, "Where it is from, with its version."), text_key<K>("licence", &K::licence, "Its licence.")};
     if (kind == KernelTableKind::prefill)
         keys.push_back(field<&K::prior_spread>("prior_spread", "Factor within which priors are correct two times in three.").plain_in({1.1, 100}).optional());
@@ -34,15 +34,22 @@ std::vector<InputKey<KernelSource>> keys_of(KernelTableKind kind) {
 std::vector<InputKey<Kernels>> kernels_keys() {
     std::vector<InputKey<Kernels>> all{
         name_key<Kernels>("derived_from", &Kernels::like, "The device whose fits are scaled by the ratios of data sheet values.").optional(),
-        text_key<Kernels>("reason", &Kernels::reason, "Why that one. Needed with derived_from.").optional()};
-    for (std::size_t group = 0; group < kernel_groups.size(); ++group) {
-        const auto kind = static_cast<KernelTableKind>(group);
-        const auto read = [kind](ConfigObject& from, const std::string& key, Kernels& to) {
+        text_key<Kernels>("reason", &Kernels::reason, "Why that one. Needed with derived_from and alone_from.").optional(),
+        name_key<Kernels>("alone_from", &Kernels::alone_like, "The device whose fits of kernels alone are scaled.").optional()};
+    const auto add = [&all](KernelTableKind kind, bool alone, const std::string& what) {
+        const auto read = [kind, alone](ConfigObject& from, const std::string& key, Kernels& to) {
             ConfigObject table = from.object(key);
-            to.tables.push_back(read_keys<KernelSource>(table, keys_of(kind), {.device = to.device, .kind = kind}));
+            KernelSource source = read_keys<KernelSource>(table, keys_of(kind), {.device = to.device, .kind = kind});
+            source.alone = alone;
+            to.tables.push_back(std::move(source));
         };
-        all.push_back(InputKey<Kernels>(kernel_groups[group], keys_schema("A table.", keys_of(kind)), read).optional());
-    }
+        const std::string name = kernel_groups[static_cast<std::size_t>(kind)] + (alone ? "_alone" : "");
+        all.push_back(InputKey<Kernels>(name, keys_schema(what, keys_of(kind)), read).optional());
+    };
+    for (const KernelTableKind kind : {KernelTableKind::prefill, KernelTableKind::decode, KernelTableKind::moe})
+        add(kind, false, "A public table.");
+    for (const KernelTableKind kind : {KernelTableKind::prefill, KernelTableKind::decode})
+        add(kind, true, "Our own measurements of kernels alone; the file is in traces/.");
     return all;
 }
 // clang-format on
@@ -60,9 +67,11 @@ KernelRecipes read_kernel_recipes(const std::filesystem::path& folder) {
         if (!root.has("kernels")) continue;
         ConfigObject object = root.object("kernels");
         const Kernels kernels = read_keys<Kernels>(object, kernels_keys(), {.device = path.stem().string()});
-        if (kernels.like.empty() != kernels.reason.empty())
-            object.fail("", "has one of derived_from and reason, expected both");
+        if ((kernels.like.empty() && kernels.alone_like.empty()) != kernels.reason.empty())
+            object.fail("", "has one of derived_from or alone_from and reason, expected both");
         if (!kernels.like.empty()) recipes.derived.push_back({kernels.device, kernels.like, kernels.reason});
+        if (!kernels.alone_like.empty())
+            recipes.derived.push_back({kernels.device, kernels.alone_like, kernels.reason, true});
         append(recipes.tables, kernels.tables);
     }
     return recipes;

@@ -9,21 +9,24 @@
 
 namespace overlap {
 
-/// A public table of attention or MoE kernels of a device.
+/// A table of attention or MoE kernels of a device: a public one, or one of `traces/` of attention's kernels alone.
 struct KernelSource {
     std::string device;
     KernelTableKind kind = KernelTableKind::prefill;
-    std::string file = {};  ///< in the folder of the public data
+    std::string file = {};  ///< in the folder of the public data, or in traces/
     std::string origin = {}, licence = {};
     /// Of decode: query heads of a key head that the tensor-core kernel serves, and how the table shows it
     double grouped_from = 2, grouped_to = 32;
     std::string grouped_source = {};
     double prior_spread = 2;  ///< of prefill: how far off priors are, a factor (KernelPrior::spread)
+    bool alone =
+        false;  ///< measured by us, of kernels alone: its fits have names of their own (kernel_alone)
 };
 
 /// A device without a table of its own: the fits of another one, scaled.
 struct KernelDerivation {
     std::string device, from, reason;
+    bool alone = false;  ///< only those of kernels alone
 };
 
 struct KernelRecipes {
