@@ -138,12 +138,12 @@ void add_collectives(const Json& library, const std::string& place, std::map<std
     }
 }
 
-std::optional<SchedulesMeasured> of_schedules(const Json& calibration) {
-    const Json& found = at(calibration, "/validation/schedules");
+std::optional<SchedulesMeasured> measured_errors(const Json& calibration, const std::string& of) {
+    const Json& found = at(calibration, "/validation/" + of);
     if (found.empty()) return std::nullopt;
+    const std::string machine = at(calibration, "/validation/provenance").value("machine", "");
     return SchedulesMeasured{found.value("cases", 0), found.value("mean_error_pct", 0.0) / 100,
-                             found.value("p90_error_pct", 0.0) / 100,
-                             at(calibration, "/validation/provenance").value("machine", "")};
+                             found.value("p90_error_pct", 0.0) / 100, found.value("machine", machine)};
 }
 
 }  // namespace
@@ -166,7 +166,8 @@ MachineEvidence evidence_of(const Json& device, const Json& calibration) {
     all.beside_library = fit("interference", "library beside GEMMs", "GEMM beside the library", "library");
     all.collective_beside_gemms = fit("interference", "library beside GEMMs", "library beside a GEMM",
                                       "collectives_slowed_beside_gemms");
-    all.schedules = of_schedules(calibration);
+    all.schedules = measured_errors(calibration, "schedules");
+    all.layers = measured_errors(calibration, "layers");
     return all;
 }
 

@@ -42,6 +42,7 @@ struct MachineEvidence {
     Evidence beside_dma, beside_copy_kernels, beside_library;  ///< contention of GEMMs with these
     Evidence collective_beside_gemms;                             ///< and of library collectives with GEMMs
     std::optional<SchedulesMeasured> schedules;
+    std::optional<SchedulesMeasured> layers;  ///< of transformers, on one GPU
 };
 
 /// Reads sources and errors from a device file and its calibration. Source texts of device files begin with

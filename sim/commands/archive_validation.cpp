@@ -62,10 +62,18 @@ const Comparison* schedules_of(const ArchiveValidation& validation) {
     return validation.schedules && validation.schedules->all.count > 0 ? &*validation.schedules : nullptr;
 }
 
+/// What an archive doesn't have: traces/*/steps, by hand.
+Json layers_schema() {
+    Json schema = keys_schema("Layers of transformers, compiled, one after another in graphs on one GPU.", error_keys());
+    schema["properties"]["machine"] = text_schema("GPU and program.", 1);
+    schema["required"].push_back("machine");
+    return schema;
+}
+
 /// The group "validation" of a calibration file.
 std::span<const OutputKey<ArchiveValidation>> validation_keys() {
     using V = ArchiveValidation;
-    static const std::array<OutputKey<V>, 5> keys{{
+    static const std::array<OutputKey<V>, 6> keys{{
         {"provenance", {{"description", "Archive, machine and date."}, {"type", "object"}, {"minProperties", 1}}, [](const V& validation) {
             const MeasuredMachine& machine = validation.machine;
             return Json{{"file", validation.archive}, {"machine", std::to_string(machine.gpus) + " x " + machine.device}, {"date", machine.date}};
@@ -79,7 +87,8 @@ std::span<const OutputKey<ArchiveValidation>> validation_keys() {
         {"choices", keys_schema("The schedule that is predicted to be the fastest of an operator.", choice_keys()), [](const V& validation) {
             const Comparison* schedules = schedules_of(validation);
             return schedules != nullptr && schedules->ranking.scenarios > 0 ? written(schedules->ranking, choice_keys()) : left_out;
-        }, false}}};
+        }, false},
+        {"layers", layers_schema(), [](const V&) { return left_out; }, false}}};
     return keys;
 }
 // clang-format on

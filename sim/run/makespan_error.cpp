@@ -145,6 +145,13 @@ std::vector<Priced> prices_in(const TaskGraph& graph, const Machine& machine,
     return all;
 }
 
+/// Kernels that stream memory, fused attention among them.
+bool has_streaming(const TaskGraph& graph) {
+    for (TaskId id = 0; id < graph.size(); ++id)
+        if (graph[id].kind() == TaskKind::memory_bound) return true;
+    return false;
+}
+
 bool has_barriers(const TaskGraph& graph) {
     for (TaskId id = 0; id < graph.size(); ++id)
         if (graph[id].continues) return true;
@@ -177,19 +184,27 @@ Confidence confidence_of(const Scenario& scenario, const TaskGraph& graph, const
         prices_in(graph, machine, scenario.cost_models, overlapped, scenario.host.get());
     Confidence confidence;
     confidence.parts = mapped(prices, &Priced::part);
-    const auto& known = machine.evidence.schedules;
     // Measured schedules are those that `replay` runs once, all enqueued beforehand by one thread: GEMMs and copies,
-    // without own kernels, barriers and library collectives.
+    // without own kernels, barriers and library collectives. Measured layers are of transformers, whole, in bf16.
     const bool own_kernel =
         scenario.schedule->own_kernel ||
         std::ranges::any_of(scenario.pairs, [](const PairChoice& pair) { return pair.schedule->own_kernel; });
-    const bool other_work =
-        std::ranges::any_of(prices, [](const Priced& one) { return one.factor == &Lengthened::collectives; });
-    const bool is_of_these = !own_kernel && !other_work && !has_barriers(graph) && scenario.what_if.empty() &&
-                             scenario.host == nullptr && scenario.repeat == Repeat::once;
-    if (known && is_of_these) {
-        confidence.measured = known;
-        confidence.error_of_known = known->mean;
+    const auto has = [&](double Lengthened::*factor) {
+        return contains(mapped(prices, &Priced::factor), factor);
+    };
+    const bool as_it_is = scenario.what_if.empty() && scenario.host == nullptr;
+    const bool streams = has_streaming(graph);
+    const bool is_of_these = as_it_is && !own_kernel && !has(&Lengthened::collectives) && !streams &&
+                             !has_barriers(graph) && scenario.repeat == Repeat::once;
+    const bool is_layer = as_it_is && streams && has(&Lengthened::gemm) && has(&Lengthened::attention) &&
+                          machine.topology.gpus() == 1 && !has(&Lengthened::grouped) &&
+                          std::ranges::all_of(prices, [](const Priced& one) {
+                              return one.part.name.find("bf16") != std::string::npos;
+                          });
+    const auto& measured = is_layer ? machine.evidence.layers : machine.evidence.schedules;
+    if (measured && (is_of_these || is_layer)) {
+        confidence.measured = measured;
+        confidence.error_of_known = measured->mean;
         return confidence;
     }
     double sum = 0;

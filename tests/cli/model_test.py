@@ -5,6 +5,8 @@ import io
 import json
 import os
 import re
+import subprocess
+import sys
 
 from sim_case import ROOT, SimTestCase
 
@@ -174,6 +176,28 @@ class ModelSteps(SimTestCase):
         fits = self.report(*LLAMA, "--tokens", "256")
         self.assertFalse([note for note in fits["notes"] if "fit" in note])
         self.report("model", "gemma3_27b", "--topology", "h200_8", "--tokens", "256", "--layers", "70")
+
+    def test_measured_layers(self):
+        # steps_2.jsonl was predicted before anyone looked at it (traces/h200_1/steps/README.md). What was reached:
+        found = self.errors_of_steps("steps_2.jsonl")
+        for phase, mean, p90 in (("forward", 0.009, 0.016), ("decode", 0.027, 0.053), ("training", 0.029, 0.043), ("all", 0.021, 0.039)):
+            with self.subTest(phase=phase):
+                self.assertLessEqual(found[phase]["mean"], mean)
+                self.assertLessEqual(found[phase]["p90"], p90)
+        # Results quote the same.
+        layers = json.loads((ROOT / "configs/calibrations/h200.json").read_text())["validation"]["layers"]
+        self.assertEqual(layers["cases"], found["all"]["steps"])
+        for key, value in (("mean", "mean_error_pct"), ("p90", "p90_error_pct"), ("bias", "bias_pct")):
+            self.assertAlmostEqual(100 * found["all"][key], layers[value], delta=0.006)
+        told = self.report("model", "llama3_8b", "--topology", "h200_1", "--tokens", "2048")["confidence"]
+        self.assertEqual(told["makespan_error_pct"], layers["mean_error_pct"])
+        # Schedules of pairs say nothing about layers: with copies the parts' errors count.
+        self.assertEqual(self.report("model", "llama3_8b", "--topology", "h200_2", "--tokens", "2048")["confidence"]["from"], "errors of parts")
+
+    def errors_of_steps(self, name):
+        done = subprocess.run([sys.executable, "-B", ROOT / "models/calibration/step_errors.py", ROOT / "traces/h200_1/steps" / name, "--json"],
+                              check=True, capture_output=True, text=True)
+        return json.loads(done.stdout)
 
     def test_eighty_layers_are_eighty_times_one(self):
         # On H200 at the clocks of a steady state, on MI300X at those of one step, to which the head belongs, too.

@@ -1,5 +1,8 @@
 """PyTorch's attention (scaled_dot_product_attention as it chooses its kernels): prefill with its backward pass, and decode, in graphs."""
+import csv
 import itertools
+import json
+import pathlib
 import random
 import statistics
 import time
@@ -86,6 +89,21 @@ def row_of(kind, heads, size, sequences, measure):
         return row | {"refused": refusal(error)}
     finally:
         torch.cuda.empty_cache()
+
+
+def write_tables(measured):
+    """Writes the rows of `measured`, a file of scripts/measure_pytorch, as tables that `sim calibrate` reads beside it."""
+    with open(measured, encoding="utf-8") as lines:
+        rows = [row for row in map(json.loads, lines) if "refused" not in row]
+    for kind, columns in (("prefill", {"dtype": "dtype", "batch": "batch", "tokens": "tokens", "heads": "heads", "kv_heads": "kv_heads",
+                                       "head_dim_qk": "head_dim", "head_dim_v": "head_dim", "causal": "causal", "fwd_us": "fwd_us",
+                                       "bwd_us": "bwd_us"}),
+                          ("decode", {"kv_dtype": "dtype", "batch": "batch", "context": "context", "heads": "heads",
+                                      "kv_heads": "kv_heads", "head_dim": "head_dim", "us": "us"})):
+        with open(pathlib.Path(measured).with_suffix(f".{kind}.csv"), "w", encoding="utf-8", newline="") as file:
+            table = csv.writer(file, lineterminator="\n")
+            table.writerow(columns)
+            table.writerows([row[key] for key in columns.values()] for row in rows if row["kind"] == kind)
 
 
 def rows(rank, budget_s):

@@ -33,7 +33,7 @@ def arguments(words):
                "all-reduces by symmetric memory and NCCL, alone and behind GEMMs of few rows; lines: NCCL's collectives behind a "
                "small kernel, in graphs; power: power of GEMMs at full clock and of transfers, the end of a graph; kernels: clocks "
                "of kernels that alternate, kernels of operators in graphs by kineto; steps: layers of models as sim model lists "
-               "them, on one GPU; attention: its kernels, prefill, backward and decode; layers: MLP "
+               "them, on one GPU; attention: its kernels, prefill, backward and decode, as tables OUT.*.csv, too; layers: MLP "
                "blocks and transformer layers, tensor parallel, in graphs and compiled; "
                "fsdp: iterations by fully_shard, and traces OUT.fsdp_*.json.gz. OUT.cases.jsonl has what sim compare reads, "
                "OUT.host.json the host's calls (of calls, enqueued) for its --host.")
@@ -174,6 +174,9 @@ def measure(part, out, seconds, seed):
         in_processes(part, gpus, out, seconds)
     elif part in ("steps", "attention"):
         in_processes(part, 1, out, seconds, seed)
+        if part == "attention":
+            from . import attention
+            attention.write_tables(out)
     elif gpus > 1:
         in_processes(part, gpus, out, seconds, seed)
         write_cases(out, pathlib.Path(out).with_suffix(".cases.jsonl"))
