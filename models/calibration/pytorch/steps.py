@@ -11,7 +11,13 @@ from .sizes import Sizes
 
 # Model, phase, tokens, tokens of a sequence (decode: of a context).
 CASES = (("llama3_8b", "forward", 4096, 4096), ("llama3_8b", "decode", 64, 4096), ("llama3_8b", "training", 4096, 4096),
-         ("qwen3_32b", "forward", 8192, 2048), ("qwen3_32b", "decode", 32, 8192), ("llama2_7b", "training", 8192, 2048))
+         ("qwen3_32b", "forward", 8192, 2048), ("qwen3_32b", "decode", 32, 8192), ("llama2_7b", "training", 8192, 2048),
+         # GEMMs between memory and arithmetic, which the power limit slows down
+         ("llama3_8b", "decode", 128, 2048), ("qwen3_32b", "decode", 256, 1024), ("llama3_70b", "decode", 96, 1024),
+         ("qwen2_72b", "decode", 192, 1024), ("mistral_7b", "decode", 512, 512), ("llama3_70b", "decode", 384, 512),
+         ("qwen3_8b", "decode", 256, 1024), ("qwen2_7b", "decode", 128, 4096), ("llama3_8b", "forward", 512, 512),
+         ("qwen3_32b", "forward", 256, 256), ("llama3_70b", "forward", 384, 384), ("llama2_7b", "decode", 64, 2048),
+         ("llama2_70b", "decode", 64, 1024), ("qwen2_72b", "forward", 512, 256))
 LAYERS = 4  # each with weights of its own, which no cache holds for the next one
 STEADY_S, WARM_S = 0.5, 4  # a GPU that was idle for long keeps a higher clock for a second
 
