@@ -1,6 +1,7 @@
 """How far layers of transformers as `sim model` predicts them are from those that scripts/measure_pytorch --parts steps measured.
 
-python3 models/calibration/step_errors.py FILE... [--each] [--json]    needs a built sim (SIM, or build/release/sim)"""
+python3 models/calibration/step_errors.py FILE... [--each] [--json] [--predicted OLD]
+Needs a built sim (SIM, or build/release/sim), or OLD: predictions that were written down before (traces/*/steps/predicted*.jsonl)."""
 import argparse
 import concurrent.futures
 import json
@@ -35,16 +36,22 @@ def with_prediction(step):
     return step | {"predicted_us": layer["serial_us"], "error": layer["serial_us"] / step["measured_us"] - 1}
 
 
+def as_told_before(step, told):
+    predicted = next(one["layer_us"] for one in told if all(one[key] == step[key] for key in ("model", "phase", "tokens", "sequence")))
+    return step | {"predicted_us": predicted, "error": predicted / step["measured_us"] - 1}
+
+
 def summary(steps):
     errors = sorted(abs(step["error"]) for step in steps)
     return {"steps": len(errors), "mean": statistics.mean(errors), "p90": errors[len(errors) * 9 // 10], "largest": errors[-1],
             "bias": statistics.mean(step["error"] for step in steps)}
 
 
-def summaries(files):
-    """Predicted steps of `files`, and their errors by phase and of all."""
+def summaries(files, told=None):
+    """Steps of `files` with predictions, those of `told` or new ones, and their errors by phase and of all."""
+    steps = [step for file in files for step in steps_of(file)]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        steps = list(pool.map(with_prediction, [step for file in files for step in steps_of(file)]))
+        steps = [as_told_before(step, told) for step in steps] if told else list(pool.map(with_prediction, steps))
     phases = dict.fromkeys(step["phase"] for step in steps)
     return steps, {phase: summary([step for step in steps if step["phase"] == phase]) for phase in phases} | {"all": summary(steps)}
 
@@ -54,8 +61,10 @@ def main():
     parser.add_argument("files", nargs="+", metavar="FILE")
     parser.add_argument("--each", action="store_true", help="a row for each step")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--predicted", metavar="OLD", help="predictions that were written down before")
     chosen = parser.parse_args()
-    steps, errors = summaries(chosen.files)
+    told = [json.loads(line) for line in pathlib.Path(chosen.predicted).read_text().splitlines()] if chosen.predicted else None
+    steps, errors = summaries(chosen.files, told)
     if chosen.json:
         print(json.dumps(errors))
         return

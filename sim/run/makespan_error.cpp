@@ -152,6 +152,25 @@ bool has_streaming(const TaskGraph& graph) {
     return false;
 }
 
+/// Nothing but GEMMs in bf16, kernels that stream memory, and attention as dense models have it.
+bool is_dense_layer(const TaskGraph& graph) {
+    bool attends = false;
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        const Work& work = graph[id].work;
+        if (const auto* gemm = std::get_if<GemmShape>(&work)) {
+            if (gemm->groups > 1 || gemm->dtype != DType::bf16) return false;
+            continue;
+        }
+        const auto* kernel = std::get_if<MemoryBoundWork>(&work);
+        if (kernel == nullptr) return false;
+        const AttentionCall& call = kernel->attention;
+        if (call.sequences == 0) continue;
+        attends = true;
+        if (call.dtype != DType::bf16 || call.kv_dtype != DType::bf16 || call.value_dim != 0) return false;
+    }
+    return attends;
+}
+
 bool has_barriers(const TaskGraph& graph) {
     for (TaskId id = 0; id < graph.size(); ++id)
         if (graph[id].continues) return true;
@@ -185,26 +204,20 @@ Confidence confidence_of(const Scenario& scenario, const TaskGraph& graph, const
     Confidence confidence;
     confidence.parts = mapped(prices, &Priced::part);
     // Measured schedules are those that `replay` runs once, all enqueued beforehand by one thread: GEMMs and copies,
-    // without own kernels, barriers and library collectives. Measured layers are of transformers, whole, in bf16.
+    // without own kernels, barriers and library collectives. Measured layers are dense ones on one GPU.
     const bool own_kernel =
         scenario.schedule->own_kernel ||
         std::ranges::any_of(scenario.pairs, [](const PairChoice& pair) { return pair.schedule->own_kernel; });
-    const auto has = [&](double Lengthened::*factor) {
-        return contains(mapped(prices, &Priced::factor), factor);
-    };
-    const bool as_it_is = scenario.what_if.empty() && scenario.host == nullptr;
-    const bool streams = has_streaming(graph);
-    const bool is_of_these = as_it_is && !own_kernel && !has(&Lengthened::collectives) && !streams &&
-                             !has_barriers(graph) && scenario.repeat == Repeat::once;
-    const bool is_layer = as_it_is && streams && has(&Lengthened::gemm) && has(&Lengthened::attention) &&
-                          machine.topology.gpus() == 1 && !has(&Lengthened::grouped) &&
-                          std::ranges::all_of(prices, [](const Priced& one) {
-                              return one.part.name.find("bf16") != std::string::npos;
-                          });
-    const auto& measured = is_layer ? machine.evidence.layers : machine.evidence.schedules;
-    if (measured && (is_of_these || is_layer)) {
-        confidence.measured = measured;
-        confidence.error_of_known = measured->mean;
+    const bool other_work = has_streaming(graph) || std::ranges::any_of(prices, [](const Priced& one) {
+                                return one.factor == &Lengthened::collectives;
+                            });
+    const bool is_schedule =
+        !own_kernel && !other_work && !has_barriers(graph) && scenario.repeat == Repeat::once;
+    const bool is_layer = machine.topology.gpus() == 1 && is_dense_layer(graph);
+    const auto& known = is_layer ? machine.evidence.layers : machine.evidence.schedules;
+    if (known && (is_layer || is_schedule) && scenario.what_if.empty() && scenario.host == nullptr) {
+        confidence.measured = known;
+        confidence.error_of_known = known->mean;
         return confidence;
     }
     double sum = 0;

@@ -5,6 +5,7 @@
 
 #include "models/calibration/measurements/kernel_rows.hpp"
 #include "models/cost_model_registry.hpp"
+#include "models/settled_clock.hpp"
 #include "tests/test_support.hpp"
 
 namespace overlap::test::kernels_test {
@@ -271,9 +272,33 @@ TEST_CASE("attention and grouped GEMMs of a list are read, written and priced") 
         return isolated_time(models.cost(Task{work}, machine), machine.resources);
     };
     const auto& call = std::get<StreamingWork>(operators[0].work).attention;
-    const PrefillParameters& fit = machine.calibration.kernels.prefill.at("bf16");
-    CHECK(alone(MemoryBoundWork{Bytes(1000), Bytes(1000), Flops(1e9), DType::bf16, Seconds(), call}).si() ==
-          Approx((machine.topology.device().launch.kernel + estimate_prefill(call, fit)).si()));
+    // By the kernel alone where that was fitted; its backward pass has a fit of its own.
+    const auto priced = [&](const AttentionCall& one, const Machine& on) {
+        const Task task{MemoryBoundWork{Bytes(1000), Bytes(1000), Flops(1e9), DType::bf16, Seconds(), one}};
+        return (isolated_time(models.cost(task, on), on.resources) - on.topology.device().launch.kernel).si();
+    };
+    const auto& prefill = machine.calibration.kernels.prefill;
+    CHECK(priced(call, machine) == Approx(estimate_prefill(call, prefill.at("bf16_kernel")).si()));
+    AttentionCall backward = call, decode = call;
+    backward.kind = AttentionKind::backward;
+    CHECK(attention_fit(machine.calibration.kernels, backward) == "bf16_kernel_backward");
+    CHECK(priced(backward, machine) ==
+          Approx(estimate_prefill(call, prefill.at("bf16_kernel_backward")).si()));
+    decode.kind = AttentionKind::decode;
+    const DecodeParameters& of_decode = machine.calibration.kernels.decode.at("bf16_kernel");
+    CHECK(priced(decode, machine) == Approx(estimate_decode(decode, of_decode).si()));
+    // A lower clock slows what units do, not memory.
+    const Machine slowed = at_speed(machine, 0.8);
+    const double clock = clock_of(slowed);
+    CHECK(priced(call, slowed) == Approx(priced(call, machine) / clock));
+    CHECK(priced(decode, slowed) == Approx(estimate_decode(decode, of_decode, clock).si()));
+    CHECK(priced(decode, slowed) > priced(decode, machine));
+    CHECK(priced(decode, slowed) < priced(decode, machine) / clock);
+    // Elsewhere by the operator of the public tables.
+    const Machine operators_only = shipped.machine("b200_8");
+    CHECK(attention_fit(operators_only.calibration.kernels, call) == "bf16");
+    CHECK(priced(call, operators_only) ==
+          Approx(estimate_prefill(call, operators_only.calibration.kernels.prefill.at("bf16")).si()));
     const GemmShape grouped = std::get<GemmShape>(operators[1].work);
     GemmShape even = grouped, one = grouped;
     even.imbalance = 0;
