@@ -23,7 +23,9 @@ public:
         AttentionCall call = work.attention;
         const KernelCalibration& fits = machine.calibration.kernels;
         const std::string name = attention_fit(fits, call);
-        if (name.ends_with(backward_alone)) call.kind = AttentionKind::prefill;  // its fit is of such times
+        if (name.ends_with(backward_alone))
+            call.kind =
+                AttentionKind::prefill;  // the backward pass has a fit of its own, by the same formula
         Seconds time;
         if (call.kind == AttentionKind::decode) {
             if (const auto* fit = find_fit(fits.decode, name))

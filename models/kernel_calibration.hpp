@@ -12,9 +12,9 @@ namespace overlap {
 
 /// Fits of a device's fused kernels, by number format. Empty where no table of the device was fitted.
 struct KernelCalibration {
-    std::map<std::string, PrefillParameters>
-        prefill;  ///< by prefill_format, of kernels alone as attention_fit() says
-    std::map<std::string, DecodeParameters> decode;  ///< by type of the cache, likewise
+    /// By prefill_format, decode by the cache's kernel_format; of kernels alone by the names that attention_fit() gives
+    std::map<std::string, PrefillParameters> prefill;
+    std::map<std::string, DecodeParameters> decode;
     std::map<std::string, MoeParameters> moe;  ///< by format of the operands: "bf16", "fp8_block", …
 };
 

@@ -62,11 +62,12 @@ const Comparison* schedules_of(const ArchiveValidation& validation) {
     return validation.schedules && validation.schedules->all.count > 0 ? &*validation.schedules : nullptr;
 }
 
-/// What an archive doesn't have: traces/*/steps, by hand.
+/// Errors on the steps of traces/*/steps (models/calibration/step_errors.py). No archive has such steps: the group is written by hand.
 Json layers_schema() {
     Json schema = keys_schema("Layers of transformers, compiled, one after another in graphs on one GPU.", error_keys());
     schema["properties"]["machine"] = text_schema("GPU and program.", 1);
-    schema["required"].push_back("machine");
+    schema["properties"]["file"] = text_schema("What was measured.", 1);
+    for (const char* key : {"machine", "file"}) schema["required"].push_back(key);
     return schema;
 }
 

@@ -147,7 +147,7 @@ std::string calibrate_kernels(const CalibrateFlags& flags) {
     for (const KernelFitResult& fit :
          write_kernel_calibrations(recipes.tables, flags.data, ConfigFolder::standard().traces(), flags.out,
                                    flags.date, flags.devices)) {
-        table << std::left << std::setw(7) << fit.device << std::setw(18) << fit.group << std::setw(16)
+        table << std::left << std::setw(7) << fit.device << std::setw(18) << fit.group << std::setw(22)
               << fit.format << std::right << "fitted" << std::setw(6) << 100 * fit.fitted.mean
               << " %, held out: mean" << std::setw(6) << 100 * fit.held_out.mean << " %, p90" << std::setw(6)
               << 100 * fit.held_out.p90 << " % of " << fit.held_out.rows << " rows, " << fit.held_out.families

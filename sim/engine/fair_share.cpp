@@ -111,8 +111,8 @@ void FairShare::refill_later(Index resource) {
 }
 
 void FairShare::want(Index resource, double more) {
-    Pool& at = pools_[resource];
-    if (at.level < unlimited || (at.wanted += more) > at.capacity * clearly) refill_later(resource);
+    Pool& pool = pools_[resource];
+    if (pool.level < unlimited || (pool.wanted += more) > pool.capacity * clearly) refill_later(resource);
 }
 
 void FairShare::mark_changed(Index task) {

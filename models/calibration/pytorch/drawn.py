@@ -57,13 +57,14 @@ def steps(seed, count=24):
     while len(drawn) < count:
         phase = ("forward", "decode", "training")[len(drawn) % 3]
         if phase == "decode":
-            drawn.append((draw.choice(DENSE), phase, draw.choice((1, 4, 16, 48, 128)), draw.choice((1024, 3072, 6144, 12288))))
+            model, tokens, sequence = draw.choice(DENSE), draw.choice((1, 4, 16, 48, 128)), draw.choice((1024, 3072, 6144, 12288))
+            fits = tokens * sequence <= 2**19
         else:
             sequence = draw.choice((512, 1024, 1536, 3072, 6144, 12288))
-            drawn.append((draw.choice(DENSE), phase, sequence * draw.choice((1, 2, 4)), sequence))
-        _, _, tokens, sequence = drawn[-1]
-        if tokens > 16384 or (phase == "decode" and tokens * sequence > 2**19):
-            drawn.pop()
+            model, tokens = draw.choice(DENSE), sequence * draw.choice((1, 2, 4))
+            fits = tokens <= 16384
+        if fits:
+            drawn.append((model, phase, tokens, sequence))
     return drawn
 
 

@@ -19,8 +19,8 @@ struct KernelSource {
     double grouped_from = 2, grouped_to = 32;
     std::string grouped_source = {};
     double prior_spread = 2;  ///< of prefill: how far off priors are, a factor (KernelPrior::spread)
-    bool alone =
-        false;  ///< measured by us, of kernels alone: its fits have names of their own (kernel_alone)
+    /// Measured by us, of kernels alone: its fits have names of their own (kernel_alone)
+    bool alone = false;
 };
 
 /// A device without a table of its own: the fits of another one, scaled.
