@@ -244,7 +244,7 @@ private:
         int gpu;
         std::uint32_t last;  ///< task
     };
-    /// Returns the task before it on its stream.
+    /// Returns the task before `id` on the stream of `id`; `id` itself if there is none.
     std::uint32_t put_on_stream(TaskId id);
 
     std::vector<Task> tasks_;

@@ -50,7 +50,7 @@ void add_backward(std::vector<KernelRow>& rows) {
     }
 }
 
-/// Backward passes of kernels alone have a fit of their own, in which they count as forward ones.
+/// Backward passes of kernels alone get a format, and so a fit, of their own, in which each row is priced as a forward pass.
 void set_backward_apart(KernelRows& rows) {
     std::map<std::string, std::vector<KernelRow>> named;
     for (auto& [format, members] : rows.kept)
