@@ -17,11 +17,11 @@ std::string Task::name() const {
     std::string text = task_kind_names[static_cast<std::size_t>(kind())];
     if (const auto* copy = std::get_if<CopyWork>(&work)) {
         const char* arrow = copy->is_swap() ? "<>" : ">";
-        text += " " + std::to_string(copy->src) + arrow + std::to_string(copy->dst);
-        if (const Broadcast* both = copy->broadcast()) text += "+" + std::to_string(both->second);
+        text.append(" ").append(std::to_string(copy->src)).append(arrow).append(std::to_string(copy->dst));
+        if (const Broadcast* both = copy->broadcast()) text.append("+").append(std::to_string(both->second));
     }
-    if (shard >= 0) text += " s" + std::to_string(shard);
-    if (chunk >= 0) text += " c" + std::to_string(chunk);
+    if (shard >= 0) text.append(" s").append(std::to_string(shard));
+    if (chunk >= 0) text.append(" c").append(std::to_string(chunk));
     return text;
 }
 

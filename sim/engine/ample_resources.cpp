@@ -36,43 +36,50 @@ std::vector<std::uint32_t> turns_of(CostView costs, const ResourceTable& resourc
 /// Tasks turn by turn.
 std::vector<FairShare::Index> by_turn(std::span<const std::uint32_t> turns) {
     std::vector<FairShare::Index> order(turns.size());
-    std::vector<std::uint32_t> next;
-    for (const std::uint32_t turn : turns) {
-        next.resize(std::max<std::size_t>(next.size(), turn + 2));
-        ++next[turn + 1];
-    }
+    std::vector<std::uint32_t> next(turns.empty() ? 0 : *std::max_element(turns.begin(), turns.end()) + 2);
+    for (const std::uint32_t turn : turns) ++next[turn + 1];
     std::partial_sum(next.begin(), next.end(), next.begin());
     for (std::size_t task = 0; task < order.size(); ++task)
         order[next[turns[task]]++] = static_cast<FairShare::Index>(task);
     return order;
 }
 
-/// By pool: the sum over turns, and over the resources of the pool, of the largest value that one task has.
-class LargestOfTurns {
+/// Of a resource or a pool.
+struct Most {
+    double drawn = 0, weight = 0, held = 0;
+};
+
+/// By pool: the sums over turns, and over the resources of the pool, of the most that one task has.
+class MostOfTurns {
 public:
-    explicit LargestOfTurns(const ResourceTable& resources)
+    explicit MostOfTurns(const ResourceTable& resources)
         : sums(resources.pools()), resources_(resources), of_turn_(resources.size()) {}
-    void add(std::size_t resource, double value) {
-        if (of_turn_[resource] == 0) seen_.push_back(resource);
-        of_turn_[resource] = std::max(of_turn_[resource], value);
+    void add(std::size_t resource, const Most& task) {
+        Most& turn = of_turn_[resource];
+        if (turn.weight + turn.held == 0) seen_.push_back(resource);
+        turn = {std::max(turn.drawn, task.drawn), std::max(turn.weight, task.weight),
+                std::max(turn.held, task.held)};
     }
     void next_turn() {
-        for (const std::size_t resource : seen_)
-            sums[resources_.pool(resource)] += std::exchange(of_turn_[resource], 0);
+        for (const std::size_t resource : seen_) {
+            const Most turn = std::exchange(of_turn_[resource], {});
+            Most& sum = sums[resources_.pool(resource)];
+            sum = {sum.drawn + turn.drawn, sum.weight + turn.weight, sum.held + turn.held};
+        }
         seen_.clear();
     }
-    std::vector<double> sums;
+    std::vector<Most> sums;
 
 private:
     const ResourceTable& resources_;
-    std::vector<double> of_turn_;
+    std::vector<Most> of_turn_;
     std::vector<std::size_t> seen_;
 };
 
 }  // namespace
 
 FairShare::Bounds FairShare::bounds(CostView costs, std::span<const std::uint32_t> streams) const {
-    LargestOfTurns drawn(resources_), weights(resources_), held(resources_);
+    MostOfTurns most(resources_);
     std::vector<double> by_one(pools_.size());
     const std::vector<std::uint32_t> turns = turns_of(costs, resources_, streams);
     const std::vector<Index> order = by_turn(turns);
@@ -80,37 +87,37 @@ FairShare::Bounds FairShare::bounds(CostView costs, std::span<const std::uint32_
         const Index task = order[i];
         for (const Use& use : uses(tasks_[task])) {
             const double rate = use.amount * tasks_[task].top;
-            drawn.add(use.resource, rate);
-            weights.add(use.resource, use.weight);
-            double& most = by_one[resources_.pool(use.resource)];
-            most = std::max(most, rate);
+            most.add(use.resource, {rate, use.weight, 0});
+            double& largest = by_one[resources_.pool(use.resource)];
+            largest = std::max(largest, rate);
         }
-        for (const Hold& hold : costs.classes()[task].holds) held.add(hold.resource, hold.units);
-        if (i + 1 < order.size() && turns[task] == turns[order[i + 1]]) continue;
-        drawn.next_turn();
-        weights.next_turn();
-        held.next_turn();
+        for (const Hold& hold : costs.classes()[task].holds) most.add(hold.resource, {0, 0, hold.units});
+        if (i + 1 == order.size() || turns[task] != turns[order[i + 1]]) most.next_turn();
     }
     Bounds result{std::vector<char>(pools_.size()), std::vector<double>(pools_.size())};
+    bool all_ample = true;
     for (std::size_t r = 0; r < pools_.size(); ++r) {
         const Pool& pool = pools_[r];
-        const double most = pool.limits_each ? by_one[r] : drawn.sums[r];
-        result.ample[r] = most <= (pool.nominal - held.sums[r]) * (1 + settled);
+        const Most& sum = most.sums[r];
+        const double drawn = pool.limits_each ? by_one[r] : sum.drawn;
+        result.ample[r] = drawn <= (pool.nominal - sum.held) * (1 + settled);
         // An even share. The level is higher where some want less.
-        if (!pool.limits_each && held.sums[r] == 0) result.least_level[r] = pool.nominal / weights.sums[r];
+        if (!pool.limits_each && sum.held == 0) result.least_level[r] = pool.nominal / sum.weight;
+        all_ample = all_ample && result.ample[r];
     }
-    const std::vector<bool> in_series = follow_another();
-    std::vector<bool> first(pools_.size());  // has a resource that does not
-    for (ResourceId r = 0; r < resources_.size(); ++r)
-        if (!in_series[r]) first[resources_.pool(r)] = true;
+    if (all_ample) return result;
+    const std::vector<char> led = lead_others();
     for (std::size_t r = 0; r < pools_.size(); ++r)
-        if (!first[r] && held.sums[r] == 0) result.ample[r] = true;
+        if (!led[r] && most.sums[r].held == 0) result.ample[r] = true;
     return result;
 }
 
-std::vector<bool> FairShare::follow_another() const {
+std::vector<char> FairShare::lead_others() const {
     constexpr Index unseen = UINT32_MAX, none = UINT32_MAX - 1;
-    std::vector<Index> before(resources_.size(), unseen), after = before;
+    struct Neighbours {
+        Index before = unseen, after = unseen;
+    };
+    std::vector<Neighbours> neighbours(resources_.size());
     const auto add = [](Index& all, Index one) { all = all == unseen || all == one ? one : none; };
     for (const Task& task : tasks_) {
         const Use* last = nullptr;
@@ -118,15 +125,18 @@ std::vector<bool> FairShare::follow_another() const {
             const bool alike = last != nullptr && last->amount == use.amount && last->weight == use.weight &&
                                resources_[last->resource].capacity == resources_[use.resource].capacity &&
                                !resources_[last->resource].limits_each;
-            add(before[use.resource], alike ? last->resource : none);
-            if (last != nullptr) add(after[last->resource], alike ? use.resource : none);
+            add(neighbours[use.resource].before, alike ? last->resource : none);
+            if (last != nullptr) add(neighbours[last->resource].after, alike ? use.resource : none);
             last = &use;
         }
-        if (last != nullptr) add(after[last->resource], none);
+        if (last != nullptr) add(neighbours[last->resource].after, none);
     }
-    std::vector<bool> result(resources_.size());
-    for (ResourceId r = 0; r < resources_.size(); ++r)
-        result[r] = before[r] == unseen || (before[r] != none && after[before[r]] == r);
+    std::vector<char> result(pools_.size());
+    for (const Use& use : uses_) {
+        const Index before = neighbours[use.resource].before;
+        if (before == none || neighbours[before].after != use.resource)
+            result[resources_.pool(use.resource)] = true;
+    }
     return result;
 }
 

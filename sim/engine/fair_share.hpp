@@ -118,9 +118,9 @@ private:
         std::vector<double> least_level;  ///< where it is saturated; 0: unknown
     };
     Bounds bounds(CostView costs, std::span<const std::uint32_t> streams) const;
-    /// By resource: nobody uses it, or exactly those who use as much of another of the same capacity, as links in series
-    /// have. It then limits nobody more than the other.
-    std::vector<bool> follow_another() const;
+    /// By pool: whether it has a resource that follows no other. A resource follows another of the same capacity if exactly
+    /// those who use the other use as much of it, as links in series have. It then limits nobody more than the other.
+    std::vector<char> lead_others() const;
     void apply(const Bounds& bounds);
     /// A steady task starts (`sign` = 1) or stops (−1) drawing from its resources.
     void draw_steadily(const Task& task, double sign);

@@ -1,9 +1,12 @@
 #include <tbb/parallel_for.h>
+#include <tbb/parallel_invoke.h>
 #include <tbb/task_arena.h>
 #include <algorithm>
 #include <chrono>
 #include <exception>
 #include <functional>
+#include <optional>
+#include <utility>
 
 #include "sim/engine/event_queue.hpp"
 #include "sim/engine/fair_share.hpp"
@@ -23,9 +26,9 @@ struct FlowPace {
 
 class FlowSimulation : public TaskLifecycle<FlowSimulation, FlowPace> {
 public:
-    FlowSimulation(const TaskGraph& graph, CostView costs, const ResourceTable& resources, FairShare shares,
+    FlowSimulation(const TaskGraph& graph, CostView costs, Dispatcher dispatcher, FairShare shares,
                    RateObserver* observer)
-        : TaskLifecycle(graph, costs, resources),
+        : TaskLifecycle(graph, costs, std::move(dispatcher)),
           observer_(observer),
           shares_(std::move(shares)),
           running_(costs.classes().size()),
@@ -136,7 +139,7 @@ public:
 
     void run_seeds(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
                    std::uint64_t seeds, const std::function<void(EngineResult)>& each) const override {
-        const FlowSimulation first(graph, costs, resources,
+        const FlowSimulation first(graph, costs, Dispatcher(graph, costs, resources),
                                    FairShare(costs, resources, graph.stream_numbers()), nullptr);
         struct Run {
             EngineResult result;
@@ -182,10 +185,20 @@ private:
 EngineResult run_flow(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
                       std::uint64_t seed, RateObserver* observer) {
     const auto begin = std::chrono::steady_clock::now();
-    FairShare shares(costs, resources, graph.stream_numbers());
+    std::optional<FairShare> shares;
+    std::optional<Dispatcher> dispatcher;
+    const auto share = [&] { shares.emplace(costs, resources, graph.stream_numbers()); };
+    const auto dispatch = [&] { dispatcher.emplace(graph, costs, resources); };
+    if (graph.size() < worth_all_cores)
+        share();
+    else
+        tbb::this_task_arena::isolate([&] { tbb::parallel_invoke(share, dispatch); });
     std::vector<TaskTimes> times;
-    if (observer == nullptr) times = times_without_sharing(graph, costs, resources, shares);
-    if (times.empty()) times = FlowSimulation(graph, costs, resources, std::move(shares), observer).run(seed);
+    if (observer == nullptr) times = times_without_sharing(graph, costs, resources, *shares);
+    if (times.empty()) {
+        if (!dispatcher) dispatch();
+        times = FlowSimulation(graph, costs, *std::move(dispatcher), *std::move(shares), observer).run(seed);
+    }
     return finished(graph, std::move(times), begin);
 }
 

@@ -36,7 +36,10 @@ class SimgridSimulation : public TaskLifecycle<SimgridSimulation, SimgridPace> {
 public:
     SimgridSimulation(const TaskGraph& graph, CostView costs, const ResourceTable& resources,
                       const std::string& solver, SimgridReached& reached)
-        : TaskLifecycle(graph, costs, resources), reached_(reached), resources_(resources), solver_(solver) {}
+        : TaskLifecycle(graph, costs, Dispatcher(graph, costs, resources)),
+          reached_(reached),
+          resources_(resources),
+          solver_(solver) {}
 
     std::vector<TaskTimes> run(std::uint64_t seed) {
         configure();

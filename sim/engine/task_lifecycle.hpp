@@ -34,10 +34,11 @@ class TaskLifecycle {
 protected:
     using Date = Dispatcher::Date;
 
-    TaskLifecycle(const TaskGraph& graph, CostView costs, const ResourceTable& resources)
+    /// `dispatcher`: of the same graph and costs.
+    TaskLifecycle(const TaskGraph& graph, CostView costs, Dispatcher dispatcher)
         : graph_(graph),
           costs_(costs),
-          dispatcher_(graph, costs, resources),
+          dispatcher_(std::move(dispatcher)),
           times_(graph.size()),
           ends_(graph, costs),
           bodies_(costs.classes().size()),

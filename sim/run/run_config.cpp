@@ -16,12 +16,16 @@ void read_workload_of_run(ConfigObject& config, const std::string& key, RunConfi
 }
 
 // clang-format off
-InputKeys<RunConfig> run_keys() {
-    using R = RunConfig;
-    using Key = InputKey<R>;
+Json pair_schema() {
     Json pair = object_schema("The schedule of one pair.");
     pair["properties"] = {{"schedule", name_schema("Name of a schedule of pairs.")}, {"params", {{"description", "Parameters of this schedule, as in 'params' of the run."}, {"type", "object"}}}};
     pair["required"] = {"schedule"};
+    return pair;
+}
+
+InputKeys<RunConfig> run_keys() {
+    using R = RunConfig;
+    using Key = InputKey<R>;
     static const std::vector<Key> keys{
         version_key<R>("run").optional(),
         text_key<R>("topology", &R::topology, "Topology file; a bare name is looked up in configs/topologies.").optional(),
@@ -45,7 +49,7 @@ InputKeys<RunConfig> run_keys() {
             "or multiplies it as \"2x\" does.", {{"pattern", "^(topology|device)\\.[^.]+(\\.[^.]+)*$"}}, {{"type", {"string", "number", "boolean"}}}))
             .optional().but([](Key& key) { key.read = [](ConfigObject& from, const std::string& name, R& to) { to.what_if = from.raw(name); }; }),
         object_key<R>("schedules", &R::schedules, map_schema("Of a list of operators: by the name of a GEMM the schedule of its pair, the GEMM and a collective before or behind it, "
-            "instead of 'schedule'.", {{"type", "string"}}, pair)).optional()};
+            "instead of 'schedule'.", {{"type", "string"}}, pair_schema())).optional()};
     return keys;
 }
 // clang-format on

@@ -131,8 +131,7 @@ Json DesignSpace::assigned(const Places& places) const {
 }
 
 /// Whether an earlier value on one of the axes gives the same assignment.
-bool DesignSpace::repeated(const Places& at) const {
-    const Json values = assigned(at);
+bool DesignSpace::repeated(const Places& at, const Json& values) const {
     for (std::size_t axis = 0; axis < sweep_.axes.size(); ++axis) {
         const std::vector<std::string>& fields = sweep_.axes[axis].fields;
         const bool all_set =
@@ -223,8 +222,8 @@ Expressions DesignSpace::constraints() const {
 
 std::optional<DesignPoint> DesignSpace::point(std::uint64_t number, Expressions& constraints) const {
     const Places at = places(number);
-    if (repeated(at)) return std::nullopt;
     DesignPoint point{number, assigned(at), {}};
+    if (repeated(at, point.values)) return std::nullopt;
     point.config = read_run_config(run_config(point.values), file_ + " point " + std::to_string(number));
     if (sweep_.where.empty()) return point;
     Json names = variables(point.config, constraints);

@@ -60,7 +60,7 @@ private:
     void expand_layer(Json& config) const;
     Places places(std::uint64_t number) const;
     Json assigned(const Places& places) const;
-    bool repeated(const Places& places) const;
+    bool repeated(const Places& places, const Json& values) const;
     Json variables(const RunConfig& config, const Expressions& constraints) const;
     void learn_names(const ConfigFolder& folder);
     void require_values_that_run() const;

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cmath>
 
 #include "sim/core/csv_reader.hpp"
@@ -11,12 +10,10 @@ namespace {
 
 struct Column {
     std::string name;
-    Json::json_pointer value;  ///< in the result
+    std::vector<std::string> path;  ///< to its value in the result
 
-    Column(std::string of_column, std::string path) : name(std::move(of_column)) {
-        std::ranges::replace(path, '.', '/');
-        value = Json::json_pointer("/" + path);
-    }
+    Column(std::string of_column, const std::string& to_value)
+        : name(std::move(of_column)), path(split(to_value, '.')) {}
     /// The name is the path.
     Column(const std::string& of_column) : Column(of_column, of_column) {}
 };
@@ -43,6 +40,17 @@ const std::vector<Column> columns{
     {"confidence.known_parts_error_pct"}};
 // clang-format on
 
+const Json& value_of(const Column& column, const Json& result) {
+    static const Json missing;
+    const Json* value = &result;
+    for (const std::string& key : column.path) {
+        const auto found = value->find(key);
+        if (found == value->end()) return missing;
+        value = &*found;
+    }
+    return *value;
+}
+
 bool has(CsvClock clock, const Column& column) {
     return clock == CsvClock::with || column.name != "wall_ms";
 }
@@ -66,6 +74,8 @@ std::string csv_cell(const Json& value) {
         const std::string text = valid_utf8(value.get_ref<const std::string&>());
         return quoted(is_formula(text) ? "'" + text : text);  // text_of_csv_cell takes the apostrophe off
     }
+    if (value.is_number_integer() && !value.is_number_unsigned())
+        return std::to_string(value.get<std::int64_t>());
     if (!value.is_number_float()) return quoted(json_text(value));
     const double number = value.get<double>();
     return std::isfinite(number) ? shortest(number) : "";  // JSON has null there
@@ -79,11 +89,11 @@ std::string csv_header(CsvClock clock) {
 }
 
 std::string csv_row(const Json& result, CsvClock clock) {
-    std::vector<std::string> cells;
+    std::string row;
     for (const Column& column : columns)
         if (has(clock, column))
-            cells.push_back(result.contains(column.value) ? csv_cell(result[column.value]) : "");
-    return joined(cells, ",");
+            row.append(&column == &columns.front() ? "" : ",").append(csv_cell(value_of(column, result)));
+    return row;
 }
 
 std::string confidence_cells(const Confidence* confidence) {
