@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 
+#include "sim/engine/completions.hpp"
 #include "sim/engine/ends.hpp"
 #include "sim/engine/event_queue.hpp"
 
@@ -28,20 +29,15 @@ bool claims_nothing_together(CostView costs, const ResourceTable& resources,
     return true;
 }
 
-/// Neither the launch of the task nor the time at which its end is seen depends on another task.
-bool is_by_itself(const Cost& cost) {
-    const auto* completion = std::get_if<Completion>(&cost.end);
-    return cost.launch.queued == Seconds() && completion != nullptr && completion->apart == Seconds();
-}
-
 /// Durations of the phases of a task, in the engine's arithmetic.
 struct Phases {
-    Femtoseconds launch, setup, body, completion, event, other_stream, other_gpu;
-    bool ahead;
+    Femtoseconds launch, queued, setup, body, completion, event, other_stream, other_gpu;
+    bool ahead, apart;
 
     /// `rate`: of the body, once it runs; infinity where it takes no time.
     Phases(const Cost& cost, double rate)
         : launch(to_femtoseconds(cost.launch.time)),
+          queued(to_femtoseconds(cost.launch.queued)),
           setup(to_femtoseconds(cost.setup)),
           body(rate < std::numeric_limits<double>::infinity()
                    ? std::max<Femtoseconds>(to_femtoseconds(Seconds(1.0 / rate)), 1)
@@ -50,8 +46,29 @@ struct Phases {
           event(to_femtoseconds(std::get<Completion>(cost.end).event)),
           other_stream(to_femtoseconds(cost.handoffs.other_stream)),
           other_gpu(to_femtoseconds(cost.handoffs.other_gpu)),
-          ahead(cost.launch.ahead) {}
+          ahead(cost.launch.ahead),
+          apart(std::get<Completion>(cost.end).apart > Seconds()) {}
 };
+
+/// What the tasks of a GPU do one at a time, in the order of dates: queued launches, and ends that are seen apart. The pass
+/// has their order as long as dates do not go back from one number to the next.
+struct OneAtATime {
+    Femtoseconds asked = -1, launcher_free = 0, ended = -1;  ///< the latest
+
+    /// `by_number`: the simulation takes what happens at one instant by number.
+    static bool follows(Femtoseconds& last, Femtoseconds date, bool by_number) {
+        const bool later = date > last || (by_number && date == last);
+        last = date;
+        return later;
+    }
+};
+
+/// No launch is asked for after queued launches of the same instant have begun, unless that is time zero: nothing is over
+/// at the instant at which it begins its queued launch, or is given its claim.
+bool launches_by_number(const Phases& phases, const Cost& cost) {
+    const bool begins_late = cost.claim || (phases.queued > 0 && phases.launch == 0);
+    return !begins_late || phases.setup + phases.body > 0;
+}
 
 }  // namespace
 
@@ -59,13 +76,21 @@ std::vector<TaskTimes> times_without_sharing(const TaskGraph& graph, CostView co
                                              const ResourceTable& resources, const FairShare& shares) {
     const std::span<const std::uint32_t> streams = graph.stream_numbers();
     const std::span<const Cost> classes = costs.classes();
+    const auto polls = [](const Cost& cost) { return std::holds_alternative<Polling>(cost.end); };
     if (shares.can_saturate() || graph.has_progress_edges() ||
-        !std::all_of(classes.begin(), classes.end(), is_by_itself) ||
+        std::any_of(classes.begin(), classes.end(), polls) ||
         !claims_nothing_together(costs, resources, streams))
         return {};
     std::vector<Phases> phases;
     phases.reserve(classes.size());
     for (std::uint32_t i = 0; i < classes.size(); ++i) phases.emplace_back(classes[i], shares.top_rate(i));
+    bool launches_numbered = true, ends_numbered = true;
+    for (std::size_t i = 0; i < classes.size(); ++i) {
+        launches_numbered = launches_numbered && launches_by_number(phases[i], classes[i]);
+        ends_numbered = ends_numbered && (!phases[i].apart || phases[i].body > 0);
+    }
+    std::vector<OneAtATime> gpus(static_cast<std::size_t>(graph.gpus()));
+    Completions completions(graph, costs);
     const Ends all_ends(graph, costs);
     std::vector<TaskTimes> times(graph.size());
     std::vector<Femtoseconds> ends(graph.size());
@@ -73,7 +98,9 @@ std::vector<TaskTimes> times_without_sharing(const TaskGraph& graph, CostView co
     Femtoseconds last = 0;
     for (TaskId id = 0; id < graph.size(); ++id) {
         const std::uint32_t stream = streams[id];
+        const Phases& own = phases[costs.class_of(id)];
         Femtoseconds begin = 0;
+        bool is_first = own.ahead || graph.stream_predecessor(id) == id;  // nothing is before it
         graph.for_each_edge_into(id, [&](const Edge& edge) {
             const std::uint32_t other = streams[edge.predecessor];
             const Phases& before = phases[costs.class_of(edge.predecessor)];
@@ -83,15 +110,28 @@ std::vector<TaskTimes> times_without_sharing(const TaskGraph& graph, CostView co
                                          : other != stream ? before.other_stream
                                                            : 0;
             begin = std::max(begin, date_after(ends[edge.predecessor], handoff));
+            is_first = false;
         });
-        const Phases& own = phases[costs.class_of(id)];
         Femtoseconds& free = stream_free[stream];
         if (!own.ahead) begin = std::max(begin, free);
-        const Femtoseconds turn = std::max(date_after(begin, own.launch), free);
+        Femtoseconds launched = date_after(begin, own.launch);
+        OneAtATime& gpu = gpus[static_cast<std::size_t>(graph.gpu_of_stream(stream))];
+        if (own.queued > 0) {
+            if (!gpu.follows(gpu.asked, begin, launches_numbered) || (begin == 0 && !is_first)) return {};
+            const bool waits = begin < gpu.launcher_free;
+            begin = std::max(begin, gpu.launcher_free);
+            launched = gpu.launcher_free = date_after(begin, waits ? own.queued : own.launch);
+        }
+        const Femtoseconds turn = std::max(launched, free);
         const Femtoseconds body = date_after(turn, own.setup), done = date_after(body, own.body);
+        Femtoseconds completion = own.completion;
+        if (own.apart) {
+            if (!gpu.follows(gpu.ended, done, ends_numbered)) return {};
+            completion = to_femtoseconds(completions.delay(id, to_seconds(done)));
+        }
         times[id] = {to_seconds(std::max(begin, free)), to_seconds(body), to_seconds(done)};
         free = all_ends.is_event(id) ? date_after(done, own.event) : done;
-        ends[id] = date_after(done, own.completion);
+        ends[id] = date_after(done, completion);
         times[id].end = to_seconds(ends[id]);
         last = std::max({last, free, ends[id]});
     }
