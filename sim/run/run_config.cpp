@@ -30,9 +30,9 @@ InputKeys<RunConfig> run_keys() {
         version_key<R>("run").optional(),
         text_key<R>("topology", &R::topology, "Topology file; a bare name is looked up in configs/topologies.").optional(),
         text_key<R>("schedule", &R::schedule, "").optional().but([](Key& key) { key.schema = name_schema("Name of a schedule, as 'sim list' shows it."); }),
-        object_key<R>("params", &R::params, parameters_schema()).optional().but([](Key& key) { key.value = &R::params; }),
-        Key("workload", {{"description", "Workload file (a bare name is looked up in configs/workloads), or what would be in it; default " + default_workload + "."},
-                         {"oneOf", {text_schema("Workload file.", 1), workload_schema(true)}}}, read_workload_of_run, &R::workload).optional(),
+        object_key<R>("params", &R::params, Json()).optional().but([](Key& key) { key.value = &R::params; }),
+        Key("workload", {{"description", "Workload file (a bare name is looked up in configs/workloads), or what would be in it; default " + default_workload + "."}},
+            read_workload_of_run, &R::workload).optional(),
         text_key<R>("engine", &R::engine, "Name of the engine, as 'sim list' shows it; default " + default_engine + ".").optional(),
         Key("seeds", {{"description", "Simulations with orders that the machine leaves unspecified; default " + std::to_string(default_seeds) + " on such a machine, else 1."},
                       {"type", "integer"}, {"minimum", 1}, {"maximum", most_seeds}},
@@ -71,6 +71,9 @@ Json to_json(const RunConfig& config) {
 Json run_schema() {
     Json schema = file_of_keys(
         "Run config", "One simulation: a file, a line of 'sim batch', or the flags of 'sim'.", run_keys());
+    // Longer than all others, so not made for every run.
+    schema["properties"]["params"] = parameters_schema();
+    schema["properties"]["workload"]["oneOf"] = {text_schema("Workload file.", 1), workload_schema(true)};
     schema["required"] = {"topology", "schedule"};
     return schema;
 }

@@ -263,21 +263,29 @@ std::vector<InputKey<Workload>> common_keys() {
             .optional().written_if([](const W& workload) { return workload.ranks > 0; })};
 }
 
-/// The keys of a workload that is a list of operators, or of one that is a pair.
-const std::vector<InputKey<Workload>>& workload_keys(bool is_list) {
+const std::vector<InputKey<Workload>>& keys_of_pair() {
     using W = Workload;
-    static const std::vector<InputKey<W>> of_pair = [] {
-        auto keys = common_keys();
+    static const std::vector<InputKey<W>> keys = [] {
+        auto all = common_keys();
         for (const InputKey<Pair>& key : pair_keys())
-            keys.push_back(lifted<W>(key, [](auto& workload) -> auto& { return std::get<Pair>(workload.content); }));
-        return keys;
+            all.push_back(lifted<W>(key, [](auto& workload) -> auto& { return std::get<Pair>(workload.content); }));
+        return all;
     }();
-    static const std::vector<InputKey<W>> of_list = [] {
-        auto keys = common_keys();
-        keys.emplace_back("operators", operators_schema(), [](ConfigObject& from, const std::string&, W& to) { to.content = read_operators(from); }, written_operators);
-        return keys;
+    return keys;
+}
+
+const std::vector<InputKey<Workload>>& keys_of_list() {
+    using W = Workload;
+    static const std::vector<InputKey<W>> keys = [] {
+        auto all = common_keys();
+        all.emplace_back("operators", operators_schema(), [](ConfigObject& from, const std::string&, W& to) { to.content = read_operators(from); }, written_operators);
+        return all;
     }();
-    return is_list ? of_list : of_pair;
+    return keys;
+}
+
+const std::vector<InputKey<Workload>>& workload_keys(bool is_list) {
+    return is_list ? keys_of_list() : keys_of_pair();
 }
 // clang-format on
 
