@@ -7,7 +7,6 @@
 #include <unordered_map>
 
 #include "sim/core/mixed.hpp"
-#include "sim/core/ranges.hpp"
 #include "sim/quotient/alike.hpp"
 #include "sim/quotient/likeness.hpp"
 #include "sim/quotient/tie_order.hpp"
@@ -240,7 +239,7 @@ bool depends_on_numbers(CostView costs, const ResourceTable& resources) {
     });
 }
 
-/// Groups of turns, those of most turns first. The last are turns of whole nodes, whose GPUs may all differ.
+/// Groups of turns, those of most turns first.
 std::vector<Turns> groups_of_turns(const Topology& topology) {
     constexpr std::size_t most_tries = 6;
     std::vector<std::tuple<int, int, int>> steps;  // representatives, nodes, locals
@@ -253,8 +252,6 @@ std::vector<Turns> groups_of_turns(const Topology& topology) {
     std::vector<Turns> groups;
     for (const auto& [count, node, local] : steps)
         if (groups.size() < most_tries) groups.emplace_back(topology, node, local);
-    const Turns whole_nodes(topology, 1, locals);
-    if (nodes > 1 && !contains(groups, whole_nodes)) groups.push_back(whole_nodes);
     return groups;
 }
 

@@ -33,8 +33,9 @@ Scenario on_small(const Scenario& scenario, const std::shared_ptr<const Machine>
 }
 
 /// The turns of the quotient of a schedule's whole graph, if the graph of their representatives is the same as the
-/// quotient.
-std::optional<Turns> turns_of(const Scenario& small, const ScheduleEntry& schedule, ScheduleParams params) {
+/// quotient. `whole_nodes`: of whole nodes, whose GPUs may all differ, if there are no others.
+std::optional<Turns> turns_of(const Scenario& small, const ScheduleEntry& schedule, ScheduleParams params,
+                              bool whole_nodes) {
     const auto made = schedule.make();
     if (!made->builds_representatives(small.workload, params)) return std::nullopt;
     const auto build = [&](const std::optional<Turns>& alike) {
@@ -48,7 +49,10 @@ std::optional<Turns> turns_of(const Scenario& small, const ScheduleEntry& schedu
         return price(graph, small.workload, *small.machine, models, effects_of(small));
     };
     const TaskGraph whole = build(std::nullopt);
-    const std::optional<Quotient> quotient = quotient_of(whole, price_of(whole), topology, resources);
+    const Costs costs = price_of(whole);
+    std::optional<Quotient> quotient = quotient_of(whole, costs, topology, resources);
+    if (!quotient && whole_nodes)
+        quotient = quotient_of(whole, costs, Turns(topology, 1, topology.gpus_per_node()), resources);
     if (!quotient) return std::nullopt;
     const TaskGraph few = build(quotient->turns);
     if (!is_same(*quotient, few, price_of(few), pooled_by(quotient->turns, few, topology, resources)))
@@ -136,15 +140,16 @@ std::string alikeness_key(const Scenario& scenario) {
 std::optional<Turns> alike_ranks_of_few(const Scenario& scenario) {
     Scenario few = scenario.of_all_gpus();
     few.params.chunks = few_chunks(scenario);
-    return turns_of(few, *few.schedule, few.params);
+    return turns_of(few, *few.schedule, few.params, false);
 }
 
 void find_alike_ranks(Scenario& scenario, const std::shared_ptr<const Machine>& small) {
     if (!has_equal_shards(scenario)) return;
     const Scenario few = on_small(scenario, small);
     const Topology& topology = scenario.machine->topology;
-    scenario.params.transfers.alike = on_large(turns_of(few, *few.schedule, few.params), topology);
-    scenario.serial_alike = on_large(turns_of(few, find_schedule("serial"), few.whole_params()), topology);
+    scenario.params.transfers.alike = on_large(turns_of(few, *few.schedule, few.params, true), topology);
+    scenario.serial_alike =
+        on_large(turns_of(few, find_schedule("serial"), few.whole_params(), true), topology);
 }
 
 }  // namespace overlap

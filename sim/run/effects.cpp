@@ -25,7 +25,8 @@ double slowest_gpu(const Machine& machine) {
 
 Cost cost_alone(const Task& task, const Machine& machine, const CostModels& models, double slowest) {
     Cost cost = models.cost(task, machine);
-    if (task.kind() == TaskKind::gemm && slowest != 1) scale(cost, slowest);
+    if (task.kind() != TaskKind::gemm) return cost;
+    if (const double time = slowest / machine.topology.gemm_speed(task.gpu); time != 1) scale(cost, time);
     return cost;
 }
 

@@ -215,7 +215,8 @@ Confidence confidence_of(const Scenario& scenario, const TaskGraph& graph, const
         !own_kernel && !other_work && !has_barriers(graph) && scenario.repeat == Repeat::once;
     const bool is_layer = machine.topology.gpus() == 1 && is_dense_layer(graph);
     const auto& known = is_layer ? machine.evidence.layers : machine.evidence.schedules;
-    if (known && (is_layer || is_schedule) && scenario.what_if.empty() && scenario.host == nullptr) {
+    if (known && (is_layer || is_schedule) && scenario.what_if.empty() &&
+        !scenario.machine->topology.is_degraded() && scenario.host == nullptr) {
         confidence.measured = known;
         confidence.error_of_known = known->mean;
         return confidence;

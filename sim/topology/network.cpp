@@ -18,7 +18,7 @@ Network::Network(const LinkGroup& group, const ClusterSize& size)
       latency_(group.latency / 4) {}
 
 void Network::attach(int gpu, VertexId fabric_switch, int number, Wiring& wiring) {
-    const VertexId nic = wiring.add_vertex("nic" + std::to_string(gpu));
+    const VertexId nic = wiring.add_vertex("nic" + std::to_string(gpu), true);
     Port& port = ports_[static_cast<std::size_t>(gpu)];
     port.to_nic = wiring.join(static_cast<VertexId>(gpu), nic, bandwidth_, latency_);
     port.to_switch = wiring.join(nic, fabric_switch, bandwidth_, latency_);

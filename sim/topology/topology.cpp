@@ -6,6 +6,7 @@
 
 #include "sim/core/file_kind.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/topology/degraded.hpp"
 #include "sim/topology/device_schema.hpp"
 #include "sim/topology/like_device.hpp"
 
@@ -42,6 +43,7 @@ Topology::Topology(ConfigObject config, DeviceSpec device)
             group.fail("", error.what());
         }
     }
+    degrade(config, wiring);
     ring_ = read_ring(config);
     config.finish();
 
@@ -64,6 +66,17 @@ void Topology::add_group(ConfigObject& group, NodeFabric& fabric, Wiring& wiring
         if (size_.gpus_per_node > 1) wiring.egress = in_node;
     }
     group.finish();
+}
+
+void Topology::degrade(ConfigObject& config, Wiring& wiring) {
+    for (const Degraded& one : overlap::degrade(config, size_, has_network(), wiring)) {
+        is_degraded_ = true;
+        if (one.gemm_speed == 1) continue;
+        gemm_speed_.resize(static_cast<std::size_t>(gpus()), 1);
+        for (int node = 0; node < nodes(); ++node)
+            if (one.node == Degraded::all || one.node == node)
+                gemm_speed_[static_cast<std::size_t>(node * gpus_per_node() + one.gpu)] *= one.gemm_speed;
+    }
 }
 
 std::vector<int> Topology::read_ring(ConfigObject& config) const {
@@ -202,6 +215,7 @@ Json topology_schema() {
         list_schema("Order of a node's GPUs in ring schedules, every number once. Default: 0, 1, 2, ...",
                     {{"type", "integer"}, {"minimum", 0}});
     keys["ring"]["uniqueItems"] = true;
+    keys["degraded"] = degraded_schema();
     schema["required"].insert(schema["required"].end(), {"device", "fabric"});
     schema["definitions"]["sourced"] = value_definitions()["sourced"];
     return schema;

@@ -47,6 +47,11 @@ public:
     /// are computed on demand from a node's table and the network's rules; nothing is stored for a pair.
     /// Throws UserError if `dst` can't be reached.
     Route route(int src, int dst) const;
+    /// Speed of the GPU's GEMMs, relative to the device's: below 1 where it is degraded.
+    double gemm_speed(int gpu) const {
+        return gemm_speed_.empty() ? 1 : gemm_speed_[static_cast<std::size_t>(whole_rank(gpu))];
+    }
+    bool is_degraded() const { return is_degraded_; }
     /// Order of the ranks in ring schedules; its neighbours are neighbours in the machine where possible.
     const std::vector<int>& ring() const { return ring_; }
 
@@ -68,6 +73,7 @@ private:
     /// The same for ranks of the whole.
     Route whole_route(int src, int dst) const;
     void add_group(ConfigObject& group, NodeFabric& fabric, Wiring& wiring);
+    void degrade(ConfigObject& config, Wiring& wiring);
     std::vector<int> read_ring(ConfigObject& config) const;
     /// Time of 1 MiB over links that each forward the whole message (store and
     /// forward); the measure of routes.
@@ -80,6 +86,8 @@ private:
     int first_ = 0;  ///< lowest rank of the group
     std::shared_ptr<const std::vector<Link>> links_;
     std::vector<BytesPerSecond> egress_;
+    std::vector<double> gemm_speed_;  ///< by GPU of the whole machine; empty where all are 1
+    bool is_degraded_ = false;
     std::shared_ptr<const NodeFabric> node_;
     std::shared_ptr<const Network> network_;  ///< null if the GPUs have no NICs
     std::vector<int> ring_;

@@ -4,8 +4,9 @@
 
 namespace overlap {
 
-VertexId Wiring::add_vertex(std::string name) {
+VertexId Wiring::add_vertex(std::string name, bool is_nic) {
     names_.push_back(std::move(name));
+    nics_.push_back(is_nic);
     egress.emplace_back();
     return names_.size() - 1;
 }
@@ -18,6 +19,7 @@ void Wiring::add_link(VertexId from, VertexId to, BytesPerSecond bandwidth, Seco
     if (!joined_.insert((std::uint64_t{from} << 32 | to) * odd).second)
         throw std::invalid_argument("gives the link " + name + " twice");
     links.push_back({links.size(), std::move(name), bandwidth, latency});
+    ends.push_back({from, to});
     egress[from] += bandwidth;
 }
 

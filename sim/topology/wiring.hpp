@@ -29,12 +29,18 @@ using VertexId = std::size_t;
 /// GPUs, NICs and switches with their links, while a topology is being built.
 class Wiring {
 public:
-    VertexId add_vertex(std::string name);
+    VertexId add_vertex(std::string name, bool is_nic = false);
+    bool is_nic(VertexId vertex) const { return nics_[vertex]; }
     /// Connects two vertices in both directions; returns the link a → b, and the reverse link has the next
     /// number. Throws std::invalid_argument for a link from a vertex to itself and for a duplicate.
     std::size_t join(VertexId a, VertexId b, BytesPerSecond bandwidth, Seconds latency);
 
+    struct Ends {
+        VertexId from, to;
+    };
+
     std::vector<Link> links;
+    std::vector<Ends> ends;  ///< by link
     /// By vertex: sum of the bandwidths of the links that leave it.
     std::vector<BytesPerSecond> egress;
 
@@ -42,6 +48,7 @@ private:
     void add_link(VertexId from, VertexId to, BytesPerSecond bandwidth, Seconds latency);
 
     std::vector<std::string> names_;
+    std::vector<bool> nics_;
     std::unordered_set<std::uint64_t> joined_;
 };
 

@@ -10,7 +10,8 @@ import time
 
 from sim_case import PAIR, ROOT, SMALL, SimTestCase
 
-LARGE = ["--topology", "mi300x_1024_rail", "--schedule", "shard_p2p"]  # built for all GPUs, also where they are alike
+# Shards that are not all equal: built for all GPUs.
+LARGE = ["--topology", "mi300x_1024_rail", "--schedule", "shard_p2p", "--gemm", "32769x7168x8192"]
 ALIKE = ["--topology", "mi300x_1024_rail", "--schedule", "hetero_fused_1d", "--set", "chunks=4"]
 
 
@@ -75,7 +76,8 @@ class Budget(SimTestCase):
                           "simulations of candidates", "2.0 GB are available")
 
     def test_a_line_of_a_batch_and_a_point_of_a_sweep_that_take_too_much_say_so(self):
-        large = {**SMALL, "topology": "mi300x_1024_rail", "schedule": "shard_p2p", "params": {}}
+        uneven = {**SMALL["workload"], "gemm": {**SMALL["workload"]["gemm"], "m": 4097}}
+        large = {**SMALL, "topology": "mi300x_1024_rail", "schedule": "shard_p2p", "params": {}, "workload": uneven}
         self.file("batch.jsonl", json.dumps(large) + "\n" + json.dumps(SMALL) + "\n")
         done = self.run_with({"OVERLAP_MEMORY_GB": "2"}, "batch", "batch.jsonl")
         lines = [json.loads(line) for line in done.stdout.splitlines()]

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -248,6 +249,35 @@ TEST_CASE("ranks that are alike on a small machine are alike on the large one") 
         CHECK(scenario.params.transfers.alike->gpus() == 192);
         CHECK(representatives_are_right(scenario));
         CHECK(run(scenario).makespan == run(scenario.of_all_gpus()).makespan);
+    }
+}
+
+TEST_CASE("GPUs that are degraded in every node are alike from node to node") {
+    TemporaryFolder folder;
+    Json topology = read_json_file(shipped.find("topologies", "mi300x_1024_rail"));
+    topology["nodes"] = 24;
+    int files = 0;
+    const auto scenario_with = [&](const Json& degraded) {
+        topology["degraded"] = Json::array({degraded});
+        const std::string file = (folder.path() / (std::to_string(++files) + ".json")).string();
+        std::ofstream(file) << topology;
+        return resolved(
+            config_of(file, "hierarchical_chunked", pair_of("all_gather", "collective_first", 6144)));
+    };
+    const Json half{{"value", 0.5}, {"source", "test"}};
+    for (const Json& degraded :
+         {Json{{"gpu", 3}, {"gemm_speed", half}}, Json{{"gpu", 3}, {"to", 5}, {"links", half}},
+          Json{{"gpu", 3}, {"links", half}}, Json{{"gpu", 3}, {"nic", half}}}) {
+        INFO(degraded);
+        const Scenario scenario = scenario_with(degraded);
+        REQUIRE(scenario.params.transfers.alike);
+        CHECK(scenario.params.transfers.alike->representatives() == 8);
+        CHECK(run(scenario).makespan == run(scenario.of_all_gpus()).makespan);
+        for (const int node : {1, 20}) {
+            Json one = degraded;
+            one["node"] = node;
+            CHECK_FALSE(scenario_with(one).params.transfers.alike);
+        }
     }
 }
 
