@@ -50,12 +50,13 @@ struct Phases {
           apart(std::get<Completion>(cost.end).apart > Seconds()) {}
 };
 
-/// What the tasks of a GPU do one at a time, in the order of dates: queued launches, and ends that are seen apart. The pass
-/// has their order as long as dates do not go back from one number to the next.
+/// What the tasks of one GPU do one at a time: queued launches, and ends that the host sees apart. The simulation serves them
+/// by date, the pass by task number; both orders are the same as long as no date is earlier than the date before.
 struct OneAtATime {
     Femtoseconds asked = -1, launcher_free = 0, ended = -1;  ///< the latest
 
-    /// `by_number`: the simulation takes what happens at one instant by number.
+    /// Whether `date` may come after `last`. `by_number`: so may an equal date, because the simulation serves equal dates by
+    /// task number.
     static bool follows(Femtoseconds& last, Femtoseconds date, bool by_number) {
         const bool later = date > last || (by_number && date == last);
         last = date;
@@ -63,8 +64,9 @@ struct OneAtATime {
     }
 };
 
-/// No launch is asked for after queued launches of the same instant have begun, unless that is time zero: nothing is over
-/// at the instant at which it begins its queued launch, or is given its claim.
+/// At one instant the simulation collects all requests for queued launches, begins these launches by task number, and then
+/// hands out claims. A task that is over at the instant at which its own queued launch begins, or at which it is given its
+/// claim, lets another task ask too late to be sorted. False for the costs of such a task.
 bool launches_by_number(const Phases& phases, const Cost& cost) {
     const bool begins_late = cost.claim || (phases.queued > 0 && phases.launch == 0);
     return !begins_late || phases.setup + phases.body > 0;
@@ -117,6 +119,7 @@ std::vector<TaskTimes> times_without_sharing(const TaskGraph& graph, CostView co
         Femtoseconds launched = date_after(begin, own.launch);
         OneAtATime& gpu = gpus[static_cast<std::size_t>(graph.gpu_of_stream(stream))];
         if (own.queued > 0) {
+            // At time zero the simulation begins the launches of the first tasks before any other task can ask.
             if (!gpu.follows(gpu.asked, begin, launches_numbered) || (begin == 0 && !is_first)) return {};
             const bool waits = begin < gpu.launcher_free;
             begin = std::max(begin, gpu.launcher_free);

@@ -43,7 +43,7 @@ Topology::Topology(ConfigObject config, DeviceSpec device)
             group.fail("", error.what());
         }
     }
-    degrade(config, wiring);
+    read_degraded(config, wiring);
     ring_ = read_ring(config);
     config.finish();
 
@@ -68,8 +68,8 @@ void Topology::add_group(ConfigObject& group, NodeFabric& fabric, Wiring& wiring
     group.finish();
 }
 
-void Topology::degrade(ConfigObject& config, Wiring& wiring) {
-    for (const Degraded& one : overlap::degrade(config, size_, has_network(), wiring)) {
+void Topology::read_degraded(ConfigObject& config, Wiring& wiring) {
+    for (const Degraded& one : degrade(config, size_, has_network(), wiring)) {
         is_degraded_ = true;
         if (one.gemm_speed == 1) continue;
         gemm_speed_.resize(static_cast<std::size_t>(gpus()), 1);

@@ -73,7 +73,7 @@ private:
     /// The same for ranks of the whole.
     Route whole_route(int src, int dst) const;
     void add_group(ConfigObject& group, NodeFabric& fabric, Wiring& wiring);
-    void degrade(ConfigObject& config, Wiring& wiring);
+    void read_degraded(ConfigObject& config, Wiring& wiring);
     std::vector<int> read_ring(ConfigObject& config) const;
     /// Time of 1 MiB over links that each forward the whole message (store and
     /// forward); the measure of routes.
