@@ -140,4 +140,39 @@ std::vector<char> FairShare::lead_others() const {
     return result;
 }
 
+// Resources that cannot limit anybody have no users any more, and the others get their turns.
+void FairShare::apply(const Bounds& bounds) {
+    // By pool: the first and the last place that it has among the uses of a task.
+    std::vector<std::pair<Index, Index>> places(pools_.size(), {most_turns, 0});
+    Index kept = 0;
+    for (Task& task : tasks_) {
+        const Index first = kept;
+        task.steady = true;
+        for (Index number = task.first_use; number < task.last_use; ++number) {
+            Use use = uses_[number];
+            use.resource = static_cast<Index>(resources_.pool(use.resource));
+            if (bounds.ample[use.resource]) continue;
+            auto& [nearest, farthest] = places[use.resource];
+            nearest = std::min(nearest, kept - first);
+            farthest = std::max(farthest, kept - first);
+            uses_[kept++] = use;
+            ++pools_[use.resource].last_user;
+            task.steady = task.steady && task.alone < bounds.least_level[use.resource] * use.speed * clearly;
+        }
+        task.first_use = first;
+        task.last_use = kept;
+    }
+    uses_.resize(kept);
+    users_.resize(kept);
+    places_.resize(kept);
+    for (Index first = 0, number = 0; Pool & pool : pools_) {
+        const auto [nearest, farthest] = places[number++];
+        pool.turn = static_cast<std::uint8_t>(std::min(most_turns - 1, nearest + farthest));
+        const Index space = pool.last_user;
+        pool.first_user = pool.last_user = first;
+        first += space;
+    }
+    alike_weights_ = std::all_of(uses_.begin(), uses_.end(), [](const Use& use) { return use.weight == 1; });
+}
+
 }  // namespace overlap

@@ -1,6 +1,7 @@
 #include "sim/engine/fair_share.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cmath>
 #include <numeric>
@@ -9,7 +10,6 @@
 namespace overlap {
 namespace {
 
-constexpr double clearly = 1 - 1e-6;
 // After this many fills, levels still change only by less than the error of the costs.
 constexpr std::size_t most_fills = 10'000'000;
 constexpr int fills_before_damping = 50;
@@ -67,33 +67,6 @@ void FairShare::add_use(Index first, ResourceId id, double amount, double weight
     uses_.push_back({resource, amount, weight, weight / amount});
 }
 
-void FairShare::apply(const Bounds& bounds) {
-    Index kept = 0;
-    for (Task& task : tasks_) {
-        const Index first = kept;
-        task.steady = true;
-        for (Index number = task.first_use; number < task.last_use; ++number) {
-            Use use = uses_[number];
-            use.resource = static_cast<Index>(resources_.pool(use.resource));
-            if (bounds.ample[use.resource]) continue;
-            uses_[kept++] = use;
-            ++pools_[use.resource].last_user;
-            task.steady = task.steady && task.alone < bounds.least_level[use.resource] * use.speed * clearly;
-        }
-        task.first_use = first;
-        task.last_use = kept;
-    }
-    uses_.resize(kept);
-    users_.resize(kept);
-    places_.resize(kept);
-    for (Index first = 0; Pool & pool : pools_) {
-        const Index space = pool.last_user;
-        pool.first_user = pool.last_user = first;
-        first += space;
-    }
-    alike_weights_ = std::all_of(uses_.begin(), uses_.end(), [](const Use& use) { return use.weight == 1; });
-}
-
 // Running sums drift far less than the margin of `clearly`. Closer to the capacity update_contended() sums anew.
 void FairShare::touch(Index resource, double drawn) {
     Pool& pool = pools_[resource];
@@ -107,7 +80,10 @@ void FairShare::touch(Index resource, double drawn) {
 }
 
 void FairShare::refill_later(Index resource) {
-    if (!std::exchange(pools_[resource].waits, true)) waiting_.push_back(resource);
+    Pool& pool = pools_[resource];
+    if (std::exchange(pool.waits, true)) return;
+    waiting_[pool.turn].push_back(resource);
+    waiting_turns_ |= std::uint64_t{1} << pool.turn;
 }
 
 void FairShare::want(Index resource, double more) {
@@ -260,7 +236,7 @@ double FairShare::wanted_by(const User& user, double level) const {
             const double weight = alike_weights_ ? 1 : uses_[user.use].weight;
             sum += wanted;
             const bool is_limited = !(wanted < least * weight);
-            left -= is_limited ? 0 : wanted;
+            left -= is_limited ? 0 : (pool.nominal + wanted) - pool.nominal;
             weights += is_limited ? weight : 0;
             limited += is_limited;
             least_limited = is_limited ? std::min(least_limited, wanted) : least_limited;
@@ -290,11 +266,14 @@ double FairShare::extrapolate(Pool& pool, double before, double level) {
     return pool.extrapolated ? level + step * factor / (1 - factor) : level;
 }
 
-// True if the level of the resource has moved. With weights, levels can follow each other around a cycle of
-// resources without end. After fills_before_damping fills a level therefore moves only half of its way.
-[[gnu::always_inline]] inline bool FairShare::fill(Index resource) {
-    Pool& pool = pools_[resource];
-    const double before = pool.level;
+// Finds the next level. True if it differs by more than rounding. With weights, levels can follow each other around a cycle
+// of resources without end. After fills_before_damping fills a level therefore moves only half of its way.
+[[gnu::always_inline]] inline bool FairShare::fill(Pool& pool) {
+    const double before = pool.next = pool.level;
+    if (std::exchange(pool.resolved, resolved_) != resolved_) {
+        pool.fills = 0;
+        pool.step = 0;
+    }
     pool.extrapolated = false;
     if (pool.touched) update_contended(pool);
     if (!pool.contended) {
@@ -302,7 +281,8 @@ double FairShare::extrapolate(Pool& pool, double before, double level) {
             pool.wanted = 0;
             for (const User& user : users(pool)) pool.wanted += wanted_by(user, before);
         }
-        return std::exchange(pool.level, unlimited) < unlimited;
+        pool.next = unlimited;
+        return before < unlimited;
     }
     const bool damped = ++pool.fills > fills_before_damping;
     if (!pool.limits_each && before == unlimited && pool.wanted < pool.capacity * clearly) return false;
@@ -312,46 +292,94 @@ double FairShare::extrapolate(Pool& pool, double before, double level) {
         level = before < unlimited ? (before + open) / 2 : open;
     else
         level = extrapolate(pool, before, level);
-    pool.level = level;
+    pool.next = level;
     return before != level && !(std::abs(before - level) <= settled * std::min(before, level));
 }
 
-std::span<const FairShare::Index> FairShare::resolve_changes() {
-    const double kept = several_uses_ ? 1 - settled : 1;
-    for (std::size_t i = 0; i < waiting_.size() && i < most_fills; ++i) {
-        const Index resource = waiting_[i];
+// The users of a pool get its next level, and `limits_change(user, limits before)` is called.
+template <class LimitsChange>
+[[gnu::always_inline]] inline void FairShare::move_level(Pool& pool, const LimitsChange& limits_change) {
+    const double before = pool.level, now = pool.next;
+    pool.level = now;
+    const double least = std::min(before, now);
+    for (const User& user : users(pool)) {
+        const Limits limits = limits_[user.task];
+        if (least * user.speed > limits.second) continue;  // two other limits are lower
+        replace_limit(user.task, before * user.speed, now * user.speed);
+        limits_change(user, limits);
+    }
+}
+
+// A resource is filled again if a user's limits elsewhere have changed, as far as they are below the user's share.
+[[gnu::always_inline]] inline void FairShare::follow(Index id, const Limits& before, Index except) {
+    const Task& task = tasks_[id];
+    const Limits now = limits_[id];
+    if (before.lowest != now.lowest) mark_changed(id);
+    for (Index number = task.first_use; number < task.last_use; ++number) {
+        if (number == except) continue;
+        const Use& use = uses_[number];
+        const Pool& pool = pools_[use.resource];
+        const double share = pool.level * use.speed;
+        const double wanted = std::min(share, limit_elsewhere(before, pool.next * use.speed));
+        const double wants = std::min(share, limit_elsewhere(now, share));
+        if (wanted != wants) want(use.resource, use.amount * (wants - wanted));
+    }
+}
+
+// All are filled from the same limits, whatever their order.
+void FairShare::fill_all(std::span<Index> resources) {
+    std::size_t moving = 0;
+    for (const Index resource : resources) {
         Pool& pool = pools_[resource];
         pool.waits = false;
-        const double before = pools_[resource].level;
-        const bool moved = fill(resource);
-        const double now = pools_[resource].level;
-        if (now == before) continue;
-        if (moved && pool.fills > fills_before_damping)
-            refill_later(resource);  // it has moved half of its way
-        // Another use of this pool limits the user to the same rate, except for rounding.
-        const double least = std::min(before, now) * kept;
-        for (const User& user : users(pool)) {
-            const double speed = user.speed;
-            const Index task = user.task;
-            Limits& limits = limits_[task];
-            if (least * speed > limits.second) continue;  // two other limits are lower
-            const double lowest = limits.lowest;
-            replace_limit(task, before * speed, now * speed);
-            const bool other_is_lower = least * speed > limit_elsewhere(limits, now * speed);
-            const double more = limits.lowest - lowest;
-            if (!moved || (other_is_lower && more == 0)) continue;  // before and after
-            mark_changed(task);
-            for (const Use& use : uses(tasks_[task]))
-                if (several_uses_ || use.resource != resource) want(use.resource, use.amount * more);
-        }
-        if (pool.extrapolated) refill_later(resource);
+        if (fill(pool))
+            resources[moving++] = resource;
+        else if (pool.next != pool.level)
+            rounded_.push_back(resource);
     }
-    for (const Index resource : waiting_) {
-        pools_[resource].waits = false;
-        pools_[resource].fills = 0;
-        pools_[resource].step = 0;
+    for (const Index resource : rounded_) move_level(pools_[resource], [](const User&, const Limits&) {});
+    rounded_.clear();
+    for (const Index resource : resources.first(moving)) {
+        Pool& pool = pools_[resource];
+        const double before = pool.level;
+        move_level(pool, [&](const User& user, const Limits& limits) {
+            Index& place = tasks_[user.task].moved;
+            if (place == 0) {
+                moved_.push_back({user.task, user.use, limits});
+                place = static_cast<Index>(moved_.size());
+            } else {
+                moved_[place - 1].use = no_use;
+            }
+        });
+        pool.next = before;
     }
-    waiting_.clear();
+    for (const auto& [task, use, before] : moved_) {
+        tasks_[task].moved = 0;
+        follow(task, before, use);
+    }
+    moved_.clear();
+    for (const Index resource : resources.first(moving)) {
+        Pool& pool = pools_[resource];
+        pool.next = pool.level;
+        // It has moved half of its way, or farther than was found.
+        if (pool.fills > fills_before_damping || pool.extrapolated) refill_later(resource);
+    }
+}
+
+// In turns, so that rates do not depend on the order in which resources were touched.
+std::span<const FairShare::Index> FairShare::resolve_changes() {
+    ++resolved_;
+    int turn = 0;
+    for (std::size_t fills = 0; waiting_turns_ != 0 && fills < most_fills; ++turn) {
+        const std::uint64_t later = waiting_turns_ >> turn << turn;
+        turn = std::countr_zero(later != 0 ? later : waiting_turns_);
+        waiting_turns_ &= ~(std::uint64_t{1} << turn);
+        std::vector<Index>& waiting = waiting_[static_cast<std::size_t>(turn)];
+        fills += waiting.size();
+        round_.clear();
+        round_.swap(waiting);
+        fill_all(round_);
+    }
 
     // The result is the marked tasks that run and whose rate has changed.
     result_.clear();

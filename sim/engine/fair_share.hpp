@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -20,7 +21,9 @@ namespace overlap {
 ///
 /// The levels are kept from one instant to the next. When a task starts or stops on a resource, its level is
 /// computed again from the limits that other resources set on its users. If the level moves by more than a
-/// fraction of 1e-13, the other resources of its users follow, until no level moves. Resources that cannot
+/// fraction of 1e-13, the other resources of its users follow, until no level moves. Resources wait in turns, by the
+/// places that they have among a task's demands. All of a turn are filled from the same limits, so the rates depend neither on
+/// the numbers of tasks and resources nor on the order in which tasks start. Resources that cannot
 /// saturate, by the most that their users may draw, are left out. A task that draws less than an even share of each
 /// of its resources is steady: it always runs at its top rate, and its resources have the less capacity for others.
 /// Allocates nothing after the first instants.
@@ -49,7 +52,7 @@ public:
     void give_back(const Hold& hold);
     /// Updates the rates; returns the tasks whose rate has changed, in no particular order.
     std::span<const Index> resolve() {
-        if (waiting_.empty() && changed_.empty()) return {};
+        if (waiting_turns_ == 0 && changed_.empty()) return {};
         return resolve_changes();
     }
     /// Fraction of the body done in a second; 0 for a task that does not run.
@@ -60,6 +63,8 @@ public:
 private:
     static constexpr double unlimited = std::numeric_limits<double>::infinity();
     static constexpr double settled = 1e-13;  ///< relative difference of levels that count as one
+    static constexpr double clearly = 1 - 1e-6;
+    static constexpr Index most_turns = 63, no_use = UINT32_MAX;
     struct Use {
         Index resource;  ///< while demands are read; then its pool
         double amount, weight;
@@ -73,6 +78,7 @@ private:
         bool steady = false;  ///< no resource can limit it
         bool running = false;
         bool changed = false;
+        Index moved = 0;  ///< place in `moved_`, from 1
     };
     struct User {
         Index task;
@@ -82,6 +88,10 @@ private:
     /// Apart from the rest of its task, because every change of a limit reads and writes it. Of a running task: the lowest of `top` and of what each use allows, and the second lowest, at most `top`.
     struct Limits {
         double lowest = 0, second = 0;
+    };
+    struct Moved {
+        Index task, use;  ///< the use by which its limits change; no_use: several
+        Limits before;
     };
     /// What starts and stops of tasks and changes of limits read and write is in the first of two cache lines.
     struct alignas(64) Pool {
@@ -97,7 +107,10 @@ private:
         bool touched = true;     ///< `contended` and `weights` may be out of date
         bool waits = false;      ///< is in `waiting_`
         bool extrapolated = false;  ///< in the last fill
-        alignas(64) int fills = 0;  ///< number of fills in this resolve()
+        std::uint8_t turn = most_turns - 1;
+        alignas(64) std::int32_t fills = 0;  ///< number of fills in that call of resolve_changes():
+        std::uint32_t resolved = 0;          ///< the one in which it was filled last
+        double next = unlimited;    ///< level after this turn; then, until it is over, the level before
         double step = 0;            ///< by which its level moved in the last fill
         double factor = 0;          ///< that step, as a fraction of the one before
         double held = 0;
@@ -144,7 +157,13 @@ private:
     double wanted_by(const User& user, double level) const;
     double water_level(Pool& pool, double& open);
     static double extrapolate(Pool& pool, double before, double level);
-    bool fill(Index resource);
+    bool fill(Pool& pool);
+    template <class LimitsChange>
+    void move_level(Pool& pool, const LimitsChange& limits_change);
+    /// `task` had other limits before. Its resources may have to follow, but for the one of the use `except`.
+    void follow(Index task, const Limits& before, Index except);
+    /// Changes the order of `resources`.
+    void fill_all(std::span<Index> resources);
 
     const ResourceTable& resources_;
     std::vector<Task> tasks_;
@@ -155,7 +174,12 @@ private:
     std::vector<Pool> pools_;
     bool several_uses_;           ///< a task may use several resources of one pool
     bool alike_weights_ = true;   ///< all weights are 1
-    std::vector<Index> waiting_;  ///< resources to fill again, in order of arrival
+    std::array<std::vector<Index>, most_turns> waiting_;  ///< resources to fill, by turn
+    std::uint64_t waiting_turns_ = 0;                     ///< a bit for each turn of which some wait
+    std::vector<Index> round_;                            ///< those that are filled now
+    std::uint32_t resolved_ = 0;                          ///< calls of resolve_changes()
+    std::vector<Index> rounded_;  ///< those of them whose level changes by rounding only
+    std::vector<Moved> moved_;    ///< tasks whose limits change now
     std::vector<Index> changed_;  ///< tasks whose rate may have changed
     std::vector<Index> result_;   ///< result of the last resolve()
 };

@@ -2,6 +2,7 @@
 #include "sim/engine/fair_share.hpp"
 
 #include <catch2/catch.hpp>
+#include <numeric>
 #include <random>
 
 #include "tests/allocation_laws.hpp"
@@ -182,6 +183,65 @@ TEST_CASE("only tasks that a change reaches are solved again") {
     const auto changed = both.shares.resolve();
     REQUIRE(changed.size() == 1);
     CHECK(changed[0] == 0);
+}
+
+TEST_CASE("rates are the same to the bit in whatever order tasks are numbered, and start and stop") {
+    const ResourceTable table(topology_of(8, group("full_mesh")));
+    std::mt19937_64 random(7);
+    const auto drawn = [&](int most) { return std::uniform_int_distribution(0, most - 1)(random); };
+    std::size_t shared = 0;
+    for (int round = 0; round < 200; ++round) {
+        std::vector<Cost> costs;
+        for (int i = 0; i < 60; ++i) {
+            const int from = drawn(8), to = (from + 1 + drawn(7)) % 8;
+            const double amount = 1e9 * (1 + drawn(3)) / 3;
+            Cost one = cost({{table.hbm(from), amount},
+                             {table.hbm(to), amount},
+                             {table.compute_units(from), 0.7 * drawn(40)},
+                             {table.compute_units(to), 0.3 * drawn(40)}},
+                            1e-3 * drawn(3));
+            // Two of few links, so that their levels depend on each other.
+            one.demands.push_back({table.link(static_cast<std::size_t>(drawn(3))), amount});
+            one.demands.push_back({table.link(static_cast<std::size_t>(3 + drawn(3))), amount});
+            costs.push_back(std::move(one));
+        }
+        std::vector<std::size_t> order(costs.size());
+        std::iota(order.begin(), order.end(), 0U);
+        const auto rates = [&] {
+            std::vector<Cost> numbered;
+            for (const std::size_t task : order) numbered.push_back(costs[task]);
+            FairShare shares(numbered, table);
+            const auto change = [&](auto what, std::size_t first, std::size_t last) {
+                std::vector<FairShare::Index> ids;
+                for (FairShare::Index id = 0; id < order.size(); ++id)
+                    if (order[id] >= first && order[id] < last) ids.push_back(id);
+                std::shuffle(ids.begin(), ids.end(), random);
+                for (const FairShare::Index id : ids) (shares.*what)(id);
+                shares.resolve();
+            };
+            std::vector<double> result;
+            const auto read = [&] {
+                const std::size_t before = result.size();
+                result.resize(before + order.size());
+                for (FairShare::Index id = 0; id < order.size(); ++id)
+                    result[before + order[id]] = shares.rate(id);
+            };
+            change(&FairShare::start, 0, 40);
+            read();
+            change(&FairShare::start, 40, 60);
+            read();
+            change(&FairShare::stop, 10, 25);
+            read();
+            return result;
+        };
+        const std::vector<double> first = rates();
+        for (const double rate : first) shared += rate > 0 && rate < 1e3;
+        for (int again = 0; again < 3; ++again) {
+            std::shuffle(order.begin(), order.end(), random);
+            REQUIRE(rates() == first);
+        }
+    }
+    CHECK(shared > 10000);
 }
 
 TEST_CASE("any allocation keeps capacities, and every task is at its top rate or has a bottleneck") {
