@@ -228,8 +228,8 @@ private:
     Alike alike_;
 };
 
-/// Machines that leave orders open draw them by the numbers of tasks. Where weights differ, several allocations are fair,
-/// and the one that is found depends on these numbers.
+/// Machines that leave orders open draw them by the numbers of tasks, and sums of unequal weights depend on their order in
+/// the last bit.
 bool depends_on_numbers(CostView costs, const ResourceTable& resources) {
     return std::any_of(costs.classes().begin(), costs.classes().end(), [&](const Cost& cost) {
         const bool drawn = cost.claim && !cost.claim->as_enqueued &&
@@ -239,7 +239,7 @@ bool depends_on_numbers(CostView costs, const ResourceTable& resources) {
     });
 }
 
-/// Groups of turns, those of most turns first.
+/// Groups of turns, those of most turns first; at last those by the period of the network, which may be long.
 std::vector<Turns> groups_of_turns(const Topology& topology) {
     constexpr std::size_t most_tries = 6;
     std::vector<std::tuple<int, int, int>> steps;  // representatives, nodes, locals
@@ -251,7 +251,8 @@ std::vector<Turns> groups_of_turns(const Topology& topology) {
     std::sort(steps.begin(), steps.end());
     std::vector<Turns> groups;
     for (const auto& [count, node, local] : steps)
-        if (groups.size() < most_tries) groups.emplace_back(topology, node, local);
+        if (groups.size() < most_tries || node == topology.period())
+            groups.emplace_back(topology, node, local);
     return groups;
 }
 

@@ -11,6 +11,7 @@ namespace {
 
 /// As many GPUs as that are simulated with a whole graph in any case.
 constexpr int most_built = 128;
+constexpr int fewest_nodes = 16;
 
 /// The length that is cut into shards, of each of which a GPU has one.
 template <class AnyPair>
@@ -33,9 +34,8 @@ Scenario on_small(const Scenario& scenario, const std::shared_ptr<const Machine>
 }
 
 /// The turns of the quotient of a schedule's whole graph, if the graph of their representatives is the same as the
-/// quotient. `whole_nodes`: of whole nodes, whose GPUs may all differ, if there are no others.
-std::optional<Turns> turns_of(const Scenario& small, const ScheduleEntry& schedule, ScheduleParams params,
-                              bool whole_nodes) {
+/// quotient.
+std::optional<Turns> turns_of(const Scenario& small, const ScheduleEntry& schedule, ScheduleParams params) {
     const auto made = schedule.make();
     if (!made->builds_representatives(small.workload, params)) return std::nullopt;
     const auto build = [&](const std::optional<Turns>& alike) {
@@ -50,9 +50,7 @@ std::optional<Turns> turns_of(const Scenario& small, const ScheduleEntry& schedu
     };
     const TaskGraph whole = build(std::nullopt);
     const Costs costs = price_of(whole);
-    std::optional<Quotient> quotient = quotient_of(whole, costs, topology, resources);
-    if (!quotient && whole_nodes)
-        quotient = quotient_of(whole, costs, Turns(topology, 1, topology.gpus_per_node()), resources);
+    const std::optional<Quotient> quotient = quotient_of(whole, costs, topology, resources);
     if (!quotient) return std::nullopt;
     const TaskGraph few = build(quotient->turns);
     if (!is_same(*quotient, few, price_of(few), pooled_by(quotient->turns, few, topology, resources)))
@@ -61,8 +59,8 @@ std::optional<Turns> turns_of(const Scenario& small, const ScheduleEntry& schedu
 }
 
 /// Whether a turn maps routes onto routes: every link onto one link that is like it. Looked at: the routes of GPUs of the
-/// first and of the last node to all GPUs with their number in other nodes, and in their node. A network in
-/// which numbers of nodes wrap treats many nodes differently from few; these routes show it.
+/// first and of the last node, and of the last one of the first period, to all GPUs with their number in other nodes, and in
+/// their node. A network in which numbers of nodes wrap treats many nodes differently from few; these routes show it.
 bool turns_routes(const Topology& topology, int nodes, int locals) {
     const int per_node = topology.gpus_per_node(), all_nodes = topology.nodes();
     const auto turned = [&](int gpu) {
@@ -78,7 +76,7 @@ bool turns_routes(const Topology& topology, int nodes, int locals) {
                    there.try_emplace(a, b).first->second == b && back.try_emplace(b, a).first->second == a;
         });
     };
-    for (const int node : {0, all_nodes - 1})
+    for (const int node : {0, topology.period() - 1, all_nodes - 1})
         for (const int local : {0, per_node - 1}) {
             const int gpu = node * per_node + local;
             for (int other = 0; other < all_nodes; ++other)
@@ -91,13 +89,16 @@ bool turns_routes(const Topology& topology, int nodes, int locals) {
     return true;
 }
 
-/// The same turns of a larger machine, if they turn its routes, too.
-std::optional<Turns> on_large(const std::optional<Turns>& turns, const Topology& topology) {
-    if (!turns || turns->nodes() == nodes_of_small_machine || topology.nodes() % turns->nodes() != 0)
+/// The same turns of a larger machine, of as many of its periods, if they turn its routes, too.
+std::optional<Turns> on_large(const std::optional<Turns>& turns, const Topology& small,
+                              const Topology& topology) {
+    if (!turns || turns->nodes() == small.nodes()) return std::nullopt;
+    const int periods = turns->nodes() / small.period();
+    const int nodes = turns->nodes() % small.period() == 0 ? periods * topology.period() : turns->nodes();
+    if (topology.nodes() % nodes != 0 || !turns_routes(topology, nodes, 0) ||
+        !turns_routes(topology, 0, turns->locals()))
         return std::nullopt;
-    if (!turns_routes(topology, turns->nodes(), 0) || !turns_routes(topology, 0, turns->locals()))
-        return std::nullopt;
-    return Turns(topology, turns->nodes(), turns->locals());
+    return Turns(topology, nodes, turns->locals());
 }
 
 bool can_build_representatives(const Scenario& scenario) {
@@ -114,7 +115,7 @@ int few_chunks(const Scenario& scenario) {
 
 bool may_build_representatives(const Scenario& scenario) {
     const Topology& topology = scenario.machine->topology;
-    return topology.gpus() > most_built && topology.nodes() >= 2 * nodes_of_small_machine &&
+    return topology.gpus() > most_built && topology.nodes() >= fewest_nodes &&
            can_build_representatives(scenario);
 }
 
@@ -140,16 +141,17 @@ std::string alikeness_key(const Scenario& scenario) {
 std::optional<Turns> alike_ranks_of_few(const Scenario& scenario) {
     Scenario few = scenario.of_all_gpus();
     few.params.chunks = few_chunks(scenario);
-    return turns_of(few, *few.schedule, few.params, false);
+    return turns_of(few, *few.schedule, few.params);
 }
 
 void find_alike_ranks(Scenario& scenario, const std::shared_ptr<const Machine>& small) {
     if (!has_equal_shards(scenario)) return;
     const Scenario few = on_small(scenario, small);
     const Topology& topology = scenario.machine->topology;
-    scenario.params.transfers.alike = on_large(turns_of(few, *few.schedule, few.params, true), topology);
+    scenario.params.transfers.alike =
+        on_large(turns_of(few, *few.schedule, few.params), small->topology, topology);
     scenario.serial_alike =
-        on_large(turns_of(few, find_schedule("serial"), few.whole_params(), true), topology);
+        on_large(turns_of(few, find_schedule("serial"), few.whole_params()), small->topology, topology);
 }
 
 }  // namespace overlap

@@ -157,8 +157,8 @@ Resolver::MachinePtr Resolver::machine(const RunConfig& config) {
     });
 }
 
-Resolver::MachinePtr Resolver::small_machine(RunConfig config) {
-    config.what_if["topology.nodes"] = nodes_of_small_machine;
+Resolver::MachinePtr Resolver::smaller_machine(RunConfig config, const Topology& topology) {
+    config.what_if.update(topology.smaller());
     try {
         return machine(config);
     } catch (const UserError&) {
@@ -216,7 +216,7 @@ Scenario Resolver::resolve(const RunConfig& config) {
                       config.repeat};
     if (config.repeat == Repeat::steady) require_power_constants(*machine, config.origin);
     if (may_build_representatives(scenario))
-        if (const MachinePtr small = small_machine(config)) find_alike_ranks(scenario, small);
+        if (const MachinePtr small = smaller_machine(config, topology)) find_alike_ranks(scenario, small);
     if (!config.allow_large) require_affordable(budget_of(scenario), available_memory() / at_once_);
     if (scenario.params.transfers.commands == DmaCommands::best)
         scenario.params.transfers = fastest_commands(scenario);

@@ -37,8 +37,8 @@ private:
     std::shared_ptr<const Host> host(const std::string& name);
     /// Name of the machine of a config in the caches, and its what-ifs.
     std::pair<std::string, Json> machine_key(const RunConfig& config);
-    /// The machine with nodes_of_small_machine nodes; null if its network is not one for so few.
-    MachinePtr small_machine(RunConfig config);
+    /// The machine with the few nodes of Topology::smaller(); null if there is none.
+    MachinePtr smaller_machine(RunConfig config, const Topology& topology);
     /// The machine of that key, with `sustained` set for the workload.
     MachinePtr sustaining(const MachinePtr& machine, const std::string& key, const Workload& workload);
 

@@ -1,3 +1,5 @@
+#include <numeric>
+
 #include "sim/topology/network.hpp"
 
 namespace overlap {
@@ -13,7 +15,10 @@ namespace {
 class Dragonfly final : public Network {
 public:
     Dragonfly(ConfigObject& config, const LinkGroup& group, const ClusterSize& size, Wiring& wiring)
-        : Network(group, size), router_ports_(group.router_ports), routers_(group.group_routers) {
+        : Network(group, size),
+          per_node_(size.gpus_per_node),
+          router_ports_(group.router_ports),
+          routers_(group.group_routers) {
         const int group_size = router_ports_ * routers_;
         groups_ = size.gpus() / group_size;
         if (size.gpus() % group_size != 0 || groups_ < 2)
@@ -27,6 +32,20 @@ public:
                                             std::to_string(groups_ - 1) + " other groups");
         parallel_ = routers_ * global_links_ / (groups_ - 1);
         wire(group, wiring);
+    }
+
+    /// Nodes of the fewest groups that share no node with others.
+    int period() const override { return std::lcm(router_ports_ * routers_, per_node_) / per_node_; }
+    /// Groups of 2 routers, or of a few more if these share no node. Two groups have one link between them if that is so in
+    /// this network, and otherwise one for each router.
+    Smaller smaller() const override {
+        int routers = std::min(2, routers_);
+        while (routers < routers_ && router_ports_ * routers % per_node_ != 0) ++routers;
+        const int nodes = std::max(1, router_ports_ * routers / per_node_);
+        int others = routers;  // other groups
+        while (others < 4 || (others + 1) * nodes < 8) others += routers;
+        return {(others + 1) * nodes,
+                {{"group_routers", routers}, {"global_links", parallel_ == 1 ? others / routers : others}}};
     }
 
 private:
@@ -85,6 +104,7 @@ private:
         return true;
     }
 
+    int per_node_;
     int router_ports_;
     int routers_;           ///< of a group
     int global_links_ = 0;  ///< of a router

@@ -1,3 +1,5 @@
+#include <numeric>
+
 #include "sim/topology/network.hpp"
 
 namespace overlap {
@@ -32,6 +34,11 @@ public:
             for (const VertexId spine : spines)
                 uplinks_.push_back(wiring.join(vertex, spine, group.spine, group.hop));
         }
+    }
+
+    /// Nodes of the fewest leaves that share no node with others; by rail, those of a leaf of every rail.
+    int period() const override {
+        return by_rail_ ? leaf_ports_ : std::lcm(leaf_ports_, size_.gpus_per_node) / size_.gpus_per_node;
     }
 
 private:

@@ -27,6 +27,15 @@ public:
     bool append_route(int src, int dst, LinkIds& links) const;
     bool on_one_switch(int a, int b) const;
 
+    /// Nodes after which the network repeats itself: turns of the nodes by as many may map its links onto one another.
+    virtual int period() const { return 1; }
+    /// A network of the same kind for few nodes, with several periods and all kinds of routes: what is to be changed.
+    struct Smaller {
+        int nodes = 8;
+        Json values = Json::object();  ///< by key of the network's group
+    };
+    virtual Smaller smaller() const { return {}; }
+
 protected:
     /// `group` has the bandwidth of a NIC and the latency from GPU to GPU through one switch, a quarter for
     /// each of the four links.

@@ -44,6 +44,9 @@ public:
             }
     }
 
+    /// One step, or two where half way round the direction follows from the place, along the slowest dimension.
+    int period() const override { return stride(dims_.size() - 1) * (dims_.back() % 2 == 0 ? 2 : 1); }
+
 private:
     int stride(std::size_t d) const {
         return std::accumulate(dims_.begin(), dims_.begin() + static_cast<std::ptrdiff_t>(d), 1,

@@ -36,9 +36,10 @@ Topology::Topology(ConfigObject config, DeviceSpec device)
     Wiring wiring;
     NodeFabric fabric(size_.nodes, size_.gpus_per_node);
     for (int gpu = 0; gpu < gpus(); ++gpu) wiring.add_vertex("gpu" + std::to_string(gpu));
+    std::size_t place = 0;
     for (ConfigObject& group : config.objects("fabric")) {
         try {
-            add_group(group, fabric, wiring);
+            add_group(group, place++, fabric, wiring);
         } catch (const std::invalid_argument& error) {
             group.fail("", error.what());
         }
@@ -55,7 +56,7 @@ Topology::Topology(ConfigObject config, DeviceSpec device)
     whole_ = size_;
 }
 
-void Topology::add_group(ConfigObject& group, NodeFabric& fabric, Wiring& wiring) {
+void Topology::add_group(ConfigObject& group, std::size_t place, NodeFabric& fabric, Wiring& wiring) {
     const std::size_t type = group.choice("type", group_names);
     if (type < node_group_types) {
         fabric.add_group(type, group, wiring);
@@ -63,9 +64,19 @@ void Topology::add_group(ConfigObject& group, NodeFabric& fabric, Wiring& wiring
         if (network_ != nullptr) group.fail("type", "is a second network between nodes, only one is allowed");
         const std::vector<BytesPerSecond> in_node = wiring.egress;
         network_ = make_network(type, group, size_, wiring);
+        network_group_ = place;
         if (size_.gpus_per_node > 1) wiring.egress = in_node;
     }
     group.finish();
+}
+
+Json Topology::smaller() const {
+    if (network_ == nullptr) return Json::object();
+    const Network::Smaller smaller = network_->smaller();
+    Json what_ifs{{"topology.nodes", smaller.nodes}};
+    for (const auto& [key, value] : smaller.values.items())
+        what_ifs["topology.fabric." + std::to_string(network_group_) + '.' + key] = value;
+    return what_ifs;
 }
 
 void Topology::read_degraded(ConfigObject& config, Wiring& wiring) {

@@ -37,6 +37,10 @@ public:
     /// Whether the GPUs have NICs, which connect nodes.
     bool has_network() const { return network_ != nullptr; }
     const std::vector<Link>& links() const { return *links_; }
+    /// Nodes after which the network between them repeats itself, as far as the network knows.
+    int period() const { return network_ == nullptr ? 1 : network_->period(); }
+    /// What-ifs that make it a machine of the same kind with few nodes; none if it has no network.
+    Json smaller() const;
     /// Sum of the bandwidths of the links that leave a GPU inside its node (equal to those that enter it); of its
     /// NICs where a node has one GPU.
     BytesPerSecond egress(int gpu) const { return egress_[static_cast<std::size_t>(gpu)]; }
@@ -72,7 +76,7 @@ private:
     Topology(const Topology& whole, const RankGroup& group, int first);
     /// The same for ranks of the whole.
     Route whole_route(int src, int dst) const;
-    void add_group(ConfigObject& group, NodeFabric& fabric, Wiring& wiring);
+    void add_group(ConfigObject& group, std::size_t place, NodeFabric& fabric, Wiring& wiring);
     void read_degraded(ConfigObject& config, Wiring& wiring);
     std::vector<int> read_ring(ConfigObject& config) const;
     /// Time of 1 MiB over links that each forward the whole message (store and
@@ -90,6 +94,7 @@ private:
     bool is_degraded_ = false;
     std::shared_ptr<const NodeFabric> node_;
     std::shared_ptr<const Network> network_;  ///< null if the GPUs have no NICs
+    std::size_t network_group_ = 0;           ///< its place in `fabric`
     std::vector<int> ring_;
 };
 

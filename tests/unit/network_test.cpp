@@ -157,6 +157,59 @@ TEST_CASE("dragonfly: at most local, global, local, and all links of a kind equa
     CHECK(load.at("router3->router2") == 4 + 4 + 4);
 }
 
+TEST_CASE("a network is like itself after its period") {
+    // The period in nodes: every node; a leaf of 4 NICs; a group of 2 * 2 NICs; two steps along a dimension of 4.
+    const std::vector<std::pair<Topology, int>> networks{
+        {topology_of(2, group("full_mesh") + ", " + group("rails", "", 10, 4), 4), 1},
+        {topology_of(2, fat_tree("nodes", 4, 2), 8), 2},
+        {topology_of(2, fat_tree("rails", 2, 2), 8), 2},
+        {topology_of(2, dragonfly(2, 2, 1), 6), 2},
+        {topology_of(1, node_torus("[2, 4]"), 8), 4},
+        {topology_of(1, node_torus("[2, 3]"), 6), 2}};
+    for (const auto& [network, period] : networks) {
+        INFO(network.links().back().name);
+        CHECK(network.period() == period);
+        const int turn = period * network.gpus_per_node();
+        std::map<std::size_t, std::size_t> there, back;
+        for (int src = 0; src < network.gpus(); ++src)
+            for (int dst = 0; dst < network.gpus(); ++dst) {
+                if (src == dst) continue;
+                const LinkIds links = network.route(src, dst).links;
+                const LinkIds turned =
+                    network.route((src + turn) % network.gpus(), (dst + turn) % network.gpus()).links;
+                REQUIRE(links.size() == turned.size());
+                for (std::size_t i = 0; i < links.size(); ++i) {
+                    CHECK(there.try_emplace(links[i], turned[i]).first->second == turned[i]);
+                    CHECK(back.try_emplace(turned[i], links[i]).first->second == links[i]);
+                }
+            }
+    }
+}
+
+TEST_CASE("a smaller machine of the same kind has few nodes, and all kinds of routes") {
+    CHECK(topology_of(4, group("full_mesh")).smaller() == Json::object());
+    CHECK(topology_of(2, fat_tree("nodes", 4, 2), 8).smaller() == Json{{"topology.nodes", 8}});
+    const auto smaller = [](int per_node, int ports, int routers, int links, int nodes) {
+        const Topology large = topology_of(per_node, dragonfly(ports, routers, links), nodes);
+        const Json what_ifs = large.smaller();
+        const Topology small = topology_of(per_node,
+                                           dragonfly(ports, what_ifs["topology.fabric.0.group_routers"],
+                                                     what_ifs["topology.fabric.0.global_links"]),
+                                           what_ifs["topology.nodes"]);
+        CHECK(small.nodes() >= 8);
+        CHECK(small.nodes() / small.period() >= 5);  // groups
+        return what_ifs;
+    };
+    // 17 groups of 4 routers with a node each, one link between two groups: 5 groups of 2 nodes.
+    CHECK(smaller(2, 2, 4, 4, 68) == Json{{"topology.nodes", 10},
+                                          {"topology.fabric.0.group_routers", 2},
+                                          {"topology.fabric.0.global_links", 2}});
+    // 9 groups of 4 routers, two to a node, two links between groups: 9 groups of one node.
+    CHECK(smaller(4, 2, 4, 4, 18) == Json{{"topology.nodes", 9},
+                                          {"topology.fabric.0.group_routers", 2},
+                                          {"topology.fabric.0.global_links", 8}});
+}
+
 TEST_CASE("node torus: the short way in each dimension, links of a ring equally loaded") {
     const Topology ring = topology_of(1, node_torus("[4]"), 4);
     CHECK(ring.links().size() == 2 * (2 * 4 + 4));
