@@ -284,8 +284,8 @@ double FairShare::extrapolate(Pool& pool, double before, double level) {
         pool.next = unlimited;
         return before < unlimited;
     }
-    const bool damped = ++pool.fills > fills_before_damping;
     if (!pool.limits_each && before == unlimited && pool.wanted < pool.capacity * clearly) return false;
+    const bool damped = ++pool.fills > fills_before_damping;
     double open = unlimited;
     double level = water_level(pool, open);
     if (damped && !pool.limits_each)
