@@ -40,6 +40,12 @@ public:
     int period() const override {
         return by_rail_ ? leaf_ports_ : std::lcm(leaf_ports_, size_.gpus_per_node) / size_.gpus_per_node;
     }
+    /// Leaves of 2 nodes, and as many spines for each port, where leaves have more than 4.
+    Smaller smaller() const override {
+        if (period() <= 4) return {};
+        const int ports = by_rail_ ? 2 : 2 * size_.gpus_per_node;
+        return {8, {{"leaf_ports", ports}, {"spines", std::max(1, spines_ * ports / leaf_ports_)}}};
+    }
 
 private:
     /// NICs are numbered in the order of the leaves.

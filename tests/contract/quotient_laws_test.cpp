@@ -234,6 +234,12 @@ TEST_CASE("ranks that are alike on a small machine are alike on the large one") 
     for (const Case& one :
          {Case{"mi300x_1024_rail", 24, 1, Json::object()},
           Case{"mi300x_64_dragonfly", 24, 16, {{fabric + "global_links", 11}}},
+          // Leaves of eight nodes, and of a NIC of each of eight.
+          Case{"mi300x_64_fat_tree", 24, 8, {{fabric + "leaf_ports", 64}, {fabric + "spines", 32}}},
+          Case{"mi300x_64_fat_tree",
+               24,
+               8,
+               {{fabric + "leaves", "rails"}, {fabric + "leaf_ports", 8}, {fabric + "spines", 8}}},
           // One link between two groups of four nodes.
           Case{"mi300x_64_dragonfly", 36, 32, {{fabric + "group_routers", 8}, {fabric + "global_links", 1}}}})
         for (const std::string schedule : {"hierarchical_chunked", "serial"}) {

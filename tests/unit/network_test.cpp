@@ -189,6 +189,11 @@ TEST_CASE("a network is like itself after its period") {
 TEST_CASE("a smaller machine of the same kind has few nodes, and all kinds of routes") {
     CHECK(topology_of(4, group("full_mesh")).smaller() == Json::object());
     CHECK(topology_of(2, fat_tree("nodes", 4, 2), 8).smaller() == Json{{"topology.nodes", 8}});
+    // Leaves of 12 nodes, and of a NIC of each of 16.
+    CHECK(topology_of(2, fat_tree("nodes", 24, 12), 48).smaller() ==
+          Json{{"topology.nodes", 8}, {"topology.fabric.0.leaf_ports", 4}, {"topology.fabric.0.spines", 2}});
+    CHECK(topology_of(2, fat_tree("rails", 16, 16), 48).smaller() ==
+          Json{{"topology.nodes", 8}, {"topology.fabric.0.leaf_ports", 2}, {"topology.fabric.0.spines", 2}});
     const auto smaller = [](int per_node, int ports, int routers, int links, int nodes) {
         const Topology large = topology_of(per_node, dragonfly(ports, routers, links), nodes);
         const Json what_ifs = large.smaller();
