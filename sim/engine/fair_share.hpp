@@ -22,8 +22,8 @@ namespace overlap {
 /// The levels are kept from one instant to the next. When a task starts or stops on a resource, its level is
 /// computed again from the limits that other resources set on its users. If the level moves by more than a
 /// fraction of 1e-13, the other resources of its users follow, until no level moves. Resources wait in turns, by the
-/// places that they have among a task's demands. All of a turn are filled from the same limits, so the rates depend neither on
-/// the numbers of tasks and resources nor on the order in which tasks start. Resources that cannot
+/// places that they have among a task's demands. All of a turn are filled from the same limits, so rates depend neither on the
+/// numbers of tasks and resources nor on the order in which tasks start: where weights are 1, not even in the last bit. Resources that cannot
 /// saturate, by the most that their users may draw, are left out. A task that draws less than an even share of each
 /// of its resources is steady: it always runs at its top rate, and its resources have the less capacity for others.
 /// Allocates nothing after the first instants.
