@@ -140,10 +140,10 @@ std::vector<char> FairShare::lead_others() const {
     return result;
 }
 
-// Resources that cannot limit anybody have no users any more, and the others get their turns.
+// Removes the uses of resources that cannot limit anybody, and gives the other resources their turns.
 void FairShare::apply(const Bounds& bounds) {
     // By pool: the first and the last place that it has among the uses of a task.
-    std::vector<std::pair<Index, Index>> places(pools_.size(), {most_turns, 0});
+    std::vector<std::pair<Index, Index>> first_and_last(pools_.size(), {most_turns, 0});
     Index kept = 0;
     for (Task& task : tasks_) {
         const Index first = kept;
@@ -152,9 +152,9 @@ void FairShare::apply(const Bounds& bounds) {
             Use use = uses_[number];
             use.resource = static_cast<Index>(resources_.pool(use.resource));
             if (bounds.ample[use.resource]) continue;
-            auto& [nearest, farthest] = places[use.resource];
-            nearest = std::min(nearest, kept - first);
-            farthest = std::max(farthest, kept - first);
+            auto& [earliest, latest] = first_and_last[use.resource];
+            earliest = std::min(earliest, kept - first);
+            latest = std::max(latest, kept - first);
             uses_[kept++] = use;
             ++pools_[use.resource].last_user;
             task.steady = task.steady && task.alone < bounds.least_level[use.resource] * use.speed * clearly;
@@ -166,8 +166,8 @@ void FairShare::apply(const Bounds& bounds) {
     users_.resize(kept);
     places_.resize(kept);
     for (Index first = 0, number = 0; Pool & pool : pools_) {
-        const auto [nearest, farthest] = places[number++];
-        pool.turn = static_cast<std::uint8_t>(std::min(most_turns - 1, nearest + farthest));
+        const auto [earliest, latest] = first_and_last[number++];
+        pool.turn = static_cast<std::uint8_t>(std::min(most_turns - 1, earliest + latest));
         const Index space = pool.last_user;
         pool.first_user = pool.last_user = first;
         first += space;

@@ -236,7 +236,7 @@ double FairShare::wanted_by(const User& user, double level) const {
             const double weight = alike_weights_ ? 1 : uses_[user.use].weight;
             sum += wanted;
             const bool is_limited = !(wanted < least * weight);
-            left -= is_limited ? 0 : (pool.nominal + wanted) - pool.nominal;
+            left -= is_limited ? 0 : (pool.nominal + wanted) - pool.nominal;  // as in draw_steadily()
             weights += is_limited ? weight : 0;
             limited += is_limited;
             least_limited = is_limited ? std::min(least_limited, wanted) : least_limited;

@@ -63,7 +63,8 @@ public:
 private:
     static constexpr double unlimited = std::numeric_limits<double>::infinity();
     static constexpr double settled = 1e-13;  ///< relative difference of levels that count as one
-    static constexpr double clearly = 1 - 1e-6;
+    static constexpr double clearly = 1 - 1e-6;  ///< below this share of a limit, rounding cannot reach it
+    // A bit for each turn, and one more turn can still be shifted by.
     static constexpr Index most_turns = 63, no_use = UINT32_MAX;
     struct Use {
         Index resource;  ///< while demands are read; then its pool

@@ -11,7 +11,6 @@ namespace {
 
 /// As many GPUs as that are simulated with a whole graph in any case.
 constexpr int most_built = 128;
-constexpr int fewest_nodes = 16;
 
 /// The length that is cut into shards, of each of which a GPU has one.
 template <class AnyPair>
@@ -49,8 +48,7 @@ std::optional<Turns> turns_of(const Scenario& small, const ScheduleEntry& schedu
         return price(graph, small.workload, *small.machine, models, effects_of(small));
     };
     const TaskGraph whole = build(std::nullopt);
-    const Costs costs = price_of(whole);
-    const std::optional<Quotient> quotient = quotient_of(whole, costs, topology, resources);
+    const std::optional<Quotient> quotient = quotient_of(whole, price_of(whole), topology, resources);
     if (!quotient) return std::nullopt;
     const TaskGraph few = build(quotient->turns);
     if (!is_same(*quotient, few, price_of(few), pooled_by(quotient->turns, few, topology, resources)))
@@ -59,8 +57,9 @@ std::optional<Turns> turns_of(const Scenario& small, const ScheduleEntry& schedu
 }
 
 /// Whether a turn maps routes onto routes: every link onto one link that is like it. Looked at: the routes of GPUs of the
-/// first and of the last node, and of the last one of the first period, to all GPUs with their number in other nodes, and in
-/// their node. A network in which numbers of nodes wrap treats many nodes differently from few; these routes show it.
+/// first node, of the last node of the first period and of the last node of all, to all GPUs with their number in other
+/// nodes, and to all GPUs of their node. A network in which numbers of nodes wrap treats many nodes differently from few;
+/// these routes show it.
 bool turns_routes(const Topology& topology, int nodes, int locals) {
     const int per_node = topology.gpus_per_node(), all_nodes = topology.nodes();
     const auto turned = [&](int gpu) {
@@ -89,7 +88,8 @@ bool turns_routes(const Topology& topology, int nodes, int locals) {
     return true;
 }
 
-/// The same turns of a larger machine, of as many of its periods, if they turn its routes, too.
+/// The turns of the large machine by as many of its periods as `turns` has of the small one's, if they map its routes onto
+/// routes, too.
 std::optional<Turns> on_large(const std::optional<Turns>& turns, const Topology& small,
                               const Topology& topology) {
     if (!turns || turns->nodes() == small.nodes()) return std::nullopt;
@@ -115,8 +115,7 @@ int few_chunks(const Scenario& scenario) {
 
 bool may_build_representatives(const Scenario& scenario) {
     const Topology& topology = scenario.machine->topology;
-    return topology.gpus() > most_built && topology.nodes() >= fewest_nodes &&
-           can_build_representatives(scenario);
+    return topology.gpus() > most_built && can_build_representatives(scenario);
 }
 
 std::string alikeness_key(const Scenario& scenario) {
@@ -145,9 +144,9 @@ std::optional<Turns> alike_ranks_of_few(const Scenario& scenario) {
 }
 
 void find_alike_ranks(Scenario& scenario, const std::shared_ptr<const Machine>& small) {
-    if (!has_equal_shards(scenario)) return;
-    const Scenario few = on_small(scenario, small);
     const Topology& topology = scenario.machine->topology;
+    if (!has_equal_shards(scenario) || topology.nodes() < 2 * small->topology.nodes()) return;
+    const Scenario few = on_small(scenario, small);
     scenario.params.transfers.alike =
         on_large(turns_of(few, *few.schedule, few.params), small->topology, topology);
     scenario.serial_alike =

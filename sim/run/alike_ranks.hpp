@@ -4,7 +4,7 @@
 
 namespace overlap {
 
-/// Whether it is worth looking for ranks that are alike before a graph is built: many GPUs in many nodes, and a schedule
+/// Whether it is worth looking for ranks that are alike before a graph is built: many GPUs, and a schedule
 /// that can build the tasks of representatives only.
 bool may_build_representatives(const Scenario& scenario);
 
@@ -17,8 +17,9 @@ std::optional<Turns> alike_ranks_of_few(const Scenario& scenario);
 std::string alikeness_key(const Scenario& scenario);
 
 /// Sets, where ranks are alike, ScheduleParams::transfers.alike and Scenario::serial_alike. `small` is a
-/// machine of the same kind with few nodes (Topology::smaller). There the quotient is looked for in the whole graph, of shards as long as
-/// the scenario's, and the graph of representatives only must be the same as this quotient.
+/// machine of the same kind with few nodes (Topology::smaller), at most half of the scenario's. On `small` the quotient is
+/// looked for in the whole graph, of shards as long as the scenario's, and the graph of representatives only must be the
+/// same as this quotient.
 void find_alike_ranks(Scenario& scenario, const std::shared_ptr<const Machine>& small);
 
 }  // namespace overlap

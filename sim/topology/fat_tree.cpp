@@ -40,9 +40,9 @@ public:
     int period() const override {
         return by_rail_ ? leaf_ports_ : std::lcm(leaf_ports_, size_.gpus_per_node) / size_.gpus_per_node;
     }
-    /// Leaves of 2 nodes, and as many spines for each port, where leaves have more than 4.
+    /// Leaves of 2 nodes, with as many spines for each of their ports, unless 8 nodes make up several whole leaves.
     Smaller smaller() const override {
-        if (period() <= 4) return {};
+        if (period() <= 4 && 8 % period() == 0) return {};
         const int ports = by_rail_ ? 2 : 2 * size_.gpus_per_node;
         return {8, {{"leaf_ports", ports}, {"spines", std::max(1, spines_ * ports / leaf_ports_)}}};
     }

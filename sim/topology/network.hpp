@@ -27,9 +27,9 @@ public:
     bool append_route(int src, int dst, LinkIds& links) const;
     bool on_one_switch(int a, int b) const;
 
-    /// Nodes after which the network repeats itself: turns of the nodes by as many may map its links onto one another.
+    /// Nodes after which the network repeats itself: renaming every node n to n + period() may map its links onto its links.
     virtual int period() const { return 1; }
-    /// A network of the same kind for few nodes, with several periods and all kinds of routes: what is to be changed.
+    /// What to change to get a network of the same kind for few nodes, with several periods and all kinds of routes.
     struct Smaller {
         int nodes = 8;
         Json values = Json::object();  ///< by key of the network's group

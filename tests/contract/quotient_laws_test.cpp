@@ -175,7 +175,6 @@ TEST_CASE("a graph of representatives only is the quotient of the whole graph, a
                     if (entry.takes("chunks")) config.params["chunks"] = 2;
                     if (entry.takes("agent")) config.params["agent"] = agent;
                     if (topology == "h100_64_rail") config.what_if["topology.nodes"] = 2;
-                    if (topology == "mi300x_64_fat_tree") config.what_if["topology.nodes"] = 4;
                     if (topology == "mi300x_64_dragonfly")
                         config.what_if = {{"topology.nodes", 4}, {"topology.fabric.1.group_routers", 2}};
                     Scenario scenario;

@@ -189,7 +189,9 @@ TEST_CASE("a network is like itself after its period") {
 TEST_CASE("a smaller machine of the same kind has few nodes, and all kinds of routes") {
     CHECK(topology_of(4, group("full_mesh")).smaller() == Json::object());
     CHECK(topology_of(2, fat_tree("nodes", 4, 2), 8).smaller() == Json{{"topology.nodes", 8}});
-    // Leaves of 12 nodes, and of a NIC of each of 16.
+    // Leaves of 3 nodes, of 12 nodes, and of a NIC of each of 16.
+    CHECK(topology_of(2, fat_tree("nodes", 6, 3), 48).smaller() ==
+          Json{{"topology.nodes", 8}, {"topology.fabric.0.leaf_ports", 4}, {"topology.fabric.0.spines", 2}});
     CHECK(topology_of(2, fat_tree("nodes", 24, 12), 48).smaller() ==
           Json{{"topology.nodes", 8}, {"topology.fabric.0.leaf_ports", 4}, {"topology.fabric.0.spines", 2}});
     CHECK(topology_of(2, fat_tree("rails", 16, 16), 48).smaller() ==
