@@ -166,6 +166,10 @@ std::vector<std::string> notes_of_changes(const std::vector<ChangedValue>& chang
 Remarks Remarker::on(const RunConfig& config, const Scenario& scenario, Seconds makespan) {
     Remarks remarks{notes(config, scenario, makespan)};
     if (!scenario.whole_pairs.empty()) remarks.notes.push_back(scenario.whole_pairs);
+    if (const Host* host = scenario.host.get(); host != nullptr && !host->device.empty() &&
+                                                !knows_device(*host, folder_.machine_files(config.topology)))
+        remarks.notes.push_back("host " + in_quotes(host->name) + " has values of other GPUs for launches; " +
+                                scenario.machine->topology.device().name + " keeps its own");
     return remarks;
 }
 

@@ -118,6 +118,18 @@ TransferOptions fastest_commands(const Scenario& scenario) {
 
 }  // namespace
 
+bool knows_device(const Host& host, const MachineFiles& machine) {
+    for (const auto& value : host.device.items()) {
+        std::string pointer = value.key().substr(value.key().find('.'));
+        std::ranges::replace(pointer, '.', '/');
+        const Json::json_pointer place(pointer);
+        if (!machine.device.json.contains(place) &&
+            !(machine.calibration && machine.calibration->json.contains(place)))
+            return false;
+    }
+    return true;
+}
+
 Workload Resolver::workload(const RunConfig& config) {
     if (config.workload.is_object()) return read_workload({config.workload, config.origin, "/workload"});
     const auto name = config.workload.get<std::string>();
@@ -135,24 +147,27 @@ std::shared_ptr<const Host> Resolver::host(const std::string& name) {
     return hosts_.get(name, [&] { return std::make_shared<const Host>(folder_.host(name)); });
 }
 
-std::pair<std::string, Json> Resolver::machine_key(const RunConfig& config) {
-    Json changes = config.what_if;
-    if (const auto host = this->host(config.host); host != nullptr && changes.is_object())
-        changes.insert(host->device.begin(), host->device.end());
+std::string Resolver::machine_key(const RunConfig& config) {
     std::string key = config.topology;
-    if (changes != Json::object()) key += '\n' + changes.dump();
-    if (const auto host = this->host(config.host); host != nullptr && changes_gemms(*host))
+    if (config.what_if != Json::object()) key += '\n' + config.what_if.dump();
+    if (const auto host = this->host(config.host);
+        host != nullptr && (changes_gemms(*host) || !host->device.empty()))
         key += '\n' + config.host;
-    return {std::move(key), std::move(changes)};
+    return key;
 }
 
 Resolver::MachinePtr Resolver::machine(const RunConfig& config) {
-    const auto [key, changes] = machine_key(config);
-    return machines_.get(key, [&, &what_ifs = changes] {
-        const WhatIf what_if(what_ifs, config.origin);
+    return machines_.get(machine_key(config), [&] {
+        WhatIf what_if(config.what_if, config.origin);
+        const auto host = this->host(config.host);
+        if (host != nullptr && !host->device.empty() &&
+            knows_device(*host, folder_.machine_files(config.topology, what_if))) {
+            Json changes = config.what_if;
+            changes.insert(host->device.begin(), host->device.end());
+            what_if = WhatIf(changes, config.origin);
+        }
         Machine machine = folder_.machine(config.topology, what_if);
-        if (const auto host = this->host(config.host); host != nullptr && changes_gemms(*host))
-            run_gemms_from(*host, machine);
+        if (host != nullptr && changes_gemms(*host)) run_gemms_from(*host, machine);
         return std::make_shared<const Machine>(std::move(machine));
     });
 }
@@ -199,7 +214,7 @@ Scenario Resolver::resolve(const RunConfig& config) {
     without(config.without);
     const bool one_order = topology.device().dma.order != QueueOrder::unspecified;
     const int seeds = config.seeds.value_or(one_order ? 1 : default_seeds);
-    Scenario scenario{sustaining(machine, machine_key(config).first, workload),
+    Scenario scenario{sustaining(machine, machine_key(config), workload),
                       std::move(workload),
                       kept,
                       std::move(params),
@@ -228,9 +243,8 @@ Scenario Resolver::resolve_for_numbers(const RunConfig& config) {
     if (scenario.params.transfers.alike) return scenario;
     const std::string key = alikeness_key(scenario);
     if (key.empty()) return scenario;
-    scenario.params.transfers.alike =
-        alike_.get(machine_key(config).first + '\n' + config.schedule + '\n' + key,
-                   [&] { return alike_ranks_of_few(scenario); });
+    scenario.params.transfers.alike = alike_.get(machine_key(config) + '\n' + config.schedule + '\n' + key,
+                                                 [&] { return alike_ranks_of_few(scenario); });
     return scenario;
 }
 

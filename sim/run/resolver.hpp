@@ -14,6 +14,10 @@ namespace overlap {
 /// at that of a short kernel.
 Seconds multiplying_time(const Workload& workload, const Calibration& calibration);
 
+/// Whether the device's files have all keys for which the host has values. These were measured on GPUs that are described so;
+/// others keep their own.
+bool knows_device(const Host& host, const MachineFiles& machine);
+
 /// Resolves configs. Many configs name the same files, so the last files are cached. Thread-safe; the cache
 /// holds at most some tens of machines.
 class Resolver {
@@ -35,8 +39,8 @@ public:
 
 private:
     std::shared_ptr<const Host> host(const std::string& name);
-    /// Name of the machine of a config in the caches, and its what-ifs.
-    std::pair<std::string, Json> machine_key(const RunConfig& config);
+    /// Name of the machine of a config in the caches.
+    std::string machine_key(const RunConfig& config);
     /// The machine with the few nodes of Topology::smaller(); null if there is none.
     MachinePtr smaller_machine(RunConfig config, const Topology& topology);
     /// The machine of that key, with `sustained` set for the workload.

@@ -4,10 +4,22 @@
 #include <vector>
 
 #include "sim/core/file_version.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/topology/device_schema.hpp"
 
 namespace overlap {
 namespace {
+
+/// "launch.kernel_us" and all other values in the groups of a device's file.
+std::vector<std::string> device_values() {
+    std::vector<std::string> values;
+    const Json schema = device_schema();
+    for (const auto& group : schema.at("properties").items())
+        if (group.value().contains("properties"))
+            for (const auto& value : group.value().at("properties").items())
+                values.push_back(group.key() + "." + value.key());
+    return values;
+}
 
 /// The tasks of each GPU in the order of their numbers.
 std::vector<std::vector<TaskId>> by_gpu(const TaskGraph& graph) {
@@ -191,8 +203,11 @@ Host read_host(const ConfigFile& file) {
     }
     if (config.has("device")) {
         ConfigObject device = config.object("device");
-        for (const std::string& key : device.keys())
+        const std::vector<std::string> known = device_values();
+        for (const std::string& key : device.keys()) {
+            if (!contains(known, key)) device.fail(key, "is no value of a device" + suggestion(key, known));
             host.device["device." + key] = device.sourced(key, {0, 1e6});
+        }
         device.finish();
     }
     config.finish();
@@ -212,7 +227,7 @@ Json host_schema() {
         "What a framework's operator takes in addition to its calls, by schedule and collective: async_tp_all_gather.",
         name, value);
     schema["properties"]["device"] = map_schema(
-        "Values of the device's file that are others with this host: launch.kernel_us. A what-if of the run goes before.",
+        "Values of the device's file that are others with this host: launch.kernel_us. A what-if of the run goes before. Devices whose files lack one of them keep all of their own.",
         name, value);
     schema["definitions"] = value_definitions();
     return schema;

@@ -181,6 +181,16 @@ TEST_CASE("one thread lets the other streams of a GPU begin 3 us after the first
     CHECK(released.second == Approx(together.second + 3));  // configs/hosts/one_thread.json
 }
 
+TEST_CASE("a host's value that no device has is refused, with the nearest one") {
+    const Json host{{"schema", 1},
+                    {"name", "x"},
+                    {"description", "x"},
+                    {"device", {{"launch.kernl_us", {{"value", 1}, {"source", "x"}}}}}};
+    CHECK_THROWS_WITH(read_host({host, "x.json"}),
+                      Contains("x.json: /device/launch.kernl_us: is no value of a device") &&
+                          Contains("'launch.kernel_us'"));
+}
+
 TEST_CASE("hosts side by side let four GPUs that pull from each other come close to the ideal") {
     const auto pulls = [](const Json& more) {
         Json json{

@@ -184,4 +184,27 @@ TEST_CASE("every shipped calibration says whose kernels were timed, for every ty
     CHECK(groups >= 20);
 }
 
+TEST_CASE(
+    "a host's values of the device hold for devices whose files have them all; others keep theirs, and a note says so") {
+    const auto dependency_and_notes = [](const std::string& topology, const std::string& host) {
+        RunConfig config = config_of(Json::object());
+        config.topology = topology;
+        config.host = host;
+        return std::pair(resolved(config).machine->topology.device().launch.dependency,
+                         remarks_of(config).notes);
+    };
+    const auto own = dependency_and_notes("mi300x_8", ""),
+               kept = dependency_and_notes("mi300x_8", "one_thread");
+    CHECK(kept.first == own.first);
+    CHECK(own.second.empty());
+    CHECK(kept.second ==
+          std::vector<std::string>{
+              "host 'one_thread' has values of other GPUs for launches; mi300x keeps its own"});
+    const auto other = dependency_and_notes("h200_8", ""),
+               taken = dependency_and_notes("h200_8", "one_thread");
+    CHECK(to_microseconds(taken.first) == Approx(0.25));  // configs/hosts/one_thread.json
+    CHECK(to_microseconds(other.first) > 1);
+    CHECK(taken.second.empty());
+}
+
 }  // namespace overlap::test::remarks_test
