@@ -1,5 +1,7 @@
 #include "sim/topology/device_schema.hpp"
 
+#include <utility>
+
 #include "sim/core/file_version.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/topology/device_structure.hpp"
@@ -19,8 +21,8 @@ Json number_schema(const std::string& key, Range range, const std::string& doc,
 /// Describes an object of a device file. `required`: else a value may stand in another file.
 class DeviceSchema {
 public:
-    DeviceSchema(Json& object, const std::string& definition, bool required)
-        : object_(object), definition_(definition), required_(required) {}
+    DeviceSchema(Json& object, std::string definition, bool required)
+        : object_(object), definition_(std::move(definition)), required_(required) {}
 
     template <class T>
     void fields(const T&) {
@@ -85,7 +87,7 @@ private:
     void add(const std::string& key, const Json& schema) { object_["properties"][key] = schema; }
 
     Json& object_;
-    const std::string& definition_;
+    std::string definition_;
     bool required_;
 };
 
