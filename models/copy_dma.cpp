@@ -13,7 +13,8 @@ namespace {
 // - H200: an engine takes longer after it served another stream. The driver polls for the ends of pulls:
 //   first 11 us after the stream starts waiting, then every 9.2 us, but at once while a kernel runs
 //   (traces/h200_4/microbench: 1 MiB takes 20.5 us alone, 13.2 us beside GEMMs). An awaited
-//   end is an event: the stream continues after the event has been seen. A GPU polls for eight events at a time
+//   end is an event: the stream continues after the event has been seen. A mark, an event without a time, holds up no stream
+//   (traces/h200_2/marks.tar.xz), which is taken for marks that the GPU's own streams wait for. A GPU polls for eight events at a time
 //   (at_once.jsonl: four 16 MiB pulls with events end at 57, 115, 172, 229 us).
 // - MI300X: the host thread of a GPU issues copies one at a time and sees their ends one after another.
 // - Back to back: all commands and one schedule come before the first copy, the starts of the others are
@@ -44,7 +45,7 @@ public:
         // Between nodes the NIC's own engine moves the data; the route's
         // latency is that of a whole RDMA write.
         if (!route.through_nic) {
-            tell(copy, dma, cost);
+            tell(copy, machine, cost);
             occupy_engine(task, copy, dma, resources, cost);
         }
         BytesPerSecond rate = std::min(dma.engine, use_links(copy, route, machine, cost));
@@ -95,7 +96,8 @@ private:
         return narrowest;
     }
 
-    static void tell(const CopyWork& copy, const DeviceSpec::Dma& dma, Cost& cost) {
+    static void tell(const CopyWork& copy, const Machine& machine, Cost& cost) {
+        const DeviceSpec::Dma& dma = machine.topology.device().dma;
         // The sender's engine gets the command when the receiver's stream reaches the copy, not earlier; the
         // receiver polls for the end.
         const bool sender = by_sender(copy, dma);
@@ -112,7 +114,7 @@ private:
         cost.switch_over = dma.switch_over;
         if (!last) return;
         if (sender && dma.poll > Seconds())
-            cost.end = Polling{dma.first_poll, dma.poll, dma.event_queues};
+            cost.end = Polling{dma.first_poll, dma.poll, dma.event_queues, !machine.marks};
         else
             cost.end = Completion{dma.completion, dma.completions_apart};
         if (copy.direction == Direction::push)

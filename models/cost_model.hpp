@@ -87,13 +87,14 @@ struct Claim {
 /// `period`. A stream starts waiting with the first task of a gapless sequence. While a kernel
 /// runs on the waiting GPU, a completion is seen at once.
 ///
-/// An awaited end is one that another stream waits for. It is an event: the task's stream continues only
-/// after the event has been seen. Tasks with Cost::awaited are distributed over `queues` queues in the order
+/// An awaited end is one that another stream waits for, where `own_events` is false only one of another GPU. It is an event: the
+/// task's stream continues only after the event has been seen. Tasks with Cost::awaited are distributed over `queues` queues in the order
 /// in which the GPU's tasks were enqueued; within a queue, completions are seen in order. `queues` = 0:
 /// streams wait for no event.
 struct Polling {
     Seconds first, period;
     int queues = 0;
+    bool own_events = true;
     friend bool operator==(const Polling&, const Polling&) = default;
 };
 /// When the driver sees a body that ends `elapsed` after its stream started waiting. Polls are not exact: a
@@ -159,7 +160,7 @@ Seconds isolated_time(const Cost& cost, const ResourceTable& resources);
 
 /// A machine as the cost models see it: topology, resources, fitted parameters of the device. `sustained`:
 /// duration of back-to-back GEMMs, which lowers the clock (0: one kernel). `gemm_speed`: GEMM rate as a fraction of a cool
-/// GPU's (models/settled_clock.hpp).
+/// GPU's (models/settled_clock.hpp). `marks`: what a GPU's streams wait for is recorded by events without a time.
 struct Machine {
     Topology topology;
     ResourceTable resources;
@@ -167,6 +168,7 @@ struct Machine {
     Seconds sustained;
     MachineEvidence evidence = {};  ///< of its prices; empty for machines made in a test or a fit
     double gemm_speed = 1;
+    bool marks = false;
 };
 
 /// Contract: `cost` is a pure function of task and machine, and ignores all other tasks. All times are

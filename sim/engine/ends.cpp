@@ -27,10 +27,11 @@ void Ends::find_awaited() {
         if (costs_[id].awaited) awaited_[id] = true;
     for (std::size_t i = 0; i < graph_.edge_count(); ++i) {
         const Edge edge = graph_.edge(i);
-        const bool other_stream =
-            edge.from_other_gpu ||
-            graph_.stream_number(edge.predecessor) != graph_.stream_number(edge.successor);
-        if (!edge.of_progress() && other_stream)
+        const std::size_t from = graph_.stream_number(edge.predecessor),
+                          to = graph_.stream_number(edge.successor);
+        const bool other_gpu = edge.from_other_gpu || graph_.gpu_of_stream(from) != graph_.gpu_of_stream(to);
+        const Polling* polled = polling(edge.predecessor);
+        if (!edge.of_progress() && (other_gpu || (from != to && (polled == nullptr || polled->own_events))))
             awaited_[edge.predecessor] = true;
     }
     for (TaskId id = 0; id < graph_.size(); ++id)

@@ -38,7 +38,7 @@ public:
     /// been seen.
     bool keeps_stream(TaskId task) const { return is_event(task) && polling(task) != nullptr; }
 
-    /// True for an end that another stream waits for, where such ends take time (Completion::event) or are polled for.
+    /// True for an end that another stream waits for (Polling::own_events), where such ends take time (Completion::event) or are polled for.
     bool is_event(TaskId task) const { return !awaited_.empty() && awaited_[task]; }
 
 private:

@@ -151,7 +151,8 @@ std::string Resolver::machine_key(const RunConfig& config) {
     std::string key = config.topology;
     if (config.what_if != Json::object()) key += '\n' + config.what_if.dump();
     if (const auto host = this->host(config.host);
-        host != nullptr && (changes_gemms(*host) || !host->device.empty()))
+        host != nullptr &&
+        (changes_gemms(*host) || !host->device.empty() || host->events == HostEvents::marks))
         key += '\n' + config.host;
     return key;
 }
@@ -168,6 +169,7 @@ Resolver::MachinePtr Resolver::machine(const RunConfig& config) {
         }
         Machine machine = folder_.machine(config.topology, what_if);
         if (host != nullptr && changes_gemms(*host)) run_gemms_from(*host, machine);
+        machine.marks = host != nullptr && host->events == HostEvents::marks;
         return std::make_shared<const Machine>(std::move(machine));
     });
 }

@@ -13,11 +13,14 @@ namespace overlap {
 
 enum class HostThreads { one_a_gpu, one };
 inline const std::array<std::string, 2> host_threads_names{"one_a_gpu", "one"};
+enum class HostEvents { timed, marks };
+inline const std::array<std::string, 2> host_events_names{"timed", "marks"};
 
 /// Who enqueues, and how long a call takes: a file of configs/hosts.
 struct Host {
     std::string name, description;
     HostThreads threads = HostThreads::one_a_gpu;
+    HostEvents events = HostEvents::timed;
     Seconds gemm, kernel, copy, collective, event, wait, stream;
     Seconds graph;  ///< above 0: one launch enqueues the whole graph
     /// Steady state: from the end of a captured graph's replay to the begin of the next one

@@ -59,6 +59,20 @@ TEST_CASE("an end that a task of another stream waits for is an event, one of it
     }
 }
 
+TEST_CASE("with marks only an end that another GPU waits for is an event") {
+    for (const bool other_gpu : {false, true}) {
+        Pulls pulls;
+        const TaskId first = pulls.add(4, 0, false);
+        const TaskId second = pulls.add(7, 0, false);
+        for (Cost& cost : pulls.costs) std::get<Polling>(cost.end).own_events = false;
+        Cost none;
+        none.body = microseconds(1);
+        pulls.costs.push_back(none);
+        pulls.graph.add({GemmShape{1, 1, 1}, other_gpu ? 1 : 0, 1}, {first});
+        CHECK(pulls.ends()[second] == Approx(other_gpu ? 22 : 20));
+    }
+}
+
 TEST_CASE("a GPU looks for events in queues by turns, each in the order in which they were enqueued") {
     Pulls pulls;
     const TaskId late = pulls.add(40, 0, true, 2);   // over at 42, seen at 47

@@ -207,4 +207,13 @@ TEST_CASE(
     CHECK(taken.second.empty());
 }
 
+TEST_CASE("a host says whether what streams wait for is recorded by marks") {
+    RunConfig config = config_of(Json::object());
+    CHECK_FALSE(resolved(config).machine->marks);
+    config.host = "threads";
+    CHECK_FALSE(resolved(config).machine->marks);
+    config.host = "one_thread";
+    CHECK(resolved(config).machine->marks);
+}
+
 }  // namespace overlap::test::remarks_test
