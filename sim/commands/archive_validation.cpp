@@ -171,13 +171,15 @@ ArchiveValidation validate_fits(const std::string& device, const std::string& ar
     }
     for (const DeviceCalibration& other : others) {
         result.fits.push_back({other.problem.name, other.problem.rows.size(), other.undetermined()});
+        const bool is_factor = other.problem.unit.starts_with('1');  // of the time alone
         for (const ErrorClass& one : other.classes())
             if (is_unseen(one.name) && one.count > 0) result.classes.emplace_back(one.name, one.fitted);
         for (std::size_t i = 0; i < other.problem.rows.size(); ++i) {
             const DeviceRow& row = other.problem.rows[i];
             if (std::ranges::any_of(row.classes, is_unseen))
-                result.unseen.push_back(
-                    {other.problem.name, row.name, other.problem.unit, row.measured, other.predicted[i]});
+                result.unseen.push_back({other.problem.name, row.name,
+                                         is_factor ? "times" : other.problem.unit, row.measured,
+                                         other.predicted[i]});
         }
     }
     std::ranges::stable_sort(result.unseen, std::ranges::greater(),

@@ -108,6 +108,7 @@ class CalibrateArchive(SimTestCase):
         page = (self.folder / "out/validation/node7.html").read_text()
         for part in (validation["sentence"], "The worst single operations", "not determined", "NVIDIA H100"):
             self.assertIn(part, page)
+        self.assertNotIn("1; us", page)  # factors are "times"
         worst = page.split("The worst schedules")[1]
         self.assertIn("predicted", worst.split("</svg>")[0])  # a row of the first timeline
         self.assertEqual(worst.split("measured cases;")[0].count("<details>"), 5)
