@@ -14,7 +14,7 @@ namespace {
 //   first 11 us after the stream starts waiting, then every 9.2 us, but at once while a kernel runs
 //   (traces/h200_4/microbench: 1 MiB takes 20.5 us alone, 13.2 us beside GEMMs). An awaited
 //   end is an event: the stream continues after the event has been seen. A mark, an event without a time, holds up no stream
-//   (traces/h200_2/marks.tar.xz), which is taken for marks that the GPU's own streams wait for. A GPU polls for eight events at a time
+//   (traces/h200_2/marks.tar.xz; here only one for which streams of another GPU wait does). A GPU polls for eight events at a time
 //   (at_once.jsonl: four 16 MiB pulls with events end at 57, 115, 172, 229 us).
 // - MI300X: the host thread of a GPU issues copies one at a time and sees their ends one after another.
 // - Back to back: all commands and one schedule come before the first copy, the starts of the others are
