@@ -87,10 +87,10 @@ struct Claim {
 /// `period`. A stream starts waiting with the first task of a gapless sequence. While a kernel
 /// runs on the waiting GPU, a completion is seen at once.
 ///
-/// An awaited end is one that another stream waits for, where `own_events` is false only one of another GPU. It is an event: the
-/// task's stream continues only after the event has been seen. Tasks with Cost::awaited are distributed over `queues` queues in the order
-/// in which the GPU's tasks were enqueued; within a queue, completions are seen in order. `queues` = 0:
-/// streams wait for no event.
+/// An end is awaited if another stream waits for it; without `own_events`, only if that stream is of another GPU. An awaited
+/// end is an event: the task's stream continues only after the event has been seen. Tasks with Cost::awaited are distributed over
+/// `queues` queues in the order in which the GPU's tasks were enqueued; within a queue, completions are seen in order.
+/// `queues` = 0: streams wait for no event.
 struct Polling {
     Seconds first, period;
     int queues = 0;
