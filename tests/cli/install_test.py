@@ -13,7 +13,7 @@ BUILD = pathlib.Path(os.environ["SIM"]).resolve().parent
 CONSUMER = {
     "CMakeLists.txt": """cmake_minimum_required(VERSION 3.25)
 project(consumer CXX)
-find_package(overlap 0.1 REQUIRED)
+find_package(overlap 1.0 REQUIRED)
 add_executable(consumer main.cpp)
 target_link_libraries(consumer overlap::overlap)
 target_compile_definitions(consumer PRIVATE CONFIGS="${overlap_CONFIGS}")

@@ -7,8 +7,8 @@ import unittest
 
 from sim_case import ROOT
 
-TOP_LEVEL = {"CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "configs", "models", "scripts", "sim", "tests",
-             "traces"}
+TOP_LEVEL = {"CHANGELOG.md", "CITATION.cff", "CMakeLists.txt", "CMakePresets.json", "CONTRIBUTING.md", "LICENSE", "README.md",
+             "configs", "models", "scripts", "sim", "tests", "traces"}
 
 # `sim/commands` and main.cpp see everything. A folder without a line of its own follows that of the folder above.
 MAY_INCLUDE = {

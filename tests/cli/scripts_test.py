@@ -101,6 +101,56 @@ class TrainingWorkloads(SimTestCase):
         self.assertEqual(products, 3 * 1024 * weights)
 
 
+class Release(SimTestCase):
+    """scripts/release refuses before it does anything; in a copy without the tests, where its tag can be made."""
+
+    def git(self, *args):
+        return subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *args], cwd=self.folder, capture_output=True,
+                              encoding="utf-8", check=True).stdout
+
+    def setUp(self):
+        super().setUp()
+        (self.folder / "scripts").mkdir()
+        texts = {"scripts/release": SCRIPT.with_name("release").read_text(), "scripts/test": "#!/bin/sh\n",
+                 "scripts/signature": "#!/bin/sh\necho signature 1234\n",
+                 "CMakeLists.txt": "project(overlap VERSION 2.3.4 LANGUAGES CXX)\n", "CITATION.cff": "version: 2.3.4\n",
+                 "CHANGELOG.md": "# Changes\n\n## 2.3.4 (2026-01-02)\n\nNews.\n\n## 2.3.3 (2025-01-02)\n\nOld.\n"}
+        for name, text in texts.items():
+            (self.folder / name).write_text(text)
+            (self.folder / name).chmod(0o755)
+        self.git("init", "--quiet")
+        self.git("config", "user.name", "a")
+        self.git("config", "user.email", "a@b")
+        self.git("add", ".")
+        self.git("commit", "--quiet", "--message", "all")
+
+    def release(self, *args):
+        return subprocess.run(["scripts/release", *args], cwd=self.folder, capture_output=True, encoding="utf-8", timeout=60)
+
+    def test_tag_has_the_signature_and_this_versions_changes(self):
+        done = self.release("2.3.4")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.git("tag", "--list", "--format=%(refname:short) %(contents)").split(),
+                         "v2.3.4 overlap 2.3.4 (signature 1234) News.".split())
+        self.assertEqual(self.release("2.3.4").stderr, "scripts/release: v2.3.4 is there\n")
+
+    def test_refuses_what_does_not_agree(self):
+        for name, wrong in (("CMakeLists.txt", "project(overlap VERSION 2.3.5 LANGUAGES CXX)\n"), ("CITATION.cff", "version: 2.3.5\n"),
+                            ("CHANGELOG.md", "## 2.3.4 (not released)\n")):
+            text = (self.folder / name).read_text()
+            (self.folder / name).write_text(wrong)
+            self.assertIn("not committed", self.release("2.3.4").stderr)
+            self.git("commit", "--all", "--quiet", "--message", "wrong")
+            done = self.release("2.3.4")
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(f"scripts/release: {name}: ", done.stderr)
+            (self.folder / name).write_text(text)
+            self.git("commit", "--all", "--quiet", "--message", "right")
+        for args in ([], ["1.0"], ["v2.3.4"], ["2.3.4", "2.3.4"]):
+            self.assertEqual(self.release(*args).returncode, 2)
+        self.assertEqual(self.git("tag", "--list"), "")
+
+
 class Setup(SimTestCase):
     SCRIPT = ROOT / "scripts" / "setup"
 
