@@ -170,13 +170,14 @@ class Setup(SimTestCase):
         return asked.split()
 
     def test_the_simulator_needs_nothing_for_gpus(self):
-        simulator, tools, everything = self.asked_for(), self.asked_for("--tools"), self.asked_for("--all")
-        of_tools, of_gpus = r"clang(-rt)?-\d|lld|slurm|chromium|selenium", "clang-tools|hip|rocm"
+        simulator, tests, tools, everything = (self.asked_for(*flags) for flags in ([], ["--tests"], ["--tools"], ["--all"]))
+        of_tests, of_tools, of_gpus = r"catch|benchmark|valijson|gnuplot|python|pybind|dpkg|^file$", r"clang(-rt)?-\d|lld|slurm|chromium|selenium", "clang-tools|hip|rocm"
         self.assertIn("g++", simulator)
-        for few, many, allowed, refused in ((simulator, tools, of_tools, of_gpus), (tools, everything, of_gpus, of_tools)):
+        for few, many, allowed, refused in ((simulator, tests, of_tests, f"{of_tools}|{of_gpus}"), (tests, tools, of_tools, of_gpus),
+                                            (tools, everything, of_gpus, of_tools)):
             self.assertEqual(many[:len(few)], few)
             self.assertEqual([name for name in many[len(few):] if not re.search(allowed, name) or re.search(refused, name)], [])
-        self.assertEqual([name for name in simulator if re.search(f"{of_tools}|{of_gpus}", name)], [])
+        self.assertEqual([name for name in simulator if re.search(f"{of_tests}|{of_tools}|{of_gpus}", name)], [])
 
     def test_installs_the_compilers_that_are_used(self):
         presets = json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]
@@ -193,4 +194,4 @@ class Setup(SimTestCase):
     def test_says_how_it_is_used(self):
         for args in (["--al"], ["--all", "--all"], ["clang"]):
             done = subprocess.run([self.SCRIPT, *args], capture_output=True, encoding="utf-8", timeout=60)
-            self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", "usage: scripts/setup [--tools | --all]\n"))
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", "usage: scripts/setup [--tests | --tools | --all]\n"))
