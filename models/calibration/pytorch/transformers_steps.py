@@ -13,6 +13,8 @@ import shutil
 import statistics
 import sys
 
+sys.path.pop(0)  # this folder, whose kernels.py transformers would take for a package of that name
+
 import torch
 import transformers
 from torch.profiler import ProfilerActivity, profile, schedule
