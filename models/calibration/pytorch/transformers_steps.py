@@ -63,12 +63,12 @@ def timed(step):
 
 def record(step, path):
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True,
-                 schedule=schedule(wait=0, warmup=1, active=2)) as recorder:
+                 schedule=schedule(wait=0, warmup=1, active=2),
+                 on_trace_ready=lambda done: done.export_chrome_trace(str(path))) as recorder:
         for _ in range(3):
             step()
             torch.cuda.synchronize()
             recorder.step()
-    recorder.export_chrome_trace(str(path))
     with open(path, "rb") as plain, gzip.open(f"{path}.gz", "wb", 9) as packed:
         shutil.copyfileobj(plain, packed)
     path.unlink()
