@@ -2,9 +2,9 @@
 //   fuzz_replay FOLDER…                   each once
 //   fuzz_replay --accepted FOLDER…        each once, and none may be refused
 //   fuzz_replay --mutated N TARGET FOLDER  N mutations of them, the same on every machine
-// Ends with 1 at the first input that is neither read nor refused as it should be, by SIGALRM where one takes
-// longer than 5 s, which is the limit of the fuzzers, too.
-#include <unistd.h>
+// Ends with 1 at the first input that is neither read nor refused as it should be, by SIGPROF where one takes
+// more than 5 s of processor time, which is the limit of the fuzzers, too.
+#include <sys/time.h>
 
 #include <algorithm>
 #include <fstream>
@@ -29,9 +29,13 @@ std::string contents(const fs::path& path) {
 }
 
 std::optional<std::string> refusal(const fuzz::Target& target, const std::string& input) {
-    alarm(longest_seconds);
+    const auto limit = [](unsigned seconds) {  // 0: none
+        const itimerval time{{0, 0}, {seconds, 0}};
+        setitimer(ITIMER_PROF, &time, nullptr);
+    };
+    limit(longest_seconds);
     std::optional<std::string> refused = fuzz::refusal(target, input);
-    alarm(0);
+    limit(0);
     return refused;
 }
 
