@@ -1,15 +1,12 @@
 #pragma once
 
-#include <cstdlib>
 #include <filesystem>
 
 namespace overlap::test {
 
-/// Folder of the public tables and samples, which are not part of the repository; tests that read them are skipped where
-/// they are absent.
+/// Folder of the tables that others published, as far as fits and tests read them.
 inline std::filesystem::path public_data() {
-    if (const char* folder = std::getenv("OVERLAP_SHARED_DATA")) return folder;
-    return std::filesystem::path(OVERLAP_SOURCE_DIR) / ".." / "shared" / "data";
+    return std::filesystem::path(OVERLAP_SOURCE_DIR) / "traces" / "published";
 }
 
 }  // namespace overlap::test

@@ -4,6 +4,7 @@
 #include <iomanip>
 #include <memory>
 #include <optional>
+#include <regex>
 #include <sstream>
 
 #include "models/calibration/fits/gemm_calibration.hpp"
@@ -20,6 +21,7 @@
 #include "sim/core/output_file.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/core/temporary_folder.hpp"
 #include "sim/report/gnuplot.hpp"
 #include "sim/run/config_folder.hpp"
 
@@ -97,7 +99,6 @@ std::string calibrate_from_measurements(const CalibrateFlags& flags, const std::
         out << report(calibration, device);
         if (!flags.plots.empty()) draw(flags.plots, device, calibration);
     }
-    if (flags.data.empty()) return out.str();
     std::map<DType, GemmParameters> parameters;
     for (const MeasuredCalibration& calibration : calibrations)
         parameters[calibration.recipe.dtype] = calibration.fit.parameters;
@@ -171,6 +172,46 @@ std::map<std::string, fs::path> measurements(const CalibrateFlags& flags) {
     return {{measured_device(recipes, flags.measurements), flags.measurements}};
 }
 
+/// The archive of scripts/measure in traces/ that a shipped calibration was fitted to; empty if it was to none.
+fs::path archive_of(const std::string& device) {
+    const ConfigFolder shipped = ConfigFolder::standard();
+    if (!contains(shipped.names("calibrations"), device)) return {};
+    const Json gemm = shipped.calibration_file(device).json.value("/gemm/bf16/provenance/file"_json_pointer, std::string());
+    const fs::path file = shipped.traces().parent_path() / fs::path(gemm.get<std::string>()).parent_path();
+    return file.extension() == ".gz" && fs::exists(file) ? file : fs::path();
+}
+
+/// Fits the groups again that a shipped calibration has from an archive in traces/.
+std::string calibrate_from_archive(const CalibrateFlags& flags, const std::string& device, const fs::path& archive) {
+    const TemporaryFolder folder;
+    const std::string said = calibrate_archive(archive, device, folder.path());
+    const std::string text = read_json_file(folder.path() / "calibrations" / (device + ".json")).dump();
+    const std::regex name(archive.filename().string());
+    const Json fitted = parse_json(std::regex_replace(text, name, as_source(archive)), device);
+    const Json shipped = ConfigFolder::standard().calibration_file(device).json;
+    Json groups = Json::object();
+    for (const auto& [key, group] : shipped.items())
+        if (key == "gemm" || key == "measured_gemms" || contains(calibrated_groups, key)) groups[key] = fitted.at(key);
+    write_groups(flags.out, device, groups);
+    return said.substr(0, said.find("in no fit, so"));
+}
+
+/// The devices to fit whose GEMMs are only in public tables. Throws UserError for one of which nothing was measured.
+std::vector<std::string> only_in_tables(const CalibrateFlags& flags, const std::vector<std::string>& measured,
+                                        bool own_only) {
+    std::vector<std::string> known = measured;
+    if (!own_only) append(known, table_devices(shipped_recipes()));
+    std::vector<std::string> left;
+    for (const std::string& device : flags.devices.empty() ? known : flags.devices) {
+        if (contains(measured, device)) continue;
+        if (!contains(known, device))
+            throw UserError("device '" + device + "' has no measurements in " + (own_only ? flags.measurements : "traces/") +
+                            suggestion(device, known));
+        left.push_back(device);
+    }
+    return left;
+}
+
 /// True for an archive of scripts/measure, or the folder that it was made of.
 bool is_archive(const std::string& name) {
     const fs::path path(name);
@@ -189,36 +230,33 @@ void execute(CalibrateFlags flags) {
     if (flags.out.empty()) flags.out = "configs/calibrations";
     if (flags.date.empty()) flags.date = today();
     std::vector<fs::path> folders;
-    if (!flags.data.empty()) folders.push_back(fs::path(flags.data) / "gemm");
+    const bool own_only = flags.data.empty() && !flags.measurements.empty();
+    if (flags.data.empty()) flags.data = ConfigFolder::standard().traces() / "published";
+    folders.push_back(flags.data);
     if (!flags.measurements.empty()) folders.push_back(flags.measurements);
     for (const auto& folder : folders)
         if (!fs::is_directory(folder)) throw UserError(folder.string() + ": no such folder");
     if (!flags.plots.empty()) require_gnuplot();
 
     if (flags.kernels) return print(calibrate_kernels(flags));
-    const std::map<std::string, fs::path> measured = measurements(flags);
+    std::map<std::string, fs::path> measured = measurements(flags);
+    if (flags.measurements.empty())
+        for (const std::string& device : ConfigFolder::standard().names("calibrations"))
+            if (const fs::path archive = archive_of(device); !archive.empty()) measured[device] = archive;
+    const std::vector<std::string> from_tables = only_in_tables(flags, keys_of(measured), own_only);
     const auto wanted = [&](const std::string& device) {
         return flags.devices.empty() || contains(flags.devices, device);
     };
-    std::vector<std::string> from_tables;
-    for (const std::string& device : flags.devices)
-        if (!measured.contains(device)) from_tables.push_back(device);
-    if (flags.data.empty() && !from_tables.empty())
-        throw UserError("device '" + from_tables.front() + "' has no measurements in " +
-                        (flags.measurements.empty() ? "traces/" : flags.measurements) +
-                        suggestion(from_tables.front(), keys_of(measured)) +
-                        "; --data takes a folder of public tables");
-    if (flags.data.empty() && measured.empty())
-        throw UserError("no measurements found: give --measurements, a folder with gemm.jsonl, or --data");
     make_folder(flags.out);
     if (!flags.plots.empty()) make_folder(flags.plots);
 
     std::string output;
     for (const auto& [device, folder] : measured)
-        if (wanted(device)) output += calibrate_from_measurements(flags, device, folder);
-    if (!flags.data.empty() && (flags.devices.empty() || !from_tables.empty()))
-        output += calibrate_from_tables(flags, from_tables);
-    if (!flags.data.empty()) output += calibrate_kernels(flags);
+        if (wanted(device))
+            output += is_archive(folder) ? calibrate_from_archive(flags, device, folder)
+                                         : calibrate_from_measurements(flags, device, folder);
+    if (!from_tables.empty()) output += calibrate_from_tables(flags, from_tables);
+    if (!own_only) output += calibrate_kernels(flags);
     print(output);
 }
 
@@ -232,7 +270,7 @@ void add_calibrate_command(CLI::App& app) {
     auto flags = std::make_shared<CalibrateFlags>();
     command->add_option("--measurements", flags->measurements,
                         "Folder of microbenchmark results (gemm.jsonl); default: those in traces/");
-    command->add_option("--data", flags->data, "Folder of public tables, with gemm/ in it; default none");
+    command->add_option("--data", flags->data, "Folder of public tables; default traces/published");
     command->add_flag(
         "--kernels", flags->kernels,
         "Fit only attention and MoE kernels, to our own tables and those of --data; other fits in --out stay");

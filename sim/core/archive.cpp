@@ -64,10 +64,11 @@ void unpack(const std::filesystem::path& archive, const std::filesystem::path& f
     }
 }
 
-std::string decompressed(const std::filesystem::path& file) {
-    open_input(file, "a compressed file");  // a missing file, a folder or a device is refused there
+std::string decompressed(const std::filesystem::path& file, const std::string& expected) {
+    open_input(file, expected);  // a missing file, a folder or a device is refused there
     const Reader reader(archive_read_new(), archive_read_free);
     archive_read_support_filter_gzip(reader.get());
+    archive_read_support_filter_xz(reader.get());
     archive_read_support_format_raw(reader.get());
     archive_read_support_format_empty(reader.get());
     const auto checked = [&](la_ssize_t result) { return require_good(result, reader, file); };

@@ -1,6 +1,8 @@
 #include "sim/core/csv_table.hpp"
 
-#include "sim/core/input_file.hpp"
+#include <sstream>
+
+#include "sim/core/archive.hpp"
 #include "sim/core/numbers.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
@@ -59,7 +61,7 @@ std::string CsvTable::with_columns(std::span<const std::string> names,
 }
 
 CsvTable read_csv_table(const std::filesystem::path& path) {
-    std::ifstream in = open_input(path, "a CSV file");
+    std::istringstream in(decompressed(path, "a CSV file"));
     std::vector<std::vector<std::string>> lines;
     for (std::string line; std::getline(in, line);) {
         if (!line.empty() && line.back() == '\r') line.pop_back();

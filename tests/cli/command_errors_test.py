@@ -193,8 +193,8 @@ class Calibrate(SimTestCase):
     def test_missing_folders(self):
         self.assert_refused(["calibrate", "--data", "nowhere"], "nowhere", "no such folder")
         self.assert_refused(["calibrate", "--measurements", "nowhere"], "nowhere", "no such folder")
-        self.assert_refused(["calibrate", "mi300x", "--out", "."], "mi300x", "--data")
-        (self.folder / "data" / "gemm").mkdir(parents=True)
+        self.assert_refused(["calibrate", "mi100", "--out", "."], "'mi100' has no measurements in traces/")
+        (self.folder / "data").mkdir()
         self.assert_refused(["calibrate", "--data", "data", "--out", self.file("taken", "")], "taken", "folder")
         self.assert_refused(["calibrate", "--data", "data", "--out", "taken/below"], "taken/below", "folder")
         self.assert_refused(["calibrate", "b300", "--kernels", "--data", "data", "--out", "."], "nothing to fit: b300")
@@ -203,7 +203,7 @@ class Calibrate(SimTestCase):
         measured = str(ROOT / "traces" / "h200_4" / "microbench")
         self.assert_refused(["calibrate", "mygpu", "--measurements", measured, "--out", "new"], "'mygpu'", measured,
                             "(allowed: h200)")
-        self.assert_refused(["calibrate", "mygpu", "--out", "new"], "'mygpu'", "traces/", "(allowed: h200)")
+        self.assert_refused(["calibrate", "mygpu", "--out", "new"], "'mygpu'", "traces/", "h200")
 
     def test_plots_without_gnuplot(self):
         done = subprocess.run([os.environ["SIM"], "calibrate", "--out", ".", "--plots", "."], cwd=self.folder,

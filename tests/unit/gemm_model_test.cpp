@@ -265,7 +265,7 @@ TEST_CASE("calibrated devices: time grows with every step of M") {
 }
 
 TEST_CASE("wave step of MI300X fp8 by Composable Kernel, N = K = 5120") {
-    // Measured (shared/data/gemm/mi300x_gemm_aiter.csv): M 1920 134.9 µs, 1984 174.6 µs (+29 %), because
+    // Measured (traces/published/gemm/mi300x_gemm_aiter.csv.xz): M 1920 134.9 µs, 1984 174.6 µs (+29 %), because
     // 128×128 tiles are 15·40 = 600 ≤ 2·304 and then 16·40 = 640 > 608; 1792 → 1920 is +9 %.
     const auto path = std::filesystem::path(OVERLAP_SOURCE_DIR) / "configs/calibrations/mi300x.json";
     ConfigFile file = read_config_file(path, "calibration");

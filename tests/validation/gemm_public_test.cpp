@@ -7,7 +7,6 @@
 #include "models/gemm_libraries.hpp"
 #include "tests/public_data.hpp"
 #include "tests/recipes.hpp"
-#include "tests/skip.hpp"
 #include "tests/validation/asked.hpp"
 
 namespace overlap::test::gemm_public_test {
@@ -16,12 +15,6 @@ namespace {
 using test::public_data;
 
 const std::filesystem::path source = OVERLAP_SOURCE_DIR;
-
-bool skipped_without_data() {
-    if (std::filesystem::is_directory(public_data() / "gemm")) return false;
-    test::skip_test("no public GEMM tables in " + public_data().string() + " (set OVERLAP_SHARED_DATA)");
-    return true;
-}
 
 struct Target {
     std::string device;
@@ -34,7 +27,6 @@ struct Target {
 }  // namespace
 
 TEST_CASE("held-out GEMM families are predicted within target") {
-    if (skipped_without_data()) return;
     using test::known_gap, test::of_times;
     // Of Blackwell's means were asked; of fp8 and nvfp4 less, because their times include a quantise step.
     constexpr test::Errors of_blackwell_bf16{0.06, 1}, of_narrow{0.09, 1};
@@ -90,7 +82,6 @@ TEST_CASE("held-out GEMM families are predicted within target") {
 }
 
 TEST_CASE("held-out MI355X bf16 families are within target where the kernel library is known") {
-    if (skipped_without_data()) return;
     ConfigFile file = read_config_file(source / "configs/calibrations/mi355x.json", "calibration");
     file.json["gemm_library"] = mixed_libraries;
     const GemmParameters mixed = read_gemm_calibration(file).at(DType::bf16);
@@ -121,7 +112,6 @@ TEST_CASE("held-out MI355X bf16 families are within target where the kernel libr
 }
 
 TEST_CASE("MI250X rows of another tuner are met once gaps between launches are left out") {
-    if (skipped_without_data()) return;
     // All 110 CUs, fp16, unbatched; the calibration is fitted to rows of 104 CUs alone.
     const GemmTableFilter filter{
         .dtype = DType::fp16,
@@ -138,7 +128,6 @@ TEST_CASE("MI250X rows of another tuner are met once gaps between launches are l
 }
 
 TEST_CASE("the public tables of H100 and H200, of another library than their calibrations, are a check") {
-    if (skipped_without_data()) return;
     for (const auto& [device, least, most] : {std::tuple{"h100", 0.05, 0.075}, {"h200", 0.05, 0.065}}) {
         const auto parameters =
             read_gemm_calibration(source / "configs/calibrations" / (std::string(device) + ".json"));

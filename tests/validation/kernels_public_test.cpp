@@ -5,7 +5,6 @@
 #include "models/calibration/fits/kernel_fit.hpp"
 #include "models/gemm_libraries.hpp"
 #include "tests/public_data.hpp"
-#include "tests/skip.hpp"
 #include "tests/test_support.hpp"
 #include "tests/validation/asked.hpp"
 
@@ -14,9 +13,6 @@ namespace overlap::test::kernels_public_test {
 using test::public_data;
 
 TEST_CASE("held-out families of attention and MoE kernels are predicted within target") {
-    if (!std::filesystem::is_directory(public_data() / "moe"))
-        return test::skip_test("no public tables of attention and MoE in " + public_data().string() +
-                               " (set OVERLAP_SHARED_DATA)");
     // Means were asked, of prefill, decode and MoE.
     const std::array<double, 3> asked{0.08, 0.10, 0.12};
     int judged = 0, met = 0;

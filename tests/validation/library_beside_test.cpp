@@ -7,7 +7,6 @@
 #include "sim/core/error_summary.hpp"
 #include "tests/public_data.hpp"
 #include "tests/recipes.hpp"
-#include "tests/skip.hpp"
 #include "tests/test_support.hpp"
 #include "tests/validation/asked.hpp"
 
@@ -15,13 +14,6 @@ namespace overlap::test::library_beside_test {
 namespace {
 
 using test::public_data;
-
-bool skipped_without_data() {
-    if (has_library_tables(public_data(), "mi300x")) return false;
-    test::skip_test("no public tables of overlap in " + public_data().string() +
-                    " (set OVERLAP_SHARED_DATA)");
-    return true;
-}
 
 const GemmRecipe& mi300x_bf16() {
     for (const GemmRecipe& recipe : test::shipped_recipes().tables)
@@ -72,7 +64,6 @@ struct Claims {
 }  // namespace
 
 TEST_CASE("MI300X bf16 GEMMs by hipBLASLt alone and under masks are predicted within target") {
-    if (skipped_without_data()) return;
     using test::known_gap;
     const auto any = [](const GemmMeasurement&) { return true; };
     const auto large = [](const GemmMeasurement& row) { return row.units >= 128 && row.units < 304; };
@@ -111,7 +102,6 @@ TEST_CASE("MI300X bf16 GEMMs by hipBLASLt alone and under masks are predicted wi
 }
 
 TEST_CASE("MI300X persistent GEMMs lose by fewer work-groups what was measured") {
-    if (skipped_without_data()) return;
     // No row of these was fitted: units' speeds are those of hipBLASLt under masks, whose prior is from 8192^3 here.
     using test::known_gap;
     GemmParameters parameters = test::shipped_machine("mi300x_8").calibration.gemm_for(DType::bf16);
@@ -143,7 +133,6 @@ TEST_CASE("MI300X persistent GEMMs lose by fewer work-groups what was measured")
 }
 
 TEST_CASE("MI300X GEMMs and RCCL slow each other as predicted, within target") {
-    if (skipped_without_data()) return;
     using test::known_gap;
     const Machine machine = test::shipped_machine("mi300x_8");
     const Machines machines{{8, machine}};

@@ -9,7 +9,6 @@
 #include "sim/engine/engine.hpp"
 #include "sim/run/effects.hpp"
 #include "tests/public_data.hpp"
-#include "tests/skip.hpp"
 #include "tests/test_support.hpp"
 
 namespace overlap::test::library_lines_test {
@@ -63,11 +62,6 @@ struct LineClaim {
 }  // namespace
 
 TEST_CASE("collectives of RCCL and NCCL alone take as long as in public tables") {
-    if (!std::filesystem::is_directory(public_data() / "comm")) {
-        test::skip_test("no public tables of collectives in " + public_data().string() +
-                        " (set OVERLAP_SHARED_DATA)");
-        return;
-    }
     const auto nccl = [](const std::string& gpu, int gpus, const std::string& op, CollectiveKind kind,
                          const std::string& dtype, double large, double middle, double small) {
         return LineClaim{gpu + "_" + std::to_string(gpus),

@@ -7,6 +7,7 @@
 #include "models/gemm_libraries.hpp"
 #include "sim/core/file_version.hpp"
 #include "sim/core/output_file.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/what_if.hpp"
 
 namespace overlap {
@@ -22,7 +23,7 @@ std::string campaign_name(const GemmRecipe& recipe, int number) {
 Json provenance(const GemmRecipe& recipe, const GemmValidation& validation, const std::string& date) {
     Json anchors = Json::array();
     for (const GemmAnchor& anchor : recipe.anchors) anchors.push_back(anchor.source);
-    Json result{{"file", "shared/data/gemm/" + recipe.file},
+    Json result{{"file", published_table(recipe.file)},
                 {"origin", recipe.origin},
                 {"licence", recipe.licence},
                 {"date", date},
@@ -51,7 +52,7 @@ Json provenance(const GemmRecipe& recipe, const GemmValidation& validation, cons
             {"mean_error_cross_validated_pct", percent(libraries.cross_validated_mean)},
             {"p90_error_cross_validated_pct", percent(libraries.cross_validated_p90)}};
     for (const GemmTable& table : recipe.more_tables)
-        result["more_tables"].push_back({{"file", "shared/data/" + table.file}, {"origin", table.origin}});
+        result["more_tables"].push_back({{"file", published_table(table.file)}, {"origin", table.origin}});
     if (!recipe.note.empty()) result["note"] = recipe.note;
     return result;
 }
@@ -59,7 +60,7 @@ Json provenance(const GemmRecipe& recipe, const GemmValidation& validation, cons
 /// The group of the recipe's kernel library `index`.
 Json library_json(const GemmRecipe& recipe, const GemmValidation& validation, std::size_t index,
                   const std::string& date) {
-    const std::string table = "shared/data/gemm/" + recipe.file,
+    const std::string table = published_table(recipe.file),
                       rows = recipe.filter.column_of_libraries + " = " + recipe.filter.libraries.at(index);
     const GemmErrors& held_out = validation.libraries.held_out_of_each[index];
     const Json provenance{{"file", table},
@@ -93,7 +94,7 @@ GemmFit deployed(const GemmRecipe& recipe, GemmFit fit) {
 }
 
 Json to_json(const GemmRecipe& recipe, const GemmValidation& validation, const std::string& date) {
-    const std::string table = "shared/data/gemm/" + recipe.file;
+    const std::string table = published_table(recipe.file);
     Json group = gemm_group(
         provenance(recipe, validation, date), recipe.kernel_library, deployed(recipe, validation.fit),
         {.fitted = "fitted to " + table +
@@ -140,7 +141,7 @@ GemmValidation fit_recipe(const GemmRecipe& recipe, const std::filesystem::path&
 }  // namespace
 
 std::vector<GemmMeasurement> gemm_rows(const GemmRecipe& recipe, const std::filesystem::path& data) {
-    std::vector<GemmMeasurement> rows = read_gemm_table(data / "gemm" / recipe.file, recipe.filter);
+    std::vector<GemmMeasurement> rows = read_gemm_table(data / recipe.file, recipe.filter);
     for (const GemmTable& table : recipe.more_tables) {
         const std::vector<GemmMeasurement> more = read_gemm_table(data / table.file, table.filter);
         rows.insert(rows.end(), more.begin(), more.end());
@@ -148,23 +149,27 @@ std::vector<GemmMeasurement> gemm_rows(const GemmRecipe& recipe, const std::file
     return rows;
 }
 
+std::vector<std::string> table_devices(const GemmRecipes& recipes) {
+    std::set<std::string> known;
+    for (const GemmRecipe& recipe : recipes.tables)
+        if (!recipe.check_only) known.insert(recipe.device);
+    for (const GemmDerivation& derivation : recipes.derivations) known.insert(derivation.device);
+    return {known.begin(), known.end()};
+}
+
 std::vector<GemmCalibrationResult> write_gemm_calibrations(const GemmRecipes& recipes,
                                                            const std::filesystem::path& data,
                                                            const std::filesystem::path& folder,
                                                            const std::string& date,
                                                            const std::vector<std::string>& devices) {
-    std::set<std::string> known;
-    for (const GemmRecipe& recipe : recipes.tables)
-        if (!recipe.check_only) known.insert(recipe.device);
-    for (const GemmDerivation& derivation : recipes.derivations) known.insert(derivation.device);
-    const std::vector<std::string> names(known.begin(), known.end());
+    const std::vector<std::string> known = table_devices(recipes);
     for (const std::string& device : devices)
-        if (!known.contains(device))
-            throw UserError("no GEMM recipe for device '" + device + "'" + suggestion(device, names));
+        if (!contains(known, device))
+            throw UserError("no GEMM recipe for device '" + device + "'" + suggestion(device, known));
 
     // A dtype that is derived from another device needs the other device's fit too.
     std::set<std::string> wanted(devices.begin(), devices.end()), needed;
-    if (wanted.empty()) wanted = known;
+    if (wanted.empty()) wanted.insert(known.begin(), known.end());
     needed = wanted;
     for (const GemmDerivation& derivation : recipes.derivations)
         if (wanted.contains(derivation.device)) needed.insert(derivation.from_device);

@@ -14,6 +14,9 @@ namespace overlap {
 /// Rows that a recipe is fitted to and judged on, without anchors.
 std::vector<GemmMeasurement> gemm_rows(const GemmRecipe& recipe, const std::filesystem::path& data);
 
+/// Devices whose GEMMs are fitted to public tables or derived from such fits, sorted.
+std::vector<std::string> table_devices(const GemmRecipes& recipes);
+
 /// One fitted device and dtype, for a report.
 struct GemmCalibrationResult {
     std::string device;

@@ -174,7 +174,7 @@ KernelFitResult calibrate(const KernelSource& source, const std::string& format,
                            kernel_errors_of<P>(outside, found.parameters),
                            kernel_errors_of<P>(inside, found.parameters),
                            {}};
-    const std::string table = (source.alone ? "traces/" : "shared/data/") + source.file;
+    const std::string table = source.alone ? "traces/" + source.file : published_table(source.file);
     Json& one = group[format] = Json::object();
     Json& provenance = one["provenance"];
     provenance = {

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <sstream>
 #include <tuple>
 
+#include "sim/core/archive.hpp"
 #include "sim/core/errors.hpp"
-#include "sim/core/input_file.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
@@ -84,7 +85,7 @@ Seconds gap_of(const GemmTableFilter& filter, Bytes b) {
 
 std::vector<GemmMeasurement> read_gemm_table(const std::filesystem::path& path,
                                              const GemmTableFilter& filter) {
-    std::ifstream in = open_input(path, "a table of GEMMs");
+    std::istringstream in(decompressed(path, "a table of GEMMs"));
     Table table{.file = path.string(), .columns = {}, .line = 1};
     std::string line;
     if (!std::getline(in, line)) table.fail("is empty, expected a header line");

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "models/calibration/recipes/gemm_recipes.hpp"
 #include "models/cost_model_registry.hpp"
 #include "sim/core/csv_reader.hpp"
 #include "sim/engine/engine.hpp"
@@ -22,7 +23,7 @@ constexpr int ranks = 8;
 constexpr double shortest_m = 2048;
 /// RCCL uses no more where NCCL_MAX_NCHANNELS allows more: time and factors stay those of 56.
 constexpr int most_channels = 56;
-/// The GEMM's stream spins for 100,000 cycles first, which is in its time (at 2.1 GHz; shared/data/overlap/README.md).
+/// The GEMM's stream spins for 100,000 cycles first, which is in its time (at 2.1 GHz; traces/published/README.md).
 constexpr double spin_ms = 0.048;
 
 struct GemmAndCollective {
@@ -154,7 +155,7 @@ DeviceProblem library_beside_gemms(const fs::path& data, const std::string& devi
                           .rows = {},
                           .classes = {gemm_side, library_side, longer, shorter, wall},
                           .families = "GEMM shape, size and channels of the collective",
-                          .file = "shared/data/" + file,
+                          .file = published_table(file),
                           .date = "2026-03-25",
                           .quantity = "factor (wall time: time)",
                           .unit = "1; ms"};

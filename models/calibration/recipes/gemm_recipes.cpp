@@ -104,7 +104,7 @@ InputKeys<GemmRecipe> table_keys() {
         })};
     static const std::vector<InputKey<R>> keys{
         plain_field<&R::dtype>("dtype", dtype_names, "Number format of A and B."),
-        text_key<R>("file", &R::file, "CSV file in the folder gemm of the public data, with columns M, N, K."),
+        text_key<R>("file", &R::file, "CSV file in the folder of the public data (it may be compressed), with columns M, N, K."),
         text_key<R>("origin", &R::origin, "Who measured it, where it is published, in which version."),
         text_key<R>("licence", &R::licence, "Licence of the table."),
         member_key<R>("rows", &R::filter, "Rows of the table that count.", row_keys()),

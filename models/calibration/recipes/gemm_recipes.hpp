@@ -30,7 +30,7 @@ struct GemmTable {
 struct GemmRecipe {
     std::string device;
     DType dtype = DType::bf16;
-    std::string file;  ///< in the folder `gemm` of the public data
+    std::string file;  ///< in the folder of the public data
     std::string origin;
     std::string licence;
     GemmTableFilter filter;
@@ -87,6 +87,11 @@ struct GemmDerivation {
     std::string kernel_library = {};  ///< as GemmRecipe::kernel_library; empty: that of the source
     std::string note = "not checked against a table of this device and data type";
 };
+
+/// A public table as provenances name it.
+inline std::string published_table(const std::string& file) {
+    return "traces/published/" + file;
+}
 
 /// All recipes: one file for each device, and the macro-tiles of kernel libraries.
 struct GemmRecipes {
