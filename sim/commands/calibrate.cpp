@@ -158,7 +158,7 @@ std::string calibrate_kernels(const CalibrateFlags& flags) {
     for (const std::string& device :
          write_derived_kernels(recipes.derived, devices, flags.out, flags.date, flags.devices))
         table << device << ": scaled from another device\n";
-    if (table.str().empty())
+    if (table.str().empty() && flags.kernels)
         throw UserError("--kernels: nothing to fit: " + (flags.devices.empty() ? "" : joined(flags.devices, ", ") + ": ") +
                         "no table of attention or MoE kernels, and not both calibrations in " + flags.out +
                         " where one is scaled from another");
