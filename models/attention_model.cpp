@@ -4,12 +4,12 @@
 #include <array>
 #include <cmath>
 
-#include "models/overlap_cover.hpp"
+#include "models/gemm_cover.hpp"
 
 namespace overlap {
 namespace {
 
-using overlap_advice::gemm_detail::smooth_max;
+using gemm_detail::smooth_max;
 
 constexpr double rows_of_block = 128;
 constexpr double reference_dim = 128;

@@ -1,101 +1,101 @@
 #include "models/gemm_model.hpp"
 
-#include <array>
-#include <cassert>
+#include <algorithm>
+#include <cmath>
+
+#include "models/gemm_engines.hpp"
 
 namespace overlap {
+namespace gemm_detail {
 namespace {
 
-template <auto Member>
-constexpr double si_of(const GemmParameters& parameters) {
-    return detail::plain(parameters.*Member);
+/// The time of a problem on a cover, by its parameters. `rounds`: on engines with fewer units; null: in waves over all
+/// units.
+GemmEstimate estimate_of(const GemmShape& shape, Problem problem, const GemmParameters& p, Cover chosen,
+                         double busy, const Rounds* rounds) {
+    if (shape.accumulate) problem.c_passes = problem.epilogue_factor = 2;
+    const double bytes = hbm_bytes(problem, p, chosen);
+    const double quantise = quantise_time(problem, p);
+    if (rounds != nullptr) chosen.waves_cost = rounds->time;
+    const double compute = compute_time(problem, p, chosen),
+                 memory = memory_time(problem, p, bytes, chosen.active),
+                 reduction = reduction_time(problem, p, chosen);
+    const double body = quantise + (smooth_max(compute, memory, p.overlap_exponent) + reduction);
+    const double quantised = quantise > 0 ? unquantised_bytes(problem) + problem.a : 0;
+    const double hot = std::max(body, busy);
+    const double slowed = 1 + p.sustained_slowdown * hot / (hot + p.sustained_time.si());
+    // The power cap lowers the clock of the units, not that of memory. Fits without `memory_start` slow both.
+    const double whole = p.memory_start.si() > 0
+                             ? quantise + smooth_max(compute * slowed, memory, p.overlap_exponent) + reduction
+                             : body * slowed;
+    const double full = std::floor(chosen.waves);
+    const double tiles = problem.batch * chosen.rows * chosen.columns * chosen.split;
+    // Before the last wave
+    const double share = rounds != nullptr ? 1 - rounds->last_time / rounds->time : full / chosen.waves_cost;
+    const double last_tiles =
+        rounds != nullptr ? rounds->last_tiles : std::round((chosen.waves - full) * p.compute_units);
+    const bool partial =
+        rounds != nullptr ? share > 0 && last_tiles < chosen.active : full > 0 && chosen.waves > full;
+    return {.launch = p.launch,
+            .body = Seconds(whole),
+            .hbm_traffic = Bytes(bytes + 2 * partial_results(problem, chosen) + quantised),
+            .compute_units_busy =
+                std::min(chosen.active, rounds != nullptr ? rounds->busy : tiles / chosen.waves_cost),
+            .tile_m = static_cast<std::int64_t>(chosen.tile.rows),
+            .tile_n = static_cast<std::int64_t>(chosen.tile.columns),
+            .split_k = static_cast<std::int64_t>(chosen.split),
+            .waves = chosen.waves,
+            .last_wave = partial ? share + (1 - share) * (quantise / body) : 1,
+            .last_tiles = partial ? last_tiles : 0};
+}
+
+/// With all units, or some of the units of engines. A library does not know which: the tile is that of the whole chip.
+GemmEstimate estimate_on_engines(const GemmShape& shape, const Problem& problem, const GemmParameters& p,
+                                 double busy, const Engines& engines, double units) {
+    Cover chosen = choose(problem, p);
+    const double tiles = problem.batch * chosen.rows * chosen.columns * chosen.split,
+                 operands = problem.a + problem.b;
+    const double loss = p.mask_loss * operands / (operands + p.reuse_cache.si());
+    const Rounds rounds = count_rounds(engines, tiles, p, loss);
+    chosen.waves = tiles / units;
+    chosen.active = std::min(tiles, units);
+    return estimate_of(shape, problem, p, chosen, busy, &rounds);
+}
+
+bool knows_engines(const GemmParameters& p) {
+    return p.engines >= 1 && p.dies >= 1 && p.engines <= most_engines;
 }
 
 }  // namespace
-
-std::span<const GemmConstant> gemm_constants() {
-    using C = overlap_advice::GemmConstants;
-    using P = GemmParameters;
-    static constexpr std::array rows{
-        GemmConstant{"compute_units", &C::compute_units, si_of<&P::compute_units>},
-        GemmConstant{"k_step", &C::k_step, si_of<&P::k_step>},
-        GemmConstant{"launch", &C::launch, si_of<&P::launch>},
-        GemmConstant{"tile_fixed", &C::tile_fixed, si_of<&P::tile_fixed>},
-        GemmConstant{"tile_epilogue", &C::tile_epilogue, si_of<&P::tile_epilogue>},
-        GemmConstant{"peak_rate", &C::peak_rate, si_of<&P::peak_rate>},
-        GemmConstant{"stride_loss", &C::stride_loss, si_of<&P::stride_loss>},
-        GemmConstant{"tail_floor", &C::tail_floor, si_of<&P::tail_floor>},
-        GemmConstant{"partial_floor", &C::partial_floor, si_of<&P::partial_floor>},
-        GemmConstant{"hbm", &C::hbm, si_of<&P::hbm>},
-        GemmConstant{"unit_bandwidth", &C::unit_bandwidth, si_of<&P::unit_bandwidth>},
-        GemmConstant{"overlap_exponent", &C::overlap_exponent, si_of<&P::overlap_exponent>},
-        GemmConstant{"reuse_cache", &C::reuse_cache, si_of<&P::reuse_cache>},
-        GemmConstant{"split_k_fixed", &C::split_k_fixed, si_of<&P::split_k_fixed>},
-        GemmConstant{"split_k_rate", &C::split_k_rate, si_of<&P::split_k_rate>},
-        GemmConstant{"sustained_slowdown", &C::sustained_slowdown, si_of<&P::sustained_slowdown>},
-        GemmConstant{"sustained_time", &C::sustained_time, si_of<&P::sustained_time>},
-        GemmConstant{"quantise_rate", &C::quantise_rate, si_of<&P::quantise_rate>},
-        GemmConstant{"dies", &C::dies, si_of<&P::dies>},
-        GemmConstant{"engines", &C::engines, si_of<&P::engines>},
-        GemmConstant{"first_large_engine", &C::first_large_engine, si_of<&P::first_large_engine>},
-        GemmConstant{"lone_unit_speed", &C::lone_unit_speed, si_of<&P::lone_unit_speed>},
-        GemmConstant{"unit_speed_exponent", &C::unit_speed_exponent, si_of<&P::unit_speed_exponent>},
-        GemmConstant{"mask_loss", &C::mask_loss, si_of<&P::mask_loss>},
-        GemmConstant{"row_step", &C::row_step, si_of<&P::row_step>},
-        GemmConstant{"memory_start", &C::memory_start, si_of<&P::memory_start>}};
-    return rows;
-}
-
-overlap_advice::GemmConstants to_constants(const GemmParameters& p) {
-    assert(!p.tiles.empty() && p.tiles.size() <= overlap_advice::most_gemm_tiles);
-    overlap_advice::GemmConstants constants{};
-    for (const GemmConstant& one : gemm_constants()) constants.*one.member = one.si(p);
-    for (const GemmTile& tile : p.tiles)
-        constants.tiles[constants.tile_count++] = {static_cast<double>(tile.m), static_cast<double>(tile.n),
-                                                   tile.efficiency};
-    return constants;
-}
-
-overlap_advice::GemmWork to_work(const GemmShape& shape, bool warm) {
-    assert(shape.m >= 1 && shape.n >= 1 && shape.k >= 1);
-    return {static_cast<double>(shape.m),
-            static_cast<double>(shape.n),
-            static_cast<double>(shape.k),
-            static_cast<double>(shape.batch),
-            element_size(shape.dtype).si(),
-            element_size(output_type(shape.dtype)).si(),
-            shape.accumulate,
-            warm};
-}
+}  // namespace gemm_detail
 
 GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& parameters, Seconds busy, int units,
                            bool persistent, bool warm) {
-    return estimate_gemm(shape, to_constants(parameters), busy, units, persistent, warm);
-}
-
-GemmEstimate estimate_gemm(const GemmShape& shape, const overlap_advice::GemmConstants& constants,
-                           Seconds busy, int units, bool persistent, bool warm) {
-    const overlap_advice::GemmCost cost =
-        overlap_advice::gemm_cost(to_work(shape, warm), constants, busy.si(), units, persistent);
-    return {.launch = Seconds(cost.launch),
-            .body = Seconds(cost.body),
-            .hbm_traffic = Bytes(cost.traffic),
-            .compute_units_busy = cost.units_busy,
-            .tile_m = static_cast<std::int64_t>(cost.tile_rows),
-            .tile_n = static_cast<std::int64_t>(cost.tile_columns),
-            .split_k = static_cast<std::int64_t>(cost.split),
-            .waves = cost.waves,
-            .last_wave = cost.last_wave,
-            .last_tiles = cost.last_tiles};
+    using namespace gemm_detail;
+    // Chosen by shape alone: libraries look neither at beta nor at the CU mask of their stream.
+    const Problem problem = describe(shape, parameters, warm);
+    if (units <= 0 || units >= parameters.compute_units)
+        return estimate_of(shape, problem, parameters,
+                           choose(problem, parameters, persistent ? 1 : most_splits), busy.si(), nullptr);
+    if (!persistent && knows_engines(parameters))
+        return estimate_on_engines(shape, problem, parameters, busy.si(),
+                                   engines_under_mask(parameters, units), units);
+    const GemmParameters fewer = on_units(parameters, units);
+    Cover chosen = persistent ? choose(problem, fewer, 1) : choose(problem, parameters);
+    if (!persistent)
+        chosen = cover(problem, fewer, chosen.tile, chosen.rows, chosen.columns, chosen.split);
+    return estimate_of(shape, problem, fewer, chosen, busy.si(), nullptr);
 }
 
 double slowed_by_lost_units(const GemmShape& shape, const GemmParameters& parameters, Seconds busy,
                             int lost) {
-    const overlap_advice::GemmConstants constants = to_constants(parameters);
-    if (!overlap_advice::knows_engines(constants)) return 1;
-    const overlap_advice::GemmWork work = to_work(shape);
-    return overlap_advice::gemm_cost_without(work, constants, busy.si(), lost).body /
-           overlap_advice::gemm_cost(work, constants, busy.si()).body;
+    using namespace gemm_detail;
+    if (!knows_engines(parameters)) return 1;
+    const Engines engines = engines_without(parameters, lost);
+    return estimate_on_engines(shape, describe(shape, parameters), parameters, busy.si(), engines,
+                               engines.units[0] * parameters.engines)
+               .body /
+           estimate_gemm(shape, parameters, busy).body;
 }
 
 }  // namespace overlap

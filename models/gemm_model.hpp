@@ -1,10 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "models/gemm_parameters.hpp"
-#include "models/overlap_gemm.hpp"
 #include "sim/core/operators.hpp"
 #include "sim/core/units.hpp"
 
@@ -33,7 +31,7 @@ struct GemmEstimate {
 ///
 /// Like a library's heuristic, the model takes the fastest of the calibrated macro-tiles and of split-K 1…16:
 ///   tile    = 2·tm·tn·⌈K/s⌉·stride / (peak/units · efficiency) + tile_fixed + tile_epilogue · tm·tn/128²
-///   stride  = 1 + stride_loss · kB of K, if rows of A and B are multiples of 512 B (overlap_gemm.hpp)
+///   stride  = 1 + stride_loss · kB of K, if rows of A and B are multiples of 512 B (gemm_cover.hpp)
 ///   compute = tile · (full waves + tail_floor + (1 − tail_floor)·f), f = filled fraction of the last wave
 ///   memory  = memory_start + (A + B + C + re-reads·miss) / rate, rate limited by HBM and by the active compute units
 ///   body    = (compute^p + memory^p)^(1/p) + split-K reduction
@@ -77,27 +75,9 @@ struct GemmEstimate {
 GemmEstimate estimate_gemm(const GemmShape& shape, const GemmParameters& parameters, Seconds busy = {},
                            int units = 0, bool persistent = false, bool warm = false);
 
-/// The same by the parameters as the formulas take them.
-GemmEstimate estimate_gemm(const GemmShape& shape, const overlap_advice::GemmConstants& constants,
-                           Seconds busy = {}, int units = 0, bool persistent = false, bool warm = false);
-
-/// The problem as the formulas take it.
-overlap_advice::GemmWork to_work(const GemmShape& shape, bool warm = false);
-
 /// Factor on the body of a GEMM while `lost` units of every shader engine are taken; every engine counts as the smallest.
 /// Beside 8192^3 on MI300X, 1,184 tiles are 37 an engine: on 8 units five rounds instead of four. 1 where
 /// engines are not known.
 double slowed_by_lost_units(const GemmShape& shape, const GemmParameters& parameters, Seconds busy, int lost);
-
-/// A number of overlap_advice::GemmConstants and the parameter that it is.
-struct GemmConstant {
-    const char* name;  ///< of both
-    double overlap_advice::GemmConstants::*member;
-    double (*si)(const GemmParameters&);
-};
-std::span<const GemmConstant> gemm_constants();
-
-/// The parameters as the formulas take them: plain SI numbers (models/overlap_gemm.hpp).
-overlap_advice::GemmConstants to_constants(const GemmParameters& parameters);
 
 }  // namespace overlap

@@ -5,7 +5,6 @@
 #include <charconv>
 
 #include "models/fitted_keys.hpp"
-#include "models/overlap_gemm.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/topology/device.hpp"
 
@@ -23,8 +22,6 @@ void read_tiles(ConfigObject& from, const std::string& key, GemmParameters& to) 
         to.tiles.push_back(tile);
     }
     if (to.tiles.empty()) tiles.fail("", "is empty, expected at least one tile");
-    if (to.tiles.size() > overlap_advice::most_gemm_tiles)
-        tiles.fail("", "has more than " + std::to_string(overlap_advice::most_gemm_tiles) + " tiles");
 }
 
 const std::vector<InputKey<GemmParameters>>& gemm_group_keys() {

@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "models/overlap_cover.hpp"
+#include "models/gemm_cover.hpp"
 
 namespace overlap {
 namespace {
@@ -83,7 +83,7 @@ GroupedEstimate estimate_grouped(const ExpertRows& rows, double n, double k, dou
         Bytes(rows.active * n * k * element +
               rows.rows * (n * moe_activation_bytes + k * std::min(element, moe_activation_bytes)));
     const double memory = best.hbm_traffic.si() / p.hbm.si();
-    best.body = Seconds(overlap_advice::gemm_detail::smooth_max(compute, memory, p.overlap_exponent));
+    best.body = Seconds(gemm_detail::smooth_max(compute, memory, p.overlap_exponent));
     return best;
 }
 

@@ -119,18 +119,16 @@ TEST_CASE("a parameter that the rows do not touch stays at its prior and says so
 TEST_CASE("near a point, a GEMM's contenders are as fast as all of its tiles, to the last digit") {
     const double step = RobustProblem{}.step;
     const GemmParameters at = shipped.machine("h100_2").calibration.gemm_for(DType::bf16);
-    const overlap_advice::GemmConstants here = to_constants(at);
-    std::size_t least = here.tile_count, most = 0;
+    std::size_t least = at.tiles.size(), most = 0;
     for (const GemmShape& shape :
          {GemmShape{8192, 2560, 8192}, GemmShape{4096, 512, 16384}, GemmShape{64, 8192, 4096},
           GemmShape{3000, 5120, 2048}, GemmShape{1500, 1000, 1000}}) {
-        const GemmContenders contenders({shape, microseconds(1), 1.0, {}}, here, step);
-        const std::size_t count = contenders.among(here).tile_count;
+        const GemmContenders contenders({shape, microseconds(1), 1.0, {}}, at, step);
+        const std::size_t count = contenders.among(at).tiles.size();
         least = std::min(least, count);
         most = std::max(most, count);
         const auto check = [&](const GemmParameters& moved) {
-            const overlap_advice::GemmConstants near = to_constants(moved);
-            CHECK(estimate_gemm(shape, contenders.among(near)).body == estimate_gemm(shape, near).body);
+            CHECK(estimate_gemm(shape, contenders.among(moved)).body == estimate_gemm(shape, moved).body);
         };
         for (const double factor : {std::exp(step), std::exp(-step)}) {
             for (const Field<GemmParameters>& field : GemmParameters::fields()) {
@@ -146,7 +144,7 @@ TEST_CASE("near a point, a GEMM's contenders are as fast as all of its tiles, to
         }
     }
     CHECK(least >= 1);
-    CHECK(least < here.tile_count / 2);  // few are left, or nothing is gained
+    CHECK(least < at.tiles.size() / 2);  // few are left, or nothing is gained
     CHECK(most > least);
 }
 

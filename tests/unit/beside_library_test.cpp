@@ -4,6 +4,7 @@
 #include "models/beside_library.hpp"
 #include "models/contention.hpp"
 #include "models/cost_model_registry.hpp"
+#include "models/gemm_engines.hpp"
 #include "models/gemm_model.hpp"
 #include "sim/engine/engine.hpp"
 #include "tests/test_support.hpp"
@@ -57,8 +58,8 @@ constexpr GemmShape two_waves{2000, 1000, 1000};
 
 TEST_CASE(
     "engines get tiles in proportion to all their units, and take rounds with those that a mask leaves") {
-    using namespace overlap_advice::gemm_detail;
-    overlap_advice::GemmConstants chip{};
+    using namespace gemm_detail;
+    GemmParameters chip;
     chip.compute_units = 304;
     chip.dies = 8;
     chip.engines = 32;

@@ -113,17 +113,18 @@ void normalise(GemmParameters& parameters) {
     for (GemmTile& tile : parameters.tiles) tile.efficiency /= best;
 }
 
-/// The constants of each campaign, the main one first.
-std::vector<overlap_advice::GemmConstants> constants_of(const GemmParameters& parameters,
-                                                        std::span<const double> campaign_rates) {
-    std::vector<overlap_advice::GemmConstants> constants(campaign_rates.size() + 1, to_constants(parameters));
-    for (std::size_t i = 0; i < campaign_rates.size(); ++i) constants[i + 1].peak_rate *= campaign_rates[i];
-    return constants;
+/// The parameters of each campaign, the main one first.
+std::vector<GemmParameters> constants_of(const GemmParameters& parameters,
+                                         std::span<const double> campaign_rates) {
+    std::vector<GemmParameters> all(campaign_rates.size() + 1, parameters);
+    for (std::size_t i = 0; i < campaign_rates.size(); ++i)
+        all[i + 1].peak_rate = all[i + 1].peak_rate * campaign_rates[i];
+    return all;
 }
 
-/// By the constants of the row's campaign.
-Seconds time_of(const GemmMeasurement& row, const overlap_advice::GemmConstants& constants) {
-    return estimate_gemm(row.shape, constants, row.busy, row.units, false, row.warm).total() + row.gap;
+/// By the parameters of the row's campaign.
+Seconds time_of(const GemmMeasurement& row, const GemmParameters& parameters) {
+    return estimate_gemm(row.shape, parameters, row.busy, row.units, false, row.warm).total() + row.gap;
 }
 
 }  // namespace

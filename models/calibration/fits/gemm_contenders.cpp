@@ -2,7 +2,7 @@
 
 namespace overlap {
 
-namespace tiles = overlap_advice::gemm_detail;
+namespace tiles = gemm_detail;
 
 namespace {
 
@@ -12,32 +12,30 @@ constexpr double reach_in_steps = 5;
 
 }  // namespace
 
-GemmContenders::GemmContenders(const GemmMeasurement& row, const overlap_advice::GemmConstants& at,
-                               double step) {
-    const tiles::Problem problem = tiles::describe(to_work(row.shape, row.warm), at);
+GemmContenders::GemmContenders(const GemmMeasurement& row, const GemmParameters& at, double step) {
+    const tiles::Problem problem = tiles::describe(row.shape, at, row.warm);
     tiles::Choice all(problem, at);
     tiles::each_tile(problem, at,
-                     [&](const overlap_advice::GemmTile& tile) { all.consider(tile, tiles::most_splits); });
+                     [&](const tiles::Tile& tile) { all.consider(tile, tiles::most_splits); });
     const double longest = all.time() * (1 + reach_in_steps * step);
     std::size_t index = 0;
-    tiles::each_tile(problem, at, [&](const overlap_advice::GemmTile& tile) {
+    tiles::each_tile(problem, at, [&](const tiles::Tile& tile) {
         tiles::Choice one(problem, at, longest);
         one.consider(tile, tiles::most_splits);
-        if (one.time() < longest) tiles_.push_back({std::min(index, at.tile_count), tile.rows, tile.columns});
+        if (one.time() < longest) tiles_.push_back({std::min(index, at.tiles.size()), tile.rows, tile.columns});
         ++index;
     });
 }
 
-overlap_advice::GemmConstants GemmContenders::among(const overlap_advice::GemmConstants& near) const {
-    if (tiles_.size() > overlap_advice::most_gemm_tiles) return near;
-    overlap_advice::GemmConstants few = near;
+GemmParameters GemmContenders::among(const GemmParameters& near) const {
+    GemmParameters few = near;
     few.row_step = 0;
-    few.tile_count = 0;
+    few.tiles.clear();
     for (const Tile& tile : tiles_)
-        few.tiles[few.tile_count++] = {tile.rows, tile.columns,
-                                       tile.index < near.tile_count
-                                           ? near.tiles[tile.index].efficiency
-                                           : tiles::other_efficiency(near, tile.rows, tile.columns)};
+        few.tiles.push_back({static_cast<std::int64_t>(tile.rows), static_cast<std::int64_t>(tile.columns),
+                             tile.index < near.tiles.size()
+                                 ? near.tiles[tile.index].efficiency
+                                 : tiles::other_efficiency(near, tile.rows, tile.columns)});
     return few;
 }
 

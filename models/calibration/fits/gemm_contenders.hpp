@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "models/calibration/measurements/gemm_table.hpp"
-#include "models/gemm_model.hpp"
+#include "models/gemm_cover.hpp"
 
 namespace overlap {
 
@@ -12,10 +12,10 @@ namespace overlap {
 class GemmContenders {
 public:
     /// `at`: the point. `step`: how far the logarithm of one parameter will be moved from there.
-    GemmContenders(const GemmMeasurement& row, const overlap_advice::GemmConstants& at, double step);
+    GemmContenders(const GemmMeasurement& row, const GemmParameters& at, double step);
 
     /// `near`, which lies at most a step from the point, without the tiles that cannot be the fastest.
-    overlap_advice::GemmConstants among(const overlap_advice::GemmConstants& near) const;
+    GemmParameters among(const GemmParameters& near) const;
 
 private:
     struct Tile {

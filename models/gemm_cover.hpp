@@ -1,54 +1,16 @@
-// Tiles that a GEMM library chooses and how long they take, in plain doubles: for overlap_gemm.hpp.
-// Needs only the standard library (C++11).
-#ifndef OVERLAP_COVER_HPP
-#define OVERLAP_COVER_HPP
+#pragma once
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cmath>
 #include <cstddef>
 
-namespace overlap_advice {
+#include "models/gemm_parameters.hpp"
+#include "sim/core/operators.hpp"
 
-struct GemmTile {
-    double rows, columns;
-    double efficiency;  ///< main-loop rate as a fraction of `peak_rate`
-};
-
-constexpr std::size_t most_gemm_tiles = 32;
-
-/// Parameters of a device's GEMM library for one type, in SI units: the `gemm` group of a calibration
-/// (meanings: models/gemm_parameters.hpp).
-struct GemmConstants {
-    double compute_units, k_step, launch, tile_fixed, tile_epilogue, peak_rate, stride_loss, tail_floor,
-        partial_floor, hbm, unit_bandwidth, overlap_exponent, reuse_cache, split_k_fixed, split_k_rate,
-        sustained_slowdown, sustained_time,
-        quantise_rate;  ///< 0: the time has no quantise step
-    /// 0 where not known: compute dies of the chip, shader engines of all, and what fewer units gain and lose
-    double dies, engines;
-    double first_large_engine;  ///< of a die: first engine that has a unit more than the others
-    double lone_unit_speed, unit_speed_exponent, mask_loss;
-    double row_step;      ///< tiles have any multiple of it as rows; 0: only `tiles`
-    double memory_start;  ///< 0 where not known, see memory_time
-    std::array<GemmTile, most_gemm_tiles> tiles;
-    std::size_t tile_count;
-};
-
-/// C[m,n] (+)= A[m,k]·B[k,n], `batch` of them in one kernel. Sizes of elements in bytes.
-struct GemmWork {
-    double m, n, k, batch;
-    double operand_size, output_size;
-    bool accumulate;  ///< C is read as well
-    bool warm;        ///< B lies in a cache
-};
-
-/// Meanings: models/gemm_model.hpp; SI units.
-struct GemmCost {
-    double launch, body, traffic, units_busy;
-    double tile_rows, tile_columns, split, waves, last_wave, last_tiles;
-};
-
-namespace gemm_detail {
+/// Tiles that a GEMM library chooses and how long they take, in plain SI numbers: the formulas of gemm_model.hpp.
+namespace overlap::gemm_detail {
 
 constexpr double shortest_split = 256;             // least K of a split; less is never faster in the tables
 constexpr double reference_tile_area = 128 * 128;  // elements of C that `tile_epilogue` is given for
@@ -71,25 +33,29 @@ struct Problem {
     bool strided;                      // rows of A and B lie on few memory channels; see stride_slowdown
 };
 
-inline Problem describe(const GemmWork& work, const GemmConstants& p) {
-    return {work.batch,
-            work.m,
-            work.n,
-            work.k,
-            work.operand_size,
-            work.batch * (work.m * work.k * work.operand_size),
-            work.batch * (work.k * work.n * work.operand_size),
-            work.batch * (work.m * work.n * work.output_size),
+inline Problem describe(const GemmShape& shape, const GemmParameters& p, bool warm = false) {
+    assert(shape.m >= 1 && shape.n >= 1 && shape.k >= 1);
+    const auto m = static_cast<double>(shape.m), n = static_cast<double>(shape.n),
+               k = static_cast<double>(shape.k), batch = static_cast<double>(shape.batch);
+    const double operand = element_size(shape.dtype).si(), output = element_size(output_type(shape.dtype)).si();
+    return {batch,
+            m,
+            n,
+            k,
+            operand,
+            batch * (m * k * operand),
+            batch * (k * n * operand),
+            batch * (m * n * output),
             1,
             1,
-            work.warm ? 0 : p.memory_start,
-            std::fmod(work.k * work.operand_size, conflicting_row) == 0};
+            warm ? 0 : p.memory_start.si(),
+            std::fmod(k * operand, conflicting_row) == 0};
 }
 
 /// Time of a tile while `share` of the units work, relative to all at work: the units share power and caches. A
 /// unit alone is `lone_unit_speed` times as fast as one of all; 0 without this parameter. `loss`: extra time, as a
 /// share, in what the units share.
-inline double tile_time(double share, const GemmConstants& p, double loss = 0) {
+inline double tile_time(double share, const GemmParameters& p, double loss = 0) {
     if (p.lone_unit_speed <= 1) return 0;
     const double shared = std::pow(p.lone_unit_speed, p.unit_speed_exponent) - 1;
     return std::pow((1 + shared * std::pow((1 + loss) * share, p.unit_speed_exponent)) / (1 + shared),
@@ -98,7 +64,7 @@ inline double tile_time(double share, const GemmConstants& p, double loss = 0) {
 
 /// Cost of `waves` in full waves. A partial wave is cheaper: with few units busy the clock
 /// rises and memory is free. `least`: without the tile_time of a partial wave, so no more than the cost.
-inline double effective_waves(double waves, const GemmConstants& p, bool least = false) {
+inline double effective_waves(double waves, const GemmParameters& p, bool least = false) {
     const double full = std::floor(waves);
     const double filled = waves - full;
     const double floor = full > 0 ? p.tail_floor : p.partial_floor;
@@ -108,8 +74,8 @@ inline double effective_waves(double waves, const GemmConstants& p, bool least =
 }
 
 /// A chip with only `units` of its units. Without `lone_unit_speed` each keeps its rate.
-inline GemmConstants on_units(const GemmConstants& constants, double units) {
-    GemmConstants p = constants;
+inline GemmParameters on_units(const GemmParameters& constants, double units) {
+    GemmParameters p = constants;
     const double share = units / p.compute_units, time = tile_time(share, p);
     p.peak_rate = p.peak_rate * share;
     if (time > 0) p.peak_rate = p.peak_rate / time, p.lone_unit_speed = p.lone_unit_speed * time;
@@ -117,9 +83,15 @@ inline GemmConstants on_units(const GemmConstants& constants, double units) {
     return p;
 }
 
+/// A listed tile, or another one of the library.
+struct Tile {
+    double rows, columns;
+    double efficiency;  ///< main-loop rate as a fraction of `peak_rate`
+};
+
 /// One choice of tile and split-K for the problem.
 struct Cover {
-    GemmTile tile;
+    Tile tile;
     double rows, columns;  // of tiles, of one GEMM of the batch
     double split;
     double depth;  // K of one split, padded
@@ -128,14 +100,14 @@ struct Cover {
 };
 
 /// `least`: see effective_waves
-inline Cover cover(const Problem& problem, const GemmConstants& p, const GemmTile& tile, double rows,
+inline Cover cover(const Problem& problem, const GemmParameters& p, const Tile& tile, double rows,
                    double columns, double split, bool least = false) {
     const double tiles = problem.batch * rows * columns * split, waves = tiles / p.compute_units;
     return {tile,
             rows,
             columns,
             split,
-            std::ceil(problem.k / split / p.k_step) * p.k_step,
+            std::ceil(problem.k / split / static_cast<double>(p.k_step)) * static_cast<double>(p.k_step),
             waves,
             effective_waves(waves, p, least),
             std::min(tiles, p.compute_units)};
@@ -145,7 +117,7 @@ inline Cover cover(const Problem& problem, const GemmConstants& p, const GemmTil
 /// reads that block's rows of A and columns of B. A library sweeps along the larger matrix, so the re-read
 /// working set is the smaller matrix and one wave. The fraction of re-reads that misses the last-level cache
 /// grows smoothly with this working set.
-inline double hbm_bytes(const Problem& problem, const GemmConstants& p, const Cover& cover) {
+inline double hbm_bytes(const Problem& problem, const GemmParameters& p, const Cover& cover) {
     const double tm = cover.tile.rows, tn = cover.tile.columns;
     const double one = cover.rows * cover.columns;  // tiles of one GEMM of the batch
     const double together = std::max(1.0, cover.active / cover.split / one);
@@ -156,20 +128,20 @@ inline double hbm_bytes(const Problem& problem, const GemmConstants& p, const Co
     const double wave = together * (wave_rows * tm + wave_columns * tn) * problem.k * problem.operand_element;
     const double reread = std::max(0.0, wave * std::max(1.0, cover.waves) - problem.a - problem.b);
     const double working_set = std::min(problem.a, problem.b) / problem.batch + wave;
-    const double overflow = working_set / (working_set + p.reuse_cache);
+    const double overflow = working_set / (working_set + p.reuse_cache.si());
     return problem.a + problem.b + problem.c * problem.c_passes + reread * overflow * overflow;
 }
 
 /// Memory rate with `active` units reading: linear at first, then that of
 /// HBM; the corner is rounded (4-norm).
-inline double memory_rate(const GemmConstants& p, double active) {
-    const double ratio = p.hbm / (active * p.unit_bandwidth);
+inline double memory_rate(const GemmParameters& p, double active) {
+    const double ratio = p.hbm.si() / (active * p.unit_bandwidth.si());
     const double fourth = ratio * ratio * ratio * ratio;
-    return p.hbm / std::sqrt(std::sqrt(1 + fourth));
+    return p.hbm.si() / std::sqrt(std::sqrt(1 + fourth));
 }
 
 /// Of `bytes`. Where `memory_start` is known, operands that lie in no cache stream at the full rate only after it.
-inline double memory_time(const Problem& problem, const GemmConstants& p, double bytes, double active) {
+inline double memory_time(const Problem& problem, const GemmParameters& p, double bytes, double active) {
     return problem.memory_start + bytes / memory_rate(p, active);
 }
 
@@ -183,16 +155,16 @@ inline double smooth_max(double a, double b, double exponent) {
 /// run side by side then drift apart and lose each other's cache lines, more so with larger K. MI300X
 /// fp8 (public table, N = 5120, M >= 8192): 830 to 905 TFLOPS at K = 2176, 4352, 6400, but 840, 800,
 /// 750 at 4096, 5120, 12800.
-inline double stride_slowdown(const Problem& problem, const GemmConstants& p, double depth) {
+inline double stride_slowdown(const Problem& problem, const GemmParameters& p, double depth) {
     if (!problem.strided) return 1;
     return 1 + p.stride_loss * std::min(depth * problem.operand_element, longest_strided_row) / 1e3;
 }
 
-inline double compute_time(const Problem& problem, const GemmConstants& p, const Cover& cover) {
+inline double compute_time(const Problem& problem, const GemmParameters& p, const Cover& cover) {
     const double area = cover.tile.rows * cover.tile.columns;
-    const double unit_rate = p.peak_rate / p.compute_units * cover.tile.efficiency;
+    const double unit_rate = p.peak_rate.si() / p.compute_units * cover.tile.efficiency;
     const double overhead =
-        p.tile_fixed + p.tile_epilogue * problem.epilogue_factor * area / reference_tile_area;
+        p.tile_fixed.si() + p.tile_epilogue.si() * problem.epilogue_factor * area / reference_tile_area;
     const double main_loop = 2 * area * cover.depth / unit_rate * stride_slowdown(problem, p, cover.depth);
     return (main_loop + overhead) * cover.waves_cost;
 }
@@ -201,25 +173,25 @@ inline double partial_results(const Problem& problem, const Cover& cover) {
     return cover.split > 1 ? problem.batch * problem.m * problem.n * partial_result_bytes * cover.split : 0;
 }
 
-inline double reduction_time(const Problem& problem, const GemmConstants& p, const Cover& cover) {
-    return cover.split > 1 ? p.split_k_fixed + partial_results(problem, cover) / p.split_k_rate : 0;
+inline double reduction_time(const Problem& problem, const GemmParameters& p, const Cover& cover) {
+    return cover.split > 1 ? p.split_k_fixed.si() + partial_results(problem, cover) / p.split_k_rate.si() : 0;
 }
 
 /// Bytes of A as the kernel before writes it (bf16), which a quantise step reads.
-inline double unquantised_bytes(const GemmWork& work) {
-    return work.batch * work.m * work.k * 2;
+inline double unquantised_bytes(const Problem& problem) {
+    return problem.batch * problem.m * problem.k * 2;
 }
 
 /// The step that turns A from bf16 into the operand type, before the first tile of the GEMM.
-inline double quantise_time(const GemmWork& work, const GemmConstants& p) {
-    return p.quantise_rate > 0 ? unquantised_bytes(work) / p.quantise_rate : 0;
+inline double quantise_time(const Problem& problem, const GemmParameters& p) {
+    return p.quantise_rate.si() > 0 ? unquantised_bytes(problem) / p.quantise_rate.si() : 0;
 }
 
 /// Finds the fastest cover, as a library's heuristic would choose it.
 class Choice {
 public:
     /// Looks for covers that take less than `least`, s.
-    Choice(const Problem& problem, const GemmConstants& p, double least = 1e300)
+    Choice(const Problem& problem, const GemmParameters& p, double least = 1e300)
         : problem_(problem),
           p_(p),
           least_share_(std::pow(2.0, 1 / p.overlap_exponent - 1)),
@@ -227,13 +199,13 @@ public:
           least_(least) {}
 
     /// Tries this tile and all ways to split K at most `most_split` times.
-    void consider(const GemmTile& tile, double most_split) {
+    void consider(const Tile& tile, double most_split) {
         static const double splits[] = {16, 8, 6, 4, 3, 2, 1};
         const double rows = std::ceil(problem_.m / tile.rows), columns = std::ceil(problem_.n / tile.columns);
         // The least time, however K is split: all units multiply all the time, at this tile's rate.
         const double work =
             2 * problem_.batch * (rows * tile.rows) * (columns * tile.columns) * problem_.k * less_rounding;
-        if (work >= least_ * p_.peak_rate * tile.efficiency) return;
+        if (work >= least_ * p_.peak_rate.si() * tile.efficiency) return;
         for (const double split : splits) {
             if (split > most_split) continue;
             // Only GEMMs that leave units idle gain from a split.
@@ -250,7 +222,7 @@ private:
     /// `tried`: with the least cost of its waves. Before the time itself, lower bounds of it, the cheapest first.
     void consider(Cover tried) {
         const double reduction = reduction_time(problem_, p_, tried);
-        const double compulsory = compulsory_ / std::min(p_.hbm, tried.active * p_.unit_bandwidth);
+        const double compulsory = compulsory_ / std::min(p_.hbm.si(), tried.active * p_.unit_bandwidth.si());
         if (at_least(compute_time(problem_, p_, tried), compulsory) + reduction >= least_) return;
         tried.waves_cost = effective_waves(tried.waves, p_);
         const double compute = compute_time(problem_, p_, tried);
@@ -266,7 +238,7 @@ private:
     double at_least(double a, double b) const { return std::max(std::max(a, b), (a + b) * least_share_); }
 
     const Problem& problem_;
-    const GemmConstants& p_;
+    const GemmParameters& p_;
     double least_share_, compulsory_, least_;
     Cover fastest_ = {};
 };
@@ -275,49 +247,45 @@ private:
 /// `row_step` as rows, no larger than the largest listed tile.
 /// cuBLASLt on H200 (traces/h200_4/microbench/parts_1.jsonl, 46 GEMMs of 562 to 9000 such rows): the number of tiles is right
 /// for 38 of them, with the listed tiles alone for 14; times are 2.1 % off instead of 4.8. Nothing was fitted to them.
-inline bool has_other_rows(const Problem& problem, const GemmConstants& p) {
-    return p.row_step > 0 && problem.m >= usual_rows && std::fmod(problem.m, usual_rows) != 0;
+inline bool has_other_rows(const Problem& problem, const GemmParameters& p) {
+    return static_cast<double>(p.row_step) > 0 && problem.m >= usual_rows && std::fmod(problem.m, usual_rows) != 0;
 }
 
 /// Of a further tile: that of the best listed tile that is no larger; 0 if all are.
-inline double other_efficiency(const GemmConstants& p, double rows, double columns) {
+inline double other_efficiency(const GemmParameters& p, double rows, double columns) {
     double efficiency = 0;
-    for (std::size_t i = 0; i < p.tile_count; ++i)
-        if (p.tiles[i].rows * p.tiles[i].columns <= rows * columns)
-            efficiency = std::max(efficiency, p.tiles[i].efficiency);
+    for (const GemmTile& tile : p.tiles)
+        if (static_cast<double>(tile.m * tile.n) <= rows * columns)
+            efficiency = std::max(efficiency, tile.efficiency);
     return efficiency;
 }
 
 /// Calls `take` with every tile that the library has for the problem, the listed ones first.
 template <class Take>
-void each_tile(const Problem& problem, const GemmConstants& p, Take take) {
+void each_tile(const Problem& problem, const GemmParameters& p, Take take) {
     double largest = 0;
-    for (std::size_t i = 0; i < p.tile_count; ++i) {
-        take(p.tiles[i]);
-        largest = std::max(largest, p.tiles[i].rows * p.tiles[i].columns);
+    for (const GemmTile& tile : p.tiles) {
+        take(Tile{static_cast<double>(tile.m), static_cast<double>(tile.n), tile.efficiency});
+        largest = std::max(largest, static_cast<double>(tile.m * tile.n));
     }
     if (!has_other_rows(problem, p)) return;
     for (const double columns : {128.0, 192.0, 256.0}) {
         double before = 0;
-        for (double rows = usual_rows + p.row_step; rows * columns <= largest; rows += p.row_step) {
+        for (double rows = usual_rows + static_cast<double>(p.row_step); rows * columns <= largest; rows += static_cast<double>(p.row_step)) {
             const double count = std::ceil(problem.m / rows);
             if (count == before) continue;  // more padding than the tile before
             before = count;
             const double efficiency = other_efficiency(p, rows, columns);
-            if (efficiency > 0) take(GemmTile{rows, columns, efficiency});
+            if (efficiency > 0) take(Tile{rows, columns, efficiency});
         }
     }
 }
 
 /// The fastest cover of those that split K at most `most_split` times.
-inline Cover choose(const Problem& problem, const GemmConstants& p, double most_split = most_splits) {
+inline Cover choose(const Problem& problem, const GemmParameters& p, double most_split = most_splits) {
     Choice choice(problem, p);
-    each_tile(problem, p, [&](const GemmTile& tile) { choice.consider(tile, most_split); });
+    each_tile(problem, p, [&](const Tile& tile) { choice.consider(tile, most_split); });
     return choice.fastest();
 }
 
-}  // namespace gemm_detail
-
-}  // namespace overlap_advice
-
-#endif
+}  // namespace overlap::gemm_detail
