@@ -103,7 +103,6 @@ int run_command_line(int argc, char** argv) {
     add_sweep_command(app);
     add_report_command(app);
     int status = 0;
-    add_verify_command(app, status);
     add_compare_command(app, status);
     add_reproduce_command(app, status);
     add_help_command(app);

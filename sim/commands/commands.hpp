@@ -20,7 +20,6 @@ void add_sensitivity_command(CLI::App& app);
 void add_sweep_command(CLI::App& app);
 void add_report_command(CLI::App& app);
 /// `status` gets the exit code: 3 if something is outside its tolerance.
-void add_verify_command(CLI::App& app, int& status);
 void add_compare_command(CLI::App& app, int& status);
 void add_reproduce_command(CLI::App& app, int& status);
 

@@ -28,7 +28,6 @@ add_executable(sim
     sim/commands/sensitivity_command.cpp
     sim/commands/schema.cpp
     sim/commands/sweep.cpp
-    sim/commands/verify.cpp
     sim/commands/terminal.cpp
     sim/commands/words.cpp)
 # What takes time is in the libraries.

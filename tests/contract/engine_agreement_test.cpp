@@ -396,4 +396,26 @@ TEST_CASE("the engines agree on collectives by every set of DMA commands") {
     CHECK(compared == 2 * 3 * 2 * 3);
 }
 
+TEST_CASE("the engines agree on lists whose pairs are cut, and on groups") {
+    const Json list{{"topology", "h200_4"}, {"workload", "llama3_70b_mlp_layer"}};
+    Json one = list, chosen = list, groups = list;
+    one.update({{"schedule", "hetero_fused_1d"}, {"params", {{"chunks", 2}}}});
+    chosen.update({{"schedule", "concurrent"},
+                   {"schedules",
+                    {{"gate_up", {{"schedule", "flag_gated"}, {"params", {{"chunks", 4}}}}},
+                     {"down", {{"schedule", "uniform_fused_1d"}, {"params", {{"chunks", 2}}}}}}}});
+    const Json gather{{"name", "in"},     {"type", "collective"}, {"collective", "all_gather"},
+                      {"bytes", 1 << 28}, {"group", {{"size", 2}, {"stride", 2}}}};
+    groups.update({{"schedule", "serial"}, {"workload", {{"operators", Json::array({gather})}}}});
+    for (const Json& config : {one, chosen, groups}) {
+        INFO(config.dump());
+        const Scenario scenario = resolved(read_run_config(config, "test")).of_all_gpus();
+        const TaskGraph graph = scenario.graph();
+        const Costs costs = price(graph, scenario.workload, *scenario.machine, CostModels(), Effects());
+        const Agreement both = compare(graph, costs, scenario.machine->resources);
+        CHECK(both.decided);
+        CHECK(both.error <= 1e-9);
+    }
+}
+
 }  // namespace overlap::test::engine_agreement_test

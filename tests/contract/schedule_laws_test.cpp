@@ -169,6 +169,84 @@ TEST_CASE("every accepted parameter keeps the bytes and the FLOPs") {
     CHECK(cases > 400);
 }
 
+namespace {
+
+bool same_edges(const TaskGraph& one, const TaskGraph& other) {
+    for (std::size_t i = 0; i < one.edge_count(); ++i) {
+        const Edge a = one.edge(i), b = other.edge(i);
+        if (a.predecessor != b.predecessor || a.successor != b.successor || a.from != b.from || a.to != b.to)
+            return false;
+    }
+    return true;
+}
+
+bool same_graph(const TaskGraph& one, const TaskGraph& other) {
+    if (one.size() != other.size() || one.edge_count() != other.edge_count()) return false;
+    for (TaskId id = 0; id < one.size(); ++id) {
+        const Task &a = one[id], &b = other[id];
+        if (a.work != b.work || a.gpu != b.gpu || a.stream != b.stream || a.priority != b.priority ||
+            a.gemm_cus != b.gemm_cus)
+            return false;
+    }
+    return same_edges(one, other);
+}
+
+/// The graph, or none where these parameters do not go together.
+std::optional<TaskGraph> graph_of(const ScheduleEntry& entry, const Workload& workload, const Json& params) {
+    std::optional<TaskGraph> graph;
+    error_of([&] { graph = build(entry, workload, law_machines().at("mi300x_8").topology, params); });
+    return graph;
+}
+
+/// Whether two of these values of a parameter make two graphs, whatever the other parameters are.
+bool has_effect(const ScheduleEntry& entry, const std::string& parameter, const std::vector<Json>& values) {
+    static const std::vector<Workload> forms = workload_forms();
+    static const std::vector<Json> others{Json::object(), {{"agent", "cu"}}, {{"algorithm", "library"}}};
+    for (const Workload& workload : forms)
+        for (Json params : others) {
+            if (!entry.handles(workload) || (!params.empty() && !entry.takes(params.begin().key()))) continue;
+            std::optional<TaskGraph> first;
+            for (const Json& value : values) {
+                params[parameter] = value;
+                std::optional<TaskGraph> graph = graph_of(entry, workload, params);
+                if (graph && first && !same_graph(*first, *graph)) return true;
+                if (!first) first = std::move(graph);
+            }
+        }
+    return false;
+}
+
+}  // namespace
+
+TEST_CASE("every parameter that a schedule declares changes its graph for some workload") {
+    const std::map<std::string, std::vector<Json>> values{
+        {"chunks", {1, 3}},
+        {"agent", {"dma", "cu"}},
+        {"order", {"rotation", "ascending"}},
+        {"dma_commands", {"copy", "one_stream", "back_to_back"}},
+        {"prelaunch", {false, true}},
+        {"transfer", {"pull", "push"}},
+        {"copy_cus", {1, 3}},
+        {"copy_priority", {"normal", "high"}},
+        {"scatter", {true, false}},
+        {"gemm", {"shard", "chunk"}},
+        {"comm_shape", {"1d", "2d"}},
+        {"uniformity", {"uniform", "hetero"}},
+        {"granularity", {"fused", "unfused"}},
+        {"algorithm", {"direct", "ring"}},
+        {"channels", {8, 16}},
+        {"gemm_cus", {100, 200}}};
+    for (const ParameterInfo& info : schedule_parameters()) CHECK(values.contains(info.name));
+    for (const ScheduleEntry& entry : schedules())
+        for (const std::string& parameter : entry.parameters) {
+            INFO(entry.name << ": " << parameter);
+            // The named points of ficco's space take its parameters; where nothing is staged nothing is scattered.
+            const bool nothing_to_scatter =
+                parameter == "scatter" && !entry.barriers && !entry.make()->point({}).staged();
+            CHECK(has_effect(entry, parameter, values.at(parameter)) != nothing_to_scatter);
+        }
+}
+
 TEST_CASE("on one GPU every schedule is the GEMM alone, whatever the parameters") {
     const Machine& machine = law_machines().at("mi300x_1");
     int cases = 0;
