@@ -23,12 +23,12 @@ namespace {
 }
 
 /// A nameless file for a program's input or output. Unlike with pipes, neither side can block the other.
-class Buffer {
+class NamelessFile {
 public:
-    Buffer() : file_(std::tmpfile(), &std::fclose) {
+    NamelessFile() : file_(std::tmpfile(), &std::fclose) {
         if (!file_) fail_with_code("no temporary file", errno);
     }
-    explicit Buffer(const std::string& content) : Buffer() {
+    explicit NamelessFile(const std::string& content) : NamelessFile() {
         if (std::fwrite(content.data(), 1, content.size(), file_.get()) != content.size() ||
             std::fflush(file_.get()) != 0)
             fail_with_code("temporary file", errno);
@@ -50,8 +50,8 @@ private:
 
 /// Output of gnuplot (5.2 or newer) for `script`. Throws UserError if gnuplot is missing or fails.
 std::string run_gnuplot(const std::string& script) {
-    const Buffer input(script);
-    Buffer output, errors;
+    const NamelessFile input(script);
+    NamelessFile output, errors;
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, input.descriptor(), 0);

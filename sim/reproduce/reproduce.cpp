@@ -30,10 +30,10 @@ std::vector<std::string> result_fields() {
 }
 
 /// Prefix of a parameter's name among the fields of a result.
-constexpr std::string_view parameters = "params.";
+constexpr std::string_view parameter_prefix = "params.";
 
 const Json& at_path(const Json& result, const std::string& field) {
-    std::string path = (field.starts_with(parameters) ? "/config/" : "/") + field;
+    std::string path = (field.starts_with(parameter_prefix) ? "/config/" : "/") + field;
     std::ranges::replace(path, '.', '/');
     return result.at(Json::json_pointer(path));
 }
@@ -65,7 +65,7 @@ std::vector<std::string> further_numbers(const Json& result) {
     if (const Json& energy = result.at("energy_J"); energy.is_object())
         for (const auto& [name, value] : energy.items()) fields.push_back("energy_J." + name);
     for (const auto& [name, value] : result.at("config").at("params").items())
-        if (value.is_number()) fields.push_back(std::string(parameters) + name);
+        if (value.is_number()) fields.push_back(std::string(parameter_prefix) + name);
     return fields;
 }
 

@@ -29,7 +29,7 @@ void add_times(const StudyTimes& times, Json& json) {
     json["exposed_overlapped_us"] = to_microseconds(times.exposed_cut);
 }
 
-Json list_json(const ListStudy& list) {
+Json list_study_json(const ListStudy& list) {
     Json json{{"name", list.name},
               {"count", list.count},
               {"serial", list.serial},
@@ -51,7 +51,7 @@ Json step_json(const StepStudy& step) {
     json["tokens_per_s_overlapped"] = of_model(step.tokens_per_second(step.cut));
     json["mfu_serial"] = or_null(step.mfu_whole);
     json["mfu_overlapped"] = or_null(step.mfu_cut);
-    json["lists"] = mapped(step.lists, list_json);
+    json["lists"] = mapped(step.lists, list_study_json);
     return json;
 }
 

@@ -13,7 +13,7 @@
 namespace overlap {
 namespace {
 
-constexpr std::size_t name_width = 22;
+constexpr std::size_t label_width = 22;
 constexpr std::size_t number_width = 10;
 using Lines = std::vector<std::string>;
 
@@ -98,7 +98,7 @@ Lines header(const RunResult& result, const Remarks& remarks, std::size_t sure_l
 }
 
 std::string named_time(const std::string& name, Seconds time, const TimeScale& scale) {
-    return left(name, name_width) + right(scale.format(time), number_width) + " " + scale.unit();
+    return left(name, label_width) + right(scale.format(time), number_width) + " " + scale.unit();
 }
 
 std::string percent(double share, std::size_t width) {
@@ -107,9 +107,9 @@ std::string percent(double share, std::size_t width) {
 
 Lines verdict(const RunResult& result) {
     const auto& efficiency = result.overlap_efficiency;
-    return {left("speed-up over serial", name_width) + right(significant(result.speedup), number_width) +
+    return {left("speed-up over serial", label_width) + right(significant(result.speedup), number_width) +
                 " x   of " + significant(result.serial / result.ideal) + " x if ideal",
-            left("overlap efficiency", name_width) +
+            left("overlap efficiency", label_width) +
                 (efficiency ? percent(*efficiency, number_width) + "   of the ideal gain"
                             : right("n/a", number_width) + "     nothing to gain over serial")};
 }
@@ -128,7 +128,7 @@ Lines times(const RunResult& result, const TimeScale& scale) {
                 line("exposed communication", result.exposed_comm)};
     append(lines, verdict(result));
     if (result.seeds > 1)
-        lines.push_back(left("drawn orders", name_width) + right(std::to_string(result.seeds), number_width) +
+        lines.push_back(left("drawn orders", label_width) + right(std::to_string(result.seeds), number_width) +
                         "     who is first: makespan p10 " + scale.format(result.makespan_p10) + ", median " +
                         scale.format(result.makespan) + ", p90 " + scale.format(result.makespan_p90) + " " +
                         scale.unit());
@@ -167,7 +167,7 @@ std::string utilisation(const Utilisation& used) {
 
 Lines steady(const RunResult& result) {
     if (!result.steady) return {};
-    return {left("steady state", name_width) + percent(result.steady->gemm_speed, number_width) +
+    return {left("steady state", label_width) + percent(result.steady->gemm_speed, number_width) +
             "   of a cool GPU's GEMM speed at " + significant(result.steady->power.si()) + " W a GPU"};
 }
 
@@ -186,7 +186,7 @@ Lines energy(const RunResult& result) {
     const auto size = [&](const auto& part) { return std::abs(share(part)); };
     std::ranges::stable_sort(parts, std::ranges::greater(), size);
     std::string line =
-        left("energy", name_width) + right(significant(all.total().si()), number_width) + " J ";
+        left("energy", label_width) + right(significant(all.total().si()), number_width) + " J ";
     for (std::size_t i = 0; i < 4; ++i)
         if (size(parts[i]) >= 0.0005)
             line += std::string("  ") + parts[i].first + " " + percent(share(parts[i]), 0);
