@@ -48,7 +48,7 @@ double rounded(double value) {
     return std::stod(significant(value));
 }
 
-std::int64_t whole(Bytes bytes) {
+std::int64_t whole_bytes(Bytes bytes) {
     return std::llround(bytes.si());
 }
 
@@ -74,7 +74,7 @@ public:
         json_["agent"] = agent_names[static_cast<std::size_t>(copy.agent)] + " " +
                          direction_names[static_cast<std::size_t>(copy.direction)];
         add_bytes(copy.bytes);
-        if (copy.run < copy.bytes) json_["contiguous bytes"] = whole(copy.run);
+        if (copy.run < copy.bytes) json_["contiguous bytes"] = whole_bytes(copy.run);
     }
     void add(const LocalCopyWork& copy) { add_bytes(copy.bytes); }
     void add(const ReduceWork& reduce) {
@@ -88,7 +88,7 @@ public:
     /// The rate is the bus bandwidth (sim/README.md).
     void add(const CollectiveKernelWork& work) {
         json_["collective"] = name_of(work.kind);
-        json_["bytes"] = whole(work.operand);
+        json_["bytes"] = whole_bytes(work.operand);
         const double ways = work.kind == CollectiveKind::all_reduce ? 2 : 1;
         add_rate(ways * (gpus_ - 1) / gpus_ * work.operand);
     }
@@ -99,7 +99,7 @@ public:
 
 private:
     void add_bytes(Bytes bytes) {
-        json_["bytes"] = whole(bytes);
+        json_["bytes"] = whole_bytes(bytes);
         add_rate(bytes);
     }
     void add_rate(Bytes bytes) {
