@@ -1,5 +1,7 @@
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <iostream>
 #include <new>
@@ -20,9 +22,20 @@ constexpr char out_of_memory[] =
     ::_exit(2);
 }
 
+/// A file of ours must not get the number of a standard stream that the caller has closed: a summary, or a warning, would be
+/// written into it.
+void open_closed_streams() {
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+        if (::fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
+        const int opened = ::open("/dev/null", stream == STDIN_FILENO ? O_RDONLY : O_WRONLY);
+        if (opened != stream) ::_exit(2);  // a system without /dev/null, and nowhere to say so
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+    open_closed_streams();
     overlap::keep_freed_memory();
     overlap::note_failed_allocations();
     std::set_terminate(end_at_once);

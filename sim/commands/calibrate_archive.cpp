@@ -91,6 +91,7 @@ Target target_of(const MeasuredMachine& machine, std::string name, const fs::pat
     target.like = nearest_device(machine.values, machine.platform, shipped.folder("devices"),
                                  shipped.folder("calibrations"), true);
     if (name.empty()) name = shipped_device(machine, shown, "--name");
+    require_file_name(name, "command line: --name");
     target.is_new = !contains(shipped.names("calibrations"), name);
     target.name = name;
     DataSheet sheet = sheet_of(machine, name, folder, shown);

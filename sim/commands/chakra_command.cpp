@@ -19,7 +19,8 @@ struct ChakraFlags {
 };
 
 void read(const ChakraFlags& flags) {
-    if (!flags.out.empty()) require_writable(flags.out);
+    require_outputs(std::vector<std::filesystem::path>{flags.out},
+                    std::vector<std::filesystem::path>{flags.trace, flags.trace + ".0.et"});
     const ChakraWorkload chakra = read_chakra(flags.trace);
     const Json& operators = chakra.workload.at("operators");
     read_workload({chakra.workload, flags.trace});  // its errors

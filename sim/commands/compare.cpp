@@ -60,7 +60,7 @@ int execute(const CompareFlags& flags) {
         for (MeasuredCase& one : cases) one.config.cost_models = flags.cost_models;
     replace_hosts(cases, flags.hosts, folder);
     for (MeasuredCase& one : cases) assign_what_ifs(one.config.what_if, flags.what_ifs);
-    if (!flags.html.empty()) require_writable(flags.html);
+    require_outputs(std::vector<std::filesystem::path>{flags.html}, std::vector<std::filesystem::path>{flags.tolerances});
     Comparison comparison = compare(cases, folder, ProgressReporter("cases", cases.size()).counter());
     comparison.verdicts =
         flags.tolerances.empty() ? judge_cases(comparison) : judge(comparison, flags.tolerances);

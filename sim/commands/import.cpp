@@ -170,8 +170,9 @@ std::string not_mapped_text(const std::vector<RecordedTrace>& traces) {
 }
 
 void execute(const ImportFlags& flags) {
-    require_writable(flags.out);
-    if (!flags.out_scenario.empty()) require_writable(flags.out_scenario);
+    std::vector<std::filesystem::path> inputs(flags.files.begin(), flags.files.end());
+    inputs.emplace_back(flags.scenario);
+    require_outputs(std::vector<std::filesystem::path>{flags.out, flags.out_scenario}, inputs);
     const std::vector<RecordedTrace> traces = read_traces(flags);
     const std::string& recorded_by = traces.front().recorded_by;
     Json measured{{"schema", 1}, {"system", flags.system}, {"source", recorded_by}}, config;

@@ -184,9 +184,9 @@ void execute(const ModelFlags& flags) {
     }
     if (!flags.write.empty()) {
         if (shapes.size() > 1) throw UserError(flags_place + ": --write takes one number of --tokens");
-        require_writable(flags.write);
     }
-    if (!flags.html.empty()) require_writable(flags.html);
+    require_outputs(std::vector<std::filesystem::path>{flags.write, flags.html},
+                    std::vector<std::filesystem::path>{flags.config, flags.topology});
     ModelReport report{model, machine.topology.name(), machine.topology.device().name, {}, {}};
     Resolver resolver(folder);
     std::size_t parts = 0;

@@ -37,12 +37,17 @@ void execute(ReportFlags& flags) {
         if (plot.has_extension()) require_picture_name(plot);
         require_gnuplot();
     }
-    if (!flags.out.empty()) require_writable(flags.out);
+    std::filesystem::path page = flags.out;
+    if (page.empty() && plot.empty()) page = folder / "report.html";
+    std::vector<std::filesystem::path> outputs{page}, inputs;
+    if (plot.has_extension()) outputs.push_back(plot);
+    for (const char* name : {"points.csv", "points.jsonl", "sweep.json", "progress.json"})
+        inputs.push_back(folder / name);
+    if (flags.out.empty() && !plot.has_extension()) outputs.clear();  // in the folder, if that is one of a sweep
+    require_outputs(outputs, inputs);
     const SweepPoints points = read_sweep(folder);
     if (!plot.empty()) draw(points, plot, flags.wanted);
-    if (!plot.empty() && flags.out.empty()) return;
-    const std::filesystem::path page =
-        flags.out.empty() ? folder / "report.html" : std::filesystem::path(flags.out);
+    if (page.empty()) return;
     write_file_atomically(page, to_html(points, OVERLAP_VERSION));
     print(page.string() + "\n");
 }

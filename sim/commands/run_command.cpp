@@ -54,8 +54,7 @@ void execute(const RunFlags& flags) {
     const bool whole = flags.dry_run || !flags.trace.empty() || !flags.graph.empty();
     const Scenario scenario = whole ? resolver.resolve(config) : resolver.resolve_for_numbers(config);
     const RunBudget budget = budget_of(scenario);
-    for (const std::string& file : {flags.graph, flags.trace})
-        if (!file.empty()) require_writable(file);
+    require_outputs(std::vector<std::filesystem::path>{flags.graph, flags.trace});
     if (!flags.graph.empty()) {
         const Scenario all = scenario.of_all_gpus();
         if (!flags.allow_large) require_affordable(budget_of(all), available_memory());

@@ -11,6 +11,8 @@
 #include "sim/commands/commands.hpp"
 #include "sim/commands/progress_reporter.hpp"
 #include "sim/commands/terminal.hpp"
+#include "sim/core/failure.hpp"
+#include "sim/core/shown.hpp"
 #include "sim/report/text_format.hpp"
 #include "sim/run/remarks.hpp"
 #include "sim/run/resolver.hpp"
@@ -20,6 +22,8 @@
 
 namespace overlap {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct SweepFlags {
     std::string file, out;
@@ -38,7 +42,17 @@ void stop_on_signals() {
     for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
 }
 
-Json config_of(const DesignSpace& space, std::uint64_t number, const std::string& file) {
+fs::path folder_of(const fs::path& file) {
+    return file.has_parent_path() ? file.parent_path() : ".";
+}
+
+/// Files whose content the state of a sweep has as a whole, and those that the sweep itself changes.
+std::vector<fs::path> unwatched(const SweepFlags& flags, const fs::path& file) {
+    return {file, fs::path(flags.out) / "sweep.json", fs::path(flags.out) / "progress.json"};
+}
+
+/// Files beside the sweep have their paths in it.
+Json config_of(const DesignSpace& space, std::uint64_t number, const std::string& file, const ConfigFolder& configs) {
     Expressions constraints = space.constraints();
     if (number >= space.size())
         throw UserError(file + ": --point is " + std::to_string(number) + ", the last is " +
@@ -46,7 +60,27 @@ Json config_of(const DesignSpace& space, std::uint64_t number, const std::string
     const std::optional<DesignPoint> point = space.point(number, constraints);
     if (!point)
         throw UserError(file + ": combination " + std::to_string(number) + " is no point (see /where)");
-    return resolve(point->config, ConfigFolder::standard()).config();
+    Json config = resolve(point->config, configs).config();
+    for (const auto& [key, kind] : {std::pair("topology", "topologies"), std::pair("schedule", "schedules"), std::pair("host", "hosts")})
+        if (config.contains(key) && config[key].is_string()) {
+            const auto name = config[key].get<std::string>();
+            std::error_code ignored;
+            if (fs::exists(name, ignored)) continue;
+            if (const fs::path beside = configs.file_beside(name); !beside.empty()) config[key] = beside.string();
+        }
+    return config;
+}
+
+/// The sweep with ranges expanded, and how many of its combinations will run.
+Json dry_run(const DesignSpace& space) {
+    ProgressReporter progress("combinations counted", space.size());
+    const DesignSpace::Counts counts =
+        space.counts([&](std::uint64_t number, std::uint64_t) { progress.reach(number); });
+    Json json = space.resolved();
+    json["combinations"] = space.size();
+    json["points"] = counts.points;
+    json["skipped"] = {{"by_where", counts.not_allowed}, {"repeated", counts.repeated}};
+    return json;
 }
 
 std::string summary(const SweepFolder& folder, std::uint64_t before, double seconds) {
@@ -101,15 +135,25 @@ void run_missing(const DesignSpace& space, SweepFolder& folder, int threads, con
     if (!is_quiet()) line.clear();
 }
 
-void lead(const SweepFlags& flags, Cluster& cluster, const DesignSpace& space, const ConfigFolder& configs) {
+/// The folder of results, in which no process writes before all agree.
+SweepFolder agreed_folder(const SweepFlags& flags, Cluster& cluster, const DesignSpace& space, FilesRead& files) {
+    cluster.told(state_of(space, &files).dump());
+    if (const std::string text = cluster.objection(""); !text.empty()) throw UserError(text);
+    try {
+        SweepFolder folder = flags.resume ? SweepFolder::resume(flags.out, space, &files)
+                                          : SweepFolder::create(flags.out, space, &files);
+        cluster.objection("");
+        return folder;
+    } catch (...) {
+        cluster.objection(current_failure().reason);
+        throw;
+    }
+}
+
+void lead(const SweepFlags& flags, Cluster& cluster, const DesignSpace& space, const ConfigFolder& configs,
+          FilesRead& files) {
     if (flags.out.empty()) throw UserError("command line: --out is missing: a folder for the results");
-    SweepFolder folder =
-        flags.resume ? SweepFolder::resume(flags.out, space) : SweepFolder::create(flags.out, space);
-    cluster.told(space.resolved().dump());
-    if (!cluster.all(true))
-        throw UserError(
-            flags.file +
-            ": is not the same for all processes: the file, or configs/, differ between machines");
+    SweepFolder folder = agreed_folder(flags, cluster, space, files);
     warn_of_what_ifs(space, configs);
     stop_on_signals();
     const auto begun = std::chrono::steady_clock::now();
@@ -120,6 +164,8 @@ void lead(const SweepFlags& flags, Cluster& cluster, const DesignSpace& space, c
         run_missing(space, folder, flags.workers > 0 ? flags.workers : cores, cluster, configs);
     } catch (const UserError& error) {
         throw UserError(error.what() + resumable);
+    } catch (const ChangedFile& error) {
+        throw UserError(std::string(error.what()) + " (go on with --resume if it is as it was, or take another folder)");
     } catch (const std::bad_alloc&) {
         throw UserError(flags.out + ": out of memory; fewer --workers need less" + resumable);
     } catch (const std::system_error& error) {
@@ -133,35 +179,45 @@ void lead(const SweepFlags& flags, Cluster& cluster, const DesignSpace& space, c
 }
 
 /// The part of processes other than the leader, which print nothing.
-void follow(const SweepFlags& flags, Cluster& cluster, const ConfigFolder& configs) {
+void follow(const SweepFlags& flags, Cluster& cluster, ConfigFolder configs) {
     for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_IGN);  // the leader ends the sweep
-    const std::string sweep = cluster.told();
-    if (sweep.empty()) return;
+    const std::string state = cluster.told();
+    if (state.empty()) return;
+    std::optional<FilesRead> files;
     std::optional<DesignSpace> space;
+    std::string objection;
     try {
-        space.emplace(configs.find("sweeps", flags.file), configs);
-    } catch (const UserError&) {  // no space: this process does not agree
+        const fs::path file = configs.find("sweeps", flags.file);
+        configs = configs.with_files_in(folder_of(file));
+        files.emplace(configs.root(), folder_of(file), unwatched(flags, file));
+        space.emplace(file, configs);
+        objection = difference(Json::parse(state), *space, &*files, flags.file, "process 0");
+    } catch (...) {
+        objection = current_failure().reason;
     }
-    if (!cluster.all(space && space->resolved().dump() == sweep)) return;
+    if (!cluster.objection(objection).empty() || !cluster.objection("").empty()) return;
     SharedParts shared(configs);
     PointRunner runner(*space, shared);
-    cluster.serve(runner);
+    cluster.serve(runner, *files);
 }
 
 void execute(const SweepFlags& flags) {
-    const ConfigFolder configs = ConfigFolder::standard();
+    ConfigFolder configs = ConfigFolder::standard();
     Cluster cluster;
     if (!cluster.leads()) return follow(flags, cluster, configs);
     std::optional<ProgressReporter> looking;
-    const DesignSpace space(configs.find("sweeps", flags.file), configs,
+    const fs::path file = configs.find("sweeps", flags.file);
+    configs = configs.with_files_in(folder_of(file));
+    FilesRead files(configs.root(), folder_of(file), unwatched(flags, file));
+    const DesignSpace space(file, configs,
                             [&](std::uint64_t looked_at, std::uint64_t size) {
                                 if (!looking) looking.emplace("combinations looked at, none allowed", size);
                                 looking->reach(looked_at);
                             });
     looking.reset();
-    if (flags.point) return print(config_of(space, *flags.point, flags.file).dump(2) + "\n");
-    if (flags.dry_run) return print(space.resolved().dump(2) + "\n");
-    lead(flags, cluster, space, configs);
+    if (flags.point) return print(config_of(space, *flags.point, flags.file, configs).dump(2) + "\n");
+    if (flags.dry_run) return print(in_lines(dry_run(space)) + "\n");
+    lead(flags, cluster, space, configs, files);
 }
 
 }  // namespace
@@ -176,7 +232,7 @@ void add_sweep_command(CLI::App& app) {
     command
         ->add_option("--workers", flags->workers, "Number of points that run in parallel; default: all cores")
         ->check(CLI::Range(1, 4096));
-    command->add_flag("--dry-run", flags->dry_run, "Print the sweep with ranges expanded; run nothing");
+    command->add_flag("--dry-run", flags->dry_run, "Print the sweep with ranges expanded and the number of points that would run; run nothing");
     command->add_option("--point", flags->point,
                         "Print the run config of a point, for sim --config; run nothing");
     command->callback([flags] { execute(*flags); });

@@ -52,6 +52,7 @@ void unpack(const std::filesystem::path& archive, const std::filesystem::path& f
         const char* const name = archive_entry_pathname(entry);
         if (name == nullptr || leads_out(name)) fail(archive, "has a file outside of its folder");
         const std::filesystem::path path = folder / name;
+        if (std::filesystem::exists(path)) fail(archive, "has " + in_quotes(name) + " twice");
         std::filesystem::create_directories(path.parent_path());
         std::ofstream out(path, std::ios::binary);
         while (const la_ssize_t size =

@@ -11,6 +11,10 @@ namespace overlap {
 
 std::string sha256_of(const std::filesystem::path& file) {
     std::ifstream in = open_input(file, "a file of an archive");
+    return sha256_of(in);
+}
+
+std::string sha256_of(std::istream& in) {
     sha256_ctx digest;
     sha256_init(&digest);
     std::array<char, 1 << 16> block;

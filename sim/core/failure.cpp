@@ -4,6 +4,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "sim/core/files_read.hpp"
 #include "sim/core/kept_errors.hpp"
 #include "sim/core/shown.hpp"
 
@@ -16,6 +17,8 @@ Failure current_failure() {
     } catch (const UserErrors& errors) {
         return {one_line(errors.what()), false, errors.lines()};
     } catch (const UserError& error) {
+        return {one_line(error.what())};
+    } catch (const ChangedFile& error) {
         return {one_line(error.what())};
     } catch (const std::filesystem::filesystem_error& error) {
         return {one_line(error.path1().string() + ": " + error.code().message())};

@@ -1,6 +1,7 @@
 #include "sim/core/input_file.hpp"
 
 #include "sim/core/errors.hpp"
+#include "sim/core/files_read.hpp"
 
 namespace overlap {
 
@@ -14,6 +15,7 @@ std::ifstream open_input(const std::filesystem::path& path, const std::string& e
                         " on a disk");
     std::ifstream in(path, std::ios::binary);
     if (!in) throw UserError(path.string() + ": cannot be read (no such file, or no permission)");
+    FilesRead::note(path);
     return in;
 }
 

@@ -6,6 +6,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -14,6 +15,8 @@
 
 #include "sim/core/allocation.hpp"
 #include "sim/core/errors.hpp"
+#include "sim/core/ranges.hpp"
+#include "sim/core/shown.hpp"
 
 namespace overlap {
 namespace {
@@ -181,6 +184,39 @@ void fail_with_errno(const fs::path& path, const std::string& doing) {
 void require_writable(const fs::path& path) {
     const Target target = target_of(path);
     if (!target.straight) TemporaryFile(target.path, path);
+}
+
+void require_outputs(std::span<const fs::path> outputs, std::span<const fs::path> inputs) {
+    const auto real = [](const fs::path& path) {
+        std::error_code ignored;
+        const fs::path found = fs::weakly_canonical(fs::absolute(path), ignored);
+        return ignored ? fs::absolute(path).lexically_normal() : found;
+    };
+    std::vector<fs::path> files;
+    for (const fs::path& path : outputs) {
+        if (path.empty()) continue;
+        require_writable(path);
+        if (target_of(path).straight) continue;  // a pipe takes one after the other
+        const fs::path file = real(path);
+        if (contains(files, file))
+            throw UserError(path.string() + ": is named for two outputs, of which one would overwrite the other");
+        files.push_back(file);
+        for (const fs::path& input : inputs)
+            if (!input.empty() && real(input) == file)
+                throw UserError(path.string() + ": is an input, which the output would overwrite");
+    }
+}
+
+void require_file_name(const std::string& name, const std::string& what) {
+    const auto allowed = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+               c == '-';
+    };
+    constexpr std::size_t longest = 100;
+    if (name.empty() || name.size() > longest || name.front() == '.' || name.front() == '-' ||
+        !std::ranges::all_of(name, allowed))
+        throw UserError(what + " is " + in_quotes(name) +
+                        ", expected a name: letters, digits, _ . and -, not . or - at the beginning");
 }
 
 void write_file_atomically(const fs::path& path, std::string_view content) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,6 +33,15 @@ void sync(const Descriptor& file, const std::filesystem::path& path);
 /// Throws UserError if write_file_atomically could not write to the path; call it before long work. Does not
 /// open pipes, whose reader may not exist yet.
 void require_writable(const std::filesystem::path& path);
+
+/// The same for all outputs of a command; empty ones are not asked for. Throws UserError also if two are the same file, or one
+/// is also an input.
+void require_outputs(std::span<const std::filesystem::path> outputs,
+                     std::span<const std::filesystem::path> inputs = {});
+
+/// Throws UserError, beginning with `what`, for a name that could lead to another folder as part of a path: only letters,
+/// digits and _ . - are allowed, not . or - at the beginning.
+void require_file_name(const std::string& name, const std::string& what);
 
 /// All output files are written by this function. `path` may name
 /// - nothing, or a regular file: a temporary file beside it is written, synced and renamed, so the name

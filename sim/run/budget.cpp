@@ -15,6 +15,8 @@ namespace {
 // of 66,000 to 530,000 tasks with two simulations side by side took 0.55 to 0.79 of what follows, one simulation alone 420
 // bytes for each task with its edge.
 constexpr Bytes of_program{40e6}, of_task{350}, of_simulated_task{450}, of_edge{150};
+// Links, routes and resources of a machine: 6.4 kB for each GPU of mi300x_16384_rail, 6.2 kB of mi300x_100000_rail.
+constexpr Bytes of_gpu{7e3};
 // Wall time per task in one simulation of the flow engine.
 constexpr Seconds of_simulation{5e-6};
 // More for each pair of copy kernels that run at once and end apart, because one end changes the rates of those that share
@@ -76,7 +78,8 @@ RunBudget budget_of(const Scenario& scenario) {
         find_schedule("serial").make()->size(scenario.workload, scenario.machine->topology, scenario.params),
         scenario.serial_alike);
     const double at_once = side_by_side(scenario, own_size.tasks);
-    budget.memory = of_program + (own_size.tasks + serial.tasks) * of_task +
+    budget.memory = of_program + static_cast<double>(scenario.machine->topology.gpus()) * of_gpu +
+                    (own_size.tasks + serial.tasks) * of_task +
                     at_once * std::max(own_size.tasks, serial.tasks) * of_simulated_task +
                     (own_size.edges + serial.edges) * of_edge;
     // By every seed the run, its transfers and serial; by the seed of the median the run again, four runs with effects

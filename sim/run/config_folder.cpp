@@ -40,11 +40,26 @@ ConfigFolder ConfigFolder::standard() {
                     own_file().string() + "; OVERLAP_CONFIGS can name their folder");
 }
 
+ConfigFolder ConfigFolder::with_files_in(fs::path folder) const {
+    ConfigFolder result(*this);
+    result.beside_ = std::move(folder);
+    return result;
+}
+
+fs::path ConfigFolder::file_beside(const std::string& name) const {
+    std::error_code ignored;
+    if (!beside_.empty())
+        for (const std::string& candidate : {name, name + ".json"})
+            if (fs::is_regular_file(beside_ / candidate, ignored)) return beside_ / candidate;
+    return {};
+}
+
 fs::path ConfigFolder::find(const std::string& kind, const std::string& name) const {
     std::error_code ignored;
     if (name.empty()) throw UserError("a name of " + kind + " is empty" + suggestion(name, names(kind)));
     const bool is_folder = fs::is_directory(name, ignored);
     if (fs::exists(name, ignored) && !is_folder) return name;
+    if (const fs::path beside = file_beside(name); !beside.empty()) return beside;
     if (name.find('/') != std::string::npos && !is_folder) throw UserError(one_line(name) + ": no such file");
     for (const std::string& candidate : {name, name + ".json"})
         if (fs::is_regular_file(root_ / kind / candidate, ignored)) return root_ / kind / candidate;
@@ -93,7 +108,7 @@ SchedulePtr ConfigFolder::schedule(const std::string& name) const {
     std::error_code ignored;
     const std::vector<std::string> presets = names("schedules");
     const std::string stem = name.ends_with(".json") ? name.substr(0, name.size() - 5) : name;
-    if (name.find('/') == std::string::npos && !fs::exists(name, ignored) && !contains(presets, stem))
+    if (name.find('/') == std::string::npos && !fs::exists(name, ignored) && file_beside(name).empty() && !contains(presets, stem))
         find_schedule(name, presets);  // throws
     return std::make_shared<const ScheduleEntry>(
         read_preset(read_config_file(find("schedules", name), "schedule")));

@@ -19,13 +19,20 @@ public:
     /// program is in; else those of the build. Throws UserError if there is none.
     static ConfigFolder standard();
 
-    /// `name` as a path if such a file exists, else `<root>/<kind>/<name>` with or without ".json". A folder called `name` is
+    /// The same folder, where a name may also be that of a file in `folder`, with or without ".json": of a file beside the
+    /// one that names it.
+    ConfigFolder with_files_in(std::filesystem::path folder) const;
+    /// Empty if there is none.
+    std::filesystem::path file_beside(const std::string& name) const;
+
+    /// `name` as a path if such a file exists (also beside, see with_files_in), else `<root>/<kind>/<name>` with or without ".json". A folder called `name` is
     /// taken only if the configs have no such name. `kind`: topologies, devices, calibrations or workloads. Throws
     /// UserError with the nearest name.
     std::filesystem::path find(const std::string& kind, const std::string& name) const;
     /// Names of the files of a kind, sorted, without ".json".
     std::vector<std::string> names(const std::string& kind) const;
 
+    const std::filesystem::path& root() const { return root_; }
     /// Where the files of a kind are.
     std::filesystem::path folder(const std::string& kind) const { return root_ / kind; }
 
@@ -55,6 +62,7 @@ public:
 
 private:
     std::filesystem::path root_;
+    std::filesystem::path beside_;  ///< empty: nowhere
 };
 
 }  // namespace overlap

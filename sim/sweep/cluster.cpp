@@ -21,36 +21,38 @@ bool started_with_others() {
     return false;
 }
 
-/// Points, errors, bytes of the CSV.
-using Head = std::array<std::uint64_t, 3>;
+/// Points, errors, bytes of the CSV and of the digests of files.
+using Head = std::array<std::uint64_t, 4>;
 /// Sent instead of points if a process could not run them; the reason follows.
 constexpr std::uint64_t not_run = UINT64_MAX;
 
-std::vector<char> packed(const Head& head, std::string_view first, std::string_view second) {
+std::vector<char> packed(const Head& head, std::initializer_list<std::string_view> texts) {
     std::vector<char> message(sizeof head);
     std::memcpy(message.data(), head.data(), sizeof head);
-    message.insert(message.end(), first.begin(), first.end());
-    message.insert(message.end(), second.begin(), second.end());
+    for (const std::string_view text : texts) message.insert(message.end(), text.begin(), text.end());
     return message;
 }
 
 /// Rows, or the reason why there are none: the leader waits for either.
-std::vector<char> answer(PointRunner& runner, std::uint64_t first, std::uint64_t count) {
+std::vector<char> answer(PointRunner& runner, const FilesRead& files, std::uint64_t first,
+                         std::uint64_t count) {
     try {
         const Rows rows = runner.run(first, count);
-        return packed({rows.points, rows.errors, rows.csv.size()}, rows.csv, rows.jsonl);
+        const std::string digests = files.digests().dump();
+        return packed({rows.points, rows.errors, rows.csv.size(), digests.size()},
+                      {rows.csv, digests, rows.jsonl});
     } catch (const std::exception& error) {
-        return packed({not_run, 0, 0}, error.what(), "");
+        return packed({not_run, 0, 0, 0}, {error.what()});
     }
 }
 
 Rows unpacked(const std::vector<char>& message) {
     Head head{};
     std::memcpy(head.data(), message.data(), sizeof head);
-    const char *csv = message.data() + sizeof head, *jsonl = csv + head[2],
+    const char *csv = message.data() + sizeof head, *digests = csv + head[2], *jsonl = digests + head[3],
                *end = message.data() + message.size();
-    if (head[0] == not_run) throw UserError("a process of the cluster failed: " + std::string(jsonl, end));
-    return {{csv, jsonl}, {jsonl, end}, head[0], head[1]};
+    if (head[0] == not_run) throw UserError("a process of the cluster failed: " + std::string(csv, end));
+    return {{csv, digests}, {jsonl, end}, head[0], head[1], Json::parse(digests, jsonl)};
 }
 
 bool arrived(int rank, int tag, MPI_Status& status) {
@@ -79,22 +81,34 @@ Cluster::~Cluster() {
 
 std::string Cluster::told(const std::string& text) {
     told_ = true;
-    if (processes_ == 1) return text;
+    return processes_ == 1 ? text : broadcast(text, 0);
+}
+
+std::string Cluster::objection(const std::string& mine) const {
+    if (processes_ == 1) return mine;
+    int first = mine.empty() ? processes_ : rank_;  // the lowest rank that objects
+    MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (first == processes_) return "";
+    std::string text = mine;
+    if (rank_ > 0) {
+        std::array<char, MPI_MAX_PROCESSOR_NAME> host{};
+        int length = 0;
+        MPI_Get_processor_name(host.data(), &length);
+        text += " (process " + std::to_string(rank_) + ", on " + std::string(host.data()) + ")";
+    }
+    return broadcast(text, first);
+}
+
+/// The text of process `from` in all processes.
+std::string Cluster::broadcast(std::string text, int from) {
     std::uint64_t size = text.size();
-    MPI_Bcast(&size, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
-    std::string result = text;
-    result.resize(size);
-    MPI_Bcast(result.data(), static_cast<int>(size), MPI_CHAR, 0, MPI_COMM_WORLD);
-    return result;
+    MPI_Bcast(&size, 1, MPI_UINT64_T, from, MPI_COMM_WORLD);
+    text.resize(size);
+    MPI_Bcast(text.data(), static_cast<int>(size), MPI_CHAR, from, MPI_COMM_WORLD);
+    return text;
 }
 
-bool Cluster::all(bool mine) const {
-    int result = mine ? 1 : 0;
-    if (processes_ > 1) MPI_Allreduce(MPI_IN_PLACE, &result, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    return result == 1;
-}
-
-void Cluster::serve(PointRunner& runner) {
+void Cluster::serve(PointRunner& runner, const FilesRead& files) {
     // A node runs a process for each of its cores, so each process keeps to one.
     const tbb::global_control one(tbb::global_control::max_allowed_parallelism, 1);
     for (;;) {
@@ -103,7 +117,7 @@ void Cluster::serve(PointRunner& runner) {
         std::array<std::uint64_t, 2> range{};
         MPI_Recv(range.data(), 2, MPI_UINT64_T, 0, work, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         if (range[1] == 0) return;
-        const std::vector<char> message = answer(runner, range[0], range[1]);
+        const std::vector<char> message = answer(runner, files, range[0], range[1]);
         MPI_Send(message.data(), static_cast<int>(message.size()), MPI_CHAR, 0, rows, MPI_COMM_WORLD);
     }
 }

@@ -4,6 +4,7 @@
 
 #include <future>
 
+#include "sim/core/files_read.hpp"
 #include "sim/sweep/workers.hpp"
 
 namespace overlap {
@@ -23,12 +24,15 @@ public:
     /// Sends the leader's text to all processes; every process must call it.
     /// Empty if the leader failed before.
     std::string told(const std::string& text = "");
-    /// Whether all processes agree; every process must call it, unless told() was empty.
-    bool all(bool mine) const;
-    /// Runs points for the leader until it says that there are no more.
-    void serve(PointRunner& runner);
+    /// What the first process with something against going on says, in all processes; empty if none has. Every process
+    /// must call it, unless told() was empty.
+    std::string objection(const std::string& mine) const;
+    /// Runs points for the leader until it says that there are no more. `files`: what this process has read.
+    void serve(PointRunner& runner, const FilesRead& files);
 
 private:
+    static std::string broadcast(std::string text, int from);
+
     int rank_ = 0, processes_ = 1;
     bool told_ = false;
 };

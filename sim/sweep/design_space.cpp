@@ -273,6 +273,26 @@ void DesignSpace::require_a_point(const Looked& looked) const {
     throw UserError(place_ + "/where: allows none of the " + std::to_string(size_) + " combinations");
 }
 
+DesignSpace::Counts DesignSpace::counts(const Looked& looked) const {
+    Counts counts;
+    Expressions allowed = constraints();
+    for (std::uint64_t number = 0; number < size_; ++number) {
+        const Places at = places(number);
+        std::uint64_t* kind = &counts.points;
+        if (repeated(at, assigned(at))) {
+            kind = &counts.repeated;
+        } else if (!sweep_.where.empty()) {
+            try {
+                if (!point(number, allowed)) kind = &counts.not_allowed;
+            } catch (const UserError&) {  // a point whose row has the reason
+            }
+        }
+        ++*kind;
+        if (looked) looked(number + 1, size_);
+    }
+    return counts;
+}
+
 Json DesignSpace::resolved() const {
     const Json axes = mapped(sweep_.axes, [](const Axis& axis) {
         return Json{{"fields", axis.fields}, {"values", axis.values}};

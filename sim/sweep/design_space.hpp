@@ -49,6 +49,11 @@ public:
     Expressions constraints() const;
     /// None if the combination is no point. Throws UserError if a constraint has no truth value.
     std::optional<DesignPoint> point(std::uint64_t number, Expressions& constraints) const;
+    /// What becomes of the combinations.
+    struct Counts {
+        std::uint64_t points = 0, not_allowed = 0, repeated = 0;
+    };
+    Counts counts(const Looked& looked) const;
     /// The run config of a point with these values.
     Json run_config(const Json& values) const;
     /// With expanded ranges and globs, and the version of the program.

@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "sim/core/failure.hpp"
+#include "sim/core/files_read.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/report/run/report.hpp"
 #include "sim/run/run_config.hpp"
@@ -11,14 +12,22 @@
 namespace overlap {
 namespace {
 
-/// Swept fields that have no column of their own in a run's CSV.
+/// Swept fields that a run's CSV has no column for.
 std::vector<std::string> further_fields(const DesignSpace& space) {
     std::vector<std::string> fields;
     for (const std::string& field : space.fields())
-        if (field.starts_with("what_if.") || field == "without" || field == "schedules" ||
-            field == "cost_models")
-            fields.push_back(field);
+        if (!csv_has_field(field)) fields.push_back(field);
     return fields;
+}
+
+/// "comm_shape" of "params.comm_shape", as "chunks" of "params.chunks", unless another column has that name.
+std::string column_of(const std::string& field) {
+    for (const std::string_view group : {"params.", "workload."})
+        if (field.starts_with(group)) {
+            const std::string name = field.substr(group.size());
+            return name.find('.') == std::string::npos && !csv_has_column(name) ? name : field;
+        }
+    return field;
 }
 
 void add_row(const DesignSpace& space, const DesignPoint& point, Json result, Rows& rows) {
@@ -53,12 +62,13 @@ Rows& Rows::operator+=(const Rows& other) {
     jsonl += other.jsonl;
     points += other.points;
     errors += other.errors;
+    files.update(other.files);
     return *this;
 }
 
 std::string PointRunner::header(const DesignSpace& space) {
     std::string header = "point," + csv_header(CsvClock::without);
-    for (const std::string& field : further_fields(space)) header += "," + csv_cell(field);
+    for (const std::string& field : further_fields(space)) header += "," + csv_cell(column_of(field));
     return header + ",error";
 }
 
@@ -76,6 +86,8 @@ Rows PointRunner::run(std::uint64_t first, std::uint64_t count) {
             throw;  // depends on this machine and moment; rows must not
         } catch (const std::system_error&) {
             throw;  // likewise: no further thread or file
+        } catch (const ChangedFile&) {
+            throw;  // likewise
         } catch (...) {
             add_row(space_, known, failure(known, current_failure().reason), rows);
             ++rows.errors;

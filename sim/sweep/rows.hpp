@@ -12,6 +12,7 @@ namespace overlap {
 struct Rows {
     std::string csv, jsonl;
     std::uint64_t points = 0, errors = 0;
+    Json files = Json::object();  ///< digests of files that another process has read for them (FilesRead)
 
     Rows& operator+=(const Rows& other);
 };

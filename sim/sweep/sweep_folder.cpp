@@ -5,11 +5,15 @@
 
 #include <boost/crc.hpp>
 #include <cerrno>
+#include <fstream>
 #include <limits>
 #include <new>
 
 #include "sim/core/allocation.hpp"
 #include "sim/core/config_reader.hpp"
+#include "sim/core/digest.hpp"
+#include "sim/core/installation.hpp"
+#include "sim/core/shown.hpp"
 
 namespace overlap {
 namespace {
@@ -56,16 +60,17 @@ Progress::File file_of(ConfigObject object) {
 }
 
 /// Replaces the file as a whole, with a checksum of its contents. Throws UserError.
-void write_progress(const std::filesystem::path& path, const Progress& progress) {
+void write_progress(const std::filesystem::path& path, const Progress& progress, const Json& files) {
     Json json{{"schema", progress_schema},           {"next", progress.next},
               {"points", progress.points},           {"errors", progress.errors},
               {"points.csv", to_json(progress.csv)}, {"points.jsonl", to_json(progress.jsonl)}};
+    if (!files.empty()) json["files"] = files;
     json["crc32"] = checksum_of(json);
     write_file_atomically(path, json.dump(2) + "\n");
 }
 
-/// Throws UserError for a file that write_progress did not write.
-Progress read_progress(const std::filesystem::path& path) {
+/// Also adds the digests of files to `files`. Throws UserError for a file that write_progress did not write.
+Progress read_progress(const std::filesystem::path& path, Json& files) {
     const Json json = read_json_file(path);
     ConfigObject saved(json, path.string());
     saved.integer("schema", progress_schema, progress_schema);
@@ -73,32 +78,76 @@ Progress read_progress(const std::filesystem::path& path) {
                       file_of(saved.object("points.csv")), file_of(saved.object("points.jsonl"))};
     if (checksum(saved) != checksum_of(json))
         fail_as_damaged(path, "its content is not what had been written");
+    if (saved.has("files")) {
+        saved.object("files");
+        files.update(saved.raw("files"));
+    }
     saved.finish();
     return progress;
 }
 
+/// Digests in `all` that are not in `known`.
+Json without_known(const Json& all, const Json& known) {
+    Json rest = Json::object();
+    for (const auto& [name, digest] : all.items())
+        if (!known.contains(name)) rest[name] = digest;
+    return rest;
+}
+
 }  // namespace
 
-SweepFolder::SweepFolder(fs::path path)
-    : path_(std::move(path)), lock_(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+Json state_of(const DesignSpace& space, const FilesRead* files) {
+    Json state = space.resolved();
+    std::ifstream program(own_file(), std::ios::binary);
+    state["program"] = sha256_of(program);
+    state["files"] = files == nullptr ? Json::object() : files->digests();
+    return state;
+}
+
+std::string difference(const Json& state, const DesignSpace& space, const FilesRead* files,
+                       const std::string& subject, const std::string& other) {
+    Json own = state_of(space, files);
+    if (!state.is_object()) return subject + ": is " + shown(state) + ", expected an object";
+    const auto differs = [&](const char* key) { return state.value(key, Json()) != own[key]; };
+    if (differs("version"))
+        return subject + ": " + other + " is run by sim " + unquoted(state.value("version", Json())) +
+               ", not by sim " + unquoted(own["version"]);
+    const bool other_program = differs("program");
+    Json given = state;
+    for (const char* key : {"program", "files"}) {
+        given.erase(key);
+        own.erase(key);
+    }
+    if (given != own)
+        return subject + ": " + other + " is another sweep, or another version of '" + space.name() + "'";
+    if (other_program) return subject + ": " + other + " is run by another build of sim";
+    const Json recorded = state.value("files", Json());
+    if (!recorded.is_object()) return subject + ": /files: is " + shown(recorded) + ", expected an object";
+    return files == nullptr ? "" : files->difference(recorded, other);
+}
+
+SweepFolder::SweepFolder(fs::path path, FilesRead* files)
+    : path_(std::move(path)), files_(files), lock_(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
     if (lock_.get() < 0) fail_with_errno(path_, "opened");
     if (::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) return;
     if (errno == EWOULDBLOCK) throw UserError(path_.string() + ": another sim sweep is writing there");
     fail_with_errno(path_, "locked");
 }
 
-SweepFolder SweepFolder::create(const fs::path& path, const DesignSpace& space) {
+SweepFolder SweepFolder::create(const fs::path& path, const DesignSpace& space, FilesRead* files) {
     std::error_code error;
     fs::create_directories(path, error);
     if (error) throw UserError(path.string() + ": cannot be created: " + error.message());
-    SweepFolder folder(path);  // locked before any check: another process may be starting there
+    SweepFolder folder(path, files);  // locked before any check: another process may be starting there
     if (there(path / sweep_name))
         throw UserError(path.string() +
                         ": has a sweep already (--resume continues it; or use another folder)");
     for (const char* name : {csv_name, jsonl_name, progress_name})
         if (there(path / name))
             throw UserError((path / name).string() + ": exists already (use another folder)");
-    write_file_atomically(path / sweep_name, space.resolved().dump(2) + "\n");
+    const Json state = state_of(space, files);
+    folder.vouched_ = state["files"];
+    write_file_atomically(path / sweep_name, state.dump(2) + "\n");
     folder.begin(space);
     return folder;
 }
@@ -113,13 +162,17 @@ void SweepFolder::begin(const DesignSpace& space) {
     checkpoint();
 }
 
-SweepFolder SweepFolder::resume(const fs::path& path, const DesignSpace& space) {
+SweepFolder SweepFolder::resume(const fs::path& path, const DesignSpace& space, FilesRead* files) {
     if (!there(path / sweep_name))
         throw UserError(path.string() + ": has no sweep to resume (sweep.json is missing)");
-    SweepFolder folder(path);
-    if (read_json_file(path / sweep_name) != space.resolved())
-        throw UserError((path / sweep_name).string() + ": is of another sweep, or of another version of '" +
-                        space.name() + "' (take another folder)");
+    SweepFolder folder(path, files);
+    Json state = read_json_file(path / sweep_name);
+    const auto require_same = [&] {
+        const std::string differs = difference(state, space, files, (path / sweep_name).string(), "the begun sweep");
+        if (!differs.empty()) throw UserError(differs + " (go on with what it was begun with, or take another folder)");
+    };
+    require_same();
+    folder.vouched_ = state["files"];
     remove_temporary_files(path);
     if (!there(path / progress_name)) {  // killed before the first row, or not a sweep of ours
         std::error_code error;
@@ -128,7 +181,9 @@ SweepFolder SweepFolder::resume(const fs::path& path, const DesignSpace& space) 
         folder.begin(space);
         return folder;
     }
-    folder.progress_ = read_progress(path / progress_name);
+    folder.progress_ = read_progress(path / progress_name, state["files"]);
+    require_same();
+    if (files != nullptr) files->add(state["files"]);
     const auto open = [&](const char* name, const Progress::File& saved) {
         if (!there(path / name)) fail_as_damaged(path / name, "is missing");
         auto file = std::make_unique<AppendedFile>(path / name, saved.bytes);
@@ -175,6 +230,7 @@ void SweepFolder::require_rows_up_to_next(const DesignSpace& space) const {
 
 void SweepFolder::append(const Rows& rows, std::uint64_t next) {
     if (allocation_failed()) throw std::bad_alloc();  // `rows` may lack a part
+    if (files_ != nullptr) files_->add(rows.files);
     csv_->append(rows.csv);
     jsonl_->append(rows.jsonl);
     progress_.next = next;
@@ -188,7 +244,8 @@ void SweepFolder::checkpoint() {
     jsonl_->sync();
     progress_.csv = {csv_->bytes(), csv_->checksum()};
     progress_.jsonl = {jsonl_->bytes(), jsonl_->checksum()};
-    write_progress(path_ / progress_name, progress_);
+    write_progress(path_ / progress_name, progress_,
+                   without_known(files_ == nullptr ? Json::object() : files_->digests(), vouched_));
     saved_at_ = std::chrono::steady_clock::now();
 }
 

@@ -66,7 +66,9 @@ std::string like_of(const ConfigFile& device, const fs::path& devices, const fs:
     if (like.empty())
         return nearest_device(identity_of(numbers_of(device.json)), platform_of(device.json), devices,
                               calibrations);
-    if (fs::exists(devices / (like + ".json")) && fs::exists(calibrations / (like + ".json"))) return like;
+    const bool is_name = like.find('/') == std::string::npos;
+    if (is_name && fs::exists(devices / (like + ".json")) && fs::exists(calibrations / (like + ".json")))
+        return like;
     std::vector<std::string> known;
     for (const auto& entry : fs::directory_iterator(calibrations))
         known.push_back(entry.path().stem().string());
@@ -150,7 +152,8 @@ std::string nearest_device(const Factors& numbers, const std::string& platform, 
 
 ConfigFile calibration_of(const ConfigFile& device, const fs::path& devices, const fs::path& calibrations) {
     const std::string name = text_or_empty(device.json, "name");
-    if (const fs::path own = calibrations / (name + ".json"); !name.empty() && fs::exists(own))
+    const bool is_name = !name.empty() && name.find('/') == std::string::npos;
+    if (const fs::path own = calibrations / (name + ".json"); is_name && fs::exists(own))
         return read_config_file(own, "calibration");
     const std::string like = like_of(device, devices, calibrations);
     const Json known = read_json_file(devices / (like + ".json"));

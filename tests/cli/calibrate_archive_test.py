@@ -46,6 +46,16 @@ class CalibrateArchive(SimTestCase):
             self.assert_refused(["calibrate", self.pack("bad.tar.gz", kept), "--name", "node7", "--out", "out"], name, message)
         self.assertEqual([file for file in self.files() if file.startswith("out/")], [])
 
+    def test_names_are_no_paths(self):
+        for name in ("../../evil", "a/b", "/evil", "..", ".hidden", "-x", "new\nline", "x" * 101):
+            self.assert_refused(["calibrate", str(H100), "--name=" + name, "--out", "a/b/out"], "--name is ", "expected a name")
+        with tarfile.open(H100) as old:
+            files = {member.name.split("/", 1)[1]: old.extractfile(member).read() for member in old.getmembers()}
+        packed = self.pack("twice.tar.gz", {**files, "./gemm.jsonl": b""})
+        self.assert_refused(["calibrate", packed, "--name", "node7", "--out", "out"], "twice")
+        packed = self.pack("out.tar.gz", {**files, "../../evil.jsonl": b""})
+        self.assert_refused(["calibrate", packed, "--name", "node7", "--out", "out"], "outside of its folder")
+
     def manifest(self, name, change):
         def changed(file, content):
             if file != "manifest.json":

@@ -119,6 +119,14 @@ class Outputs(SimTestCase):
         self.assert_refused([*RUN, "--trace", "no/trace.json"], "no/trace.json: cannot be written", "folder no is missing")
         self.assert_refused([*RUN, "--trace", "folder/"], "is a directory")
 
+    def test_two_outputs_of_one_name(self):
+        (self.folder / "link").symlink_to("same")
+        model = ["model", "llama3_8b", "--topology", "h200_2", "--tokens", "512"]
+        for args in ([*PAIR, "--trace", "same", "--graph", "./same"], [*PAIR, "--trace", "same", "--graph", "link"],
+                     [*model, "--write", "same", "--html", "same"], ["import", "expected.json", "--out", "same", "--out-scenario", "same"]):
+            self.assert_refused(args, "is named for two outputs")
+        self.assert_refused(["import", "expected.json", "--out", "expected.json"], "expected.json: is an input")
+
     def test_a_full_device(self):
         """Nothing is printed, since the trace comes first."""
         self.assert_refused([*RUN, "--trace", "/dev/full"], "/dev/full: cannot be written: No space left on device")

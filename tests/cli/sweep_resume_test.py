@@ -1,9 +1,11 @@
 """sim sweep --resume: which folders it goes on with, and that it refuses as they are those whose files do not fit each other."""
 import json
 import os
+import shutil
+import subprocess
 import zlib
 
-from sim_case import SMALL, SimTestCase
+from sim_case import ROOT, SMALL, SimTestCase
 
 AGAIN = ["sweep", "sweep.json", "--out", "out", "--resume"]
 AXES = {"params.agent": ["dma", "cu"], "params.chunks": [1, 2, 3, 4]}
@@ -133,3 +135,79 @@ class SweepResumed(SimTestCase):
         (self.out / "progress.json.part").write_text("a user's own")
         self.output(*AGAIN)
         self.assertEqual(sorted(os.listdir(self.out)), sorted([*self.whole, "progress.json.part"]))
+
+
+class SweepVouches(SimTestCase):
+    """The state of a sweep vouches for every file that the sweep has read, on every process of MPI."""
+
+    def setUp(self):
+        super().setUp()
+        for kind in ("topologies", "devices", "calibrations", "workloads", "hosts", "schedules", "models", "sweeps"):
+            shutil.copytree(ROOT / "configs" / kind, self.folder / "configs" / kind)
+        (self.folder / "elsewhere").mkdir()
+        self.file("elsewhere/own.json", (ROOT / "configs/topologies/h200_4.json").read_text().replace("h200.json", "own_device.json"))
+        self.file("elsewhere/own_device.json", (ROOT / "configs/devices/h200.json").read_text())
+        axes = {"topology": ["own", "h200_8"], "host": ["benchmark", "threads"], "schedule": ["serial", "async_tp"],
+                "workload": ["ficco_g2", {"model": "llama3_8b", "tokens": 512}]}
+        self.file("elsewhere/sweep.json", {"schema": 1, "name": "test", "base": {"seeds": 1}, "axes": axes})
+
+    def run_in(self, configs, *args, command=()):
+        return subprocess.run([*command, os.environ["SIM"], "sweep", "elsewhere/sweep.json", "--out", "out", *args],
+                              cwd=self.folder, env={**os.environ, "OVERLAP_CONFIGS": str(self.folder / configs)},
+                              capture_output=True, encoding="utf-8", timeout=120)
+
+    def change(self, name):
+        """Another content with the same meaning: the digest counts."""
+        path = self.folder / name
+        path.write_text(path.read_text() + "\n")
+
+    def refused(self, name, configs="configs"):
+        before = {path.name: path.read_bytes() for path in (self.folder / "out").iterdir()}
+        done = self.run_in(configs, "--resume")
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+        self.assertRegex(done.stderr, r"\Asim: [^\n]+\n\Z")
+        self.assertIn(name + ": ", done.stderr)
+        self.assertEqual({path.name: path.read_bytes() for path in (self.folder / "out").iterdir()}, before)
+
+    def test_a_changed_file_is_refused(self):
+        self.assertEqual(self.run_in("configs").returncode, 0)
+        self.assertEqual(self.run_in("configs", "--resume").returncode, 0)
+        for name in ("elsewhere/own.json", "elsewhere/own_device.json", "configs/topologies/h200_8.json", "configs/devices/h200.json",
+                     "configs/calibrations/h200.json", "configs/hosts/benchmark.json", "configs/schedules/async_tp.json",
+                     "configs/workloads/ficco_g2.json", "configs/models/llama3_8b.json"):
+            with self.subTest(name=name):
+                old = (self.folder / name).read_text()
+                self.change(name)
+                self.refused(name)
+                (self.folder / name).write_text(old)
+        self.change("configs/devices/mi300x.json")  # not read
+        self.assertEqual(self.run_in("configs", "--resume").returncode, 0)
+        shutil.copytree(self.folder / "configs", self.folder / "moved")
+        self.assertEqual(self.run_in("moved", "--resume").returncode, 0)  # the same files in another place
+        self.change("moved/hosts/threads.json")
+        self.refused("moved/hosts/threads.json", "moved")
+
+    def test_another_program_is_refused(self):
+        self.assertEqual(self.run_in("configs").returncode, 0)
+        path = self.folder / "out" / "sweep.json"
+        good = json.loads(path.read_text())
+        for changed, said in (({"version": "0.0.1"}, "by sim 0.0.1, not by sim"), ({"program": "0"}, "by another build of sim"),
+                              ({"name": "other"}, "another sweep"), ({"files": 3}, "/files")):
+            path.write_text(json.dumps({**good, **changed}))
+            self.refused("out/sweep.json")
+            self.assertIn(said, self.run_in("configs", "--resume").stderr)
+
+    def test_processes_that_differ_are_refused(self):
+        if shutil.which("mpirun") is None:
+            self.skipTest("no mpirun here (package openmpi-bin)")
+        shutil.copytree(self.folder / "configs", self.folder / "other")
+        self.change("other/calibrations/h200.json")
+        sweep = [os.environ["SIM"], "sweep", "elsewhere/sweep.json", "--out", "out"]
+        one = lambda configs: ["-n", "1", "-x", f"OVERLAP_CONFIGS={self.folder / configs}", *sweep]
+        done = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", *one("configs"), ":", *one("other")],
+                              cwd=self.folder, capture_output=True, encoding="utf-8", timeout=120)
+        self.assertNotEqual(done.returncode, 0)
+        said = [line for line in done.stderr.splitlines() if line.startswith("sim: ")]
+        self.assertEqual(len(said), 1, done.stderr)
+        self.assertRegex(said[0], "other/calibrations/h200.json: .* process 0 has read .process 1, on ")
+        self.assertFalse((self.folder / "out").exists())

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from sim_case import SimTestCase
+from sim_case import PAIR, ROOT, SimTestCase
 
 GEMM = {"collective": "all_gather", "gemm": {"m": 4096, "n": 1024, "k": 2048, "dtype": "bf16"}}
 BASE = {"topology": "h200_4.json", "schedule": "hetero_fused_1d", "seeds": 1, "workload": GEMM}
@@ -45,6 +45,59 @@ class SweepPoints(Sweeping, SimTestCase):
         self.assertEqual([(row["point"], row["agent"], row["chunks"]) for row in rows],
                          [("0", "dma", "1"), ("1", "dma", "2"), ("2", "dma", "4"),
                           ("3", "cu", "1"), ("4", "cu", "2"), ("5", "cu", "4")])
+
+    def test_every_axis_has_a_column(self):
+        axes = {"host": ["benchmark", "threads"], "repeat": ["once", "steady"], "params.comm_shape": ["1d", "2d"]}
+        base = {**BASE, "topology": "h200_8", "schedule": "ficco", "params": {}}
+        rows = self.sweep({"base": base, "axes": axes})
+        self.assertEqual([(row["host"], row["repeat"], row["comm_shape"]) for row in rows],
+                         [(host, repeat, shape) for host in axes["host"] for repeat in axes["repeat"] for shape in ("1d", "2d")])
+        self.output("report", "out")
+        page = (self.folder / "out" / "report.html").read_text(encoding="utf-8")
+        self.assertRegex(page, "comm_shape [12]d")  # the best of a scenario
+        self.assertNotIn("point 4<", page)
+        if shutil.which("gnuplot"):
+            for name in ("comm_shape", "params.comm_shape"):
+                self.output("report", "out", "--plot", "map.svg", "--x", name, "--y", "host")
+
+    def test_every_field_has_a_column(self):
+        """Whatever can be swept: no parameter and no key is lost."""
+        fields = {name: prefix + name for prefix, names in (("params.", ("comm_shape", "uniformity", "granularity", "dma_commands", "prelaunch", "gemm_cus", "algorithm", "channels", "copy_priority")), ("workload.", ("tokens", "tp", "phase")),
+                                                             ("", ("without", "cost_models", "schedules", "seeds", "engine")))
+                  for name in names}
+        self.assertGreater(len(fields), 15)
+        known = self.output(*PAIR, "--format", "csv").splitlines()[0].split(",")
+        self.assertEqual([name for name in ("chunks", "agent", "engine", "seeds") if name not in known], [])
+        for name, field in fields.items():
+            listed = {"schema": 1, "name": "test", "base": {"topology": "h200_8", "schedule": "serial"}, "points": [{field: "?"}]}
+            self.file("listed.json", listed)
+            said = self.sim("sweep", "listed.json", "--dry-run").stderr
+            self.assertNotIn("is no field", said, field)
+
+    def test_files_beside_the_sweep(self):
+        (self.folder / "deep").mkdir()
+        configs = ROOT / "configs"
+        for name, kind, source in (("machine", "topologies", "h200_4"), ("pair", "workloads", "ficco_g1"), ("preset", "schedules", "iris_ag_gemm_pull"),
+                                   ("caller", "hosts", "benchmark")):
+            self.file(f"deep/{name}.json", (configs / kind / f"{source}.json").read_text())
+        axes = {"schedule": ["serial", "preset"], "topology": ["machine", "machine.json"]}
+        self.file("deep/sweep.json", {"schema": 1, "name": "test", "base": {"workload": "pair", "host": "caller"}, "axes": axes})
+        self.output("sweep", "deep/sweep.json", "--out", "out")
+        self.assertEqual([row["error"] for row in self.rows()], 4 * [""])
+        point = self.file("point.json", self.output("sweep", "deep/sweep.json", "--point", "2"))
+        self.assertEqual(self.result("--config", point)["makespan_us"], float(self.rows()[2]["makespan_us"]))
+
+    def test_a_dry_run_counts(self):
+        self.file("sweep.json", {"schema": 1, "name": "test", "base": BASE,
+                                 "axes": {"schedule": ["serial", "hetero_fused_1d"], "params.chunks": {"from": 1, "to": 10, "by": 1}},
+                                 "where": ["chunks != 3"]})
+        dry = self.output("sweep", "sweep.json", "--dry-run")
+        self.assertLess(dry.count("\n"), 25)
+        counted = json.loads(dry)
+        self.assertEqual((counted["combinations"], counted["points"], counted["skipped"]),
+                         (20, 10, {"by_where": 1, "repeated": 9}))  # serial has no chunks
+        self.output("sweep", "sweep.json", "--out", "out")
+        self.assertEqual(len(self.rows()), 10)
 
     def test_a_layer_of_a_model_is_that_of_sim_model(self):
         base = {**BASE, "topology": "h200_8", "workload": {"model": "llama3_8b", "sequence_parallel": True}}

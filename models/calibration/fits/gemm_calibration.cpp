@@ -220,6 +220,7 @@ std::vector<GemmTableCheck> check_public_tables(const GemmRecipes& recipes, cons
 }
 
 void write_groups(const std::filesystem::path& folder, const std::string& device, const Json& groups) {
+    require_file_name(device, "the name of a device");
     const std::filesystem::path path = folder / (device + ".json");
     Json file{{"schema", newest_version("calibration")}, {"device", device}};
     if (std::filesystem::exists(path)) file = read_config_file(path, "calibration").json;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "sim/core/csv_reader.hpp"
@@ -86,6 +87,17 @@ std::string csv_header(CsvClock clock) {
     for (const Column& column : columns)
         if (has(clock, column)) names.push_back(column.name);
     return joined(names, ",");
+}
+
+bool csv_has_column(const std::string& name) {
+    return std::ranges::any_of(columns, [&](const Column& column) { return column.name == name; });
+}
+
+bool csv_has_field(const std::string& field) {
+    const std::string in_config = "config." + field + (field == "workload" ? ".name" : "");
+    return std::ranges::any_of(columns, [&](const Column& column) {
+        return column.path == std::vector{field} || column.path == split(in_config, '.');
+    });
 }
 
 std::string csv_row(const Json& result, CsvClock clock) {

@@ -23,6 +23,9 @@ enum class CsvClock { with, without };
 /// nested names joined by '.'. Values that `result` (to_json of a run) lacks stay empty.
 std::string csv_header(CsvClock clock = CsvClock::with);
 std::string csv_row(const Json& result, CsvClock clock = CsvClock::with);
+/// Whether one of the columns is a field of the run config ("params.chunks").
+bool csv_has_field(const std::string& field);
+bool csv_has_column(const std::string& name);
 /// A value as a cell: text quoted if necessary, numbers with the fewest digits that read back the same.
 std::string csv_cell(const Json& value);
 /// Columns of tables of many results, and their cells in a row; without `confidence` they are empty.

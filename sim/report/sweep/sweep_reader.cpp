@@ -24,9 +24,10 @@ bool is_other(const std::string& column) {
            std::ranges::any_of(results, [&](const std::string& group) { return column.starts_with(group); });
 }
 
-bool is_choice_column(const std::string& column) {
-    static const std::vector<std::string> names{"schedule", "chunks", "agent", "transfer", "copy_cus"};
-    return column.starts_with("params.") || contains(names, column);
+/// Whether a column, which has that field of the run config if an axis names it, describes a schedule.
+bool is_choice_column(const std::string& column, const std::string& field) {
+    static const std::vector<std::string> names{"schedule", "schedules", "chunks", "agent", "transfer", "copy_cus"};
+    return field.starts_with("params.") || contains(names, column);
 }
 
 void require_file(const std::filesystem::path& folder, const std::string& name) {
@@ -72,16 +73,17 @@ public:
         for (std::size_t i = 0; i < column::count; ++i)
             if (i != column::makespan_error || column_of(sweep_metrics[i].name))
                 metrics_[i] = require(sweep_metrics[i].name);
-        std::vector<bool> swept(header.size());
+        std::vector<std::string> swept(header.size());  // the field
         for (const SweepInfo::Axis& axis : info.axes)
             for (const std::string& field : axis.fields)
-                if (const auto at = column_of(field)) swept[*at] = true;
+                if (const auto at = column_of(field)) swept[*at] = field;
         for (std::size_t i = 0; i < header.size(); ++i) {
             const auto is = [&](std::optional<std::size_t> at) { return at == i; };
             if (is(point_) || is(error_) || std::ranges::any_of(metrics_, is)) continue;
-            if (is_other(header[i]) && !swept[i]) continue;
+            if (is_other(header[i]) && swept[i].empty()) continue;
             at_.push_back(i);
-            dimensions_.push_back({header[i], header[i], is_choice_column(header[i]), swept[i], {}, {}});
+            dimensions_.push_back(
+                {header[i], header[i], is_choice_column(header[i], swept[i]), !swept[i].empty(), {}, {}});
         }
     }
 
