@@ -3,16 +3,8 @@
 #include <nettle/sha2.h>
 
 #include <array>
-#include <fstream>
-
-#include "sim/core/input_file.hpp"
 
 namespace overlap {
-
-std::string sha256_of(const std::filesystem::path& file) {
-    std::ifstream in = open_input(file, "a file of an archive");
-    return sha256_of(in);
-}
 
 std::string sha256_of(std::istream& in) {
     sha256_ctx digest;

@@ -84,8 +84,8 @@ void FilesRead::note_file(const fs::path& file) {
     File& known = files_[name];
     if (known.state == state) return;
     const std::string digest = digest_of(file);
-    if (!known.digest.empty() && known.digest != digest) throw ChangedFile(changed(file));
-    known = {file, digest, std::move(state)};
+    if (!known.digest.empty() && known.digest != digest) throw ChangedFile(changed(file.lexically_normal()));
+    known = {file.lexically_normal(), digest, std::move(state)};
 }
 
 Json FilesRead::digests() const {

@@ -196,8 +196,9 @@ void require_outputs(std::span<const fs::path> outputs, std::span<const fs::path
     for (const fs::path& path : outputs) {
         if (path.empty()) continue;
         require_writable(path);
-        if (target_of(path).straight) continue;  // a pipe takes one after the other
-        const fs::path file = real(path);
+        const Target target = target_of(path);
+        if (target.straight) continue;  // a pipe takes one after the other
+        const fs::path file = real(target.path);  // also of a link to a file that is not there yet
         if (contains(files, file))
             throw UserError(path.string() + ": is named for two outputs, of which one would overwrite the other");
         files.push_back(file);

@@ -40,7 +40,15 @@ class Budget(SimTestCase):
         self.assertNotIn("refused", json.loads(self.output(*PAIR, "--dry-run"))["graph"])
 
     def test_estimates_against_what_runs_take(self):
-        """Of one GPU to 100,000: never less than the peak of resident memory, nor four times as much."""
+        """Of one GPU to 100,000: never less than the peak of resident memory, nor four times as much. A child's peak is never less than
+        this process had when it started it, so estimates below that are compared with it."""
+        def peak_of(*args):
+            with subprocess.Popen([os.environ["SIM"], *args], stdout=subprocess.DEVNULL) as process:
+                _, status, used = os.wait4(process.pid, 0)
+                process.returncode = os.waitstatus_to_exitcode(status)
+            self.assertEqual(process.returncode, 0)
+            return used.ru_maxrss * 1024e-6
+        lowest, larger = peak_of("--version"), 0
         for machine, schedule, gemm in (("h200_1", "serial", "4096x1024x2048"), ("h200_8", "hetero_fused_1d", "8192x1024x2048"),
                                         ("h100_64_rail", "hetero_fused_1d", "32768x1024x2048"),
                                         ("mi300x_1024_rail", "hetero_fused_1d", "32768x7168x8192"),
@@ -48,14 +56,12 @@ class Budget(SimTestCase):
                                         ("mi300x_100000_rail", "serial", "12800000x1024x1024")):
             args = ["--topology", machine, "--schedule", schedule, "--gemm", gemm]
             estimate = json.loads(self.output(*args, "--dry-run"))["graph"]["memory_MB"]
-            with subprocess.Popen([os.environ["SIM"], *args], stdout=subprocess.DEVNULL) as process:
-                _, status, used = os.wait4(process.pid, 0)
-                process.returncode = os.waitstatus_to_exitcode(status)
-            peak = used.ru_maxrss * 1024e-6
-            with self.subTest(machine=machine, estimate=estimate, peak=peak):
-                self.assertEqual(status, 0)
-                self.assertGreaterEqual(estimate, peak)
+            peak = peak_of(*args)
+            larger += peak > 1.2 * lowest
+            with self.subTest(machine=machine, estimate=estimate, peak=peak, lowest=lowest):
+                self.assertGreaterEqual(max(estimate, 1.01 * lowest), peak)
                 self.assertLessEqual(estimate, 4 * peak)
+        self.assertGreaterEqual(larger, 2)
 
     def test_copy_kernels_that_share_links_take_long(self):
         def wall(*args):

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <numeric>
 #include <sstream>
 
 #include "models/calibration/measurements/measurement_file.hpp"
 #include "sim/core/digest.hpp"
 #include "sim/core/driver_facts.hpp"
+#include "sim/core/input_file.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
@@ -87,7 +89,8 @@ void check_digests(const std::filesystem::path& folder, ConfigObject digests) {
         if (inside.empty() || inside.is_absolute() || *inside.begin() == ".." ||
             !std::filesystem::is_regular_file(folder / inside))
             digests.fail(name, "is no file of the archive");
-        if (sha256_of(folder / inside) != packed)
+        std::ifstream in = open_input(folder / inside, "a file of an archive");
+        if (sha256_of(in) != packed)
             throw UserError((folder / inside).string() +
                             ": is not the file that was packed: its SHA-256 differs from manifest.json's");
     }
