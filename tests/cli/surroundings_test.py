@@ -56,8 +56,10 @@ class SurroundingsTestCase(SimTestCase):
         return [re.sub(rb"\b[0-9.]+ m?s\b", b"", (self.folder / name).read_bytes()) for name in files]
 
     def assert_one_line(self, done):
+        """One line of a mistake, besides the progress that a busy machine shows."""
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertRegex(done.stderr, rb"\Asim: [^\n]+\n\Z")
+        said = re.sub(rb"(?m)^ *[0-9]+ % .* left\n", b"", done.stderr)
+        self.assertRegex(said, rb"\Asim: [^\n]+\n\Z")
 
 
 class SurroundingsOfOutputs(SurroundingsTestCase):
@@ -148,7 +150,7 @@ class SurroundingsOfPrinting(SurroundingsTestCase):
                 done = subprocess.run([os.environ["SIM"], *args], cwd=self.folder, stdout=writing, stderr=subprocess.PIPE, timeout=120)
                 os.close(writing)
                 self.assertIn(done.returncode, (-signal.SIGPIPE, 2), done.stderr)
-                self.assertLessEqual(done.stderr.count(b"\n"), 1)
+                self.assertLessEqual(done.stderr.count(b"sim: "), 1)
                 first = self.shell('"$@" | head -1; echo "${PIPESTATUS[0]}"', args)
                 self.assertIn(first.stdout.splitlines()[-1], (b"0", b"141", b"2"), first.stderr)
 
