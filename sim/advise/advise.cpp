@@ -91,37 +91,13 @@ std::vector<PresetTime> presets_of(const Scenario& scenario, const ConfigFolder&
         try {
             const Scenario one = resolver.resolve_for_numbers(config);
             const std::string& agent = agent_names[static_cast<std::size_t>(one.params.transfers.agent)];
-            if (allowed.left_out_by(one.schedule->own_kernel, agent).empty())
+            if (allowed.has(one.schedule->own_kernel, agent))
                 times.push_back({name, one.schedule->own_kernel, makespan_of(one)});
         } catch (const UserError&) {  // it serves other workloads
         }
     }
     std::ranges::sort(times, {}, &PresetTime::makespan);
     return times;
-}
-
-/// The static heuristic's advice with library kernels and with any kernels; none if it has no advice.
-std::array<std::optional<Candidate>, 2> ask_heuristic(const Scenario& scenario, const ConfigFolder& folder) {
-    const Pair* pair = scenario.workload.pair();
-    if (pair == nullptr || pair->order == Order::independent || pair->gathers_results() ||
-        scenario.machine->topology.nodes() > 1)
-        return {};
-    const auto machine = MachineConstants(scenario.topology, folder, scenario.what_if).of(pair->gemm.dtype);
-    const overlap_advice::Operator op = heuristic_operator(*pair);
-    return {shipped_advice(machine, op, false), shipped_advice(machine, op, true)};
-}
-
-/// The heuristic's advice with its regret against `best`, whether it is among the candidates or not.
-std::optional<HeuristicAdvice> judged(const std::optional<Candidate>& said, const AllowedCandidates& allowed,
-                                      const std::vector<RankedCandidate>& candidates,
-                                      const std::vector<RankedCandidate>& beside,
-                                      const std::optional<RankedCandidate>& best) {
-    if (!said) return std::nullopt;
-    if (const RankedCandidate* one = find(candidates, *said))
-        return HeuristicAdvice{*one, one->makespan / best->makespan - 1, ""};
-    const RankedCandidate* not_allowed = find(beside, *said);
-    if (not_allowed == nullptr) return std::nullopt;  // for example more chunks than rows
-    return HeuristicAdvice{*not_allowed, std::nullopt, allowed.left_out_by(said->own_kernel(), said->agent)};
 }
 
 Remarks remarks_on(const Scenario& scenario, const RankedCandidate& best, const ConfigFolder& folder) {
@@ -209,9 +185,8 @@ std::pair<std::string, Seconds> largest_difference(const Losses& theirs, const L
 
 std::size_t most_simulated(const Scenario& scenario, std::size_t top) {
     const Topology& topology = scenario.machine->topology;
-    constexpr std::size_t of_heuristic = 2;
     const std::size_t candidates = candidates_for(scenario.workload, topology).size() +
-                                   library_candidates(scenario.workload, topology).size() + of_heuristic;
+                                   library_candidates(scenario.workload, topology).size();
     return candidates + std::min(top, candidates);
 }
 
@@ -224,10 +199,6 @@ SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std
         if (!contains(all, one)) all.push_back(one);
     };
     for (const Candidate& one : library_candidates(scenario.workload, topology)) add(one);
-    const auto [of_library, of_any] = ask_heuristic(scenario, folder);
-    for (const std::optional<Candidate>& said : {of_library, of_any})
-        if (said) add(*said);
-
     require_memory_of(scenario, all);
 
     SimulatedAdvice advice;
@@ -245,7 +216,7 @@ SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std
 
     // Removes candidates that were not asked for and only serve comparisons.
     std::erase_if(all, [&](const Candidate& one) {
-        return allowed.has(one) || (one.schedule != "serial" && one != of_library && one != of_any);
+        return allowed.has(one) || one.schedule != "serial";
     });
     const std::vector<RankedCandidate> beside = ranked(scenario, all, told);
     advice.baseline = baseline_among(advice.ranked, beside);
@@ -267,8 +238,6 @@ SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std
     advice.presets = presets_of(scenario, folder, allowed);
     advice.what_if = scenario.what_if;
     advice.remarks = remarks_on(scenario, advice.ranked.front(), folder);
-    advice.heuristic = judged(of_any, allowed, advice.ranked, beside, advice.ranked.front());
-    advice.heuristic_library = judged(of_library, allowed, advice.ranked, beside, advice.by_library_kernels);
     return advice;
 }
 

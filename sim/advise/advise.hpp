@@ -2,8 +2,9 @@
 
 #include <functional>
 
-#include "sim/advise/heuristic.hpp"
-#include "sim/compare/measured_case.hpp"
+#include "sim/advise/candidates.hpp"
+#include "sim/run/config_folder.hpp"
+#include "sim/run/remarks.hpp"
 #include "sim/report/run/result.hpp"
 
 namespace overlap {
@@ -24,14 +25,6 @@ std::vector<RankedCandidate> one_of_each_choice(std::span<const RankedCandidate>
 
 /// The kind of loss by which `theirs` exceeds `mine` most, and that difference.
 std::pair<std::string, Seconds> largest_difference(const Losses& theirs, const Losses& mine);
-
-/// The static heuristic's advice. `regret` is relative to the best allowed candidate; none if the
-/// advice itself is not allowed.
-struct HeuristicAdvice {
-    RankedCandidate said;
-    std::optional<double> regret;
-    std::string left_out_by;  ///< the flag that does not allow it: "--agent" or "--kernels"; else empty
-};
 
 /// The execution without overlap that all speed-ups refer to: the fastest `serial`, by DMA copies, kernel
 /// copies or the vendor's library, whatever agents are allowed.
@@ -60,8 +53,7 @@ struct PresetTime {
     Seconds makespan;
 };
 
-/// Advice for one scenario: all candidates simulated, the best ones as full runs, and the
-/// static heuristic's advice.
+/// Advice for one scenario: all candidates simulated, and the best ones as full runs.
 struct SimulatedAdvice {
     std::string scenario;  ///< one line for reports
     Json topology, workload, what_if;
@@ -75,8 +67,6 @@ struct SimulatedAdvice {
     std::optional<RankedCandidate>
         by_library_kernels;                            ///< the fastest that needs no kernel of the user's own
     std::vector<PresetTime> presets;                   ///< those that serve the pair, fastest first
-    std::optional<HeuristicAdvice> heuristic;          ///< with any kernels
-    std::optional<HeuristicAdvice> heuristic_library;  ///< with library kernels, so without flag_gated
     /// The loss in which the best candidate and the next choice differ most, and that difference.
     std::string deciding_loss;
     Seconds decided_by;
@@ -107,16 +97,5 @@ std::string to_csv(const SimulatedAdvice& advice);
 /// `confidence`: of a run of the same choice; null if there is none.
 std::string csv_row(std::size_t rank, const RankedCandidate& one, Seconds best,
                     const AdviceBaseline& baseline, const std::string& pair, const Confidence* confidence);
-
-/// Advice judged by measured makespans, restricted to the measured variants of each scenario.
-struct MeasuredJudgement {
-    RegretSummary simulation, heuristic;
-    /// Scenarios left out because the advised variant was not measured
-    std::size_t heuristic_not_measured = 0;
-};
-/// `predicted` is called, by any thread, for each case.
-MeasuredJudgement judge_measured(const std::vector<MeasuredCase>& cases, const ConfigFolder& folder,
-                                 const std::function<void()>& predicted = nullptr);
-std::string to_text(const MeasuredJudgement& judgement);
 
 }  // namespace overlap

@@ -8,15 +8,11 @@ namespace {
 
 using Advice = SimulatedAdvice;
 
-/// A candidate as an advice shows it. `regret` is empty if the user's flags do not allow the candidate.
+/// A candidate as an advice shows it.
 struct ShownCandidate {
     const RankedCandidate& one;
     const Advice& of;
-    std::optional<double> regret;
 };
-ShownCandidate shown_candidate(const RankedCandidate& one, const Advice& of) {
-    return {one, of, one.makespan / of.ranked.front().makespan - 1};
-}
 
 // clang-format off
 Json object_of(const std::string& doc) {
@@ -31,21 +27,15 @@ std::span<const OutputKey<ShownCandidate>> candidate_keys() {
         {"own_kernel", flag_schema("Whether it needs a kernel of one's own, which no vendor's GEMM library has."), [](const C& c) { return c.one.candidate.own_kernel(); }},
         {"makespan_us", number_from(0, "Simulated."), [](const C& c) { return to_microseconds(c.one.makespan); }},
         {"speedup", number_from(0, "Over the baseline."), [](const C& c) { return c.of.baseline.speedup(c.one.makespan); }},
-        {"regret", or_null(number_from(0, "makespan / that of the best candidate - 1; null where --agent or --kernels leaves out what the heuristic says.")),
-            [](const C& c) { return or_null(c.regret); }}};
+        {"regret", number_from(0, "makespan / that of the best candidate - 1."), [](const C& c) { return c.one.makespan / c.of.ranked.front().makespan - 1; }}};
     return keys;
 }
 
-/// A ranked candidate, or the heuristic's. The value is null if there is none.
-template <class Found>
-OutputKey<Advice> candidate_key(const std::string& key, const std::string& doc, std::optional<Found> Advice::*member) {
+/// A ranked candidate. The value is null if there is none.
+OutputKey<Advice> candidate_key(const std::string& key, const std::string& doc, std::optional<RankedCandidate> Advice::*member) {
     return {key, or_null(keys_schema(doc, candidate_keys())), [=](const Advice& advice) -> Json {
-        const std::optional<Found>& found = advice.*member;
-        if (!found) return nullptr;
-        if constexpr (std::is_same_v<Found, RankedCandidate>)
-            return written(shown_candidate(*found, advice), candidate_keys());
-        else
-            return written(ShownCandidate{found->said, advice, found->regret}, candidate_keys());
+        const std::optional<RankedCandidate>& found = advice.*member;
+        return found ? written(ShownCandidate{*found, advice}, candidate_keys()) : Json();
     }};
 }
 
@@ -68,7 +58,7 @@ AdviceKeys baseline_keys() {
 AdviceKeys next_choice_keys() {
     using A = Advice;
     static const std::vector<OutputKey<A>> keys{
-        {"candidate", keys_schema("That candidate.", candidate_keys()), [](const A& a) { return written(shown_candidate(*a.next_choice, a), candidate_keys()); }},
+        {"candidate", keys_schema("That candidate.", candidate_keys()), [](const A& a) { return written(ShownCandidate{*a.next_choice, a}, candidate_keys()); }},
         {"too_close_to_call", or_null(flag_schema("Whether the margin is less than the expected error of the best candidate's makespan (its confidence); null where that is not known.")),
             [](const A& a) { return or_null(too_close_to_call(*a.margin, a.best.front().confidence)); }},
         {"margin", number_from(0, "Its makespan / that of the best candidate - 1."), [](const A& a) { return *a.margin; }},
@@ -105,7 +95,7 @@ AdviceKeys advice_keys() {
         group_of("baseline", "The one execution without overlap that every speed-up here is over: the fastest of 'serial', by DMA engines, by copy kernels and, where the device's library "
             "was measured, by the library.", baseline_keys()),
         {"candidates", list_schema("All of them, the fastest first.", keys_schema("Simulated.", candidate_keys())),
-            [](const A& a) { return mapped(a.ranked, [&](const RankedCandidate& one) { return written(shown_candidate(one, a), candidate_keys()); }); }},
+            [](const A& a) { return mapped(a.ranked, [&](const RankedCandidate& one) { return written(ShownCandidate{one, a}, candidate_keys()); }); }},
         {"best", list_schema("Of each choice (schedule, agent and kind of GEMMs) the fastest candidate's result in full, as of a run, the fastest first; their serial_us, speedup and "
             "overlap_efficiency are against the baseline.", {{"type", "object"}, {"required", {"config", "makespan_us", "serial_us", "speedup", "losses_us"}}}),
             [](const A& a) { return mapped(a.best, [](const RunResult& run) { return to_json(run); }); }},
@@ -114,8 +104,6 @@ AdviceKeys advice_keys() {
         candidate_key("best_library_kernels", "The fastest candidate without a kernel of one's own.", &A::by_library_kernels),
         {"presets", list_of("Schedules as libraries run them (sim list schedules), that serve the pair, the fastest first. Empty for lists.", preset_keys),
             [](const A& a) { return mapped(a.presets, [&](const PresetTime& one) { return written<Preset>({one, a}, preset_keys); }); }},
-        candidate_key("heuristic", "What the static heuristic says of any kernels.", &A::heuristic),
-        candidate_key("heuristic_library", "What it says of library kernels; its regret is against best_library_kernels.", &A::heuristic_library),
         group_of("next_choice", "The fastest candidate that is another choice than the best: another schedule, agent or kind of GEMMs, not another number of chunks or direction of transfers. "
             "Absent if there is none.", next_choice_keys()).only_if([](const A& a) { return a.next_choice.has_value(); }),
         group_of("steady", "The first few candidates back to back, at the clock that settles: the best of them, if it is another choice than on a cool GPU.", steady_choice_keys())

@@ -79,12 +79,6 @@ public:
         return text;
     }
 
-    std::string heuristic() const {
-        if (!advice_.heuristic && !advice_.heuristic_library) return "";
-        return "\nthe static heuristic says\n" + said("  any kernels", advice_.heuristic) +
-               said("  library kernels", advice_.heuristic_library);
-    }
-
 private:
     std::string name(const RankedCandidate& one) const { return one.candidate.name(advice_.vendors_library); }
     std::string time(const RankedCandidate& one, std::size_t columns) const {
@@ -110,13 +104,6 @@ private:
                " x   " + name(*other) + "\n";
     }
 
-    std::string said(const std::string& with, const std::optional<HeuristicAdvice>& one) const {
-        if (!one) return "";
-        return left(with, name_columns) + time(one->said, 9) + "   " +
-               (one->regret ? "regret " + percent_text(*one->regret) : "left out by " + one->left_out_by) +
-               "   " + name(one->said) + mark(one->said) + "\n";
-    }
-
     const SimulatedAdvice& advice_;
     TimeScale scale_;
     Seconds best_;
@@ -138,7 +125,7 @@ std::string sureness(double margin, const Confidence& confidence) {
 std::string to_text(const SimulatedAdvice& advice) {
     const AdviceText text(advice);
     return text.head() + "\n" + text.ranking() + "\n" + text.gains() + text.next_choice() +
-           text.steady_state() + text.presets() + text.heuristic();
+           text.steady_state() + text.presets();
 }
 
 }  // namespace overlap

@@ -71,33 +71,8 @@ bool Candidate::same_choice(const Candidate& other) const {
            algorithm == other.algorithm;
 }
 
-std::string AllowedCandidates::left_out_by(bool own_kernel, const std::string& agent) const {
-    if (!agents.empty() && !contains(agents, agent)) return "--agent";
-    return own_kernel && !own_kernels ? "--kernels" : "";
-}
-
-bool own_kernel(const std::string& label) {
-    return find_schedule(label.substr(0, label.find('/'))).own_kernel;
-}
-
-Candidate parse_candidate(const std::string& label, const std::string& where) {
-    const std::vector<std::string> parts = split(label, '/');
-    Candidate candidate;
-    if (parts.size() == 3 && parts[1] == "-" && contains(collective_kernel_names, parts[2]))
-        return {parts[0], 0, by_kernels, "push", "", parts[2]};
-    bool fits = parts.size() == 4 || parts.size() == 5;
-    if (fits && parts[1] != "-") {
-        candidate.chunks = parsed<int>(parts[1]).value_or(0);
-        fits = candidate.chunks > 0;
-    }
-    if (!fits)
-        throw UserError(where + ": '" + label +
-                        "' is no candidate, expected for instance hetero_fused_1d/4/dma/pull");
-    candidate.schedule = parts[0];
-    candidate.agent = parts[2];
-    candidate.transfer = parts[3];
-    if (parts.size() == 5) candidate.gemm = parts[4];
-    return candidate;
+bool AllowedCandidates::has(bool own_kernel, const std::string& agent) const {
+    return (agents.empty() || contains(agents, agent)) && (own_kernels || !own_kernel);
 }
 
 std::vector<Candidate> candidates_for(const Workload& workload, const Topology& topology) {

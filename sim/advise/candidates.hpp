@@ -34,21 +34,13 @@ struct Candidate {
     friend bool operator==(const Candidate&, const Candidate&) = default;
 };
 
-/// Whether the candidate with this label needs a kernel of one's own.
-bool own_kernel(const std::string& label);
-/// Reads a label. Throws UserError that begins with `where`.
-Candidate parse_candidate(const std::string& label, const std::string& where);
-
 /// Which candidates advice may choose.
 struct AllowedCandidates {
     std::vector<std::string> agents;  ///< empty: all agents
     bool own_kernels = true;          ///< also those that need a kernel of the user's own
 
-    bool has(const Candidate& candidate) const {
-        return left_out_by(candidate.own_kernel(), candidate.agent).empty();
-    }
-    /// The flag of `sim advise` that leaves such a candidate out; empty: none does.
-    std::string left_out_by(bool own_kernel, const std::string& agent) const;
+    bool has(const Candidate& candidate) const { return has(candidate.own_kernel(), candidate.agent); }
+    bool has(bool own_kernel, const std::string& agent) const;
 };
 
 /// Chunk counts of candidates.
@@ -61,8 +53,7 @@ inline constexpr std::array chunk_counts{1, 2, 4, 8, 16};
 std::vector<Candidate> candidates_for(const Workload& workload, const Topology& topology);
 
 /// Every schedule of whole collectives with those of the vendor's library (NCCL, RCCL), if the device has
-/// measurements of a library, and with each kernel that was measured for all-reduces of as many GPUs, if all are such. Empty if no collective is within a node: the library was measured in one. Kept apart from
-/// candidates_for, which defines the tables of the static heuristic.
+/// measurements of a library, and with each kernel that was measured for all-reduces of as many GPUs, if all are such. Empty if no collective is within a node: the library was measured in one.
 std::vector<Candidate> library_candidates(const Workload& workload, const Topology& topology);
 
 /// The scenario with the candidate's schedule and parameters. Throws UserError if they do not fit the

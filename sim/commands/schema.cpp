@@ -2,7 +2,6 @@
 
 #include "models/calibration/recipes/gemm_recipes.hpp"
 #include "sim/advise/advise.hpp"
-#include "sim/advise/scenario_set.hpp"
 #include "sim/commands/calibration_schema.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/graph_export.hpp"
@@ -28,7 +27,7 @@ struct FileFormat {
 };
 // clang-format off
 const std::vector<FileFormat> file_formats{
-    {"advice", advice_schema}, {"advice_scenarios", advice_scenarios_schema}, {"calibration", calibration_schema}, {"device", device_schema},
+    {"advice", advice_schema}, {"calibration", calibration_schema}, {"device", device_schema},
     {"experiment", experiment_schema}, {"host", host_schema}, {"kernels", kernel_table_schema}, {"measured_case", measured_case_schema},
     {"model", model_schema}, {"plan", plan_schema}, {"recipe", recipe_schema}, {"result", result_schema}, {"run", run_schema},
     {"schedule", preset_schema}, {"sensitivity", sensitivity_schema}, {"sweep", sweep_schema}, {"tiles", tiles_schema},

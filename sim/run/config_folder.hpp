@@ -35,7 +35,6 @@ public:
     /// Folders of configs/experiments, one for each published system, sorted.
     std::vector<std::string> published_systems() const;
     std::filesystem::path experiments() const { return root_ / "experiments"; }
-    std::filesystem::path advice_scenarios() const { return root_ / "advice_scenarios.json"; }
     /// How GEMMs of devices are calibrated.
     std::filesystem::path recipes() const { return root_ / "calibrations" / "recipes"; }
 

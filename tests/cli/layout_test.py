@@ -39,7 +39,7 @@ MAY_INCLUDE = {
 }
 
 HAVE_README = ["sim", "sim/schedules", "sim/topology", "sim/transformer", "sim/engine", "sim/quotient", "sim/python", "scripts/package", "models", "models/calibration", "models/calibration/hip",
-               "models/heuristic", "configs/experiments", "configs/sweeps", "tests", "traces"]
+               "sim/advise", "configs/experiments", "configs/sweeps", "tests", "traces"]
 
 
 def sources(*folders):

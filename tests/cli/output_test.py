@@ -126,6 +126,5 @@ class Outputs(SimTestCase):
     def test_every_output_is_refused_before_work(self):
         (self.folder / "taken").mkdir()
         self.file("trace.json", json.dumps({"traceEvents": []}))
-        for args in (["--graph", "taken", *PAIR], ["import", "trace.json", "--out", "taken"],
-                     ["advise", "--simulate", "judge", "--topology", "h200_4", "--out", "taken"]):
+        for args in (["--graph", "taken", *PAIR], ["import", "trace.json", "--out", "taken"]):
             self.assert_refused(args, "taken: is a directory")

@@ -79,9 +79,6 @@ NSIGHT = """
     INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (4000, 6000, 3, 13, 64, 10), (1, 2, 3, 13, 64, 1);"""
 TABLES = ["m,n,k,dtype,accumulate,M,N,K,us\n4096,4096,4096,bf16,0,4096,4096,4096,200.5\n8,16,32,fp8,1,8,16,32,9\n",
           "M,N,K,us\n64,128,256,8.5\n1024,128,256,12\n"]
-ADVICE = ["topology,family,collective,order,shard_dim,m,n,k,dtype,serial/-/dma/pull,hetero_fused_1d/4/cu/push\n"
-          "mi300x_8,llama,all_gather,collective_first,m,8192,1280,8192,bf16,1001.5,902.25\n"
-          "h200_4,llama,reduce_scatter,gemm_first,m,8192,1280,8192,bf16,300,\n"]
 EXPRESSIONS = ["gemm.m % (gpus * chunks) == 0\n", 'agent == "cu" || chunks > 1\n', "abs(gemm.m - 4096) < 1\n",
                "dry ? false : max(gpus, chunks) >= 8\nlog2(gpus) == 3 and !dry\n",
                "what_if.device.dma.peer_engines == 0\n"]
@@ -171,7 +168,7 @@ def seeds():
         "kineto": [json.dumps(one_of_each_kind(json.loads(file.read_text(encoding="utf-8"))))
                    for file in sorted(TRACES.glob("*/profiler/rank*.json"))] + [json.dumps(SHAPES)],
         "rocprof_json": [json.dumps(ROCPROF)],
-        "rocprof_csv": ROCPROF_CSV, "csv_table": TABLES, "scenario_table": ADVICE, "expressions": EXPRESSIONS,
+        "rocprof_csv": ROCPROF_CSV, "csv_table": TABLES, "expressions": EXPRESSIONS,
         "microbenchmark": ["".join(lines_of(TRACES / f"h200_4/microbench/{name}.jsonl", 3))
                            for name in ("gemm", "local", "two_gpus", "at_once")],
     }

@@ -11,7 +11,6 @@
 #include "models/calibration/measurements/measured_machine.hpp"
 #include "models/calibration/measurements/measurement_file.hpp"
 #include "models/gemm_libraries.hpp"
-#include "sim/advise/scenario_table.hpp"
 #include "sim/chakra/chakra_workload.hpp"
 #include "sim/compare/measured_case.hpp"
 #include "sim/core/csv_table.hpp"
@@ -144,10 +143,6 @@ void read_table(const Path& path) {
     read_gemm_table(path, {});
 }
 
-void read_advice(const Path& path) {
-    read_scenario_table(path);
-}
-
 void read_microbenchmark(const Path& path) {
     read_measurements(path).date();
 }
@@ -187,7 +182,6 @@ const std::vector<Target>& targets() {
         {"nsight", "trace.sqlite", read_trace<nsight>},
         {"own_trace", "trace.json", read_trace<own>},
         {"csv_table", "table.csv", read_table},
-        {"scenario_table", "advice.csv", read_advice},
         {"microbenchmark", "gemm.jsonl", read_microbenchmark},
         {"expressions", "where.txt", evaluate},
         {"resume", "sweep.txt", resume_sweep, sweep_folders},

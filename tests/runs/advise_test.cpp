@@ -94,9 +94,9 @@ TEST_CASE("no two rows of one time have two speed-ups, whatever rendering and wh
             CHECK(advice.best.size() >= 4);
             CHECK(!advice.presets.empty());
             for (const PresetTime& one : advice.presets) CHECK(!(one.own_kernel && !allowed.own_kernels));
-            // The candidates, the runs, the presets, the baseline, both of the heuristic, and the three bests.
+            // The candidates, the runs, the presets, the baseline, and the three bests.
             CHECK(check_speedups(json, baseline_us) ==
-                  advice.ranked.size() + advice.best.size() + advice.presets.size() + 1 + 2 + 3);
+                  advice.ranked.size() + advice.best.size() + advice.presets.size() + 1 + 3);
 
             const std::vector<std::string> csv = split(to_csv(advice), '\n');
             REQUIRE(csv.size() == 1 + advice.ranked.size());
@@ -217,8 +217,7 @@ TEST_CASE("kernels of one's own are named, and may be left out", "[advise]") {
     const std::string text = to_text(any), without = to_text(library);
     CHECK_THAT(text, Catch::Contains(" speed-up 1.661   own kernel\n") && Catch::Contains("\nown kernel: ") &&
                          Catch::Contains("  best with library kernels"));
-    CHECK_THAT(without, !Catch::Contains("\nown kernel: ") && !Catch::Contains("best with library kernels") &&
-                            Catch::Contains("left out by --kernels"));
+    CHECK_THAT(without, !Catch::Contains("\nown kernel: ") && !Catch::Contains("best with library kernels"));
     for (const Json& one : to_json(any).at("candidates"))
         CHECK(one.at("own_kernel") == (one.at("schedule") == "flag_gated"));
     // What runs with a vendor's GEMM library and copies, of all schedules.
@@ -231,7 +230,6 @@ TEST_CASE("kernels of one's own are named, and may be left out", "[advise]") {
 TEST_CASE("a library that was measured is a candidate", "[advise]") {
     const Candidate library{"serial", 0, "cu", "push", "", "library"};
     CHECK(library.label() == "serial/-/library");
-    CHECK(parse_candidate(library.label(), "test") == library);
     const auto with_library = [&](const SimulatedAdvice& advice) {
         return std::any_of(advice.ranked.begin(), advice.ranked.end(),
                            [&](const auto& one) { return one.candidate == library; });
@@ -254,28 +252,14 @@ TEST_CASE("a library that was measured is a candidate", "[advise]") {
             .empty());
 }
 
-TEST_CASE("no regret is negative: what was not allowed has none", "[advise]") {
-    int left_out = 0, judged = 0;
-    for (const std::vector<std::string>& agents : {std::vector<std::string>(), {"dma"}, {"cu"}})
-        for (const char* topology : {"h200_4", "mi300x_8"})
-            for (const char* workload : {"llama3_70b_attn_out_forward", "llama3_70b_down_forward"}) {
-                const SimulatedAdvice advice =
-                    advice_for({{"topology", topology}, {"workload", workload}}, {agents}, 1);
-                INFO(topology << " " << workload << " " << Json(agents).dump());
-                check_schema(to_json(advice));
-                for (const auto& said : {advice.heuristic, advice.heuristic_library}) {
-                    REQUIRE(said);
-                    const bool allowed = agents.empty() || agents.front() == said->said.candidate.agent;
-                    CHECK(said->regret.has_value() == allowed);
-                    if (allowed) CHECK(*said->regret >= 0);
-                    ++(allowed ? judged : left_out);
-                }
-                if (!agents.empty())
-                    for (const RankedCandidate& one : advice.ranked)
-                        CHECK(one.candidate.agent == agents.front());
-            }
-    CHECK(left_out >= 4);
-    CHECK(judged >= 4);
+TEST_CASE("only candidates of the agents that are asked for are ranked", "[advise]") {
+    for (const std::string agent : {"dma", "cu"})
+        for (const char* topology : {"h200_4", "mi300x_8"}) {
+            const SimulatedAdvice advice = advice_for(
+                {{"topology", topology}, {"workload", "llama3_70b_attn_out_forward"}}, {{agent}}, 1);
+            check_schema(to_json(advice));
+            for (const RankedCandidate& one : advice.ranked) CHECK(one.candidate.agent == agent);
+        }
 }
 
 }  // namespace overlap::test::advise_test

@@ -57,7 +57,7 @@ const std::vector<Kind> kKinds = {
 
 /// Files that are the only one of their kind.
 const std::vector<std::pair<fs::path, std::string>> kSingleFiles = {
-    {"advice_scenarios.json", "advice_scenarios"}, {"calibrations/recipes/tiles.json", "tiles"}};
+    {"calibrations/recipes/tiles.json", "tiles"}};
 
 void require_rejected(const Schema& schema, const json& sample, const std::string& where) {
     const std::string errors = schema.errors(sample, "sample");
