@@ -1,5 +1,4 @@
 #include "sim/advise/advise.hpp"
-#include "sim/core/shown.hpp"
 #include "sim/report/run/report.hpp"
 #include "sim/report/text_format.hpp"
 
@@ -19,11 +18,7 @@ public:
         std::string text =
             clipped(advice_.scenario) + "\n" + std::to_string(advice_.ranked.size()) +
             " candidates simulated, the fastest of each choice: schedule/chunks/agent/transfer\n";
-        for (const auto& change : advice_.what_if.items())
-            text += clipped("what-if " + change.key() + " = " + shown(change.value())) + "\n";
-        for (const std::string& note : advice_.remarks.notes)
-            for (const std::string& line : field(left("best: note", label_columns), note))
-                text += line + "\n";
+        for (const std::string& line : lines_of(advice_.remarks)) text += line + "\n";
         for (const std::string& line : lines_of(advice_.best.front().confidence)) text += line + "\n";
         return text + baseline();
     }
