@@ -2,46 +2,17 @@
 
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
-#include <cerrno>
-#include <cstring>
-#include <iostream>
 #include <memory>
 #include <sstream>
 
+#include "sim/commands/command_line.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/terminal.hpp"
 #include "sim/core/errors.hpp"
-#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
 namespace {
-
-/// An empty value is a mistake (an unset shell variable), not an absent flag.
-void refuse_empty_values(CLI::App& app) {
-    const CLI::Validator not_empty(
-        [](std::string& value) { return std::string(value.empty() ? "is empty" : ""); }, "");
-    for (CLI::Option* option : app.get_options())
-        if (option->get_items_expected_max() > 0) option->check(not_empty);
-    for (CLI::App* command : app.get_subcommands({})) refuse_empty_values(*command);
-}
-
-/// CLI11's own texts, plus the nearest flag for an unknown one.
-[[noreturn]] void refuse(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
-    const CLI::App* chosen = &app;
-    while (!chosen->get_subcommands().empty()) chosen = chosen->get_subcommands().front();
-    std::string message = error.what();
-    if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
-        const std::vector<std::string> left = chosen->remaining(true);
-        const std::string word = left.empty() ? std::string(argc > 1 ? argv[1] : "") : left.front();
-        std::vector<std::string> known = flag_names(*chosen);
-        append(known, command_names(*chosen));
-        const std::string near = nearest_name(word, known);
-        message = in_quotes(word) + " is not known here" +
-                  (near.empty() ? " (see --help)" : " (did you mean " + in_quotes(near) + "?)");
-    }
-    throw UserError(one_line("command line: " + message));
-}
 
 /// Of every command, so that it may stand anywhere on the line.
 void add_quiet_flag(CLI::App& app) {
@@ -64,19 +35,6 @@ void add_help_command(CLI::App& app) {
 }
 
 }  // namespace
-
-void add_format_flag(CLI::App& app, std::string& format) {
-    app.add_option("--format", format, "Output: text, json or csv")
-        ->check(CLI::IsMember({"text", "json", "csv"}));
-}
-
-void print(std::string_view text) {
-    errno = 0;
-    std::cout << printable(text) << std::flush;
-    if (!std::cout)
-        throw UserError(std::string("standard output: cannot be written: ") +
-                        (errno == 0 ? "an earlier write failed" : std::strerror(errno)));
-}
 
 int run_command_line(int argc, char** argv) {
     spdlog::set_default_logger(spdlog::stderr_color_mt("sim"));
@@ -118,7 +76,7 @@ int run_command_line(int argc, char** argv) {
         app.exit(asked_for_help, text);
         print(text.str());
     } catch (const CLI::ParseError& error) {
-        refuse(app, error, argc, argv);
+        refuse(app, error, argc > 1 ? argv[1] : "");
     }
     return status;
 }

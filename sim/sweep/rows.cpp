@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "sim/core/failure.hpp"
+#include "sim/core/interruption.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/report/run/report.hpp"
 #include "sim/run/run_config.hpp"
@@ -76,6 +77,8 @@ Rows PointRunner::run(std::uint64_t first, std::uint64_t count) {
             throw;  // depends on this machine and moment; rows must not
         } catch (const std::system_error&) {
             throw;  // likewise: no further thread or file
+        } catch (const Interrupted&) {
+            throw;
         } catch (...) {
             add_row(space_, known, failure(known, current_failure().reason), rows);
             ++rows.errors;
