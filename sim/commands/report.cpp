@@ -43,7 +43,7 @@ void execute(ReportFlags& flags) {
     if (!plot.empty() && flags.out.empty()) return;
     const std::filesystem::path page =
         flags.out.empty() ? folder / "report.html" : std::filesystem::path(flags.out);
-    write_file_atomically(page, to_html(points, OVERLAP_VERSION));
+    write_page(page, page_of(points));
     print(page.string() + "\n");
 }
 
