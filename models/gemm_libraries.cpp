@@ -58,7 +58,8 @@ std::map<DType, GemmParameters> read_gemm_calibration(const ConfigFile& file) {
     if (config.has("measured_gemms")) config.raw("measured_gemms");  // read_gemm_times reads it
     for (const std::string& group : kernel_groups)                   // read_kernel_calibration
         if (config.has(group)) config.raw(group);
-    if (config.has("validation")) config.raw("validation");           // for readers of the file
+    for (const std::string key : {"validation", "measured_on"})  // evidence_of reads them
+        if (config.has(key)) config.raw(key);
     for (const std::string key : {"gemm_library", "gemm_libraries"})  // choose_gemm_library reads them
         if (config.has(key)) config.raw(key);
     ConfigObject gemm = config.object("gemm");

@@ -73,12 +73,15 @@ void compare_with_steady_state(const Scenario& scenario, SimulatedAdvice& advice
     repeated.repeat = Repeat::steady;
     const std::vector<RankedCandidate> settled = ranked(repeated, choices);
     const RankedCandidate* of_cool = find(settled, choices.front());
-    if (of_cool == nullptr || settled.front().candidate == of_cool->candidate) return;
+    constexpr double least_gain = 0.0005;  // less is printed as 0.0 %
+    if (of_cool == nullptr) return;
+    const double gain = of_cool->makespan / settled.front().makespan - 1;
+    if (settled.front().candidate == of_cool->candidate || gain < least_gain) return;
     advice.in_steady_state = settled.front();
-    advice.gain_in_steady_state = of_cool->makespan / settled.front().makespan - 1;
+    advice.gain_in_steady_state = gain;
 }
 
-/// The presets that serve a pair, with the parameters of their libraries.
+/// The presets that serve a pair, with the parameters of their libraries and the host of all candidates.
 std::vector<PresetTime> presets_of(const Scenario& scenario, const ConfigFolder& folder,
                                    const AllowedCandidates& allowed) {
     std::vector<PresetTime> times;
@@ -91,8 +94,14 @@ std::vector<PresetTime> presets_of(const Scenario& scenario, const ConfigFolder&
         try {
             const Scenario one = resolver.resolve_for_numbers(config);
             const std::string& agent = agent_names[static_cast<std::size_t>(one.params.transfers.agent)];
-            if (allowed.has(one.schedule->own_kernel, agent))
-                times.push_back({name, one.schedule->own_kernel, makespan_of(one)});
+            if (!allowed.has(one.schedule->own_kernel, agent)) continue;
+            Scenario beside = one;
+            beside.host = scenario.host;
+            times.push_back({name, one.schedule->own_kernel, makespan_of(beside)});
+            if (one.host == scenario.host || (one.host && scenario.host && one.host->name == scenario.host->name))
+                continue;
+            times.back().own_host = one.host ? one.host->name : "";
+            times.back().with_own_host = makespan_of(one);
         } catch (const UserError&) {  // it serves other workloads
         }
     }
@@ -237,6 +246,7 @@ SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std
     compare_with_steady_state(scenario, advice);
     advice.presets = presets_of(scenario, folder, allowed);
     advice.what_if = scenario.what_if;
+    if (scenario.host) advice.host = scenario.host->name;
     advice.remarks = remarks_on(scenario, advice.ranked.front(), folder);
     return advice;
 }

@@ -50,13 +50,16 @@ std::string sureness(double margin, const Confidence& confidence);
 struct PresetTime {
     std::string name;
     bool own_kernel;
-    Seconds makespan;
+    Seconds makespan;                            ///< with the advice's host, as all candidates
+    std::string own_host = {};                   ///< that runs of it have by default, if another
+    std::optional<Seconds> with_own_host = {};  ///< the makespan with that
 };
 
 /// Advice for one scenario: all candidates simulated, and the best ones as full runs.
 struct SimulatedAdvice {
     std::string scenario;  ///< one line for reports
     Json topology, workload, what_if;
+    std::string host;  ///< who enqueues, in all rows: a name in configs/hosts; empty: all is enqueued beforehand by one thread
     Remarks remarks;                      ///< on the best candidate's run
     std::vector<RankedCandidate> ranked;  ///< fastest first; equal ones in the order of candidates_for
     AdviceBaseline baseline;

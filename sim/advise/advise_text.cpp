@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "sim/advise/advise.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/report/run/report.hpp"
@@ -9,6 +11,10 @@ namespace {
 constexpr std::size_t name_columns = 28;
 const std::string own_kernel_mark = "own kernel";
 
+std::string host_text(const std::string& name) {
+    return name.empty() ? "none: one thread enqueued everything beforehand" : name;
+}
+
 /// The rendering of one advice; `scale` is that of its slowest candidate.
 class AdviceText {
 public:
@@ -16,15 +22,18 @@ public:
         : advice_(advice), scale_(advice.ranked.back().makespan), best_(advice.ranked.front().makespan) {}
 
     std::string head() const {
-        std::string text =
-            clipped(advice_.scenario) + "\n" + std::to_string(advice_.ranked.size()) +
-            " candidates simulated, the fastest of each choice: schedule/chunks/agent/transfer\n";
+        std::string text;
+        for (const std::string& line : field("", advice_.scenario, SIZE_MAX)) text += line + "\n";
+        text += std::to_string(advice_.ranked.size()) +
+                " candidates simulated, the fastest of each choice: schedule/chunks/agent/transfer\n";
+        text += left("host", label_columns) + host_text(advice_.host) + ", in every row\n";
         for (const auto& change : advice_.what_if.items())
             text += clipped("what-if " + change.key() + " = " + shown(change.value())) + "\n";
         for (const std::string& note : advice_.remarks.notes)
-            for (const std::string& line : field(left("best: note", label_columns), note))
+            for (const std::string& line : field(left("best: note", label_columns), note, SIZE_MAX))
                 text += line + "\n";
-        for (const std::string& line : lines_of(advice_.best.front().confidence)) text += line + "\n";
+        for (const std::string& line : lines_of(advice_.best.front().confidence, SIZE_MAX))
+            text += line + "\n";
         return text + baseline();
     }
 
@@ -76,6 +85,13 @@ public:
             text += left("  " + one.name, name_columns) + right(scale_.format(one.makespan), 9) + " " +
                     scale_.unit() + "   speed-up " + fixed(advice_.baseline.speedup(one.makespan), 3) +
                     (one.own_kernel ? "   " + own_kernel_mark : "") + "\n";
+        const auto other = [](const PresetTime& one) { return one.with_own_host.has_value(); };
+        if (std::ranges::any_of(advice_.presets, other))
+            text += "with another host, that of runs of them (not comparable with the rows above)\n";
+        for (const PresetTime& one : advice_.presets)
+            if (one.with_own_host)
+                text += left("  " + one.name, name_columns) + right(scale_.format(*one.with_own_host), 9) +
+                        " " + scale_.unit() + "   host " + host_text(one.own_host) + "\n";
         return text;
     }
 

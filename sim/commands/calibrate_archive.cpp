@@ -124,7 +124,8 @@ Target target_of(const MeasuredMachine& machine, std::string name, const fs::pat
         for (const auto& [gpus, part] : parts_of(target.topology))
             if (!has_node_of(target.files.topologies, part)) target.files.topologies[gpus] = part;
     }
-    target.writes_topology = target.is_new || (links && target.files.topologies.contains(std::to_string(links->gpus)));
+    target.writes_topology =
+        target.is_new || (links && target.files.topologies.contains(std::to_string(links->gpus)));
     for (const std::string& group : calibrated_groups)
         if (target.calibration.contains(group))
             add_missing(target.files.device[group], target.calibration[group]);
@@ -198,6 +199,10 @@ std::string calibrate_archive(const fs::path& archive, std::string name, const f
     ArchiveValidation validation = validate_fits(target.name, shown, machine, gemms, others);
     validation.schedules = compare_schedules(target, folder);
     target.calibration["validation"] = to_json(validation);
+    if (target.is_new)
+        target.calibration["measured_on"] = {{"fabric", target.topology.at("fabric")},
+                                             {"schedules", {machine.gpus}},
+                                             {"copies", {machine.gpus}}};
 
     std::ostringstream said;
     for (const MeasuredCalibration& gemm : gemms) said << report(gemm, shown);

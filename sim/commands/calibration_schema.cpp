@@ -5,10 +5,34 @@
 #include "models/kernel_calibration.hpp"
 #include "sim/commands/archive_validation.hpp"
 #include "sim/core/file_version.hpp"
+#include "sim/core/output_keys.hpp"
 #include "sim/topology/device.hpp"
 #include "sim/topology/device_schema.hpp"
 
 namespace overlap {
+namespace {
+
+Json measured_on_schema() {
+    const Json gpus{{"description", "Numbers of GPUs that were measured."},
+                    {"type", "array"},
+                    {"minItems", 1},
+                    {"items", whole_from(1, "GPUs of the machine.")}};
+    return {
+        {"description",
+         "Links and numbers of GPUs of the machines that were measured. Errors of what happens between GPUs are "
+         "claimed for these machines only."},
+        {"type", "object"},
+        {"additionalProperties", false},
+        {"required", {"fabric"}},
+        {"properties",
+         {{"fabric",
+           {{"description", "The topology's fabric, as numbers."}, {"type", "array"}, {"minItems", 1}}},
+          {"schedules", gpus},
+          {"copies", gpus},
+          {"library", gpus}}}};
+}
+
+}  // namespace
 
 Json calibration_schema() {
     Json schema = file_schema(
@@ -36,6 +60,7 @@ Json calibration_schema() {
     for (const std::string& group : kernel_groups) keys[group] = kernel_group_schema(group);
     keys["measured_gemms"] = measured_gemms_schema();
     keys["validation"] = validation_schema();
+    keys["measured_on"] = measured_on_schema();
     schema["definitions"] = value_definitions();
     schema["definitions"]["gemm"] = gemm_parameters_schema();
     return schema;

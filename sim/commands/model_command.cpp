@@ -18,7 +18,7 @@ namespace {
 
 struct ModelFlags {
     std::string config, topology, dtype = "bf16", phase = "forward", format = "text", write, html,
-                                  kernels = "any";
+                                  kernels = "library";
     std::vector<std::string> what_if;
     std::vector<std::int64_t> tokens{4096};
     std::optional<std::int64_t> layers;
@@ -120,6 +120,17 @@ void write_workload(const ModelFlags& flags, const ModelReport& report) {
     write_file_atomically(flags.write, in_lines(json, 400) + "\n");
 }
 
+/// A step as `study` has it with the options; where these allow own kernels, with its time by library kernels beside it.
+template <class Study>
+StepStudy with_library_kernels(const StudyOptions& options, Study&& study) {
+    StepStudy step = study(options);
+    if (!options.allowed.own_kernels) return step;
+    StudyOptions library = options;
+    library.allowed.own_kernels = false;
+    step.cut_by_library = study(library).cut;
+    return step;
+}
+
 /// Adds how sure the prices are, writes the page, and prints.
 void put_report(const ModelFlags& flags, ModelReport report, const StudyOptions& options,
                 Resolver& resolver) {
@@ -158,7 +169,7 @@ void study_list(const ModelFlags& flags, const ConfigFolder& folder, StudyOption
     report.model.name = list.name;
     const std::vector<DType> operands = mapped(list.gemms(), &GemmShape::dtype);
     options.clock = clock_of(flags, machine, operands);
-    report.steps.push_back(study(list, options, resolver));
+    report.steps.push_back(with_library_kernels(options, [&](const StudyOptions& by) { return study(list, by, resolver); }));
     report.notes.push_back(clock_note(flags, machine, operands));
     put_report(flags, std::move(report), options, resolver);
 }
@@ -190,11 +201,14 @@ void execute(const ModelFlags& flags) {
     ModelReport report{model, machine.topology.name(), machine.topology.device().name, {}, {}};
     Resolver resolver(folder);
     std::size_t parts = 0;
-    for (const StepShape& shape : shapes) parts += parts_of(model, shape);
+    for (const StepShape& shape : shapes)
+        parts += (options.allowed.own_kernels ? 2 : 1) * parts_of(model, shape);
     ProgressReporter progress("pairs", parts);
     options.done = progress.counter();
     options.clock = clock_of(flags, machine, std::array{request.dtype});
-    for (const StepShape& shape : shapes) report.steps.push_back(study(model, shape, options, resolver));
+    for (const StepShape& shape : shapes)
+        report.steps.push_back(with_library_kernels(
+            options, [&](const StudyOptions& by) { return study(model, shape, by, resolver); }));
     report.notes = notes_of(model, report.steps, machine);
     report.notes.push_back(clock_note(flags, machine, std::array{request.dtype}));
     if (!flags.write.empty()) write_workload(flags, report);
@@ -260,7 +274,7 @@ void add_model_command(CLI::App& app) {
         ->add_option(
             "--kernels", flags->kernels,
             "library: only schedules that run with the kernels of a vendor's GEMM library; any: also those "
-            "that need a custom kernel; default any")
+            "that need a kernel of one's own, with the result of library beside it; default library")
         ->check(CLI::IsMember({"any", "library"}));
     command->add_flag(
         "--all-candidates", flags->all,

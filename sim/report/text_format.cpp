@@ -93,14 +93,24 @@ std::vector<std::string> field(const std::string& label, const std::string& text
     const std::size_t room = report_columns - label.size();
     const std::string indent(label.size(), ' ');
     std::vector<std::string> lines;
-    for (std::size_t begin = 0; begin != std::string::npos;) {
-        const bool fits = text.size() - begin <= room || lines.size() + 1 == most_lines;
-        const std::size_t space = fits ? std::string::npos : text.rfind(' ', begin + room);
-        const bool breaks = space != std::string::npos && space > begin;
-        lines.push_back(clipped((begin == 0 ? label : indent) +
-                                text.substr(begin, breaks ? space - begin : std::string::npos)));
-        begin = breaks ? space + 1 : std::string::npos;
-    }
+    const auto inside_code_point = [&](std::size_t at) {
+        return (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
+    };
+    std::size_t begin = 0;
+    do {
+        std::size_t end = text.size(), next = end;
+        if (end - begin > room && lines.size() + 1 < most_lines) {
+            end = next = begin + room;
+            if (const std::size_t space = text.rfind(' ', end); space != std::string::npos && space > begin) {
+                end = space;
+                next = space + 1;
+            } else {
+                while (end > begin + 1 && inside_code_point(end)) next = --end;
+            }
+        }
+        lines.push_back(clipped((begin == 0 ? label : indent) + text.substr(begin, end - begin)));
+        begin = next;
+    } while (begin < text.size());
     return lines;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "models/gemm_libraries.hpp"
+#include "models/measured_on.hpp"
 #include "sim/core/installation.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
@@ -23,6 +24,20 @@ Calibration calibration_from(const ConfigFile& file, const std::string& device) 
     for (const auto& [dtype, parameters] : calibration.gemm)
         if (auto library = library_of_gemms(file, dtype)) calibration.libraries[dtype] = *std::move(library);
     return calibration;
+}
+
+/// The files of the GPU that the calibration was measured on: those of `built`, but the shipped device where a device of its
+/// name is priced by the shipped calibration.
+GpuFiles as_measured(const MachineFiles& built, const fs::path& root) {
+    const GpuFiles own{built.device.json, built.calibration->json};
+    const std::string name = own.device.value("name", "") + ".json";
+    const fs::path device = root / "devices" / name, calibration = root / "calibrations" / name;
+    std::error_code ignored;
+    if (fs::equivalent(device, built.device.name, ignored) || !fs::exists(device, ignored) ||
+        !fs::exists(calibration, ignored) ||
+        read_config_file(calibration, "calibration").json != own.calibration)
+        return own;
+    return {read_config_file(device, "device").json, own.calibration};
 }
 
 }  // namespace
@@ -134,8 +149,11 @@ Machine ConfigFolder::machine(const std::string& name, const WhatIf& what_if) co
     Calibration calibration = calibration_from(*files.calibration, topology.device().name);
     if (files.fitted && !calibration.gemm_times.empty())
         calibration.measured_gemm = read_gemm_calibration(*files.fitted);
+    MachineEvidence evidence = evidence_of(files.device.json, files.calibration->json);
+    claim_what_was_measured(evidence, files.topology.json, {files.device.json, files.calibration->json},
+                            as_measured(what_if.changes().empty() ? files : machine_files(name), root_));
     return {std::move(topology), std::move(resources), std::move(calibration), Seconds(),
-            evidence_of(files.device.json, files.calibration->json)};
+            std::move(evidence)};
 }
 
 ConfigFile ConfigFolder::calibration_file(const std::string& device) const {

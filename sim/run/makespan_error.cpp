@@ -102,7 +102,9 @@ std::vector<Priced> prices_in(const TaskGraph& graph, const Machine& machine,
     const bool timed = kinds.all_gemms_measured && !roofline && !contains(models, "gemm_tiled");
     for (const DType dtype : kinds.gemms) {
         Evidence evidence = known.gemm.contains(dtype) ? known.gemm.at(dtype) : Evidence();
-        if (timed) evidence = {.basis = Basis::measured};
+        // A fit that counts as derived was made on another machine.
+        if (timed && !(evidence.basis == Basis::derived && evidence.rows > 0))
+            evidence = {.basis = Basis::measured};
         if (roofline) evidence = {.basis = Basis::derived};
         all.push_back(
             {{"GEMM " + name_of(dtype), evidence, roofline ? "" : machine.calibration.gemm_library_of(dtype)},
@@ -215,8 +217,7 @@ Confidence confidence_of(const Scenario& scenario, const TaskGraph& graph, const
         !own_kernel && !other_work && !has_barriers(graph) && scenario.repeat == Repeat::once;
     const bool is_layer = machine.topology.gpus() == 1 && is_dense_layer(graph);
     const auto& known = is_layer ? machine.evidence.layers : machine.evidence.schedules;
-    if (known && (is_layer || is_schedule) && scenario.what_if.empty() &&
-        !scenario.machine->topology.is_degraded() && scenario.host == nullptr) {
+    if (known && (is_layer || is_schedule) && scenario.host == nullptr) {
         confidence.measured = known;
         confidence.error_of_known = known->mean;
         return confidence;

@@ -69,7 +69,7 @@ std::string to_text(const ListAdvice& pairs) {
     if (list.uniform < list.whole)
         text += "  one for all pairs at best " + list.uniform_label + ", " + time(list.uniform) +
                 ", speed-up " + fixed(baseline.speedup(list.uniform), 3) + "\n";
-    for (const std::string& line : lines_of(pairs.run.confidence)) text += line + "\n";
+    for (const std::string& line : lines_of(pairs.run.confidence, SIZE_MAX)) text += line + "\n";
     return text;
 }
 

@@ -22,6 +22,11 @@ struct OperatorStudy {
     Seconds difference;      ///< of these losses
     std::optional<Candidate> next;  ///< of a pair: the other choice with which the list is fastest
     double margin = 0;              ///< by which the list takes longer with `next`, ≥ 0
+    bool own_kernel() const { return best && best->own_kernel(); }
+    /// The best candidate's label, with a mark if it needs a kernel of one's own; empty without one.
+    std::string label() const {
+        return best ? best->label() + (best->own_kernel() ? " (own kernel)" : "") : "";
+    }
 };
 
 /// Times without overlap and with it, of all and of communication that is exposed.
@@ -49,6 +54,8 @@ struct StepStudy : StudyTimes {
     StepShape shape;  ///< 0 tokens: of an operator list that is no model's
     std::vector<ListStudy> lists;
     std::optional<double> mfu_whole, mfu_cut;  ///< model_flops over time, GPUs and peak; none without a peak
+    /// With own kernels allowed: the time with overlap by library kernels only.
+    std::optional<Seconds> cut_by_library;
     double tokens_per_second(Seconds time) const { return static_cast<double>(shape.tokens) / time.si(); }
 };
 

@@ -37,13 +37,19 @@ std::string steps_table(const ModelReport& report) {
     const auto rate = [&](const StepStudy& step, Seconds time) {
         return report.is_list() ? "" : significant(step.tokens_per_second(time));
     };
-    for (const StepStudy& step : report.steps)
+    for (const StepStudy& step : report.steps) {
         rows.push_back({report.is_list() ? "" : std::to_string(step.shape.tokens),
                         report.is_list() ? "" : std::to_string(step.shape.sequence),
                         milliseconds_text(step.whole), milliseconds_text(step.cut),
                         fixed(step.whole / step.cut, 3), milliseconds_text(step.exposed_whole),
                         milliseconds_text(step.exposed_cut), rate(step, step.whole), rate(step, step.cut),
                         mfu_text("", step.mfu_whole), mfu_text("", step.mfu_cut)});
+        if (step.cut_by_library)
+            rows.push_back({rows.back()[0] + " library kernels", rows.back()[1],
+                            milliseconds_text(step.whole), milliseconds_text(*step.cut_by_library),
+                            fixed(step.whole / *step.cut_by_library, 3), "", "", rate(step, step.whole),
+                            rate(step, *step.cut_by_library), "", ""});
+    }
     return "<div class=\"scroll\">" +
            html_table({"tokens", report.steps.front().shape.phase == Phase::decode ? "context" : "sequence",
                        "serial ms", "overlap ms", "speed-up", "exposed, serial ms", "exposed, overlap ms",
@@ -117,7 +123,7 @@ std::string operator_cell(const OperatorStudy* row) {
     const std::string colour = "rgba(0,158,115," + fixed(row->gain > 0 ? 0.08 + 0.62 * share : 0, 2) + ")";
     return "<td style=\"background:" + colour + "\" title=\"" +
            html_escaped(times + (row->decided_by.empty() ? "" : "; decided by " + row->decided_by)) + "\">" +
-           signed_percent_text(row->gain) + "<small>" + html_escaped(row->best->label()) + "</small></td>";
+           signed_percent_text(row->gain) + "<small>" + html_escaped(row->label()) + "</small></td>";
 }
 
 /// Operators by numbers of tokens.
@@ -152,9 +158,7 @@ std::string crossovers(const ModelReport& report) {
             if (!first.is_pair) continue;
             const OperatorStudy* before = nullptr;
             std::int64_t tokens_before = 0;
-            const auto name = [](const OperatorStudy& row) {
-                return row.best ? row.best->label() : "none fits";
-            };
+            const auto name = [](const OperatorStudy& row) { return row.best ? row.label() : "none fits"; };
             const auto same = [](const OperatorStudy& a, const OperatorStudy& b) {
                 return a.best && b.best ? a.best->same_choice(*b.best) : !a.best && !b.best;
             };
@@ -192,7 +196,8 @@ std::string to_html(const ModelReport& report) {
             "gains over the fastest serial. Other operators: their time. Point at a cell for times "
             "and what decides. Gain: 0 %<span class=\"scale\"></span>" +
                 percent_text(full_colour_gain, 0) + " or more.",
-            "<div class=\"scroll\" style=\"max-height:none\">" + operators_table(report) + "</div>\n") +
+            "<div class=\"scroll\" style=\"max-height:none\">" + operators_table(report) + "</div>\n" +
+                (report.has_own_kernels() ? "<p>" + html_escaped(own_kernel_meaning) + "</p>\n" : "")) +
         (report.is_list() ? ""
                           : html_section("Crossovers",
                                          "From which number of tokens another schedule is best, between the "

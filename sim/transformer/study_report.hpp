@@ -12,9 +12,14 @@ struct ModelReport {
     std::vector<StepStudy> steps;
     std::vector<std::string> notes;  ///< what the numbers leave out, one line each
     bool is_list() const { return steps.front().shape.tokens == 0; }
+    /// Whether the best schedule of some pair needs a kernel of one's own.
+    bool has_own_kernels() const;
     Confidence confidence = {};  ///< of the prices of the most frequent kind of layer
 };
 
+/// What "own kernel" behind a schedule means.
+inline const std::string own_kernel_meaning =
+    "own kernel: its GEMM polls or sets flags, or stores at peers; no vendor's library has one";
 /// "4096 tokens"; of an operator list "step".
 std::string label_of(const StepStudy& step);
 /// What is computed, on which GPUs.

@@ -15,6 +15,7 @@ Json operator_json(const OperatorStudy& row) {
     json["schedule"] = row.best ? Json(row.best->schedule) : Json();
     if (!row.best) return json;
     json["params"] = row.best->params();
+    json["own_kernel"] = row.own_kernel();
     if (row.own_serial) json["serial_params"] = row.own_serial->params();
     json["gain"] = row.gain;
     json["decided_by"] = or_null(row.decided_by);
@@ -47,6 +48,10 @@ Json step_json(const StepStudy& step) {
     Json json{{"tokens", of_model(step.shape.tokens)}, {"sequence", of_model(step.shape.sequence)}};
     add_times(step, json);
     json["speedup"] = step.whole / step.cut;
+    if (step.cut_by_library) {
+        json["overlapped_library_kernels_us"] = to_microseconds(*step.cut_by_library);
+        json["speedup_library_kernels"] = step.whole / *step.cut_by_library;
+    }
     json["tokens_per_s_serial"] = of_model(step.tokens_per_second(step.whole));
     json["tokens_per_s_overlapped"] = of_model(step.tokens_per_second(step.cut));
     json["mfu_serial"] = or_null(step.mfu_whole);
@@ -62,6 +67,14 @@ std::string table_row(const std::vector<std::string>& cells) {
 }
 
 }  // namespace
+
+bool ModelReport::has_own_kernels() const {
+    return std::ranges::any_of(steps, [](const StepStudy& step) {
+        return std::ranges::any_of(step.lists, [](const ListStudy& list) {
+            return std::ranges::any_of(list.operators, &OperatorStudy::own_kernel);
+        });
+    });
+}
 
 std::string label_of(const StepStudy& step) {
     return step.shape.tokens == 0 ? "step" : std::to_string(step.shape.tokens) + " tokens";
@@ -125,7 +138,7 @@ Json to_json(const ModelReport& report) {
 
 std::string to_csv(const ModelReport& report) {
     std::string text =
-        "tokens,list,count,operator,serial_us,overlapped_us,exposed_serial_us,exposed_overlapped_us,schedule,gain,decided_by," +
+        "tokens,list,count,operator,serial_us,overlapped_us,exposed_serial_us,exposed_overlapped_us,schedule,own_kernel,gain,decided_by," +
         confidence_columns + "\n";
     const std::string sure = confidence_cells(&report.confidence);
     const auto add = [&](const std::vector<Json>& cells) {
@@ -138,18 +151,21 @@ std::string to_csv(const ModelReport& report) {
         const Json tokens = step.shape.tokens == 0 ? none : Json(step.shape.tokens);
         const auto add_sum = [&](const std::string& name, std::int64_t count, const StudyTimes& sum) {
             add({tokens, name, count, none, us(sum.whole), us(sum.cut), us(sum.exposed_whole),
-                 us(sum.exposed_cut), none, none, none});
+                 us(sum.exposed_cut), none, none, none, none});
         };
         for (const ListStudy& list : step.lists) {
             for (const OperatorStudy& row : list.operators) {
                 const Json schedule = row.best ? Json(row.best->label()) : none;
                 const Json gain = row.best ? Json(row.gain) : none;
                 add({tokens, list.name, list.count, row.name, us(row.whole), us(row.cut), none, none,
-                     schedule, gain, or_null(row.decided_by)});
+                     schedule, row.best ? Json(row.own_kernel()) : none, gain, or_null(row.decided_by)});
             }
             add_sum(list.name, list.count, list);
         }
         add_sum("step", 1, step);
+        if (step.cut_by_library)
+            add({tokens, "step with library kernels", 1, none, us(step.whole), us(*step.cut_by_library), none,
+                 none, none, none, none, none});
     }
     return text;
 }
@@ -161,11 +177,17 @@ std::string to_markdown(const ModelReport& report) {
                        "exposed, overlap ms", "tokens/s", "MFU"}) +
             table_row({"---", "---", "---", "---", "---", "---", "---", "---"});
     const auto ms = [](Seconds time) { return fixed(time.si() * 1e3, 2); };
-    for (const StepStudy& step : report.steps)
+    for (const StepStudy& step : report.steps) {
         text += table_row({label_of(step), ms(step.whole), ms(step.cut), fixed(step.whole / step.cut, 3),
                            ms(step.exposed_whole), ms(step.exposed_cut),
                            report.is_list() ? "" : significant(step.tokens_per_second(step.cut)),
                            step.mfu_cut ? percent_text(*step.mfu_cut) : "n/a"});
+        if (step.cut_by_library)
+            text += table_row(
+                {label_of(step) + ", library kernels", ms(step.whole), ms(*step.cut_by_library),
+                 fixed(step.whole / *step.cut_by_library, 3), "", "",
+                 report.is_list() ? "" : significant(step.tokens_per_second(*step.cut_by_library)), ""});
+    }
     for (const StepStudy& step : report.steps)
         for (const ListStudy& list : step.lists) {
             text += "\n### " + label_of(step) + ", " + list.name + " (" + std::to_string(list.count) +
@@ -174,10 +196,10 @@ std::string to_markdown(const ModelReport& report) {
                                "decided by"}) +
                     table_row({"---", "---", "---", "---", "---", "---"});
             for (const OperatorStudy& row : list.operators)
-                text += table_row({row.name, us_text(row.whole), us_text(row.cut),
-                                   row.best ? row.best->label() : "", row.best ? percent_text(row.gain) : "",
-                                   row.decided_by});
+                text += table_row({row.name, us_text(row.whole), us_text(row.cut), row.label(),
+                                   row.best ? percent_text(row.gain) : "", row.decided_by});
         }
+    if (report.has_own_kernels()) text += "\n" + own_kernel_meaning + "\n";
     if (const std::string sure = to_text(report.confidence); !sure.empty()) text += "\n" + sure + "\n";
     for (const std::string& note : report.notes) text += "\n" + note + "\n";
     return text;

@@ -25,7 +25,7 @@ std::string operator_line(const OperatorStudy& one, const TimeScale& scale, std:
     if (!one.best) return line;
     line += right(signed_percent_text(one.gain), gain_width + 2) + "  ";
     const std::string& decides = one.decided_by;
-    return joined(field(line, one.best->label() + (decides.empty() ? "" : ", " + decides), 4), "\n");
+    return joined(field(line, one.label() + (decides.empty() ? "" : ", " + decides), SIZE_MAX), "\n");
 }
 
 /// What the power limit leaves of the speed of GEMMs; empty if all.
@@ -62,7 +62,11 @@ std::string step_text(const StepStudy& step, std::size_t width) {
         return sum_line(name, scale.format(whole), scale.format(cut), width) + " " + scale.unit();
     };
     std::string text = sum("step", step.whole, step.cut) + "  " + significant(step.whole / step.cut) +
-                       " x\n" + sum("  exposed communication", step.exposed_whole, step.exposed_cut) + "\n";
+                       " x\n";
+    if (step.cut_by_library)
+        text += sum("  with library kernels", step.whole, *step.cut_by_library) + "  " +
+                significant(step.whole / *step.cut_by_library) + " x\n";
+    text += sum("  exposed communication", step.exposed_whole, step.exposed_cut) + "\n";
     if (step.shape.tokens > 0)
         text += sum_line("  tokens/s", significant(step.tokens_per_second(step.whole)),
                          significant(step.tokens_per_second(step.cut)), width) +
@@ -90,9 +94,10 @@ std::string to_text(const ModelReport& report) {
         text += step_text(step, width);
     }
     text += "\n";
-    for (const std::string& line : lines_of(report.confidence)) text += line + "\n";
+    if (report.has_own_kernels()) text += own_kernel_meaning + "\n";
+    for (const std::string& line : lines_of(report.confidence, SIZE_MAX)) text += line + "\n";
     for (const std::string& note : report.notes)
-        for (const std::string& line : field(left("note", label_columns), note, 4)) text += line + "\n";
+        for (const std::string& line : field(left("note", label_columns), note, SIZE_MAX)) text += line + "\n";
     return text;
 }
 

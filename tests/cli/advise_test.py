@@ -26,6 +26,21 @@ class Advise(SimTestCase):
         losses = [run["losses_us"] for run in advice["best"]]
         self.assertIn(advice["next_choice"]["decided_by"], losses[0])
 
+    def test_all_rows_have_one_host(self):
+        program = ["--topology", "h200_8", "--gemm", "8192x2560x8192"]
+        advice = self.result("advise", *program)
+        self.assertIsNone(advice["host"])
+        by_threads = {one["name"]: one["makespan_us"] for one in self.result("advise", *program, "--host", "threads")["presets"]}
+        others = [one for one in advice["presets"] if one["own_host"]]
+        self.assertTrue(others)
+        for one in others:
+            self.assertEqual(one["own_host"], "threads")
+            self.assertEqual(one["own_host_makespan_us"], by_threads[one["name"]])
+        text = self.output("advise", *program)
+        self.assertIn("in every row", text)
+        self.assertIn("not comparable with the rows above", text)
+        self.assertNotIn(" 0.0 % faster", text)
+
     def test_in_a_program_that_repeats_the_operator(self):
         program = ["--topology", "h200_2", "--gemm", "4096x4096x4096", "--host", "pytorch_eager", "--steady"]
         advice = self.result("advise", *program)

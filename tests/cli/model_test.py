@@ -164,10 +164,35 @@ class ModelSteps(SimTestCase):
             step = self.report("model", *args, "--phase", "training")["steps"][0]
             self.assertLess(step["overlapped_us"], step["serial_us"])
 
-    def test_library_kernels_only(self):
-        for step in self.report(*LLAMA, "--kernels", "library", "--tokens", "8192")["steps"]:
-            chosen = {one.get("schedule") for one in step["lists"][0]["operators"]}
-            self.assertNotIn("flag_gated", chosen)
+    def test_library_kernels_are_the_default(self):
+        args = [*LLAMA, "--tokens", "8192"]
+        report = self.report(*args)
+        self.assertEqual(report, self.report(*args, "--kernels", "library"))
+        operators = [one for step in report["steps"] for one in step["lists"][0]["operators"]]
+        pairs = [one for one in operators if one.get("schedule")]
+        self.assertTrue(pairs)
+        self.assertFalse(any(one["own_kernel"] for one in pairs))
+        self.assertNotIn("own kernel", self.output(*args))
+
+    def test_own_kernels_are_marked_beside_the_librarys_result(self):
+        args = [*LLAMA, "--tokens", "8192"]
+        library = self.report(*args)["steps"][0]
+        step = self.report(*args, "--kernels", "any")["steps"][0]
+        own = [one for one in step["lists"][0]["operators"] if one.get("own_kernel")]
+        self.assertTrue(own)
+        self.assertEqual({one["schedule"] for one in own}, {"flag_gated"})
+        self.assertEqual(step["overlapped_library_kernels_us"], library["overlapped_us"])
+        self.assertLess(step["overlapped_us"], library["overlapped_us"])
+        rows = list(csv.DictReader(io.StringIO(self.output(*args, "--kernels", "any", "--format", "csv"))))
+        self.assertEqual([one["operator"] for one in rows if one["own_kernel"] == "true" and one["list"] == "layer"],
+                         [one["name"] for one in own])
+        self.assertEqual(float(rows[-1]["overlapped_us"]), library["overlapped_us"])
+        page = self.folder / "page.html"
+        text = self.output(*args, "--kernels", "any", "--html", "page.html")
+        for shown in (text, self.output(*args, "--kernels", "any", "--format", "md"), page.read_text(encoding="utf-8")):
+            self.assertIn("(own kernel)", shown)
+            self.assertIn("no vendor's library has one", html.unescape(shown))
+            self.assertIn("library kernels", shown)
 
     def test_what_does_not_fit_says_so(self):
         # 671.03 G weights of 2 bytes over 8 GPUs: 167.8 GB; 61 projections of 2112 x 7168 into latents are on all: 1.6 GB more.

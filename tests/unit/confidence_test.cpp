@@ -102,7 +102,8 @@ TEST_CASE("one after another, an error of the GEMM weighs as much as the GEMM's 
     // The error of copies by DMA is not known on MI300X, so that of the makespan is not.
     CHECK_FALSE(part(result.confidence, "DMA copies").evidence.error);
     CHECK_FALSE(result.confidence.makespan_error());
-    CHECK_THAT(to_text(result.confidence), Contains("makespan's error not known, ±"));
+    CHECK_THAT(to_text(result.confidence), Contains("makespan: error unknown, as no measurement of this machine tells that of DMA copies ("));
+    CHECK_THAT(to_text(result.confidence), !Contains(", ±"));
     CHECK(to_json(result.confidence)["makespan_error_pct"].is_null());
 }
 
@@ -147,7 +148,7 @@ TEST_CASE("an error of what is hidden moves the makespan less") {
 
 TEST_CASE(
     "where schedules of the machine were measured, they give the makespan's error, but not of a what-if") {
-    const RunResult result = run_on("h200_4", "hetero_fused_1d");
+    const RunResult result = run_on("h200_2", "hetero_fused_1d");
     REQUIRE(result.confidence.measured);
     CHECK(*result.confidence.makespan_error() == result.confidence.measured->mean);
     CHECK_THAT(to_text(result.confidence), Contains("measured on 2 x NVIDIA H200)"));
@@ -157,14 +158,64 @@ TEST_CASE(
     CHECK_FALSE(gated.confidence.measured);
     CHECK(gated.confidence.makespan_error());
     const RunResult changed =
-        run_on("h200_4", "hetero_fused_1d", {{"what_if", {{"topology.fabric.0.bandwidth_GBps", "2x"}}}});
+        run_on("h200_2", "hetero_fused_1d", {{"what_if", {{"topology.fabric.0.bandwidth_GBps", "2x"}}}});
     CHECK_FALSE(changed.confidence.measured);
-    // All parts are fitted: errors of GEMMs' contention and of copies, as squares.
-    REQUIRE(changed.confidence.makespan_error());
-    const double contention = *part(changed.confidence, "contention with DMA").evidence.error,
-                 copies = *part(changed.confidence, "DMA copies").evidence.error;
-    CHECK(*changed.confidence.makespan_error() > 0);
-    CHECK(*changed.confidence.makespan_error() <= 1.05 * std::hypot(contention, copies));
+    CHECK_FALSE(changed.confidence.makespan_error());
+    // Copies were measured on four GPUs, schedules were not: errors of GEMMs' contention and of copies, as squares.
+    const RunResult four = run_on("h200_4", "hetero_fused_1d");
+    CHECK_FALSE(four.confidence.measured);
+    REQUIRE(four.confidence.makespan_error());
+    const double contention = *part(four.confidence, "contention with DMA").evidence.error,
+                 copies = *part(four.confidence, "DMA copies").evidence.error;
+    CHECK(*four.confidence.makespan_error() > 0);
+    CHECK(*four.confidence.makespan_error() <= 1.05 * std::hypot(contention, copies));
+}
+
+TEST_CASE("a machine with other links, GPUs or rates than those measured claims no measured error") {
+    const Json by_library{{"params", {{"algorithm", "library"}}}};
+    const auto claims_nothing_between_gpus = [](const Confidence& confidence, const std::string& name) {
+        const Evidence& evidence = part(confidence, name).evidence;
+        CHECK(evidence.basis >= Basis::published);
+        CHECK_FALSE(evidence.error);
+        CHECK_FALSE(confidence.measured);
+        CHECK_FALSE(confidence.makespan_error());
+        CHECK_THAT(to_text(confidence), !Contains("measured on") && Contains("error unknown"));
+    };
+    const auto with = [](const Json& json, const std::string& key, const Json& value) {
+        Json changed = json;
+        changed["what_if"] = {{key, value}};
+        return changed;
+    };
+    // As measured.
+    CHECK(run_on("h200_2", "hetero_fused_1d").confidence.measured);
+    CHECK(part(run_on("h200_8", "serial", by_library).confidence, "library collectives").evidence.error);
+    // Another rate, number of GPUs, value of the device, or a slow GPU.
+    const std::string rate = "topology.fabric.0.bandwidth_GBps";
+    claims_nothing_between_gpus(run_on("h200_8", "serial", with(by_library, rate, 46.5)).confidence,
+                                "library collectives");
+    claims_nothing_between_gpus(run_on("mi300x_8", "serial", with(by_library, rate, 12)).confidence,
+                                "library collectives");
+    claims_nothing_between_gpus(run_on("h200_8", "hetero_fused_1d").confidence, "DMA copies");
+    claims_nothing_between_gpus(run_on("h200_8", "hetero_fused_1d").confidence, "contention with DMA");
+    claims_nothing_between_gpus(
+        run_on("h200_2", "hetero_fused_1d", with(Json::object(), "device.dma.engine_GBps", "2x")).confidence,
+        "DMA copies");
+    // Links are no matter of a GPU's own work, units are.
+    CHECK(part(run_on("h200_8", "serial", with(by_library, rate, 46.5)).confidence, "GEMM bf16").evidence.error);
+    const Confidence units =
+        run_on("mi300x_8", "serial", with(by_library, "device.compute_units", 200)).confidence;
+    claims_nothing_between_gpus(units, "GEMM bf16");
+}
+
+TEST_CASE("nothing of the confidence is cut, however many parts it has") {
+    Confidence confidence;
+    for (int i = 0; i < 40; ++i) confidence.parts.push_back({"part number " + std::to_string(i), {}});
+    std::string joined;
+    for (const std::string& line : lines_of(confidence, SIZE_MAX)) {
+        CHECK(line.size() <= 100);
+        joined += line + " ";
+    }
+    CHECK_THAT(joined, Contains("part number 39 estimate") && !Contains("...") && !Contains("…"));
 }
 
 TEST_CASE("a run that its host bounds is as uncertain as the host's calls, a run of long kernels is not") {

@@ -24,9 +24,12 @@ std::string makespan_text(const Confidence& confidence) {
                std::to_string(all.cases) + " measured on " + all.machine + ")";
     }
     if (confidence.makespan_error()) return "makespan " + within(*confidence.makespan_error()) + " by these";
-    return "makespan's error not known" +
-           (confidence.error_of_known ? ", " + within(*confidence.error_of_known) + " by those that are"
-                                      : "");
+    std::string text =
+        "makespan: error unknown, as no measurement of this machine tells that of " + confidence.unknown();
+    if (confidence.error_of_known)
+        text += " (errors of the other parts alone change it by " + percent_text(*confidence.error_of_known) +
+                ")";
+    return text;
 }
 
 Json percent(const std::optional<double>& error) {

@@ -72,15 +72,15 @@ std::string workload_text(const RunResult& result) {
     return text;
 }
 
-Lines header(const RunResult& result, const Remarks& remarks, std::size_t sure_lines) {
-    Lines lines = field("", result.scenario);
+Lines header(const RunResult& result, const Remarks& remarks) {
+    Lines lines = field("", result.scenario, SIZE_MAX);
     const auto add = [&](const char* label, const std::string& text) {
-        append(lines, field(left(label, label_columns), text));
+        append(lines, field(left(label, label_columns), text, SIZE_MAX));
     };
-    lines.push_back(left("topology", label_columns) + config_text(result, "topology"));
+    add("topology", config_text(result, "topology"));
     if (const auto changes = result.config.find("what_if"); changes != result.config.end())
         for (const auto& [path, value] : changes->items()) add("what if", path + " = " + unquoted(value));
-    lines.push_back(left("workload", label_columns) + workload_text(result));
+    add("workload", workload_text(result));
     add("schedule", schedule_text(result.config));
     append(lines, pair_lines(result));
     std::string engine = result.engine + ", " + std::to_string(result.tasks) + " tasks simulated in " +
@@ -91,8 +91,8 @@ Lines header(const RunResult& result, const Remarks& remarks, std::size_t sure_l
     if (result.config.contains("host")) add("host", config_text(result, "host"));
     if (const auto off = result.config.find("without"); off != result.config.end() && !off->empty())
         engine += ", without " + off->dump();
-    lines.push_back(left("engine", label_columns) + engine);
-    append(lines, lines_of(result.confidence, sure_lines));
+    add("engine", engine);
+    append(lines, lines_of(result.confidence, SIZE_MAX));
     for (const std::string& note : remarks.notes) add("note", note);
     return lines;
 }
@@ -210,10 +210,9 @@ Lines next_steps(const RunResult& result) {
     return lines;
 }
 
-/// The report with at most `sure_lines` lines of confidence.
-Lines report_lines(const RunResult& result, const Remarks& remarks, std::size_t sure_lines) {
+Lines report_lines(const RunResult& result, const Remarks& remarks) {
     const TimeScale scale(std::max(result.makespan, result.serial));
-    Lines lines = header(result, remarks, sure_lines);
+    Lines lines = header(result, remarks);
     const auto section = [&](const Lines& more) {
         if (more.empty()) return;
         lines.emplace_back();
@@ -233,13 +232,8 @@ Lines report_lines(const RunResult& result, const Remarks& remarks, std::size_t 
 }  // namespace
 
 std::string to_text(const RunResult& result, const Remarks& remarks) {
-    constexpr std::size_t most = 6, least = 2;
-    const std::size_t screen = 40 + 2 * remarks.notes.size();
-    Lines lines = report_lines(result, remarks, most);
-    if (lines.size() > screen)
-        lines = report_lines(result, remarks, std::max(most - std::min(lines.size() - screen, most), least));
     std::string text;
-    for (const std::string& line : lines) text += clipped(line) + "\n";
+    for (const std::string& line : report_lines(result, remarks)) text += clipped(line) + "\n";
     return text;
 }
 
