@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <sstream>
 
 #include "sim/core/available_memory.hpp"
@@ -13,10 +12,6 @@
 
 namespace overlap {
 namespace {
-
-/// Deepest nesting of arrays and objects in a file. Json copies, compares and writes values by recursion,
-/// which would exhaust the stack.
-constexpr int most_levels = 100;
 
 std::string digits(double value) {
     std::ostringstream out;
@@ -243,30 +238,6 @@ void ConfigObject::fail(const std::string& key, const std::string& message) cons
     std::string where = pointer_;
     if (!key.empty()) where += "/" + key_text(key);
     throw UserError(one_line(file_ + ": " + (where.empty() ? "/" : where) + ": " + message));
-}
-
-Json parse_json(std::string_view text, const std::string& origin) {
-    // Without this check the second of two equal keys would silently win.
-    std::vector<std::set<std::string>> open;
-    const auto check = [&](int levels, Json::parse_event_t event, Json& parsed) {
-        using enum Json::parse_event_t;
-        if ((event == object_start || event == array_start) && levels >= most_levels)
-            throw UserError(one_line(origin) + ": is nested more than " + std::to_string(most_levels) +
-                            " levels deep");
-        if (event == object_start) open.emplace_back();
-        if (event == object_end) open.pop_back();
-        if (event == key && !open.back().insert(parsed.get<std::string>()).second)
-            throw UserError(one_line(origin) + ": key " + in_quotes(parsed.get_ref<const std::string&>()) +
-                            " is given twice in one object");
-        return true;
-    };
-    try {
-        return Json::parse(text.begin(), text.end(), check);
-    } catch (const Json::exception& error) {
-        std::string reason = error.what();
-        if (const auto end = reason.find("] "); end != std::string::npos) reason = reason.substr(end + 2);
-        throw UserError(one_line(origin + ": not valid JSON: " + reason));
-    }
 }
 
 void require_memory_to_parse(const std::filesystem::path& path, double bytes) {

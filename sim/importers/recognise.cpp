@@ -4,7 +4,6 @@
 #include <cctype>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include "sim/core/ranges.hpp"
@@ -50,10 +49,11 @@ std::optional<GemmShape> shape_of(const RecordedOperator* op) {
     if (a.size() < 2 || b.size() < 2) return std::nullopt;
     const bool linear = name == "linear", batched = name == "bmm" || name == "baddbmm";
     GemmShape shape;
-    const auto product = [](auto from, auto to) { return std::accumulate(from, to, std::int64_t{1}, std::multiplies<>()); };
     shape.batch = batched ? a[0] : 1;
     shape.k = a.back();
-    shape.m = product(batched ? a.begin() + 1 : a.begin(), a.end() - 1);
+    shape.m = 1;
+    for (auto size = batched ? a.begin() + 1 : a.begin(); size != a.end() - 1; ++size)
+        if (__builtin_mul_overflow(shape.m, *size, &shape.m)) return std::nullopt;
     shape.n = linear ? b[b.size() - 2] : b.back();
     const std::string type = op->types.size() > first ? dtype_of(op->types[first]) : "";
     constexpr std::int64_t most = 1'000'000'000;
@@ -164,6 +164,10 @@ private:
 
     Recognised async_tp() {
         const auto &gemms = of_[TaskKind::gemm], &copies = of_[TaskKind::copy];
+        // Only an operator of PyTorch tells async_tp from other schedules with the same kernels and copies.
+        if (gemms.front()->by == nullptr)
+            return {.why_not = "a GEMM for each rank and copies between GPUs are of async_tp, shard_direct, shard_p2p or "
+                               "another schedule of shards, and the trace names no operators that would tell: give --scenario"};
         const auto first_gemm_end = gemms.front()->end_ns;
         const bool gathers = copies.front()->start_ns < first_gemm_end;
         // Each rank's part of the operand moves by one copy.

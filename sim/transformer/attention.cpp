@@ -15,7 +15,7 @@ double attended(const AttentionShape& attention, double tokens) {
 
 /// Heads of a GPU. Key and value heads that are fewer than the GPUs are repeated.
 struct Heads {
-    std::int64_t queries, keys;
+    Whole queries, keys;
     Heads(const AttentionShape& attention, int tensor)
         : queries(attention.heads / tensor), keys(std::max<std::int64_t>(attention.kv_heads / tensor, 1)) {}
 };
@@ -25,11 +25,11 @@ AttentionCall call_of(const AttentionShape& a, const StepShape& step, const Head
                       AttentionKind kind) {
     AttentionCall call;
     call.kind = kind;
-    call.window = static_cast<std::int32_t>(a.window);
-    call.heads = static_cast<std::int16_t>(heads.queries);
-    call.kv_heads = static_cast<std::int16_t>(a.latent() ? heads.queries : heads.keys);
-    call.head_dim = static_cast<std::int16_t>(a.head_dim);
-    if (a.value_dim != a.head_dim) call.value_dim = static_cast<std::int16_t>(a.value_dim);
+    call.window = narrowed<std::int32_t>(a.window, "the attention's window");
+    call.heads = narrowed<std::int16_t>(heads.queries, "the number of heads of a GPU");
+    call.kv_heads = narrowed<std::int16_t>(a.latent() ? heads.queries : heads.keys, "the number of key heads of a GPU");
+    call.head_dim = narrowed<std::int16_t>(a.head_dim, "the size of a head");
+    if (a.value_dim != a.head_dim) call.value_dim = narrowed<std::int16_t>(a.value_dim, "the size of a value head");
     call.mask = a.causal ? AttentionMask::causal : AttentionMask::none;
     call.dtype = call.kv_dtype = output_type(step.dtype);
     return call;
@@ -39,18 +39,18 @@ AttentionCall call_of(const AttentionShape& a, const StepShape& step, const Head
 /// written once. Softmax is not counted.
 StreamingWork whole_sequences(const AttentionShape& a, const StepShape& step, const Heads& heads,
                               const OperatorList& list) {
-    const std::int64_t rows = rows_of(step), rest = rows % step.sequence;
+    const Whole rows = rows_of(step), rest = rows % step.sequence;
     const double pairs =
         static_cast<double>(rows / step.sequence) * attended(a, static_cast<double>(step.sequence)) +
         attended(a, static_cast<double>(rest));
-    const std::int64_t keys = a.latent() ? heads.queries : heads.keys;
+    const Whole keys = a.latent() ? heads.queries : heads.keys;
     StreamingWork work = list.streams(rows * (heads.queries * a.head_dim + keys * (a.head_dim + a.value_dim)),
                                       rows * heads.queries * a.value_dim);
     work.flops = Flops(2 * pairs * static_cast<double>(heads.queries * (a.head_dim + a.value_dim)));
     work.dtype = output_type(step.dtype);
     work.attention = call_of(a, step, heads, AttentionKind::prefill);
-    work.attention.sequences = static_cast<std::int32_t>(share(rows, step.sequence));
-    work.attention.tokens = static_cast<std::int32_t>(std::min(rows, step.sequence));
+    work.attention.sequences = narrowed<std::int32_t>(share(rows, step.sequence), "the number of sequences");
+    work.attention.tokens = narrowed<std::int32_t>(std::min<std::int64_t>(rows, step.sequence), "a sequence");
     return work;
 }
 
@@ -58,11 +58,11 @@ StreamingWork whole_sequences(const AttentionShape& a, const StepShape& step, co
 /// heads share, and multiplies in their space.
 StreamingWork one_token(const AttentionShape& a, const StepShape& step, const Heads& heads,
                         const OperatorList& list) {
-    const std::int64_t rows = rows_of(step);
-    const std::int64_t context = a.window == 0 ? step.sequence : std::min(step.sequence, a.window);
-    const std::int64_t key = a.latent() ? a.kv_rank + a.rope_dim : a.head_dim,
+    const Whole rows = rows_of(step);
+    const Whole context = a.window == 0 ? Whole(step.sequence) : Whole(std::min<std::int64_t>(step.sequence, a.window));
+    const Whole key = a.latent() ? a.kv_rank + a.rope_dim : a.head_dim,
                        value = a.latent() ? a.kv_rank : a.value_dim;
-    const std::int64_t kept = a.latent() ? key : heads.keys * (key + value);
+    const Whole kept = a.latent() ? key : heads.keys * (key + value);
     StreamingWork work =
         list.streams(rows * (context * kept + heads.queries * key), rows * heads.queries * value);
     work.flops =
@@ -70,8 +70,8 @@ StreamingWork one_token(const AttentionShape& a, const StepShape& step, const He
     work.dtype = output_type(step.dtype);
     if (a.latent()) return work;  // no table has a kernel that shares latents: a roofline
     work.attention = call_of(a, step, heads, AttentionKind::decode);
-    work.attention.sequences = static_cast<std::int32_t>(rows);
-    work.attention.tokens = static_cast<std::int32_t>(step.sequence);
+    work.attention.sequences = narrowed<std::int32_t>(rows, "the number of sequences");
+    work.attention.tokens = narrowed<std::int32_t>(step.sequence, "the context");
     return work;
 }
 
@@ -81,8 +81,8 @@ StreamingWork one_token(const AttentionShape& a, const StepShape& step, const He
 void add_latent_projections(const Model& model, const StepShape& step, const Heads& heads, std::size_t input,
                             OperatorList& list) {
     const AttentionShape& a = model.attention;
-    const std::int64_t rows = rows_of(step), own = norm_rows_of(step), nope = a.head_dim - a.rope_dim;
-    const std::int64_t normed = own * (a.q_rank + a.kv_rank), read = a.q_rank > 0 ? a.q_rank : model.hidden;
+    const Whole rows = rows_of(step), own = norm_rows_of(step), nope = a.head_dim - a.rope_dim;
+    const Whole normed = own * (a.q_rank + a.kv_rank), read = a.q_rank > 0 ? a.q_rank : model.hidden;
     list.add("qkv_latent", list.gemm(own, a.latent_columns(), model.hidden), {input});
     const std::size_t latents = list.add("latent_norm", list.streams(normed, normed));
     // What the next operator needs: the gathered rows of `source`, or where nothing is gathered the operator before it.
@@ -103,7 +103,7 @@ void add_latent_projections(const Model& model, const StepShape& step, const Hea
     std::vector<std::size_t> needs{list.last()};
     gathered("rotary_gather", a.rope_dim, latents);
     if (!gathers.empty()) needs.insert(needs.end(), {queries, of_keys, gathers.back()});
-    const std::int64_t rotated = rows * (heads.queries + 1) * a.rope_dim;
+    const Whole rotated = rows * (heads.queries + 1) * a.rope_dim;
     list.add("rotary", list.streams(rotated, rotated), needs);
 }
 
@@ -112,7 +112,7 @@ void add_latent_projections(const Model& model, const StepShape& step, const Hea
 std::size_t add_attention(const Model& model, const StepShape& step, std::size_t norm, OperatorList& list) {
     const AttentionShape& a = model.attention;
     const Heads heads(a, step.spread.tensor);
-    const std::int64_t rows = rows_of(step);
+    const Whole rows = rows_of(step);
     std::size_t input = norm;
     if (a.latent()) {
         add_latent_projections(model, step, heads, input, list);
@@ -120,7 +120,7 @@ std::size_t add_attention(const Model& model, const StepShape& step, std::size_t
         input = add_gather(step, "attention_gather", model.hidden, norm, list);
         list.add("qkv", list.gemm(rows, (heads.queries + 2 * heads.keys) * a.head_dim, model.hidden),
                  {input});
-        const std::int64_t rotated = rows * (heads.queries + heads.keys) * a.head_dim;
+        const Whole rotated = rows * (heads.queries + heads.keys) * a.head_dim;
         if (a.rotary) list.add("rotary", list.streams(rotated, rotated));
     }
     list.add("attention", step.phase == Phase::decode ? one_token(a, step, heads, list)

@@ -17,7 +17,7 @@ LocalWeights local_weights(const Model& model, const StepShape& step, bool of_ex
     Model without = model;
     without.experts.count = 0;
     const double all = static_cast<double>(layer_parameters(model, of_experts));
-    const std::int64_t router = model.hidden * model.experts.count;
+    const Whole router = model.hidden * model.experts.count;
     const double rest = of_experts ? static_cast<double>(layer_parameters(without, true) + router) : all;
     const double latents = static_cast<double>(model.attention.latent_columns() * model.hidden);
     const int parts = step.spread.experts > 1 ? step.spread.experts : step.spread.tensor;
@@ -34,7 +34,7 @@ std::vector<HeldWeights> held_weights(const Model& model, const StepShape& step,
 }
 
 HeldWeights head_weights(const Model& model, const StepShape& step) {
-    const std::int64_t columns = share(model.vocabulary, step.spread.tensor);
+    const Whole columns = share(model.vocabulary, step.spread.tensor);
     return {"", static_cast<double>(columns * model.hidden) * (model.tied || model.encoder ? 1 : 2),
             step.spread.data, step.spread.data_group()};
 }
@@ -87,7 +87,7 @@ std::vector<Operator> layer_operators(const Model& model, const StepShape& step,
     }
     const bool of_experts = kind.of_experts;
     OperatorList list(step.dtype);
-    const std::int64_t hidden = norm_rows_of(step) * model.hidden;
+    const Whole hidden = norm_rows_of(step) * model.hidden;
     list.add("attention_norm", list.streams(hidden, hidden), {});
     std::size_t input = add_attention(model, step, list.last(), list);
     const std::size_t attention_out = list.last();
@@ -107,7 +107,7 @@ std::vector<Operator> layer_operators(const Model& model, const StepShape& step,
         add_mlp(model, step, input, list);
     }
     if (model.parallel) {  // both results are added before the reduction
-        const std::int64_t made = rows_of(step) * model.hidden;
+        const Whole made = rows_of(step) * model.hidden;
         list.add("branches_sum", list.streams(2 * made, made), {attention_out, list.last()});
     }
     if (!exchanged) add_reduce(step, model.parallel ? "layer_reduce" : "mlp_reduce", model.hidden, list);
@@ -119,13 +119,13 @@ std::vector<Operator> layer_operators(const Model& model, const StepShape& step,
 
 std::vector<Operator> head_operators(const Model& model, const StepShape& step) {
     OperatorList list(step.dtype);
-    const std::int64_t rows = rows_of(step), norm_rows = norm_rows_of(step);
+    const Whole rows = rows_of(step), norm_rows = norm_rows_of(step);
     list.add("embedding", list.streams(norm_rows * model.hidden, norm_rows * model.hidden), {});
     list.add("last_norm", list.streams(norm_rows * model.hidden, norm_rows * model.hidden));
     if (!model.encoder) {
-        const std::int64_t columns = share(model.vocabulary, step.spread.tensor);
+        const Whole columns = share(model.vocabulary, step.spread.tensor);
         const bool prefill = step.phase == Phase::prefill;
-        const std::int64_t answered = prefill ? share(rows, step.sequence) : rows;
+        const Whole answered = prefill ? Whole(share(rows, step.sequence)) : rows;
         if (shards_sequence(step))
             list.add("output_gather", list.collective(CollectiveKind::all_gather, answered, model.hidden,
                                                       false, step.spread.tensor_group()));

@@ -5,23 +5,23 @@ namespace {
 
 /// How rows are divided among experts: groups of a GEMM. None for an MLP that all rows go through.
 struct Groups {
-    std::int64_t of_gpu = 1, ranks = 1, chosen = 1;
+    Whole of_gpu = 1, ranks = 1, chosen = 1;
     double imbalance = 0;
 };
 
 GemmShape grouped(GemmShape gemm, const Groups& groups) {
     if (groups.of_gpu == 1) return gemm;
-    gemm.groups = static_cast<std::int32_t>(groups.of_gpu);
-    gemm.group_ranks = static_cast<std::int32_t>(groups.ranks);
-    gemm.group_choices = static_cast<std::int32_t>(groups.chosen);
+    gemm.groups = narrowed<std::int32_t>(groups.of_gpu, "the number of experts of a GPU");
+    gemm.group_ranks = narrowed<std::int32_t>(groups.ranks, "the number of GPUs with experts");
+    gemm.group_choices = narrowed<std::int32_t>(groups.chosen, "the number of experts of a token");
     gemm.imbalance = groups.imbalance;
     return gemm;
 }
 
 /// The projections of an MLP of `width` columns on this GPU, for `rows` tokens.
-void add_projections(const Model& model, const std::string& prefix, std::int64_t rows, std::int64_t width,
+void add_projections(const Model& model, const std::string& prefix, Whole rows, Whole width,
                      std::vector<std::size_t> input, OperatorList& list, const Groups& groups = {}) {
-    const std::int64_t made = (model.gated ? 2 : 1) * width;
+    const Whole made = (model.gated ? 2 : 1) * width;
     list.add(prefix + (model.gated ? "gate_up" : "up"), grouped(list.gemm(rows, made, model.hidden), groups),
              std::move(input));
     list.add(prefix + "activation", list.streams(rows * made, rows * width));
@@ -39,7 +39,7 @@ void add_experts(const Model& model, const StepShape& step, std::size_t norm, Op
     const ExpertsShape& experts = model.experts;
     const Parallelism& spread = step.spread;
     const bool exchanged = spread.experts > 1;
-    const std::int64_t rows = exchanged ? norm_rows_of(step) : rows_of(step);
+    const Whole rows = exchanged ? norm_rows_of(step) : rows_of(step);
     const std::int64_t parts = exchanged ? 1 : spread.tensor;  // of an expert's width
     const std::size_t input = exchanged ? norm : add_gather(step, "mlp_gather", model.hidden, norm, list);
     const std::size_t router = list.add("router", list.gemm(rows, experts.count, model.hidden));
@@ -48,7 +48,7 @@ void add_experts(const Model& model, const StepShape& step, std::size_t norm, Op
         add_projections(model, "shared_", rows, experts.shared * experts.width / parts, {input}, list);
         results.push_back(list.last());
     }
-    const std::int64_t chosen = rows * experts.chosen;
+    const Whole chosen = rows * experts.chosen;
     if (exchanged) {
         const std::size_t arrived = list.add(
             "dispatch",
@@ -65,7 +65,7 @@ void add_experts(const Model& model, const StepShape& step, std::size_t norm, Op
                         {experts.count, 1, experts.chosen, step.imbalance});
     }
     results.push_back(list.last());
-    const std::int64_t shared = experts.shared > 0 ? rows : 0;
+    const Whole shared = experts.shared > 0 ? rows : Whole(0);
     list.add("experts_sum", list.streams((chosen + shared) * model.hidden, rows * model.hidden), results);
 }
 

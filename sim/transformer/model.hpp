@@ -5,15 +5,16 @@
 #include <vector>
 
 #include "sim/core/config_reader.hpp"
+#include "sim/core/whole.hpp"
 
 namespace overlap {
 
 /// Attention of one layer. Latent attention (DeepSeek) has `kv_rank` > 0: queries and keys have `head_dim` numbers a
 /// head, `rope_dim` of them rotated and one for all heads in the keys; values have `value_dim`.
 struct AttentionShape {
-    std::int64_t heads = 0, kv_heads = 0, head_dim = 0, value_dim = 0;
-    std::int64_t q_rank = 0, kv_rank = 0, rope_dim = 0;
-    std::int64_t window = 0;     ///< tokens that a token attends to; 0: all before it
+    Whole heads = 0, kv_heads = 0, head_dim = 0, value_dim = 0;
+    Whole q_rank = 0, kv_rank = 0, rope_dim = 0;
+    Whole window = 0;     ///< tokens that a token attends to; 0: all before it
     std::vector<bool> windowed;  ///< by layer, in turns, whether the window holds there; empty: in all
     bool causal = true;
     bool rotary = true;
@@ -22,14 +23,14 @@ struct AttentionShape {
 
     bool latent() const { return kv_rank > 0; }
     /// Columns of the projections into the latents.
-    std::int64_t latent_columns() const { return q_rank + kv_rank + rope_dim; }
+    Whole latent_columns() const { return q_rank + kv_rank + rope_dim; }
 };
 
 /// Experts of the layers that have them; `count` 0: none.
 struct ExpertsShape {
-    std::int64_t count = 0, chosen = 0, width = 0;
-    std::int64_t shared = 0;       ///< experts that every token goes to
-    std::int64_t first_dense = 0;  ///< layers at the start with an MLP instead
+    Whole count = 0, chosen = 0, width = 0;
+    Whole shared = 0;       ///< experts that every token goes to
+    Whole first_dense = 0;  ///< layers at the start with an MLP instead
     bool router_bias = false;      ///< of each expert's score
     bool shared_gate = false;      ///< a score of the shared experts' result
 };
@@ -37,23 +38,23 @@ struct ExpertsShape {
 /// A transformer, as a Hugging Face config.json describes it.
 struct Model {
     std::string name, family;
-    std::int64_t hidden = 0, layers = 0, width = 0;  ///< width: of the MLP
-    std::int64_t vocabulary = 0, longest = 0;        ///< longest context, tokens
+    Whole hidden = 0, layers = 0, width = 0;  ///< width: of the MLP
+    Whole vocabulary = 0, longest = 0;        ///< longest context, tokens
     AttentionShape attention;
     ExpertsShape experts;
     bool gated = true;  ///< the MLP multiplies two projections
     bool mlp_bias = false;
     bool centred = false;        ///< LayerNorm, which has a bias, instead of RMSNorm
-    std::int64_t norms = 2;      ///< of a layer
+    Whole norms = 2;      ///< of a layer
     bool norms_behind = false;   ///< two more, of the results of attention and MLP
     bool logits_capped = false;  ///< of the output projection, by a kernel (tanh)
     bool parallel = false;       ///< attention and MLP read the same input, and their results are added
     bool tied = false;           ///< the output projection is the embedding
     bool head_bias = false;
     bool encoder = false;           ///< BERT: no output projection, a norm of the embeddings, a pooler
-    std::int64_t learned_rows = 0;  ///< of embeddings of positions and of types of tokens
+    Whole learned_rows = 0;  ///< of embeddings of positions and of types of tokens
 
-    std::int64_t dense_layers() const {
+    Whole dense_layers() const {
         return experts.count == 0 ? layers : std::min(experts.first_dense, layers);
     }
 };

@@ -5,53 +5,53 @@ namespace overlap {
 namespace {
 
 /// Weights of a projection and, with `bias`, its biases.
-std::int64_t projection_weights(std::int64_t inputs, std::int64_t outputs, bool bias) {
-    return inputs * outputs + (bias ? outputs : 0);
+Whole projection_weights(Whole inputs, Whole outputs, bool bias) {
+    return inputs * outputs + (bias ? outputs : Whole(0));
 }
 
-std::int64_t norm_weights(const Model& model, std::int64_t width) {
+Whole norm_weights(const Model& model, Whole width) {
     return (model.centred ? 2 : 1) * width;
 }
 
-std::int64_t attention_parameters(const Model& model) {
+Whole attention_parameters(const Model& model) {
     const AttentionShape& a = model.attention;
-    const std::int64_t out = projection_weights(a.heads * a.value_dim, model.hidden, a.out_bias);
+    const Whole out = projection_weights(a.heads * a.value_dim, model.hidden, a.out_bias);
     if (!a.latent())
         return projection_weights(model.hidden, (a.heads + 2 * a.kv_heads) * a.head_dim, a.qkv_bias) + out +
-               (a.normalised ? 2 * norm_weights(model, a.head_dim) : 0);
-    const std::int64_t queries = a.q_rank == 0 ? model.hidden * a.heads * a.head_dim
+               (a.normalised ? 2 * norm_weights(model, a.head_dim) : Whole(0));
+    const Whole queries = a.q_rank == 0 ? model.hidden * a.heads * a.head_dim
                                                : model.hidden * a.q_rank + norm_weights(model, a.q_rank) +
                                                      a.q_rank * a.heads * a.head_dim;
-    const std::int64_t nope = a.head_dim - a.rope_dim;
+    const Whole nope = a.head_dim - a.rope_dim;
     return queries + model.hidden * (a.kv_rank + a.rope_dim) + norm_weights(model, a.kv_rank) +
            a.kv_rank * a.heads * (nope + a.value_dim) + out;
 }
 
-std::int64_t mlp_parameters(const Model& model, std::int64_t width) {
+Whole mlp_parameters(const Model& model, Whole width) {
     return (model.gated ? 2 : 1) * projection_weights(model.hidden, width, model.mlp_bias) +
            projection_weights(width, model.hidden, model.mlp_bias);
 }
 
 /// Of a layer whose tokens go to `experts` experts besides the shared ones.
-std::int64_t layer_with(const Model& model, bool of_experts, std::int64_t experts) {
-    const std::int64_t norms = model.norms + (model.norms_behind ? 2 : 0);
-    const std::int64_t rest = attention_parameters(model) + norms * norm_weights(model, model.hidden);
+Whole layer_with(const Model& model, bool of_experts, Whole experts) {
+    const Whole norms = model.norms + (model.norms_behind ? 2 : 0);
+    const Whole rest = attention_parameters(model) + norms * norm_weights(model, model.hidden);
     if (!of_experts) return rest + mlp_parameters(model, model.width);
     const ExpertsShape& e = model.experts;
     return rest + projection_weights(model.hidden, e.count, e.router_bias) +
-           (e.shared_gate ? model.hidden : 0) + (experts + e.shared) * mlp_parameters(model, e.width);
+           (e.shared_gate ? model.hidden : Whole(0)) + (experts + e.shared) * mlp_parameters(model, e.width);
 }
 
-std::int64_t all_weights(const Model& model, std::int64_t experts) {
-    const std::int64_t dense = model.dense_layers();
-    const std::int64_t layers =
+Whole all_weights(const Model& model, Whole experts) {
+    const Whole dense = model.dense_layers();
+    const Whole layers =
         dense * layer_with(model, false, 0) + (model.layers - dense) * layer_with(model, true, experts);
-    const std::int64_t embeddings = (model.vocabulary + model.learned_rows) * model.hidden;
+    const Whole embeddings = (model.vocabulary + model.learned_rows) * model.hidden;
     if (model.encoder)
         return layers + embeddings + norm_weights(model, model.hidden) +
                projection_weights(model.hidden, model.hidden, true);
-    const std::int64_t head =
-        (model.tied ? 0 : model.vocabulary * model.hidden) + (model.head_bias ? model.vocabulary : 0);
+    const Whole head =
+        (model.tied ? Whole(0) : model.vocabulary * model.hidden) + (model.head_bias ? model.vocabulary : Whole(0));
     return layers + embeddings + head + norm_weights(model, model.hidden);
 }
 

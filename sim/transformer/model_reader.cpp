@@ -108,8 +108,8 @@ void read_common(ConfigSizes& from, Model& model) {
     model.vocabulary = gemma3 ? from.size("vocab_size", 262'208) : from.size("vocab_size");
     model.longest = from.size("max_position_embeddings", gemma3 ? 131'072 : 2048);
     attention.heads = gemma3 ? from.size("num_attention_heads", 8) : from.size("num_attention_heads");
-    attention.kv_heads = from.size("num_key_value_heads", gemma3 ? 4 : attention.heads);
-    attention.head_dim = from.size("head_dim", gemma3 ? 256 : model.hidden / attention.heads);
+    attention.kv_heads = from.size("num_key_value_heads", gemma3 ? Whole(4) : attention.heads);
+    attention.head_dim = from.size("head_dim", gemma3 ? Whole(256) : model.hidden / attention.heads);
     // Qwen2's and Qwen3's files have a window that is off unless "use_sliding_window" says otherwise.
     if (!from.flag("use_sliding_window", !model.family.starts_with("qwen"))) return;
     attention.window = from.size("sliding_window", 0);
@@ -146,7 +146,7 @@ void read_experts(ConfigSizes& from, Model& model) {
     const bool deepseek = model.family.starts_with("deepseek"), mixtral = model.family == "mixtral";
     experts.count = from.size(deepseek ? "n_routed_experts" : mixtral ? "num_local_experts" : "num_experts");
     experts.chosen = from.size("num_experts_per_tok");
-    experts.width = mixtral ? model.width : from.size("moe_intermediate_size");
+    experts.width = mixtral ? model.width : Whole(from.size("moe_intermediate_size"));
     experts.shared = deepseek ? from.size("n_shared_experts", 0) : 0;
     if (model.family == "qwen2_moe") {  // one shared expert, as wide as several
         const std::int64_t width = from.size("shared_expert_intermediate_size");
@@ -219,6 +219,11 @@ void require_sense(const ConfigObject& config, const Model& model) {
     if (model.experts.chosen > model.experts.count)
         config.fail("num_experts_per_tok", "is " + std::to_string(model.experts.chosen) + ", more than the " +
                                                std::to_string(model.experts.count) + " experts");
+    try {
+        parameters(model);
+    } catch (const UserError& error) {
+        config.fail("", std::string("has sizes of which no model is made: ") + error.what());
+    }
     if (attention.head_dim < 1) config.fail("", "has more heads than its hidden size");
 }
 

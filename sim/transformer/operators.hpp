@@ -31,6 +31,10 @@ public:
     void require(std::size_t op, std::size_t earlier) { operators_[op].needs.push_back(earlier); }
     /// A GEMM on operands of the list's type.
     GemmShape gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch = 1) const {
+        for (const std::int64_t size : {m, n, k, batch})
+            if (size > most_of_gemm)
+                throw UserError("sizes are too large: a GEMM would have a dimension of " + std::to_string(size) +
+                                ", expected at most 1e9");
         return {m, n, k, dtype_, false, batch};
     }
     /// A memory-bound kernel that reads `read` and writes `written` numbers of the type that GEMMs write.
@@ -46,6 +50,7 @@ public:
     }
 
 private:
+    static constexpr std::int64_t most_of_gemm = 1'000'000'000;  // as of lists in files
     DType dtype_;
     std::vector<Operator> operators_;
 };

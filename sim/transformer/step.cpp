@@ -1,6 +1,7 @@
 #include "sim/transformer/step.hpp"
 
 #include "sim/core/shown.hpp"
+#include "sim/transformer/layer.hpp"
 
 namespace overlap {
 namespace {
@@ -36,9 +37,10 @@ std::int64_t norm_rows_of(const StepShape& step) {
 void require_possible(const Model& model, const StepShape& step, const std::string& where) {
     const Parallelism& spread = step.spread;
     const auto number = [](int value) { return std::to_string(value); };
-    if (spread.tensor * spread.data != spread.gpus)
+    const std::int64_t needed = std::int64_t{spread.tensor} * spread.data;
+    if (needed != spread.gpus)
         throw UserError(where + ": --tp " + number(spread.tensor) + " and --dp " + number(spread.data) +
-                        " are for " + number(spread.tensor * spread.data) + " GPUs, the topology has " +
+                        " are for " + std::to_string(needed) + " GPUs, the topology has " +
                         number(spread.gpus));
     if (spread.gpus % spread.experts != 0)
         throw UserError(where + ": --ep " + number(spread.experts) + " does not divide the " +
@@ -67,6 +69,13 @@ void require_possible(const Model& model, const StepShape& step, const std::stri
         require_divides(model.experts.count, spread.experts, "the number of experts", where);
         if (spread.experts == 1)
             require_divides(model.experts.width, spread.tensor, "an expert's width", where);
+    }
+    try {
+        head_operators(model, step);
+        for (const LayerKind& kind : layer_kinds(model)) layer_operators(model, step, kind);
+        model_flops(model, step);
+    } catch (const UserError& error) {
+        throw UserError(where + ": " + error.what());
     }
 }
 

@@ -59,7 +59,7 @@ StepShape step_of(const StepRequest& request, const Model& model, const Parallel
     step.sequence = request.sequence.value_or(
         step.phase == Phase::decode
             ? std::min<std::int64_t>(model.longest, 8192)
-            : std::min(model.longest, std::max<std::int64_t>(tokens / spread.data, 1)));
+            : std::min<std::int64_t>(model.longest, std::max<std::int64_t>(tokens / spread.data, 1)));
     return step;
 }
 

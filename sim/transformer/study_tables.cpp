@@ -119,7 +119,7 @@ Json to_json(const ModelReport& report) {
         json.update({{"family", report.model.family},
                      {"parameters", parameters(report.model)},
                      {"active_parameters", active_parameters(report.model)},
-                     {"layers", report.model.layers}});
+                     {"layers", std::int64_t{report.model.layers}}});
     json["topology"] = report.topology;
     if (!report.is_list())
         json.update({{"phase", phase_names[static_cast<std::size_t>(shape.phase)]},

@@ -1,6 +1,7 @@
 #include "sim/core/config_reader.hpp"
 
 #include <catch2/catch.hpp>
+#include <ctime>
 #include <fstream>
 #include <functional>
 
@@ -155,6 +156,30 @@ TEST_CASE("the nearest name is one that could have been meant") {
     CHECK(nearest_name("seriel", names) == "serial");
     CHECK(nearest_name("quicksort", names).empty());
     CHECK(nearest_name("x", {}).empty());
+}
+
+TEST_CASE("a JSON array is read in time that is linear in its objects") {
+    // A builder that walks over the array at each object takes 16 times as long for 4 times as many, and minutes here.
+    const auto seconds = [](int objects) {
+        std::string text = "[{}";
+        for (int i = 1; i < objects; ++i) text += ",{}";
+        const std::clock_t begin = std::clock();  // of the processor, so that other load does not count
+        CHECK(parse_json(text + "]", "x").size() == static_cast<std::size_t>(objects));
+        return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+    };
+    seconds(10'000);
+    CHECK(seconds(200'000) < 10 * seconds(50'000) + 0.2);
+}
+
+TEST_CASE("an object has 20,000 keys at most") {
+    const auto keys = [](int count) {
+        std::string text = "{\"0\": 0";
+        for (int i = 1; i < count; ++i) text += ",\"" + std::to_string(i) + "\": 0";
+        return text + "}";
+    };
+    CHECK(parse_json(keys(20'000), "x").size() == 20'000);
+    CHECK(error_of([&] { parse_json(keys(20'001), "x"); }) ==
+          "x: has an object of more than 20000 keys, the most that are read");
 }
 
 }  // namespace overlap::test::config_reader_test

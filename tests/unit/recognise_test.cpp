@@ -100,6 +100,13 @@ TEST_CASE("GEMMs of shards and copies between GPUs are async_tp", "[recognise]")
     CHECK(recognise(scatters, std::nullopt).config.at("workload").at("collective") == "reduce_scatter");
 }
 
+TEST_CASE("GEMMs of shards without operators may be of several schedules") {
+    const auto spans = on_two({span(TaskKind::gemm, 5, 25), span(TaskKind::copy, 5, 20, "stream 14"), span(TaskKind::gemm, 25, 45)});
+    const Recognised found = recognise(spans, GemmShape{512, 256, 1024});
+    CHECK(found.what.empty());
+    CHECK(found.why_not.find("async_tp, shard_direct, shard_p2p") != std::string::npos);
+}
+
 TEST_CASE("anything else is a list, and kernels without shapes take their time", "[recognise]") {
     const std::vector<std::vector<std::int64_t>> shapes{{512, 1024}, {1024, 256}};
     const auto spans = on_two({gemm(0, 40, "aten::mm", shapes), span(TaskKind::memory_bound, 40, 50), collective(45, 80, "allreduce", 131072, 131072, "stream 9"),

@@ -1,6 +1,8 @@
 // Models read from their configs: numbers of weights computed by hand and as published, and what is refused.
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <map>
+#include <random>
 #include <set>
 
 #include "tests/models.hpp"
@@ -187,6 +189,34 @@ TEST_CASE("operators need earlier ones, in every phase of every shipped model") 
                 }
             }
     CHECK(lists >= 500);
+}
+
+TEST_CASE("models of extreme sizes are counted right or refused") {
+    // Sizes from 1 to 1e8, all of them allowed. The sanitized tree also traps an overflow on the way.
+    std::mt19937_64 random(63);
+    const auto size = [&] { return std::llround(std::pow(10, std::uniform_real_distribution<>(0, 8)(random))); };
+    int read = 0, refused = 0;
+    for (int i = 0; i < 2000; ++i) {
+        Json json = read_json_file(shipped.find("models", i % 2 == 0 ? "llama3_8b" : "mixtral_8x7b"));
+        for (const char* key : {"hidden_size", "intermediate_size", "vocab_size", "num_local_experts", "head_dim"})
+            if (json.contains(key) || key == std::string("head_dim")) json[key] = size();
+        json["num_hidden_layers"] = std::min<std::int64_t>(size(), 100'000);
+        json["num_attention_heads"] = json["num_key_value_heads"] = size();
+        json["num_experts_per_tok"] = 1;
+        Model model;
+        if (error_of([&] { model = read_model(ConfigObject(json, "m.json"), "m"); }) != "") {
+            ++refused;
+            continue;
+        }
+        ++read;
+        const auto number = [&](const char* key) { return json.value(key, 1.0); };
+        const double projections = 4 * number("hidden_size") * number("num_attention_heads") * number("head_dim");
+        CHECK(static_cast<double>(parameters(model)) >= projections * number("num_hidden_layers") * 0.999);
+        const StepShape step{Phase::forward, 1'000'000'000, 4096, DType::bf16, {}, 0};
+        error_of([&] { require_possible(model, step, "x"); });
+    }
+    CHECK(read > 100);
+    CHECK(refused > 100);
 }
 
 TEST_CASE("what a model can't be, or can't be spread over") {

@@ -158,7 +158,7 @@ private:
                 writer_.thread(gpu, ++tid, std::get<std::string>(order));
                 for (const auto& [span, end] : drawn(track)) {
                     slices_[span] = {gpu, tid, trace_ticks(spans_[span].start), end};
-                    writer_.span(slices_[span], spans_[span].name, spans_[span].kind,
+                    writer_.span(slices_[span], name_of_slice(span), spans_[span].kind,
                                  args_of(span, slices_[span]));
                 }
             }
@@ -173,7 +173,7 @@ private:
         writer_.thread(pid, tid, "each waited for the one before");
         for (const auto& [span, end] : drawn(Track(result_.recording->critical))) {
             const Slice slice{pid, tid, trace_ticks(spans_[span].start), end};
-            writer_.span(slice, gpu_name(spans_[span].gpu) + ": " + spans_[span].name, spans_[span].kind,
+            writer_.span(slice, gpu_name(spans_[span].gpu) + ": " + name_of_slice(span), spans_[span].kind,
                          args_of(span, slice));
         }
     }
@@ -203,6 +203,14 @@ private:
             for (const CounterSample& sample : counter.samples)
                 writer_.sample(home < 0 ? gpus_ : home, name, sample);
         }
+    }
+
+    /// A list's operator by its own name where its task is only called by its kind; the kind is the slice's category.
+    std::string name_of_slice(std::size_t span) const {
+        const std::string& name = spans_[span].name;
+        if (!result_.recording || name != task_kind_names[static_cast<std::size_t>(spans_[span].kind)]) return name;
+        const auto op = static_cast<std::size_t>(result_.recording->graph[span].op);
+        return op < operators_.size() && !operators_[op].empty() ? operators_[op] : name;
     }
 
     Json args_of(std::size_t span, const Slice& slice) const {

@@ -1,0 +1,125 @@
+#include <chrono>
+#include <iostream>
+#include <set>
+
+#include "sim/core/available_memory.hpp"
+#include "sim/core/config_reader.hpp"
+#include "sim/core/shown.hpp"
+
+namespace overlap {
+namespace {
+
+/// Deepest nesting of arrays and objects in a file. Json copies, compares and writes values by recursion,
+/// which would exhaust the stack.
+constexpr std::size_t most_levels = 100;
+/// Keys of one object. Json finds a key by comparing it with each, so that reading n keys takes n² steps.
+constexpr std::size_t most_keys = 20'000;
+constexpr std::size_t values_a_check = 65'536;  // values
+
+/// Builds a value from the parser's events, in time that is linear in the text: nlohmann's own builder with a callback
+/// walks over the whole array at the end of each object in it.
+class JsonBuilder {
+public:
+    explicit JsonBuilder(std::string origin) : origin_(std::move(origin)) {}
+
+    Json take() && { return std::move(root_); }
+
+    bool null() { return add(nullptr); }
+    bool boolean(bool value) { return add(value); }
+    bool number_integer(Json::number_integer_t value) { return add(value); }
+    bool number_unsigned(Json::number_unsigned_t value) { return add(value); }
+    bool number_float(Json::number_float_t value, const std::string&) { return add(value); }
+    bool string(std::string& value) { return add(std::move(value)); }
+    bool binary(Json::binary_t&) { return false; }  // JSON has none
+    bool start_object(std::size_t) {
+        open_one(Json::object());
+        keys_.emplace_back();
+        return true;
+    }
+    bool key(std::string& name) {
+        if (!keys_.back().insert(name).second) fail("key " + in_quotes(name) + " is given twice in one object");
+        if (keys_.back().size() > most_keys)
+            fail("has an object of more than " + std::to_string(most_keys) + " keys, the most that are read");
+        // Without the search for an equal key that operator[] makes.
+        auto& members = open_.back()->get_ref<Json::object_t&>();
+        members.emplace_back(std::move(name), nullptr);
+        member_ = &members.back().second;
+        return true;
+    }
+    bool end_object() {
+        keys_.pop_back();
+        open_.pop_back();
+        return true;
+    }
+    bool start_array(std::size_t) {
+        open_one(Json::array());
+        return true;
+    }
+    bool end_array() {
+        open_.pop_back();
+        return true;
+    }
+    bool parse_error(std::size_t, const std::string&, const Json::exception& error) {
+        std::string reason = error.what();
+        if (const auto end = reason.find("] "); end != std::string::npos) reason = reason.substr(end + 2);
+        fail("not valid JSON: " + reason);
+    }
+
+private:
+    [[noreturn]] void fail(const std::string& what) const { throw UserError(one_line(origin_ + ": " + what)); }
+
+    void open_one(Json container) {
+        if (open_.size() >= most_levels)
+            fail("is nested more than " + std::to_string(most_levels) + " levels deep");
+        add(std::move(container));
+        open_.push_back(last_);
+    }
+
+    bool add(Json value) {
+        // What a value takes besides a string's own text: an entry of its array or object, which grows by doubling, and
+        // an allocation.
+        constexpr std::size_t of_entry = 2 * sizeof(Json), of_member = 2 * sizeof(Json::object_t::value_type),
+                              of_allocation = 48;
+        const bool in_object = !open_.empty() && open_.back()->is_object();
+        bytes_ += in_object ? of_member : of_entry;
+        if (value.is_string()) bytes_ += of_allocation + value.get_ref<const std::string&>().size();
+        if (value.is_structured()) bytes_ += of_allocation;
+        if (++values_ % values_a_check == 0) check();
+        if (open_.empty())
+            last_ = &(root_ = std::move(value));
+        else if (in_object)
+            last_ = &(*member_ = std::move(value));
+        else
+            last_ = &open_.back()->get_ref<Json::array_t&>().emplace_back(std::move(value));
+        return true;
+    }
+
+    void check() {
+        require_memory_for(origin_ + ": " + std::to_string(values_) + " values and more", Bytes(static_cast<double>(bytes_)),
+                           available_);
+        const auto now = std::chrono::steady_clock::now();
+        if (now < next_said_) return;
+        next_said_ = now + std::chrono::seconds(2);
+        std::cerr << "sim: " << one_line(origin_) << ": reading, " << values_ << " values so far\n";
+    }
+
+    std::string origin_;
+    Json root_;
+    std::vector<Json*> open_;                         ///< arrays and objects that have begun
+    std::vector<std::set<std::string, std::less<>>> keys_;  ///< of each open object, to find equal ones
+    Json* last_ = nullptr;
+    Json* member_ = nullptr;  ///< value of the key that was read last
+    std::size_t values_ = 0, bytes_ = 0;
+    Bytes available_ = available_memory();
+    std::chrono::steady_clock::time_point next_said_ = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+};
+
+}  // namespace
+
+Json parse_json(std::string_view text, const std::string& origin) {
+    JsonBuilder builder(origin);
+    Json::sax_parse(text.begin(), text.end(), &builder);
+    return std::move(builder).take();
+}
+
+}  // namespace overlap
