@@ -4,6 +4,7 @@
 #include <map>
 
 #include "sim/transformer/layer.hpp"
+#include "sim/transformer/possible.hpp"
 #include "tests/test_support.hpp"
 
 // Shipped models, steps of 8 GPUs, and what their operators are.

@@ -10,6 +10,7 @@
 #include "sim/core/shown.hpp"
 #include "sim/run/steady.hpp"
 #include "sim/transformer/layer.hpp"
+#include "sim/transformer/possible.hpp"
 #include "sim/transformer/step_request.hpp"
 #include "sim/transformer/study_report.hpp"
 

@@ -53,15 +53,17 @@ struct StepShape {
     double imbalance = 0;  ///< exponent of the power law by which tokens go to experts; 0: balanced
 };
 
-/// Throws UserError that begins with `where` if the model can't be spread like that.
-void require_possible(const Model& model, const StepShape& step, const std::string& where);
-
-/// Tokens of the GEMMs of a GPU, and of its norms.
-std::int64_t rows_of(const StepShape& step);
-std::int64_t norm_rows_of(const StepShape& step);
 /// Whether each all-reduce is replaced by a reduce-scatter and an all-gather.
 inline bool shards_sequence(const StepShape& step) {
     return step.spread.sequence && step.spread.tensor > 1;
+}
+/// Tokens of the GEMMs of a GPU.
+inline std::int64_t rows_of(const StepShape& step) {
+    return step.tokens / step.spread.data;
+}
+/// Tokens of the norms of a GPU.
+inline std::int64_t norm_rows_of(const StepShape& step) {
+    return shards_sequence(step) ? rows_of(step) / step.spread.tensor : rows_of(step);
 }
 
 }  // namespace overlap

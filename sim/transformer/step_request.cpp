@@ -4,6 +4,7 @@
 
 #include "sim/core/file_kind.hpp"
 #include "sim/transformer/layer.hpp"
+#include "sim/transformer/possible.hpp"
 
 namespace overlap {
 

@@ -178,7 +178,7 @@ TEST_CASE("the next choice is another schedule, agent or kind of GEMMs", "[advis
 
 TEST_CASE("a margin within the expected error is too close to call", "[advise]") {
     SimulatedAdvice advice =
-        advice_for({{"topology", "h200_4"}, {"workload", gemm_of(8192, 2560, 8192)}}, library_kernels);
+        advice_for({{"topology", "h200_2"}, {"workload", gemm_of(8192, 2560, 8192)}}, library_kernels);
     REQUIRE(advice.margin);
     Confidence& confidence = advice.best.front().confidence;
     REQUIRE(confidence.measured);

@@ -135,12 +135,12 @@ TEST_CASE("slices of the Chrome trace tell what a task did, and which tasks are 
                     {"shard", 1},
                     {"step", 1}};
     CHECK(args.at("copy 1") == copy);
-    CHECK(args.at("gemm") == Json{{"shape", "1000x2000x500 bf16"},
+    CHECK(args.at("up") == Json{{"shape", "1000x2000x500 bf16"},
                                   {"TFLOP/s", 100.0},
                                   {"operator", "up"},
                                   {"critical path", true}});
     CHECK(args.at("copy 0").at("critical path") == true);
-    CHECK(path == std::vector<std::string>{"GPU 0: copy 0", "GPU 1: gemm"});
+    CHECK(path == std::vector<std::string>{"GPU 0: copy 0", "GPU 1: up"});
 }
 
 TEST_CASE("arrows of the Chrome trace begin and end inside the slices of an edge, in this order") {
@@ -174,11 +174,11 @@ TEST_CASE("arrows of the Chrome trace begin and end inside the slices of an edge
     }
     REQUIRE(arrows.size() == 2);
     CHECK(arrows.at(1).from == "copy 0");
-    CHECK(arrows.at(1).to == "gemm");
+    CHECK(arrows.at(1).to == "up");
     CHECK(arrows.at(1).begin == Approx(39.999));  // the slice is cut at 40
     CHECK(arrows.at(1).end == 45.0);
     CHECK(arrows.at(2).from == "copy 1");
-    CHECK(arrows.at(2).to == "gemm");
+    CHECK(arrows.at(2).to == "up");
     CHECK(arrows.at(2).begin == 55.0);  // half of 40 to 70
     CHECK(arrows.at(2).end == 55.0);    // half of 45 to 65
 }

@@ -73,9 +73,9 @@ std::string workload_text(const RunResult& result) {
 }
 
 Lines header(const RunResult& result, const Remarks& remarks) {
-    Lines lines = field("", result.scenario, SIZE_MAX);
+    Lines lines = field("", result.scenario);
     const auto add = [&](const char* label, const std::string& text) {
-        append(lines, field(left(label, label_columns), text, SIZE_MAX));
+        append(lines, field(left(label, label_columns), text));
     };
     add("topology", config_text(result, "topology"));
     if (const auto changes = result.config.find("what_if"); changes != result.config.end())

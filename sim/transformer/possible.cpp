@@ -1,4 +1,4 @@
-#include "sim/transformer/step.hpp"
+#include "sim/transformer/possible.hpp"
 
 #include "sim/core/shown.hpp"
 #include "sim/transformer/layer.hpp"
@@ -25,14 +25,6 @@ std::string undivided(const Model& model, int parts) {
 }
 
 }  // namespace
-
-std::int64_t rows_of(const StepShape& step) {
-    return step.tokens / step.spread.data;
-}
-
-std::int64_t norm_rows_of(const StepShape& step) {
-    return shards_sequence(step) ? rows_of(step) / step.spread.tensor : rows_of(step);
-}
 
 void require_possible(const Model& model, const StepShape& step, const std::string& where) {
     const Parallelism& spread = step.spread;
