@@ -109,11 +109,21 @@ std::vector<PresetTime> presets_of(const Scenario& scenario, const ConfigFolder&
     return times;
 }
 
-Remarks remarks_on(const Scenario& scenario, const RankedCandidate& best, const ConfigFolder& folder) {
+Remarks remarks_on(const Scenario& scenario, const std::vector<RankedCandidate>& all,
+                   const ConfigFolder& folder) {
+    const RankedCandidate& best = all.front();
     const Scenario fastest = with_candidate(scenario, best.candidate);
     RunConfig config = read_run_config(fastest.config(), "advice");
     config.topology = scenario.topology;
-    return Remarker(folder).on(config, fastest, best.makespan);
+    const auto is_same = [&](const Json& what_if) {
+        RunConfig without = config;
+        without.what_if = what_if;
+        const Scenario other = resolve(without, folder);
+        return std::ranges::all_of(all, [&](const RankedCandidate& one) {
+            return makespan_of(with_candidate(other, one.candidate)) == one.makespan;
+        });
+    };
+    return Remarker(folder).on(config, fastest, best.makespan, {"in any of these makespans", is_same});
 }
 
 /// The fastest `serial` of both lists; only the first list holds allowed candidates.
@@ -245,9 +255,8 @@ SimulatedAdvice advise(const Scenario& scenario, const ConfigFolder& folder, std
     compare_with_next_choice(scenario, options, advice);
     compare_with_steady_state(scenario, advice);
     advice.presets = presets_of(scenario, folder, allowed);
-    advice.what_if = scenario.what_if;
     if (scenario.host) advice.host = scenario.host->name;
-    advice.remarks = remarks_on(scenario, advice.ranked.front(), folder);
+    advice.remarks = remarks_on(scenario, advice.ranked, folder);
     return advice;
 }
 

@@ -58,9 +58,9 @@ struct PresetTime {
 /// Advice for one scenario: all candidates simulated, and the best ones as full runs.
 struct SimulatedAdvice {
     std::string scenario;  ///< one line for reports
-    Json topology, workload, what_if;
+    Json topology, workload;
     std::string host;  ///< who enqueues, in all rows: a name in configs/hosts; empty: all is enqueued beforehand by one thread
-    Remarks remarks;                      ///< on the best candidate's run
+    Remarks remarks;                      ///< the what-if, and notes on the best candidate's run
     std::vector<RankedCandidate> ranked;  ///< fastest first; equal ones in the order of candidates_for
     AdviceBaseline baseline;
     /// The fastest of each choice (Candidate::same_choice), fastest first; as many as asked for.
@@ -99,6 +99,7 @@ std::string to_csv(const SimulatedAdvice& advice);
 /// One row. `best`: the makespan that its regret refers to; `pair`: the pair of a list that it is for; empty: all.
 /// `confidence`: of a run of the same choice; null if there is none.
 std::string csv_row(std::size_t rank, const RankedCandidate& one, Seconds best,
-                    const AdviceBaseline& baseline, const std::string& pair, const Confidence* confidence);
+                    const AdviceBaseline& baseline, const std::string& pair, const Confidence* confidence,
+                    const Remarks& remarks);
 
 }  // namespace overlap

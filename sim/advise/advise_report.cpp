@@ -94,7 +94,7 @@ AdviceKeys advice_keys() {
         {"workload", object_of("As in a run config."), [](const A& a) { return a.workload; }},
         {"host", or_null(text_schema("Who enqueues, for all times here; null: one thread, all beforehand.", 1)), [](const A& a) { return or_null(a.host); }},
         {"gemm_library", or_null(text_schema("Whose kernels the GEMM prices describe; null if unknown.", 1)), [](const A& a) { return or_null(a.best.front().confidence.gemm_library()); }},
-        {"notes", {{"description", "On what-if changes that are not what they seem, from the best candidate's run."}, {"type", "array"}, {"items", {{"type", "string"}}}},
+        {"notes", {{"description", "On what-if changes that are not what they seem."}, {"type", "array"}, {"items", {{"type", "string"}}}},
             [](const A& a) { return a.remarks.notes; }},
         group_of("baseline", "The one execution without overlap that every speed-up here is over: the fastest of 'serial', by DMA engines, by copy kernels and, where the device's library "
             "was measured, by the library.", baseline_keys()),
@@ -103,7 +103,7 @@ AdviceKeys advice_keys() {
         {"best", list_schema("Of each choice (schedule, agent and kind of GEMMs) the fastest candidate's result in full, as of a run, the fastest first; their serial_us, speedup and "
             "overlap_efficiency are against the baseline.", {{"type", "object"}, {"required", {"config", "makespan_us", "serial_us", "speedup", "losses_us"}}}),
             [](const A& a) { return mapped(a.best, [](const RunResult& run) { return to_json(run); }); }},
-        OutputKey<A>{"what_if", object_of("As in a run config; absent without --what-if."), [](const A& a) { return a.what_if; }}.only_if([](const A& a) { return !a.what_if.empty(); }),
+        OutputKey<A>{"what_if", object_of("As in a run config; absent without --what-if."), [](const A& a) { return a.remarks.what_if; }}.only_if([](const A& a) { return !a.remarks.what_if.empty(); }),
         candidate_key("best_shard_level", "The fastest of shard_p2p and shard_direct.", &A::shard_level),
         candidate_key("best_library_kernels", "The fastest candidate without a kernel of one's own.", &A::by_library_kernels),
         {"presets", list_of("Schedules as libraries run them (sim list schedules), that serve the pair, the fastest first. Empty for lists.", preset_keys),
@@ -131,20 +131,21 @@ Json advice_schema() {
 }
 
 std::string csv_row(std::size_t rank, const RankedCandidate& one, Seconds best,
-                    const AdviceBaseline& baseline, const std::string& pair, const Confidence* confidence) {
+                    const AdviceBaseline& baseline, const std::string& pair, const Confidence* confidence,
+                    const Remarks& remarks) {
     const auto& [candidate, makespan] = one;
     return std::to_string(rank) + "," + candidate.schedule + "," +
            (candidate.chunks > 0 ? std::to_string(candidate.chunks) : "") + "," + candidate.agent + "," +
            candidate.transfer + "," + candidate.gemm + "," + candidate.algorithm + "," +
            Json(to_microseconds(makespan)).dump() + "," + Json(makespan / best - 1).dump() + "," +
            Json(baseline.speedup(makespan)).dump() + "," + (candidate.own_kernel() ? "true" : "false") + "," +
-           pair + "," + confidence_cells(confidence) + "\n";
+           pair + "," + confidence_cells(confidence) + "," + remark_cells(remarks) + "\n";
 }
 
 std::string to_csv(const SimulatedAdvice& advice) {
     std::string text =
         "rank,schedule,chunks,agent,transfer,gemm,algorithm,makespan_us,regret,speedup,own_kernel,pair," +
-        confidence_columns + "\n";
+        confidence_columns + "," + remark_columns + "\n";
     for (std::size_t i = 0; i < advice.ranked.size(); ++i) {
         const RankedCandidate& one = advice.ranked[i];
         const auto run = std::ranges::find_if(advice.choices, [&](const RankedCandidate& choice) {
@@ -152,7 +153,8 @@ std::string to_csv(const SimulatedAdvice& advice) {
         });
         const auto place = static_cast<std::size_t>(run - advice.choices.begin());
         text += csv_row(i + 1, one, advice.ranked.front().makespan, advice.baseline, "",
-                        place < advice.best.size() ? &advice.best[place].confidence : nullptr);
+                        place < advice.best.size() ? &advice.best[place].confidence : nullptr,
+                        advice.remarks);
     }
     return text;
 }

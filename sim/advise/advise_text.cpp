@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "sim/advise/advise.hpp"
-#include "sim/core/shown.hpp"
 #include "sim/report/run/report.hpp"
 #include "sim/report/text_format.hpp"
 
@@ -27,11 +26,7 @@ public:
         text += std::to_string(advice_.ranked.size()) +
                 " candidates simulated, the fastest of each choice: schedule/chunks/agent/transfer\n";
         text += left("host", label_columns) + host_text(advice_.host) + ", in every row\n";
-        for (const auto& change : advice_.what_if.items())
-            text += clipped("what-if " + change.key() + " = " + shown(change.value())) + "\n";
-        for (const std::string& note : advice_.remarks.notes)
-            for (const std::string& line : field(left("best: note", label_columns), note, SIZE_MAX))
-                text += line + "\n";
+        for (const std::string& line : lines_of(advice_.remarks)) text += line + "\n";
         for (const std::string& line : lines_of(advice_.best.front().confidence, SIZE_MAX))
             text += line + "\n";
         return text + baseline();

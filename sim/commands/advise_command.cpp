@@ -44,7 +44,7 @@ void execute(const AdviseFlags& flags) {
     const SimulatedAdvice advice =
         advise(scenario, folder, flags.top, allowed,
                ProgressReporter("candidates", most_simulated(scenario, flags.top)).counter());
-    for (const std::string& note : advice.remarks.notes) spdlog::warn("best candidate: {}", note);
+    for (const std::string& note : advice.remarks.notes) spdlog::warn("{}", note);
     StudyOptions options{config, allowed};
     if (flags.steady) options.clock = StepClock::settled;
     const std::optional<ListAdvice> pairs = advise_pairs(scenario.workload, options, advice, resolver);
@@ -53,7 +53,7 @@ void execute(const AdviseFlags& flags) {
         if (pairs) json["pairs"] = to_json(*pairs);
         print(json_text(json) + "\n");
     } else if (flags.format == "csv") {
-        print(to_csv(advice) + (pairs ? to_csv_rows(*pairs) : ""));
+        print(to_csv(advice) + (pairs ? to_csv_rows(*pairs, advice.remarks) : ""));
     } else {
         print_for_people(to_text(advice) + (pairs ? to_text(*pairs) : ""));
     }

@@ -49,19 +49,36 @@ void add_quiet_flag(CLI::App& app) {
     for (CLI::App* command : app.get_subcommands({})) add_quiet_flag(*command);
 }
 
-/// `sim help advise` is `sim advise --help`.
+/// `sim help new device` is `sim new device --help`.
 void add_help_command(CLI::App& app) {
     CLI::App* help = app.add_subcommand("help", "Help of a command");
-    auto name = std::make_shared<std::string>();
-    help->add_option("command", *name, "A command; default: an overview");
-    help->callback([&app, name] {
-        if (name->empty())
+    auto names = std::make_shared<std::vector<std::string>>();
+    help->add_option("command", *names, "A command, and a command of its own (new device); default: an overview");
+    help->callback([&app, names] {
+        const CLI::App* command = &app;
+        std::string before;
+        for (const std::string& name : *names) {
+            const CLI::App* next = command_of(*command, name);
+            if (next == nullptr)
+                throw UserError("help: " + in_quotes(name) + " is no command" +
+                                (command == &app ? "" : " of " + in_quotes(command->get_name())) +
+                                suggestion(name, command_names(*command)));
+            before += (before.empty() ? "" : " ") + command->get_name();
+            command = next;
+        }
+        if (command == &app)
             return print(app.get_formatter()->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal));
-        if (const CLI::App* command = command_of(app, *name)) return print(command->help(app.get_name()));
-        throw UserError("help: " + in_quotes(*name) + " is no command" +
-                        suggestion(*name, command_names(app)));
+        print(command->help(before));
     });
 }
+
+/// CLI11's, less the flags that a flag excludes: a refusal names them, and lists of them would be half of a help text.
+class HelpFormatter : public CLI::Formatter {
+    std::string make_option_opts(const CLI::Option* option) const override {
+        const std::string text = CLI::Formatter::make_option_opts(option);
+        return text.substr(0, text.find(" " + get_label("Excludes") + ":"));
+    }
+};
 
 }  // namespace
 
@@ -83,6 +100,7 @@ int run_command_line(int argc, char** argv) {
     spdlog::set_level(spdlog::level::warn);
 
     CLI::App app{"Simulates compute/communication overlap on several GPUs.", "sim"};
+    app.formatter(std::make_shared<HelpFormatter>());
     app.set_version_flag("--version", OVERLAP_VERSION);
     app.set_help_all_flag("--help-all", "Help of all commands");
     app.add_flag_callback(

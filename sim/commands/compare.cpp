@@ -1,6 +1,7 @@
 #include "sim/commands/terminal.hpp"
 #include "sim/compare/compare_cases.hpp"
 
+#include <spdlog/spdlog.h>
 #include <algorithm>
 #include <memory>
 
@@ -11,6 +12,9 @@
 #include "sim/core/output_file.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/run/remarks.hpp"
+#include "sim/run/resolver.hpp"
+#include "sim/run/run.hpp"
 
 namespace overlap {
 namespace {
@@ -53,15 +57,40 @@ std::vector<MeasuredCase> read_cases(const CompareFlags& flags) {
     return cases;
 }
 
+/// `unchanged`: the cases without `what_if`. Remarks are on a run of the first case.
+Remarks remarks_on(const std::vector<MeasuredCase>& cases, std::vector<MeasuredCase> unchanged,
+                   const Json& what_if, const Comparison& comparison, const ConfigFolder& folder) {
+    if (what_if.empty() || comparison.cases.empty()) return {{}, what_if};
+    const auto is_same = [&](const Json& other) {
+        std::vector<MeasuredCase> changed = unchanged;
+        for (MeasuredCase& one : changed)
+            for (const auto& [key, value] : what_if.items())
+                if (other.contains(key)) one.config.what_if[key] = value;
+        return mapped(compare(changed, folder).cases, &ComparedCase::predicted) ==
+               mapped(comparison.cases, &ComparedCase::predicted);
+    };
+    const RunConfig& config = cases.front().config;
+    const Scenario scenario = resolve(config, folder);
+    Remarks remarks = Remarker(folder).on_what_if(config, scenario, makespan_of(scenario),
+                                                  {"in any of these predictions", is_same});
+    remarks.what_if = what_if;
+    for (const std::string& note : remarks.notes) spdlog::warn("{}", note);
+    return remarks;
+}
+
 int execute(const CompareFlags& flags) {
     const ConfigFolder folder = ConfigFolder::standard();
     std::vector<MeasuredCase> cases = read_cases(flags);
     if (!flags.cost_models.empty())
         for (MeasuredCase& one : cases) one.config.cost_models = flags.cost_models;
     replace_hosts(cases, flags.hosts, folder);
-    for (MeasuredCase& one : cases) assign_what_ifs(one.config.what_if, flags.what_ifs);
+    const std::vector<MeasuredCase> unchanged = cases;
+    Json what_if = Json::object();
+    assign_what_ifs(what_if, flags.what_ifs);
+    for (MeasuredCase& one : cases) one.config.what_if.update(what_if);
     require_outputs(std::vector<std::filesystem::path>{flags.html}, std::vector<std::filesystem::path>{flags.tolerances});
     Comparison comparison = compare(cases, folder, ProgressReporter("cases", cases.size()).counter());
+    comparison.remarks = remarks_on(cases, unchanged, what_if, comparison, folder);
     comparison.verdicts =
         flags.tolerances.empty() ? judge_cases(comparison) : judge(comparison, flags.tolerances);
     const auto throw_if_not_predicted = [&] {

@@ -1,3 +1,4 @@
+#include <spdlog/spdlog.h>
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -9,6 +10,7 @@
 #include "models/cost_model_registry.hpp"
 #include "models/gemm_model.hpp"
 #include "sim/commands/commands.hpp"
+#include "sim/commands/scenario_flags.hpp"
 #include "sim/core/csv_table.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
@@ -20,20 +22,16 @@ namespace {
 
 struct CostFlags {
     std::string device, topology, gemm, dtype = "bf16", copy, agent = "dma", transfer, from, format = "text";
-    std::vector<std::string> cost_models;
+    std::vector<std::string> cost_models, what_if;
     int cus = 0;
     bool accumulate = false;
 };
 
-/// A machine with the device: the requested topology, or the shipped one-node topology with most GPUs.
-Machine machine_for(const CostFlags& flags, const ConfigFolder& folder) {
-    if (!flags.topology.empty()) return folder.machine(flags.topology);
+/// The requested topology, or the one that stands for the device.
+std::string topology_for(const CostFlags& flags, const ConfigFolder& folder) {
+    if (!flags.topology.empty()) return flags.topology;
     if (flags.device.empty()) throw UserError("command line: --device or --topology is needed");
-    folder.find("devices", flags.device);  // throws the error for an unknown device
-    const std::string usual = std::filesystem::path(flags.device).stem().string() + "_8";
-    if (!contains(folder.names("topologies"), usual))
-        throw UserError("command line: there is no topology " + usual + "; name one with --topology");
-    return folder.machine(usual);
+    return folder.topology_of(flags.device);
 }
 
 DType dtype_named(const std::string& name, const std::string& where) {
@@ -106,6 +104,7 @@ std::string text_of(const Json& json) {
         out << '\n';
     };
     for (const auto& item : json.items()) {
+        if (item.key() == "notes" || item.key() == "what_if") continue;
         if (!item.value().is_object()) {
             line(item.key(), item.value());
             continue;
@@ -127,7 +126,11 @@ void print_cost(Json json, const PricedPart& price, const std::string& format) {
     json["confidence"] = format == "json" ? to_json(price) : Json(text_of(price));
     if (format == "csv")
         throw UserError("command line: --format csv goes with --from (allowed here: text, json)");
-    print(format == "json" ? json_text(json) + "\n" : text_of(json));
+    if (format == "json") return print(json_text(json) + "\n");
+    std::string text = text_of(json);
+    const Remarks remarks{json.value("notes", std::vector<std::string>()), json.value("what_if", Json::object())};
+    for (const std::string& line : lines_of(remarks)) text += line + "\n";
+    print(text);
 }
 
 // Kernel time alone, as in profilers and GEMM tables: without the launch gap.
@@ -190,13 +193,15 @@ KernelPrice kernel_price(const KernelRow& row, const Machine& machine, const Cos
 }
 
 /// Prints the table with columns `added`, whose values `price` puts into the object of a row.
-void print_priced(const CostFlags& flags, const CsvTable& table, const std::vector<std::string>& added,
-                  const std::function<void(std::size_t row, Json& entry)>& price) {
+void print_priced(const CostFlags& flags, const CsvTable& table, std::vector<std::string> added,
+                  const Remarks& remarks, const std::function<void(std::size_t row, Json& entry)>& price) {
     Json rows = Json::array();
+    if (!remarks.what_if.empty()) added.emplace_back("what_if");
     std::vector<std::vector<std::string>> cells;
     for (std::size_t row = 0; row < table.rows(); ++row) {
         Json& entry = rows.emplace_back(table.row_as_json(row));
         price(row, entry);
+        if (!remarks.what_if.empty()) entry["what_if"] = remarks.what_if;
         cells.push_back(mapped(added, [&](const std::string& column) { return csv_cell(entry[column]); }));
     }
     print(flags.format == "json" ? json_text(rows) + "\n" : table.with_columns(added, cells));
@@ -208,11 +213,11 @@ void add_confidence(const PricedPart& price, Json& entry) {
     for (const std::string key : {"basis", "error_pct"}) entry[key] = sure[key];
 }
 
-void price_table(const CostFlags& flags, const Machine& machine, const CostModels& models) {
+void price_table(const CostFlags& flags, const Machine& machine, const CostModels& models, const Remarks& remarks) {
     CsvTable table = read_csv_table(flags.from);
     if (const auto kind = kernel_table_of(table)) {
         KernelRowReader reader;
-        print_priced(flags, table, {"predicted_us", "basis", "error_pct"}, [&](std::size_t row, Json& entry) {
+        print_priced(flags, table, {"predicted_us", "basis", "error_pct"}, remarks, [&](std::size_t row, Json& entry) {
             const KernelPrice price = kernel_price(reader.read(table, row, *kind), machine, models);
             entry["predicted_us"] = price.us;
             add_confidence({"", price.evidence}, entry);
@@ -221,7 +226,7 @@ void price_table(const CostFlags& flags, const Machine& machine, const CostModel
     }
     for (const char* column : {"m", "n", "k", "dtype"}) table.require(column);
     const std::vector<std::string> added{"predicted_us", "gemm_library", "basis", "error_pct"};
-    print_priced(flags, table, added, [&](std::size_t row, Json& entry) {
+    print_priced(flags, table, added, remarks, [&](std::size_t row, Json& entry) {
         GemmShape shape;
         shape.m = table.integer(row, "m");
         shape.n = table.integer(row, "n");
@@ -238,25 +243,38 @@ void price_table(const CostFlags& flags, const Machine& machine, const CostModel
     });
 }
 
+/// The one task that is asked for.
+Task task_of(const CostFlags& flags, const Machine& machine) {
+    if (!flags.copy.empty()) return copy_task(flags, machine);
+    GemmShape shape = parse_shape(flags.gemm, "command line: --gemm");
+    shape.dtype = dtype_named(flags.dtype, "command line");
+    shape.accumulate = flags.accumulate;
+    return {shape, 0, compute_stream};
+}
+
 void execute(const CostFlags& flags) {
     const ConfigFolder folder = ConfigFolder::standard();
     const int asked = !flags.gemm.empty() + !flags.copy.empty() + !flags.from.empty();
     if (asked != 1) throw UserError("command line: give one of --gemm MxNxK, --copy SIZE and --from FILE");
-    const Machine machine = machine_for(flags, folder);
+    const std::string topology = topology_for(flags, folder);
+    Remarks remarks;
+    assign_what_ifs(remarks.what_if, flags.what_if);
+    const Machine machine = folder.machine(topology, WhatIf(remarks.what_if, "command line"));
     const CostModels models(flags.cost_models);
-    if (!flags.from.empty()) return price_table(flags, machine, models);
-    if (!flags.copy.empty()) {
-        const Task copy = copy_task(flags, machine);
-        return print_cost(described(copy, machine, models), confidence_in(copy, machine, flags),
-                          flags.format);
+    if (!flags.from.empty()) return price_table(flags, machine, models, remarks);
+    const Task task = task_of(flags, machine);
+    const auto us = [&](const Machine& on) { return isolated_time(models.cost(task, on), on.resources); };
+    for (const auto& [key, value] : remarks.what_if.items()) {
+        Json others = remarks.what_if;
+        others.erase(key);
+        if (us(folder.machine(topology, WhatIf(others, "command line"))) == us(machine))
+            remarks.notes.push_back("what-if " + key + "=" + unquoted(value) + ": changes nothing in this time");
     }
-    GemmShape shape = parse_shape(flags.gemm, "command line: --gemm");
-    shape.dtype = dtype_named(flags.dtype, "command line");
-    shape.accumulate = flags.accumulate;
-    const Task gemm{shape, 0, compute_stream};
-    const PricedPart price = confidence_in(gemm, machine, flags);
-    Json json = described(gemm, machine, models);
-    json["gemm_library"] = to_json(price)["library"];
+    for (const std::string& note : remarks.notes) spdlog::warn("{}", note);
+    const PricedPart price = confidence_in(task, machine, flags);
+    Json json = described(task, machine, models);
+    if (flags.copy.empty()) json["gemm_library"] = to_json(price)["library"];
+    if (!remarks.what_if.empty()) add_remarks(remarks, json);
     print_cost(std::move(json), price, flags.format);
 }
 
@@ -268,7 +286,7 @@ void add_cost_command(CLI::App& app) {
     auto flags = std::make_shared<CostFlags>();
     command->add_option("--device", flags->device, "Device: a name in configs/devices");
     command->add_option("--topology", flags->topology,
-                        "Machine instead of DEVICE_8; a copy goes from GPU 0 to 1");
+                        "Machine instead of DEVICE_8, or of the largest with that device; a copy goes from GPU 0 to 1");
     command->add_option("--gemm", flags->gemm, "MxNxK");
     CLI::Option* dtype = command->add_option("--dtype", flags->dtype, "Data type of --gemm; default bf16");
     CLI::Option* accumulate =
@@ -296,6 +314,7 @@ void add_cost_command(CLI::App& app) {
         ->excludes(dtype, accumulate);
     command->add_option("--format", flags->format, "text, json or csv")
         ->check(CLI::IsMember({"text", "json", "csv"}));
+    add_what_if_flag(*command, flags->what_if);
     command->add_option("--cost-model", flags->cost_models, "Cost model instead of the default; repeatable")
         ->take_all();
     command->callback([flags] { execute(*flags); });

@@ -1,17 +1,22 @@
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <set>
 #include <sstream>
 
+#include "models/calibration_schema.hpp"
 #include "models/cost_model_registry.hpp"
 #include "sim/collectives/collective_algorithm.hpp"
-#include "sim/commands/calibration_schema.hpp"
 #include "sim/commands/commands.hpp"
+#include "sim/commands/file_formats.hpp"
 #include "sim/commands/terminal.hpp"
 #include "sim/commands/words.hpp"
+#include "sim/core/fields.hpp"
 #include "sim/core/file_kind.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/importers/trace_importer.hpp"
+#include "sim/reproduce/published_experiment.hpp"
 #include "sim/engine/engine.hpp"
 #include "sim/run/config_folder.hpp"
 #include "sim/run/effects.hpp"
@@ -48,8 +53,16 @@ std::vector<Item> all_items(const ConfigFolder& folder) {
         items.push_back({"cost models", entry.name, entry.summary});
     for (const EngineEntry& entry : engines()) items.push_back({"engines", entry.name, entry.summary});
     for (const char* kind : {"topologies", "devices", "workloads"}) add_files(kind, kind);
-    for (const char* kind : {"hosts", "models"})  // not in older folders
+    for (const char* kind : {"hosts", "models", "sweeps"})  // not in older folders
         if (std::filesystem::is_directory(folder.folder(kind))) add_files(kind, kind);
+    if (std::filesystem::is_directory(folder.experiments()))
+        for (const std::string& system : folder.published_systems()) {
+            const auto files = experiment_files(system, folder);
+            items.push_back({"experiments", system,
+                             std::to_string(files.size()) + " files of published figures: sim reproduce " + system});
+        }
+    for (const TraceImporter& entry : trace_importers())
+        items.push_back({"trace formats", entry.name, entry.description});
     return items;
 }
 
@@ -61,7 +74,22 @@ std::string shortened(const std::string& text, std::size_t width) {
     return text.substr(0, end) + "...";
 }
 
-void list(const std::string& only) {
+/// "presets", "device" or "cost model" as `sim list` calls them.
+std::string kind_named(const std::string& given) {
+    static const std::map<std::string, std::string> others{
+        {"presets", "schedules in use"}, {"collectives", "collective algorithms"}, {"machines", "topologies"},
+        {"importers", "trace formats"},  {"systems", "experiments"},               {"gpus", "devices"}};
+    const std::vector<std::string> kinds = listed_kinds();
+    const std::string name = lower_case(given);
+    for (const std::string& one : {name, name + "s", name.ends_with('y') ? name.substr(0, name.size() - 1) + "ies" : name}) {
+        if (contains(kinds, one)) return one;
+        if (const std::string* kind = value_at(others, one)) return *kind;
+    }
+    throw UserError("list: " + in_quotes(given) + " is no kind" + suggestion(name, kinds));
+}
+
+void list(const std::string& given) {
+    const std::string only = given.empty() ? "" : kind_named(given);
     std::ostringstream out;
     std::string heading;
     const std::size_t name_width = 32, width = terminal_columns().value_or(name_width + 100);
@@ -72,8 +100,6 @@ void list(const std::string& only) {
         out << "  " << item.name << std::string(item.name.size() < 30 ? 30 - item.name.size() : 1, ' ')
             << shortened(item.summary, room) << '\n';
     }
-    if (heading.empty())
-        throw UserError("list: " + in_quotes(only) + " is no kind" + suggestion(only, listed_kinds()));
     print_for_people(out.str());
 }
 
@@ -109,22 +135,6 @@ void explain_schedule(std::ostream& out, const ScheduleEntry& entry) {
     out << forms << '\n';
 }
 
-/// The schema of a member of `json`, which `schema` describes; null where it has no schema of its own.
-Json member_schema(const Json& root, const Json& schema, const Json& json, const std::string& key) {
-    if (!schema.is_object()) return {};
-    static const Json::json_pointer type("/if/properties/type/const");
-    for (const Json& rule : schema.value("allOf", Json::array()))  // see schema_by_type
-        if (json.contains("type") && rule.contains(type) && rule[type] == json["type"])
-            return member_schema(root, rule["then"], {}, key);
-    if (schema.contains("$ref")) {
-        const auto target = schema["$ref"].get<std::string>();
-        return member_schema(root, root["definitions"][target.substr(target.rfind('/') + 1)], json, key);
-    }
-    if (schema.contains("properties") && schema["properties"].contains(key)) return schema["properties"][key];
-    if (schema.contains("items")) return schema["items"];
-    return schema.value("additionalProperties", Json()).is_object() ? schema["additionalProperties"] : Json();
-}
-
 /// Every value of a config with its source and, once, what it means.
 struct ConfigExplainer {
     std::ostream& out;
@@ -158,19 +168,47 @@ void explain_file(std::ostream& out, const std::filesystem::path& path, const Js
     ConfigExplainer{out, path.string(), schema}.explain(json, "", schema);
 }
 
-/// A file of the user: a workload, such as `sim model --write` makes, or a model's config.json. False if there is none.
-bool explain_users_file(std::ostream& out, const std::string& path) {
+/// A file of the user of any format of ours, or a model's config.json. False if there is no such file.
+bool explain_users_file(std::ostream& out, const ConfigFolder& folder, const std::string& given) {
+    const std::string path = std::filesystem::is_regular_file(given) ? given : given + ".json";
     if (!std::filesystem::is_regular_file(path)) return false;
     const Json json = read_json_file(path);
-    const bool model = json.is_object() && json.contains("model_type");
-    require_kind(json, path, model ? FileKind::model_config : FileKind::workload);
-    if (model)
-        read_model(ConfigObject(json, path), path);
-    else
-        read_workload(ConfigObject(json, path));
-    out << path << (model ? " (model)\n" : " (workload)\n") << json.value("description", "") << '\n';
-    explain_file(out, path, model ? model_schema() : workload_schema(false));
+    if (!json.is_object()) throw UserError(path + ": is " + shown(json) + ", expected an object");
+    const FileFormat& format = format_of(json, path);
+    const auto read = [&] {  // says what is wrong with it
+        if (format.kind == "model") read_model(ConfigObject(json, path), path);
+        if (format.kind == "workload") read_workload(ConfigObject(json, path));
+        if (format.kind == "topology") folder.topology(path);
+        if (format.kind == "device") folder.device(path);
+        if (format.kind == "host") folder.host(path);
+        if (format.kind == "schedule") folder.schedule(path);
+    };
+    read();
+    out << path << " (" << format.kind << ")\n" << json.value("description", "") << '\n';
+    explain_file(out, path, format.schema());
     return true;
+}
+
+/// Descriptions of a key in the files of any format, with the formats that have it.
+using KeyDocs = std::map<std::string, std::vector<std::string>>;
+
+void find_key(const Json& schema, const std::string& key, const std::string& kind, KeyDocs& docs) {
+    if (!schema.is_structured()) return;
+    if (schema.is_object() && schema.contains("properties") && schema["properties"].contains(key)) {
+        const Json& found = schema["properties"][key];
+        auto& kinds = docs[found.is_object() ? found.value("description", "") : ""];
+        if (kinds.empty() || kinds.back() != kind) kinds.push_back(kind);
+    }
+    for (const auto& item : schema.items()) find_key(item.value(), key, kind, docs);
+}
+
+/// A key of our files or outputs, as its last part: "engine_GBps" of "device.dma.engine_GBps" or "/dma/engine_GBps".
+void explain_key(std::ostream& out, const std::string& name) {
+    const std::string key = name.substr(name.find_last_of("./") + 1);
+    KeyDocs docs;
+    for (const FileFormat& format : file_formats()) find_key(format.schema(), key, format.kind, docs);
+    docs.erase("");
+    for (const auto& [doc, kinds] : docs) out << key << " (key of: " << joined(kinds) << ")\n" << doc << '\n';
 }
 
 void explain(const std::string& name) {
@@ -187,6 +225,11 @@ void explain(const std::string& name) {
         if (item.kind == "topologies") explain_file(out, folder.find(item.kind, stem), topology_schema());
         if (item.kind == "devices") explain_file(out, folder.find(item.kind, stem), device_schema());
         if (item.kind == "workloads") explain_file(out, folder.find(item.kind, stem), workload_schema(false));
+        if (item.kind == "hosts") explain_file(out, folder.find(item.kind, stem), host_schema());
+        if (item.kind == "sweeps") explain_file(out, folder.find(item.kind, stem), sweep_schema());
+        if (item.kind == "experiments")
+            for (const auto& file : experiment_files(stem, folder))
+                out << "\n" << file.string() << '\n' << description_of(file) << '\n';
         if (item.kind == "models") explain_file(out, folder.find(item.kind, stem), model_schema());
         if (item.kind == "devices" && contains(folder.names("calibrations"), stem))
             explain_file(out, folder.find("calibrations", stem), calibration_schema());
@@ -205,7 +248,8 @@ void explain(const std::string& name) {
         out << (out.str().empty() ? "" : "\n") << joined(word.names) << " (" << word.kind << ")\n"
             << word.meaning << '\n';
     }
-    if (out.str().empty() && !explain_users_file(out, name)) {
+    if (out.str().empty()) explain_key(out, name);
+    if (out.str().empty() && !explain_users_file(out, folder, name)) {
         throw UserError("explain: " + in_quotes(name) + " is not known" + suggestion(stem, names) +
                         "; see sim list");
     }
@@ -231,9 +275,9 @@ std::vector<std::string> listed_names(const std::string& kind) {
 void add_list_commands(CLI::App& app) {
     CLI::App* listing =
         app.add_subcommand("list", "All schedules, cost models, topologies, workloads ... by name");
-    auto kind = std::make_shared<std::string>();
-    listing->add_option("kind", *kind, "Only this kind, for instance schedules");
-    listing->callback([kind] { list(*kind); });
+    auto kind = std::make_shared<std::vector<std::string>>();
+    listing->add_option("kind", *kind, "Only this kind: schedules, devices, sweeps, cost models ...");
+    listing->callback([kind] { list(joined(*kind, " ")); });
 
     CLI::App* explaining = app.add_subcommand(
         "explain", "Definition, parameters, values and sources of a name, or of a word of the output");
@@ -241,7 +285,7 @@ void add_list_commands(CLI::App& app) {
     explaining
         ->add_option(
             "name", *words,
-            "A name from sim list, a parameter, a word of the output (exposed communication), or a file: a workload, a model's config.json")
+            "A name from sim list, a parameter, a word of the output (exposed communication), a key (device.dma.engine_GBps), or a file: a topology, a device, a workload, a model's config.json ...")
         ->required();
     explaining->callback([words] { explain(joined(*words, " ")); });
 }

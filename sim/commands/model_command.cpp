@@ -1,13 +1,17 @@
+#include <spdlog/spdlog.h>
 #include <cmath>
 #include <memory>
 
 #include "sim/commands/commands.hpp"
+#include "sim/commands/model_flags.hpp"
 #include "sim/commands/progress_reporter.hpp"
 #include "sim/commands/scenario_flags.hpp"
 #include "sim/commands/terminal.hpp"
 #include "sim/core/output_file.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/run/remarks.hpp"
+#include "sim/run/run.hpp"
 #include "sim/run/steady.hpp"
 #include "sim/transformer/layer.hpp"
 #include "sim/transformer/possible.hpp"
@@ -15,7 +19,6 @@
 #include "sim/transformer/study_report.hpp"
 
 namespace overlap {
-namespace {
 
 struct ModelFlags {
     std::string config, topology, dtype = "bf16", phase = "forward", format = "text", write, html,
@@ -29,10 +32,13 @@ struct ModelFlags {
     std::vector<std::string> given;  ///< flags that only models have
 };
 
+namespace {
+
 const std::string flags_place = "command line";
 
 /// How attention is priced, if not by a fit to measurements of the device.
-std::string attention_prices(const Model& model, const StepShape& shape, const Machine& machine) {
+std::string attention_prices(const Model& model, const StepShape& shape, const Machine& machine,
+                             const std::string& device_file) {
     const bool decode = shape.phase == Phase::decode;
     if (decode && model.attention.latent())
         return "latent attention's decode is a roofline, a lower bound: no public table has its kernel";
@@ -46,7 +52,7 @@ std::string attention_prices(const Model& model, const StepShape& shape, const M
     if (found == nullptr)
         return "attention is a roofline, a lower bound: no table of " + device + " was fitted";
     if (found->basis == Basis::fitted) return "";
-    return "attention is priced by the fit of another device, scaled by data sheets (sim explain " + device +
+    return "attention is priced by the fit of another device, scaled by data sheets (sim explain " + device_file +
            ")";
 }
 
@@ -86,11 +92,11 @@ std::string clock_note(const ModelFlags& flags, const Machine& machine, std::spa
 }
 
 std::vector<std::string> notes_of(const Model& model, const std::vector<StepStudy>& steps,
-                                  const Machine& machine) {
+                                  const Machine& machine, const std::string& device_file) {
     std::vector<std::string> notes{"layers do not overlap with one another"};
     const StepShape& shape = steps.front().shape;
     if (const std::string much = memory_note(model, steps, machine); !much.empty()) notes.push_back(much);
-    if (const std::string how = attention_prices(model, shape, machine); !how.empty()) notes.push_back(how);
+    if (const std::string how = attention_prices(model, shape, machine, device_file); !how.empty()) notes.push_back(how);
     if (model.experts.count > 0)
         notes.push_back(steps.front().shape.imbalance == 0
                             ? "tokens go to experts evenly (--imbalance 1.2: by a power law)"
@@ -154,34 +160,38 @@ bool names_list(const std::string& config, const ConfigFolder& folder) {
     return !has("models") && has("workloads");
 }
 
+StudyOptions options_of(const ModelFlags& flags) {
+    StudyOptions options{{}, {{}, flags.kernels == "any"}, flags.all};
+    options.run.topology = flags.topology;
+    options.run.seeds = flags.seeds;
+    assign_what_ifs(options.run.what_if, flags.what_if);
+    return options;
+}
+
 /// Sizes and parallelism of an operator list are those that it has.
-void study_list(const ModelFlags& flags, const ConfigFolder& folder, StudyOptions options) {
+ModelReport study_list(const ModelFlags& flags, StudyOptions& options, const Machine& machine, Resolver& resolver) {
     if (!flags.given.empty())
         throw UserError(flags_place + ": " + flags.given.front() + " is for models, but " + flags.config +
                         " is an operator list, whose sizes are given");
-    if (!flags.html.empty()) require_writable(flags.html);
     RunConfig config;
     config.origin = flags_place;
     config.workload = flags.config;
-    Resolver resolver(folder);
     const Workload list = resolver.workload(config);
-    const Machine machine = folder.machine(flags.topology, WhatIf(options.run.what_if, flags_place));
     ModelReport report{{}, machine.topology.name(), machine.topology.device().name, {}, {}};
     report.model.name = list.name;
     const std::vector<DType> operands = mapped(list.gemms(), &GemmShape::dtype);
     options.clock = clock_of(flags, machine, operands);
     report.steps.push_back(with_library_kernels(options, [&](const StudyOptions& by) { return study(list, by, resolver); }));
     report.notes.push_back(clock_note(flags, machine, operands));
-    put_report(flags, std::move(report), options, resolver);
+    return report;
 }
 
-void execute(const ModelFlags& flags) {
-    const ConfigFolder folder = ConfigFolder::standard();
-    StudyOptions options{{}, {{}, flags.kernels == "any"}, flags.all};
-    options.run.topology = flags.topology;
-    options.run.seeds = flags.seeds;
-    assign_what_ifs(options.run.what_if, flags.what_if);
-    if (names_list(flags.config, folder)) return study_list(flags, folder, options);
+/// All but the confidence; sets the clock of `options`. `quiet`: without progress.
+ModelReport studied(const ModelFlags& flags, const ConfigFolder& folder, StudyOptions& options, Resolver& resolver,
+                    bool quiet = false) {
+    if (names_list(flags.config, folder))
+        return study_list(flags, options,
+                          folder.machine(flags.topology, WhatIf(options.run.what_if, flags_place)), resolver);
     Model model = named_model(flags.config, folder);
     if (flags.layers) model.layers = *flags.layers;
     const Machine machine = folder.machine(flags.topology, WhatIf(options.run.what_if, flags_place));
@@ -194,34 +204,84 @@ void execute(const ModelFlags& flags) {
         shapes.push_back(step_of(request, model, spread, tokens));
         require_possible(model, shapes.back(), flags_place);
     }
-    if (!flags.write.empty()) {
-        if (shapes.size() > 1) throw UserError(flags_place + ": --write takes one number of --tokens");
-    }
-    require_outputs(std::vector<std::filesystem::path>{flags.write, flags.html},
-                    std::vector<std::filesystem::path>{flags.config, flags.topology});
     ModelReport report{model, machine.topology.name(), machine.topology.device().name, {}, {}};
-    Resolver resolver(folder);
     std::size_t parts = 0;
     for (const StepShape& shape : shapes)
         parts += (options.allowed.own_kernels ? 2 : 1) * parts_of(model, shape);
-    ProgressReporter progress("pairs", parts);
-    options.done = progress.counter();
+    std::optional<ProgressReporter> progress;
+    if (!quiet) options.done = progress.emplace("pairs", parts).counter();
     options.clock = clock_of(flags, machine, std::array{request.dtype});
     for (const StepShape& shape : shapes)
         report.steps.push_back(with_library_kernels(
             options, [&](const StudyOptions& by) { return study(model, shape, by, resolver); }));
-    report.notes = notes_of(model, report.steps, machine);
+    const std::string file = folder.machine_files(flags.topology).device.name,
+                      device = std::filesystem::path(file).stem().string();
+    std::error_code ignored;
+    const bool shipped = std::filesystem::equivalent(file, folder.folder("devices") / (device + ".json"), ignored);
+    report.notes = notes_of(model, report.steps, machine, shipped ? device : file);
     report.notes.push_back(clock_note(flags, machine, std::array{request.dtype}));
+    options.done = nullptr;
+    return report;
+}
+
+RunConfig config_of(const ListStudy& list, const ModelFlags& flags) {
+    RunConfig config = read_run_config(list.run->config(), flags_place);
+    config.topology = flags.topology;
+    return config;
+}
+
+bool same_times(const ModelReport& a, const ModelReport& b) {
+    const auto times = [](const StepStudy& step) { return std::pair(step.whole.si(), step.cut.si()); };
+    return mapped(a.steps, times) == mapped(b.steps, times);
+}
+
+/// What the what-if changed, and remarks on it from a run of the most frequent list.
+void add_what_if(const ModelFlags& flags, const ConfigFolder& folder, const StudyOptions& options,
+                 Resolver& resolver, ModelReport& report) {
+    if (options.run.what_if.empty()) return;
+    const auto is_same = [&](const Json& what_if) {
+        StudyOptions other = options;
+        other.run.what_if = what_if;
+        return same_times(report, studied(flags, folder, other, resolver, true));
+    };
+    const RunConfig config =
+        config_of(*std::ranges::max_element(report.steps.front().lists, {}, &ListStudy::count), flags);
+    const Scenario scenario = resolver.resolve(config);
+    const Remarks remarks = Remarker(folder).on_what_if(config, scenario, makespan_of(scenario),
+                                                        {"in any of these times", is_same});
+    report.what_if = remarks.what_if;
+    append(report.notes, remarks.notes);
+    for (const std::string& note : remarks.notes) spdlog::warn("{}", note);
+}
+
+void execute(const ModelFlags& flags) {
+    const ConfigFolder folder = ConfigFolder::standard();
+    if (!flags.write.empty()) {
+        if (flags.tokens.size() > 1) throw UserError(flags_place + ": --write takes one number of --tokens");
+    }
+    require_outputs(std::vector<std::filesystem::path>{flags.write, flags.html},
+                    std::vector<std::filesystem::path>{flags.config, flags.topology});
+    StudyOptions options = options_of(flags);
+    Resolver resolver(folder);
+    ModelReport report = studied(flags, folder, options, resolver);
+    add_what_if(flags, folder, options, resolver, report);
     if (!flags.write.empty()) write_workload(flags, report);
     put_report(flags, std::move(report), options, resolver);
 }
 
 }  // namespace
 
-void add_model_command(CLI::App& app) {
-    CLI::App* command = app.add_subcommand(
-        "model",
-        "Step time of a transformer: the best schedule for each pair of its layers, with and without overlap");
+std::vector<std::pair<RunConfig, double>> runs_of_step(const ModelFlags& flags, const ConfigFolder& folder) {
+    if (flags.tokens.size() > 1) throw UserError(flags_place + ": --tokens has several numbers, expected one");
+    StudyOptions options = options_of(flags);
+    Resolver resolver(folder);
+    return mapped(studied(flags, folder, options, resolver).steps.front().lists, [&](const ListStudy& list) {
+        return std::pair(config_of(list, flags), static_cast<double>(list.count));
+    });
+}
+
+std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
+    CLI::App* command = &app;
     auto flags = std::make_shared<ModelFlags>();
     command
         ->add_option(
@@ -288,16 +348,27 @@ void add_model_command(CLI::App& app) {
                      "Number of simulations if the machine leaves the order of DMA copies open; default 3")
         ->check(CLI::Range(1, most_seeds));
     add_what_if_flag(*command, flags->what_if);
+    command->parse_complete_callback([flags, command] {
+        for (const char* name : {"--tokens", "--phase", "--sequence", "--tp", "--ep", "--dp", "--fsdp",
+                                 "--imbalance", "--sequence-parallel", "--dtype", "--layers"})
+            if (command->count(name) > 0) flags->given.emplace_back(name);
+    });
+    return flags;
+}
+
+void add_model_command(CLI::App& app) {
+    CLI::App* command = app.add_subcommand(
+        "model",
+        "Step time of a transformer: the best schedule for each pair of its layers, with and without overlap");
+    const std::shared_ptr<ModelFlags> flags = add_model_flags(*command);
     command->add_option("--write", flags->write,
                         "Write the layer's operators as a workload file, for sim --workload");
     command->add_option("--html", flags->html,
                         "Also write a self-contained page: operators by tokens, bars of the steps");
     command->add_option("--format", flags->format, "Output: text, json, csv or md")
         ->check(CLI::IsMember({"text", "json", "csv", "md"}));
-    command->callback([flags, command] {
-        for (const char* name : {"--tokens", "--phase", "--sequence", "--tp", "--ep", "--dp", "--fsdp",
-                                 "--imbalance", "--sequence-parallel", "--dtype", "--layers", "--write"})
-            if (command->count(name) > 0) flags->given.emplace_back(name);
+    command->callback([flags] {
+        if (!flags->write.empty()) flags->given.emplace_back("--write");
         execute(*flags);
     });
 }

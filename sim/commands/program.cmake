@@ -9,7 +9,6 @@ add_executable(sim
     sim/commands/archive_validation.cpp
     sim/commands/calibrate_archive.cpp
     sim/commands/calibration_report.cpp
-    sim/commands/calibration_schema.cpp
     sim/commands/compare.cpp
     sim/commands/completion.cpp
     sim/commands/cost.cpp

@@ -71,7 +71,7 @@ void execute(const RunFlags& flags) {
     const Remarks remarks = Remarker(folder).on(config, scenario, result.makespan);
     for (const std::string& note : remarks.notes) spdlog::warn("{}", note);
     if (flags.format == "json") return print(json_text(to_json(result, remarks)) + "\n");
-    if (flags.format == "csv") return print(csv_header() + "\n" + csv_row(to_json(result)) + "\n");
+    if (flags.format == "csv") return print(csv_header() + "\n" + csv_row(to_json(result, remarks)) + "\n");
     print_for_people(to_text(result, remarks));
 }
 

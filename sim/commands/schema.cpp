@@ -1,9 +1,11 @@
 #include <memory>
 
 #include "models/calibration/recipes/gemm_recipes.hpp"
+#include "models/calibration_schema.hpp"
 #include "sim/advise/advise.hpp"
-#include "sim/commands/calibration_schema.hpp"
+#include "sim/commands/archive_validation.hpp"
 #include "sim/commands/commands.hpp"
+#include "sim/commands/file_formats.hpp"
 #include "sim/commands/graph_export.hpp"
 #include "sim/compare/compare_cases.hpp"
 #include "sim/core/ranges.hpp"
@@ -21,13 +23,9 @@ namespace overlap {
 
 namespace {
 
-struct FileFormat {
-    std::string kind;
-    Json (*schema)();
-};
 // clang-format off
-const std::vector<FileFormat> file_formats{
-    {"advice", advice_schema}, {"calibration", calibration_schema}, {"device", device_schema},
+const std::vector<FileFormat> formats{
+    {"advice", advice_schema}, {"calibration", [] { Json schema = calibration_schema(); schema["properties"]["validation"] = validation_schema(); return schema; }}, {"device", device_schema},
     {"experiment", experiment_schema}, {"host", host_schema}, {"kernels", kernel_table_schema}, {"measured_case", measured_case_schema},
     {"model", model_schema}, {"plan", plan_schema}, {"recipe", recipe_schema}, {"result", result_schema}, {"run", run_schema},
     {"schedule", preset_schema}, {"sensitivity", sensitivity_schema}, {"sweep", sweep_schema}, {"tiles", tiles_schema},
@@ -35,12 +33,34 @@ const std::vector<FileFormat> file_formats{
 // clang-format on
 
 Json schema_of(const std::string& kind) {
-    const std::vector<std::string> kinds = mapped(file_formats, &FileFormat::kind);
-    return file_formats[known_place(kind, kinds, "schema: " + in_quotes(kind) + " is no kind of file")]
-        .schema();
+    const std::vector<std::string> kinds = mapped(formats, &FileFormat::kind);
+    return formats[known_place(kind, kinds, "schema: " + in_quotes(kind) + " is no kind of file")].schema();
 }
 
 }  // namespace
+
+std::span<const FileFormat> file_formats() {
+    return formats;
+}
+
+const FileFormat& format_of(const Json& json, const std::string& file) {
+    const FileFormat* found = nullptr;
+    std::ptrdiff_t most = 0;
+    for (const FileFormat& format : formats) {
+        const Json schema = format.schema();
+        std::ptrdiff_t score = 0;  // its keys and the required ones less all others
+        for (const auto& item : json.items()) score += schema["properties"].contains(item.key()) ? 2 : -2;
+        for (const Json& key : schema.value("required", Json::array()))
+            score += json.contains(key.get<std::string>()) ? 1 : -1;
+        if (format.kind == "model" && json.contains("model_type")) return format;
+        if (score <= most) continue;
+        most = score;
+        found = &format;
+    }
+    if (found == nullptr)
+        throw UserError(file + ": is no file of ours (" + joined(mapped(formats, &FileFormat::kind)) + ")");
+    return *found;
+}
 
 void add_schema_command(CLI::App& app) {
     CLI::App* command = app.add_subcommand("schema", "The JSON schema of a kind of file");

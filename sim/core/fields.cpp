@@ -1,5 +1,6 @@
 #include "sim/core/fields.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace overlap {
@@ -9,6 +10,20 @@ namespace {
 Json written(double value) {
     if (value == std::floor(value) && std::abs(value) < 1e15) return std::llround(value);
     return value;
+}
+
+/// Whether the default lies below the range: 0, which switches something off.
+bool has_off_value(const Key& key, double by_default) {
+    const bool number = key.kind == Key::Kind::number || key.kind == Key::Kind::whole;
+    return number && !key.required && key.otherwise == nullptr && key.like.empty() && by_default < key.range.low;
+}
+
+/// Whether a key of the group is there and not 0, which is as good as left out.
+bool is_given(const ConfigObject& group, std::string_view key) {
+    if (!group.has(key)) return false;
+    ConfigObject copy = group;
+    const Json& value = copy.raw(std::string(key));
+    return (value.is_object() ? value.value("value", Json()) : value) != 0;
 }
 
 Json value_schema(const Key& key) {
@@ -39,18 +54,20 @@ double sourced_whole(ConfigObject& config, const std::string& key, Range range) 
 }  // namespace
 
 bool is_asked_for(const ConfigObject& group, const Key& key) {
-    if (!key.with.empty() && !group.has(key.with)) return false;
-    if (!key.without.empty() && group.has(key.without)) return false;
+    if (!key.with.empty() && !is_given(group, key.with)) return group.has(key.with) && group.has(key.key);
+    if (!key.without.empty() && is_given(group, key.without)) return false;
     return key.required || group.has(key.key);
 }
 
-double read_value(ConfigObject& group, const Key& key) {
+namespace {
+
+double read_in_range(ConfigObject& group, const Key& key, Range range) {
     const std::string name(key.key);
     switch (key.kind) {
         case Key::Kind::whole:
-            if (!key.plain) return sourced_whole(group, name, key.range);
+            if (!key.plain) return sourced_whole(group, name, range);
             return static_cast<double>(
-                group.integer(name, std::llround(key.range.low), std::llround(key.range.high)));
+                group.integer(name, std::llround(range.low), std::llround(range.high)));
         case Key::Kind::choice:
             return static_cast<double>(key.plain ? group.choice(name, key.names)
                                                  : group.sourced_choice(name, key.names));
@@ -59,7 +76,20 @@ double read_value(ConfigObject& group, const Key& key) {
         case Key::Kind::number:
             break;
     }
-    return key.plain ? group.number(name, key.range) : group.sourced(name, key.range);
+    return key.plain ? group.number(name, range) : group.sourced(name, range);
+}
+
+}  // namespace
+
+double read_value(ConfigObject& group, const Key& key, double by_default) {
+    if (!has_off_value(key, by_default)) return read_in_range(group, key, key.range);
+    const double value = read_in_range(group, key, {by_default, key.range.high});
+    if (value != by_default && value < key.range.low)
+        group.fail(std::string(key.key) + (key.plain ? "" : "/value"),
+                   "is " + written(value).dump() + ", expected " + written(by_default).dump() +
+                       ", the default, or a number from " + written(key.range.low).dump() + " to " +
+                       written(key.range.high).dump());
+    return value;
 }
 
 Json written_value(const Key& key, double value) {
@@ -71,7 +101,12 @@ Json written_value(const Key& key, double value) {
 
 std::string description_of(const Key& key, double by_default) {
     std::string text = key.doc;
-    if (!key.follows.empty()) text += " Follows " + std::string(key.follows) + ".";
+    const bool of_links =
+        std::ranges::any_of(rates_of_links, [&](std::string_view rate) { return key.follows == rate; });
+    if (of_links)
+        text += " No what-if of links moves it; sim new device scales it with their rate.";
+    else if (!key.follows.empty())
+        text += " Follows " + std::string(key.follows) + ".";
     if (!key.with.empty()) text += " Only with " + std::string(key.with) + '.';
     if (!key.without.empty()) text += " Only without " + std::string(key.without) + '.';
     if (key.required) return text;
@@ -89,11 +124,41 @@ Json sourced_schema(const Key& key, const std::string& description, const std::s
             {"properties", {{"value", value_schema(key)}}}};
 }
 
-Json field_schema(const Key& key, const std::string& description, const std::string& definition) {
-    if (!key.plain) return sourced_schema(key, description, definition);
+Json field_schema(const Key& key, double by_default, const std::string& definition) {
+    const std::string description = description_of(key, by_default);
     Json schema{{"description", description}};
-    schema.update(value_schema(key));
+    if (key.plain)
+        schema.update(value_schema(key));
+    else
+        schema = sourced_schema(key, description, definition);
+    if (key.required || key.otherwise != nullptr) return schema;
+    if (!key.like.empty()) {
+        schema["x-default-as"] = key.like;
+        return schema;
+    }
+    Json& value = key.plain ? schema : schema["properties"]["value"];
+    if (has_off_value(key, by_default)) {
+        value["anyOf"] = {{{"const", written(by_default)}}, {{"minimum", value["minimum"]}}};
+        value.erase("minimum");
+    }
+    const bool number = key.kind == Key::Kind::number;
+    value["default"] = number ? written(by_default) : written_value(key, by_default);
     return schema;
+}
+
+Json member_schema(const Json& root, const Json& schema, const Json& json, const std::string& key) {
+    if (!schema.is_object()) return {};
+    static const Json::json_pointer type("/if/properties/type/const");
+    for (const Json& rule : schema.value("allOf", Json::array()))  // see schema_by_type
+        if (json.contains("type") && rule.contains(type) && rule[type] == json["type"])
+            return member_schema(root, rule["then"], {}, key);
+    if (schema.contains("$ref")) {
+        const auto target = schema["$ref"].get<std::string>();
+        return member_schema(root, root["definitions"][target.substr(target.rfind('/') + 1)], json, key);
+    }
+    if (schema.contains("properties") && schema["properties"].contains(key)) return schema["properties"][key];
+    if (schema.contains("items")) return schema["items"];
+    return schema.value("additionalProperties", Json()).is_object() ? schema["additionalProperties"] : Json();
 }
 
 Json schema_by_type(const std::string& description, const std::vector<Json>& kinds) {

@@ -41,6 +41,9 @@ constexpr const Unit& unit_of(std::string_view key) {
     return units.back();
 }
 
+/// Rates of a topology's links, which device files do not have: values follow them in sim new device alone.
+inline constexpr std::array<std::string_view, 2> rates_of_links{"link_GBps", "ports_GBps"};
+
 /// One key of a group of a config file. Its value is a {"value", "source"}, or `plain`.
 struct Key {
     enum class Kind { number, whole, choice, flag };
@@ -171,8 +174,9 @@ constexpr auto plain_field(std::string_view key, const std::array<std::string, N
     return choice;
 }
 
-/// The value of the field's key in `group`, in the key's unit. Throws UserError.
-double read_value(ConfigObject& group, const Key& key);
+/// The value of the field's key in `group`, in the key's unit. The value that the key has where it is left out is allowed
+/// whatever the range. Throws UserError.
+double read_value(ConfigObject& group, const Key& key, double by_default);
 
 /// Whether the group is to have the key, or has it: else it is left out, or unknown.
 bool is_asked_for(const ConfigObject& group, const Key& key);
@@ -182,7 +186,7 @@ bool is_asked_for(const ConfigObject& group, const Key& key);
 template <class T>
 void read_fields(ConfigObject& group, T& to, std::span<const Field<T>> fields) {
     for (const Field<T>& field : fields)
-        if (is_asked_for(group, field)) field.set(to, read_value(group, field));
+        if (is_asked_for(group, field)) field.set(to, read_value(group, field, field.by_default()));
 }
 
 /// The same of any fields; keeps all errors.
@@ -212,8 +216,11 @@ std::string description_of(const Key& key, double by_default);
 /// {"description", "properties": {"value"}} and `definition`, which demands the source.
 Json sourced_schema(const Key& key, const std::string& description, const std::string& definition);
 
-/// The schema of a key: `sourced_schema`, or that of a plain value.
-Json field_schema(const Key& key, const std::string& description, const std::string& definition);
+/// The schema of a key, with its description_of and its default: `sourced_schema`, or that of a plain value.
+Json field_schema(const Key& key, double by_default, const std::string& definition);
+
+/// The schema of a member of `json`, which `schema` describes; null where it has none of its own. `root`: of the file.
+Json member_schema(const Json& root, const Json& schema, const Json& json, const std::string& key);
 
 /// Adds all keys of T::fields() to the schema of an object.
 template <class T>
@@ -221,7 +228,7 @@ void add_fields(Json& object, const std::string& definition, bool with_required 
                 std::span<const Field<T>> fields = T::fields()) {
     for (const Field<T>& field : fields) {
         object["properties"][std::string(field.key)] =
-            field_schema(field, description_of(field, field.by_default()), definition);
+            field_schema(field, field.by_default(), definition);
         if (field.required && with_required && field.with.empty() && field.without.empty())
             object["required"].push_back(field.key);
     }

@@ -20,9 +20,9 @@ struct InputKey : OutputKey<T> {
     template <class Base>
     InputKey(const Field<Base>& field, const std::string& definition = "")
         : InputKey(std::string(field.key),
-                   field_schema(field, description_of(field, field.by_default()), definition),
+                   field_schema(field, field.by_default(), definition),
                    [field](ConfigObject& from, const std::string&, T& to) {
-                       if (is_asked_for(from, field)) field.set(to, read_value(from, field));
+                       if (is_asked_for(from, field)) field.set(to, read_value(from, field, field.by_default()));
                    }) {
         this->required = field.required;
         if (field.si == nullptr) return;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 
+#include "sim/core/fields.hpp"
 #include "sim/core/file_version.hpp"
 #include "sim/core/numbers.hpp"
 #include "sim/core/ranges.hpp"
@@ -29,7 +30,8 @@ std::vector<std::string> keys_of(const Json& node) {
     return keys;
 }
 
-Json* member(Json& node, const std::string& key) {
+template <class AnyJson>
+AnyJson* member(AnyJson& node, const std::string& key) {
     if (node.is_object()) {
         const auto found = node.find(key);
         return found == node.end() ? nullptr : &*found;
@@ -73,6 +75,52 @@ std::vector<PathEnd> farthest(std::span<ConfigFile* const> files, const std::vec
     return ends;
 }
 
+/// The schema of what `parts` name in a file; null if it has none.
+Json schema_at(const ConfigFile& file, std::span<const std::string> parts) {
+    const Json root = file.schema();
+    Json schema = root;
+    const Json none, *node = &file.json;
+    for (const std::string& part : parts) {
+        schema = member_schema(root, schema, *node, part);
+        node = member(*node, part);
+        if (node == nullptr) node = &none;
+    }
+    return schema;
+}
+
+/// What a value of this schema is where a file leaves it out; null if the schema does not say, or it is no number, text or flag.
+Json default_in(const Json& schema) {
+    const Json& value = schema.contains("properties") ? schema["properties"].value("value", Json()) : schema;
+    return value.is_object() ? value.value("default", Json()) : Json();
+}
+
+/// Writes the default of a key that all files leave out into the first of them that may have it.
+void fill_in(std::span<ConfigFile* const> files, const std::vector<std::string>& parts) {
+    const std::vector<PathEnd> ends = farthest(files, parts);
+    if (ends.front().steps == parts.size() || ends.front().is_value()) return;
+    const std::span keys = std::span(parts).subspan(1);
+    for (const PathEnd& end : ends) {
+        if (end.file->schema == nullptr || !end.node->is_object()) continue;
+        const Json schema = schema_at(*end.file, keys);
+        if (!schema.is_object()) continue;
+        const bool sourced = schema.contains("properties") && schema["properties"].contains("value");
+        const bool plain = schema.contains("enum") || (schema.contains("type") && schema["type"] != "object" && schema["type"] != "array");
+        if (!sourced && !plain) continue;
+        Json value = default_in(schema);
+        if (schema.contains("x-default-as")) {
+            std::vector<std::string> other = parts;
+            other.back() = schema["x-default-as"].get<std::string>();
+            fill_in(files, other);
+            const PathEnd found = farthest(files, other).front();
+            if (found.steps == other.size()) value = is_parameter(*found.node) ? (*found.node)["value"] : *found.node;
+        }
+        Json* node = &end.file->json;
+        for (const std::string& key : keys) node = node->is_array() ? member(*node, key) : &(*node)[key];
+        *node = sourced ? Json{{"value", value}, {"source", "default, changed by a what-if"}} : value;
+        return;
+    }
+}
+
 /// " (did you mean …)" of the keys at the ends.
 std::string suggested_key(const std::string& key, const std::vector<PathEnd>& ends) {
     std::vector<std::string> known;
@@ -109,11 +157,13 @@ std::optional<Json> replaced(const Json& old, const Json& value, bool count) {
         }
         return {};
     }
+    if (old.is_null() && !factor_of(value)) return value;  // its default is no value
     if ((old.is_string() && value.is_string()) || (old.is_boolean() && value.is_boolean())) return value;
     return {};
 }
 
 const char* expected_for(const Json& old) {
+    if (old.is_null()) return "a value";
     if (old.is_number()) return "a number, or a factor such as \"2x\"";
     return old.is_string() ? "text" : "true or false";
 }
@@ -147,6 +197,7 @@ void WhatIf::change(const std::string& root, std::span<ConfigFile* const> files,
         const auto fail = [&, &key = path](const std::string& message) {
             throw UserError(one_line(origin_ + "/" + key + ": " + message));
         };
+        fill_in(files, parts);
         const std::vector<PathEnd> ends = farthest(files, parts);
         const PathEnd& end = ends.front();
         if (end.steps < parts.size())
@@ -171,6 +222,7 @@ std::vector<ChangedValue> changed_values(const Json& what_if, const std::string&
     for (const auto& [path, value] : what_if.items()) {
         const std::vector<std::string> parts = split(path, '.');
         if (parts.front() != root) continue;
+        fill_in(files, parts);
         const PathEnd end = farthest(files, parts).front();
         if (end.steps < parts.size() || !end.is_value()) continue;
         const Json& before = is_parameter(*end.node) ? (*end.node)["value"] : *end.node;

@@ -13,6 +13,8 @@ namespace overlap {
 struct ConfigFile {
     Json json;
     std::string name;
+    /// If set, a what-if may change keys that the file leaves out, from their default.
+    Json (*schema)() = nullptr;
 
     ConfigObject view() const { return {json, name}; }
     /// Errors say that the file is not as it is on the disk.
@@ -29,8 +31,8 @@ using IsCount = bool (*)(std::string_view key);
 /// Changed values of a machine's files in one run: {"topology.fabric.0.bandwidth_GBps": "2x",
 /// "device.dma.peer_engines": 4}. A key is a path of object keys and array indices, joined by dots. It ends
 /// at a number, a text, true/false, or a {"value", "source"}, whose value then changes. The new value has the
-/// kind of the old one, or is "2x": a factor of an old number. Changes are applied before the files are read,
-/// so the same ranges hold.
+/// kind of the old one, or is "2x": a factor of an old number. A key that a file leaves out has its default
+/// before. Changes are applied before the files are read, so the same ranges hold.
 class WhatIf {
 public:
     WhatIf() = default;
@@ -58,7 +60,7 @@ struct ChangedValue {
 };
 
 /// The changes of `what_if`, an object as WhatIf takes it and has accepted, whose keys begin with `root`.
-/// `files` are as read, without it.
+/// `files` are as read, without it; keys that they leave out get their defaults.
 std::vector<ChangedValue> changed_values(const Json& what_if, const std::string& root,
                                          std::span<ConfigFile* const> files, IsCount is_count = nullptr);
 

@@ -91,6 +91,7 @@ std::string html_section(const std::string& title, const std::string& note, cons
 }
 
 std::string html_list(const std::vector<std::string>& items) {
+    if (items.empty()) return "";
     std::string html = "<ul>\n";
     for (const std::string& item : items) html += "<li>" + html_escaped(item) + "</li>\n";
     return html + "</ul>\n";

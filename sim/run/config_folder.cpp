@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <tuple>
 
+#include "models/calibration_schema.hpp"
 #include "models/gemm_libraries.hpp"
 #include "models/measured_on.hpp"
 #include "sim/core/installation.hpp"
@@ -107,6 +109,34 @@ Json ConfigFolder::largest_machine(const std::string& device) const {
     return largest;
 }
 
+std::string ConfigFolder::topology_of(const std::string& device) const {
+    const fs::path file = find("devices", device);
+    const std::string stem = file.stem().string();
+    std::error_code ignored;
+    std::vector<fs::path> folders{root_ / "topologies"};
+    if (!fs::equivalent(file, root_ / "devices" / (stem + ".json"), ignored))
+        folders = {file.parent_path().empty() ? "." : file.parent_path(), file.parent_path() / "../topologies"};
+    std::string found;
+    std::tuple<bool, bool, int> best;
+    for (const fs::path& folder : folders)
+        for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+            if (entry.path().extension() != ".json") continue;
+            const Json json = read_json_file(entry.path());
+            if (!json.is_object() || !json.contains("fabric") || fs::path(json.value("device", "")).stem() != stem)
+                continue;
+            const std::string name = entry.path().stem().string();
+            const int nodes = json.value("nodes", 0), gpus = nodes * json.value("gpus_per_node", 0);
+            const std::tuple rank(name == stem + "_8", nodes == 1, gpus);
+            const std::string shown = folders.size() == 1 ? name : entry.path().lexically_normal().string();
+            if (!found.empty() && std::tie(rank, found) <= std::tie(best, shown)) continue;
+            found = shown;
+            best = rank;
+        }
+    if (found.empty())
+        throw UserError(file.string() + ": no topology has this device; name one with --topology");
+    return found;
+}
+
 std::vector<std::string> ConfigFolder::published_systems() const {
     std::vector<std::string> systems;
     std::error_code error;
@@ -131,7 +161,7 @@ SchedulePtr ConfigFolder::schedule(const std::string& name) const {
 
 MachineFiles ConfigFolder::machine_files(const std::string& topology, const WhatIf& what_if) const {
     return read_machine_files(find("topologies", topology), root_ / "devices", root_ / "calibrations",
-                              what_if);
+                              what_if, calibration_schema);
 }
 
 Host ConfigFolder::host(const std::string& name) const {

@@ -36,6 +36,9 @@ public:
     /// Where the files of a kind are.
     std::filesystem::path folder(const std::string& kind) const { return root_ / kind; }
 
+    /// The topology that stands for a device, a file or a name: DEVICE_8; else of its others the one node with most GPUs, else
+    /// the largest of several nodes; of a file that is not shipped, among the topologies beside it. Throws UserError.
+    std::string topology_of(const std::string& device) const;
     /// The topology file DEVICE_<gpus> with one node and most GPUs; null if there is none.
     Json largest_machine(const std::string& device) const;
 

@@ -7,6 +7,7 @@
 
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/run/machine_numbers.hpp"
 #include "sim/run/resolver.hpp"
 #include "sim/run/run.hpp"
 
@@ -163,8 +164,9 @@ std::vector<std::string> notes_of_changes(const std::vector<ChangedValue>& chang
     return notes;
 }
 
-Remarks Remarker::on(const RunConfig& config, const Scenario& scenario, Seconds makespan) {
-    Remarks remarks{notes(config, scenario, makespan)};
+Remarks Remarker::on(const RunConfig& config, const Scenario& scenario, Seconds makespan,
+                     const RemarkedResult& result) {
+    Remarks remarks = on_what_if(config, scenario, makespan, result);
     if (!scenario.whole_pairs.empty()) remarks.notes.push_back(scenario.whole_pairs);
     if (const Host* host = scenario.host.get(); host != nullptr && !host->device.empty() &&
                                                 !knows_device(*host, folder_.machine_files(config.topology)))
@@ -204,14 +206,27 @@ std::vector<std::string> Remarker::notes_of_values(const RunConfig& config, cons
                             types_of_gemms(scenario.workload), moved);
 }
 
-std::vector<std::string> Remarker::notes(const RunConfig& config, const Scenario& scenario,
-                                         Seconds makespan) {
+Remarks Remarker::on_what_if(const RunConfig& config, const Scenario& scenario, Seconds makespan,
+                             const RemarkedResult& result) {
     if (config.what_if.empty()) return {};
-    std::vector<std::string> notes = notes_of_values(config, scenario);
-    for (const ChangedValue& change : changes_of(config)->given)
-        if (informational(change.key) == nullptr && changes_nothing(config, change.key, makespan, folder_))
-            notes.push_back(about(change) + "changes nothing in this run's makespan");
-    return notes;
+    Remarks remarks{notes_of_values(config, scenario), config.what_if};
+    for (const ChangedValue& change : changes_of(config)->given) {
+        if (informational(change.key) != nullptr) continue;
+        Json others = config.what_if;
+        others.erase(change.key);
+        const bool nothing = changes_nothing(config, change.key, makespan, folder_) &&
+                             (!result.is_same || result.is_same(others));
+        std::vector<std::string> limits;
+        if (change.after.is_number())
+            limits = limits_of(config, change.key, change.after.get<double>(), scenario, makespan, folder_);
+        if (!nothing && limits.empty()) continue;
+        std::string note = about(change);
+        note += nothing ? "changes nothing " + result.place : "more of it changes nothing";
+        if (!limits.empty())
+            note += ", because " + joined(limits, " and ") + (limits.size() == 1 ? " limits" : " limit");
+        remarks.notes.push_back(std::move(note));
+    }
+    return remarks;
 }
 
 }  // namespace overlap

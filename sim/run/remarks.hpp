@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "sim/core/recent_values.hpp"
@@ -24,13 +25,25 @@ std::vector<std::string> notes_of_changes(const std::vector<ChangedValue>& chang
 /// Types of the operands of a workload's GEMMs, each once.
 std::vector<DType> types_of_gemms(const Workload& workload);
 
+/// The numbers that a command prints, if they are not one run's makespan.
+struct RemarkedResult {
+    std::string place = "in this run's makespan";
+    /// Whether all of them are the same with another what-if; null: asks the run alone.
+    std::function<bool(const Json& what_if)> is_same = nullptr;
+};
+
 /// Makes remarks on runs. Many runs name the same files, so the last files are cached.
 class Remarker {
 public:
     explicit Remarker(ConfigFolder folder) : folder_(std::move(folder)) {}
     /// Remarks on a run of `scenario`, the resolved `config`, with its makespan. For each change of the
-    /// what-if, simulates the run once without that change to see whether the makespan differs.
-    Remarks on(const RunConfig& config, const Scenario& scenario, Seconds makespan);
+    /// what-if, simulates the run once without that change to see whether the makespan differs (where it does not, asks
+    /// `result`), and names what else limits the run (limits_of).
+    Remarks on(const RunConfig& config, const Scenario& scenario, Seconds makespan,
+               const RemarkedResult& result = {});
+    /// The what-if and the remarks on it.
+    Remarks on_what_if(const RunConfig& config, const Scenario& scenario, Seconds makespan,
+                       const RemarkedResult& result);
     /// Those notes on the what-if that need no simulation.
     std::vector<std::string> notes_of_values(const RunConfig& config, const Scenario& scenario);
 
@@ -43,7 +56,6 @@ private:
     using ChangesPtr = std::shared_ptr<const Changes>;
 
     ChangesPtr changes_of(const RunConfig& config);
-    std::vector<std::string> notes(const RunConfig& config, const Scenario& scenario, Seconds makespan);
 
     ConfigFolder folder_;
     RecentValues<std::string, ChangesPtr> changes_{16};  ///< by topology and what-if

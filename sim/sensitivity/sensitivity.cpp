@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <set>
 #include <thread>
 
 #include "sim/core/fields.hpp"
 #include "sim/core/ranges.hpp"
+#include "sim/run/machine_numbers.hpp"
 #include "sim/run/remarks.hpp"
 #include "sim/run/resolver.hpp"
 
@@ -29,69 +29,42 @@ std::string mark_of(const Json& parameter) {
     return "published";
 }
 
-/// Keys of a file of the machine that this run can depend on.
-class Relevant {
-public:
-    explicit Relevant(const Scenario& scenario, const Json& calibration)
-        : roofline_(contains(scenario.cost_models, "gemm_roofline")) {
-        const auto library = calibration.value("gemm_library", std::string("mixed"));
-        for (const DType type : types_of_gemms(scenario.workload)) {
-            const bool own =
-                calibration.contains(Json::json_pointer("/gemm_libraries/" + library + "/" + name_of(type)));
-            peaks_.insert("peak_TFLOPS." + name_of(type));
-            gemms_.push_back((own ? "gemm_libraries." + library : "gemm") + "." + name_of(type) + ".");
-        }
-    }
-
-    bool operator()(const std::string& key) const {
-        for (const char* part : {"board_power_W", "hbm_capacity_GB", "hbm_peak_GBps", "energy."})
-            if (key.starts_with(part)) return false;
-        if (key.starts_with("peak_TFLOPS.")) return roofline_ && peaks_.contains(key);
-        if (!key.starts_with("gemm")) return true;
-        if (key.ends_with(".compute_units")) return false;  // moves with the device's
-        return std::ranges::any_of(gemms_, [&](const std::string& gemm) { return key.starts_with(gemm); });
-    }
-
-private:
-    bool roofline_;
-    std::set<std::string> peaks_;
-    std::vector<std::string> gemms_;  ///< groups of parameters of the kernels that run, with a dot at the end
-};
-
 double changed(const std::string& key, double value, double by) {
     if (!is_count(key)) return value * (1 + by);
     const double step = std::max(1.0, std::round(std::abs(by) * value));
     return value + (by < 0 ? -step : step);
 }
 
-/// Runs schedules of one config under changes of its machine.
+/// Runs schedules under changes of the machine.
 class Runs {
 public:
-    Runs(const RunConfig& config, const std::vector<std::string>& schedules, const ConfigFolder& folder)
-        : config_(config),
+    Runs(std::span<const CountedRun> runs, const std::vector<std::string>& schedules, const ConfigFolder& folder)
+        : runs_(runs.begin(), runs.end()),
           schedules_(schedules),
           resolver_(folder, static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))) {}
 
+    /// The first run, by a schedule; its own if `schedule` is empty.
     Scenario scenario(const std::string& schedule, const Json& what_if) {
-        RunConfig config = config_;
-        config.schedule = schedule;
-        config.what_if = what_if;
-        return resolver_.resolve_for_numbers(config);
+        return scenario(runs_.front(), schedule, what_if);
     }
 
+    Scenario scenario_of(const CountedRun& run) { return scenario(run, "", run.config.what_if); }
+
     ChangedRuns best(const Json& what_if) {
-        ChangedRuns best;
+        ChangedRuns result;
         for (const std::string& schedule : schedules_) {
-            const Seconds makespan = makespan_of(scenario(schedule, what_if));
-            if (!best.best.empty() && makespan >= best.makespan) continue;
-            best.makespan = makespan;
-            best.best = schedule;
+            Seconds sum;
+            for (const CountedRun& run : runs_)
+                sum += run.count * makespan_of(scenario(run, schedule, what_if));
+            if (!result.best.empty() && sum >= result.makespan) continue;
+            result.makespan = sum;
+            result.best = schedule.empty() ? runs_.front().config.schedule : schedule;
         }
-        return best;
+        return result;
     }
 
     ChangedRuns with(const std::string& key, double value) {
-        Json what_if = config_.what_if;
+        Json what_if = runs_.front().config.what_if;
         what_if[key] = value;
         ChangedRuns runs;
         try {
@@ -104,7 +77,14 @@ public:
     }
 
 private:
-    RunConfig config_;
+    Scenario scenario(const CountedRun& run, const std::string& schedule, const Json& what_if) {
+        RunConfig config = run.config;
+        if (!schedule.empty()) config.schedule = schedule;
+        config.what_if = what_if;
+        return resolver_.resolve_for_numbers(config);
+    }
+
+    std::vector<CountedRun> runs_;
     std::vector<std::string> schedules_;
     Resolver resolver_;
 };
@@ -116,48 +96,64 @@ std::vector<std::string> moved_by(const std::string& key, double value, MachineF
         &ChangedValue::key);
 }
 
-std::vector<Influence> values_of(MachineFiles files, const Scenario& scenario, double by) {
+/// Groups of a calibration whose values are constants of a cost model.
+constexpr std::array<const char*, 6> fitted_groups{"device.gemm.", "device.gemm_libraries.",
+                                                   "device.attention_", "device.moe.",
+                                                   "device.interference.", "device.variation."};
+
+/// Shares and exponents are constants of a model; counts, clocks, rates, sizes and times are hardware's.
+bool is_fit(const std::string& key, const Unit& unit) {
+    return std::ranges::any_of(fitted_groups, [&](const char* group) { return key.starts_with(group); }) ||
+           (unit.name == "1" && key.starts_with("device.") && !key.ends_with("GHz") && !is_count(key));
+}
+
+std::vector<Influence> values_of(const MachineFiles& files, const Scenario& scenario, double by,
+                                 const std::string& only) {
     std::vector<Influence> values;
-    const auto add = [&](const std::string& key, const Json& parameter) {
-        const auto value = parameter["value"].get<double>();
-        if (value == 0) return;
-        const Unit& unit = unit_of(key.substr(key.rfind('.') + 1));
-        values.push_back({.key = key,
-                          .value = value,
-                          .unit = unit.name == "1" ? "" : std::string(unit.name),
-                          .mark = mark_of(parameter),
-                          .source = parameter.value("source", std::string()),
-                          .moves = {},
-                          .low = {},
-                          .high = {}});
-    };
-    for_each_number(files.topology.json, [&](const std::string& key, const Json& parameter) {
-        add("topology." + key, parameter);
-    });
-    const Relevant relevant(scenario, files.calibration->json);
-    for (ConfigFile* file : {&files.device, &*files.calibration})
-        for_each_number(file->json, [&](const std::string& key, const Json& parameter) {
-            if (relevant(key)) add("device." + key, parameter);
-        });
-    for (Influence& one : values) one.moves = moved_by(one.key, changed(one.key, one.value, by), files);
+    for (const MachineNumber& number : numbers_of(files, scenario)) {
+        if (number.value() == 0) continue;
+        const Unit& unit = unit_of(number.key.substr(number.key.rfind('.') + 1));
+        Influence one{.key = number.key,
+                      .value = number.value(),
+                      .unit = unit.name == "1" ? "" : std::string(unit.name),
+                      .kind = influence_kinds[is_fit(number.key, unit) ? 1 : 0],
+                      .mark = mark_of(number.parameter),
+                      .source = number.parameter.value("source", std::string()),
+                      .moves = {},
+                      .low = {},
+                      .high = {}};
+        if (!only.empty() && one.kind != only) continue;
+        one.moves = moved_by(one.key, changed(one.key, one.value, by), files);
+        values.push_back(std::move(one));
+    }
     return values;
 }
 
 }  // namespace
 
-Sensitivity sensitivity(const RunConfig& config, const std::vector<std::string>& schedules, double by,
-                        const ConfigFolder& folder, const std::function<void(std::size_t)>& simulated) {
-    Runs runs(config, schedules, folder);
+Sensitivity sensitivity(std::span<const CountedRun> counted, const std::vector<std::string>& schedules,
+                        double by, const std::string& only, const ConfigFolder& folder,
+                        const std::function<void(std::size_t)>& simulated) {
+    const RunConfig& config = counted.front().config;
+    Runs runs(counted, schedules.empty() ? std::vector<std::string>(1) : schedules, folder);
     const ChangedRuns now = runs.best(config.what_if);
-    const Scenario scenario = runs.scenario(now.best, config.what_if);
-    Sensitivity result{scenario.config(),
-                       scenario.workload.name + " on " + scenario.machine->topology.name(),
-                       by,
-                       schedules,
-                       now.makespan,
-                       now.best,
-                       values_of(folder.machine_files(config.topology, WhatIf(config.what_if, config.origin)),
-                                 scenario, by)};
+    const Scenario scenario = runs.scenario(schedules.empty() ? "" : now.best, config.what_if);
+    Sensitivity result{.config = scenario.config(),
+                       .scenario = scenario.workload.name + " on " + scenario.machine->topology.name(),
+                       .by = by,
+                       .schedules = schedules.empty() ? std::vector{now.best} : schedules,
+                       .makespan = now.makespan,
+                       .best = now.best};
+    const MachineFiles files = folder.machine_files(config.topology, WhatIf(config.what_if, config.origin));
+    for (const CountedRun& run : counted)  // what any of the runs can depend on
+        for (Influence& one : values_of(files, runs.scenario_of(run), by, only))
+            if (!contains(mapped(result.values, &Influence::key), one.key))
+                result.values.push_back(std::move(one));
+    RunConfig best = config;
+    best.schedule = now.best;
+    result.remarks = Remarker(folder).on(
+        best, scenario, makespan_of(scenario),
+        {"in this makespan", [&](const Json& what_if) { return runs.best(what_if).makespan == now.makespan; }});
     const std::size_t all = 2 * result.values.size();
     tbb::parallel_for(std::size_t{0}, all, [&](std::size_t i) {
         Influence& one = result.values[i / 2];

@@ -57,6 +57,7 @@ std::span<const OutputKey<Influence>> influence_keys() {
         {"key", {{"description", "As in a what-if."}, {"type", "string"}, {"pattern", "^(topology|device)\\."}}, [](const I& i) { return i.key; }},
         {"value", any_number("As the files have it."), [](const I& i) { return i.value; }},
         {"unit", text_schema("As the key ends; empty for shares and counts.", 0), [](const I& i) { return i.unit; }},
+        {"kind", choice_of(influence_kinds, "hardware: of links, memory, units, engines and their latencies; fit: a constant of a cost model."), [](const I& i) { return i.kind; }},
         {"mark", choice_of(marks, "Kind of the value's source; published: none of the others."), [](const I& i) { return i.mark; }},
         {"source", text_schema("The source in words.", 0), [](const I& i) { return i.source; }},
         {"moves", {{"description", "Values that follow this one and change with it."}, {"type", "array"}, {"items", {{"type", "string"}}}}, [](const I& i) { return i.moves; }},
@@ -74,6 +75,7 @@ std::span<const OutputKey<Sensitivity>> sensitivity_keys() {
         {"schedules", list_schema("Those compared.", {{"type", "string"}}), [](const S& s) { return s.schedules; }},
         {"makespan_us", number_from(0, "Of the best schedule, nothing changed."), [](const S& s) { return to_microseconds(s.makespan); }},
         {"best", text_schema("That schedule.", 1), [](const S& s) { return s.best; }},
+        {"notes", {{"description", "On what-ifs of the config, a sentence each."}, {"type", "array"}, {"items", {{"type", "string"}}}}, [](const S& s) { return s.remarks.notes; }},
         {"values", list_of("Numbers of the machine's files.", influence_keys()),
             [](const S& s) { return all_written(std::span(s.values), influence_keys()); }}};
     return keys;
@@ -89,11 +91,10 @@ std::string to_text(const Sensitivity& result, std::size_t most_rows) {
     std::string text =
         clipped(result.scenario + ", " + (several ? "best schedule " : "schedule ") + result.best +
                 ": makespan " + scale.format(result.makespan) + " " + scale.unit()) +
-        "\nchange of the makespan where one value changes by " + share_text(result.by) +
-        "; (+n): n values that follow it move along\n\n" + left("value", name) + right("now", value) + " " +
-        left("", unit) + left("source", mark) + right("-" + share_text(result.by), side) +
-        right("+" + share_text(result.by), side) + "\n";
-    const std::size_t rows = shown_rows(result, most_rows);
+        "\n";
+    for (const std::string& line : lines_of(result.remarks)) text += line + "\n";
+    text += "change of the makespan where one value changes by " + share_text(result.by) +
+            "; (+n): n values that follow it move along\n";
     const auto add = [&](const Influence& one) {
         text += left(name_of(one), name) + right(plain(one.value), value) + " " + left(one.unit, unit) +
                 left(one.mark, mark) + right(change_text(one.low), side) +
@@ -103,12 +104,20 @@ std::string to_text(const Sensitivity& result, std::size_t most_rows) {
             if (at->refusal.empty() && at->best != result.best)
                 text += "    best at " + std::string(sign) + share_text(result.by) + ": " + at->best + "\n";
     };
-    for (std::size_t i = 0; i < result.values.size(); ++i)
-        if (i < rows || result.values[i].other_best) add(result.values[i]);
-    const std::size_t without = result.values.size() - shown_rows(result, result.values.size());
-    const std::size_t more = result.values.size() - without - rows;
-    if (more > 0) text += std::to_string(more) + " more values change less\n";
-    text += std::to_string(without) + " values change it by less than 0.005 %\n";
+    constexpr std::array titles{"hardware", "fit: constants of cost models"};
+    for (std::size_t kind = 0; kind < influence_kinds.size(); ++kind) {
+        Sensitivity part = result;
+        std::erase_if(part.values, [&](const Influence& one) { return one.kind != influence_kinds[kind]; });
+        if (part.values.empty()) continue;
+        const std::size_t rows = shown_rows(part, most_rows), effective = shown_rows(part, part.values.size());
+        text += "\n" + left(titles[kind], name) + right("now", value) + " " + left("", unit) +
+                left("source", mark) + right("-" + share_text(result.by), side) +
+                right("+" + share_text(result.by), side) + "\n";
+        for (std::size_t i = 0; i < part.values.size(); ++i)
+            if (i < rows || part.values[i].other_best) add(part.values[i]);
+        if (effective > rows) text += std::to_string(effective - rows) + " more values change less\n";
+        text += std::to_string(part.values.size() - effective) + " values change it by less than 0.005 %\n";
+    }
     if (several) {
         const auto others = std::ranges::count_if(result.values, &Influence::other_best);
         text += std::to_string(others) + " values change which schedule is best\n";
@@ -130,16 +139,16 @@ Json sensitivity_schema() {
 
 std::string to_csv(const Sensitivity& result) {
     std::string text =
-        "key,value,unit,mark,moves,effect,low_value,low_makespan_us,low_change,low_best,high_value,"
-        "high_makespan_us,high_change,high_best\n";
+        "key,value,unit,kind,mark,moves,effect,low_value,low_makespan_us,low_change,low_best,high_value,"
+        "high_makespan_us,high_change,high_best," + remark_columns + "\n";
     const Json json = to_json(result);
     for (const Json& one : json["values"]) {
-        for (const char* column : {"key", "value", "unit", "mark"}) text += csv_cell(one[column]) + ",";
+        for (const char* column : {"key", "value", "unit", "kind", "mark"}) text += csv_cell(one[column]) + ",";
         text += std::to_string(one["moves"].size()) + "," + csv_cell(one["effect"]);
         for (const char* side : {"low", "high"})
             for (const char* column : {"value", "makespan_us", "change", "best"})
                 text += "," + csv_cell(one[side].contains(column) ? one[side][column] : Json());
-        text += "\n";
+        text += "," + remark_cells(result.remarks) + "\n";
     }
     return text;
 }
@@ -174,11 +183,12 @@ GnuplotScript tornado(const Sensitivity& result, std::size_t most_rows) {
     constexpr int length = 620;
     GnuplotScript script{length + width_of(names) + 160, 150 + 28 * static_cast<int>(rows), ""};
     const TimeScale scale(result.makespan);
+    const std::vector<std::string> changes = texts_of(result.remarks);
     script.text =
         blocks.text() + "set title " +
-        broken(
-            result.scenario + ", " + result.best + ": " + scale.format(result.makespan) + " " + scale.unit(),
-            script.width) +
+        broken(result.scenario + ", " + result.best + ": " + scale.format(result.makespan) + " " + scale.unit() +
+                   (changes.empty() ? "" : "; " + joined(changes, "; ")),
+               script.width) +
         "\nset border 3 lc rgb '#555555'\nset tics nomirror out\nset grid x lc rgb '#E6E6E6' lw 1\n" +
         "set key outside right top Left reverse samplen 2\n" + axis_title('x', "change of the makespan [%]") +
         named_tics('y', names) + number_tics("x", -most, most, length) + "set xrange [" + numbers({-most}) +

@@ -75,7 +75,7 @@ public:
         });
     }
     void times(std::vector<std::pair<Bytes, Seconds>>& to, const Key& error) {
-        if (config_.has(error.key)) read_value(config_, error);
+        if (config_.has(error.key)) read_value(config_, error, 0);
         const std::vector<double> bytes = config_.numbers("bytes", {1, 1e15}),
                                   us = config_.numbers("us", {1e-3, 1e9});
         if (bytes.empty() || bytes.size() != us.size() ||

@@ -80,7 +80,7 @@ public:
         object_["required"].insert(object_["required"].end(), {"bytes", "us"});
         add("bytes", numbers("Bytes of a rank's operand, rising."));
         add("us", numbers("Time of each."));
-        add(std::string(error.key), field_schema(error, error.doc, definition_));
+        add(std::string(error.key), field_schema(error, 0, definition_));
     }
 
 private:

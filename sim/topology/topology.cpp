@@ -233,9 +233,11 @@ Json topology_schema() {
 }
 
 MachineFiles read_machine_files(const std::filesystem::path& path, const std::filesystem::path& devices,
-                                const std::filesystem::path& calibrations, const WhatIf& what_if) {
+                                const std::filesystem::path& calibrations, const WhatIf& what_if,
+                                Json (*calibration)()) {
     ConfigFile topology = read_config_file(path, "topology");
     require_kind(topology.json, topology.name, FileKind::topology);
+    topology.schema = topology_schema;
     what_if.change("topology", std::array{&topology});
     ConfigObject config = topology.view();
     std::string device = config.text("device");
@@ -257,9 +259,12 @@ MachineFiles read_machine_files(const std::filesystem::path& path, const std::fi
                                   devices.string() + suggestion(device, known));
     }
     MachineFiles files{std::move(topology), read_config_file(found, "device"), {}, {}, {}};
+    files.device.schema = device_schema;
     std::vector<ConfigFile*> of_device{&files.device};
-    if (!fits.empty())
+    if (!fits.empty()) {
         of_device.push_back(&files.calibration.emplace(calibration_of(files.device, devices, fits)));
+        files.calibration->schema = calibration;
+    }
     std::optional<ConfigFile> fitted = files.calibration;
     files.moved = change_device(what_if, of_device);
     if (fitted && files.calibration->name != fitted->name) files.fitted = std::move(fitted);

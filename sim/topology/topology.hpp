@@ -111,7 +111,8 @@ struct MachineFiles {
 /// Reads a topology file, its device file, found beside the topology or in `devices`, and the device's
 /// calibration. Throws UserError.
 MachineFiles read_machine_files(const std::filesystem::path& path, const std::filesystem::path& devices,
-                                const std::filesystem::path& calibrations = {}, const WhatIf& what_if = {});
+                                const std::filesystem::path& calibrations = {}, const WhatIf& what_if = {},
+                                Json (*calibration_schema)() = nullptr);
 Topology read_topology(const MachineFiles& files);
 
 }  // namespace overlap

@@ -86,15 +86,15 @@ Json to_json(const ListAdvice& pairs) {
     return json;
 }
 
-std::string to_csv_rows(const ListAdvice& pairs) {
+std::string to_csv_rows(const ListAdvice& pairs, const Remarks& remarks) {
     std::string text;
     for (const OperatorStudy& row : pairs.list.operators) {
         if (!is_choice(row)) continue;
         const Seconds best = pairs.list.cut;
         const Confidence* sure = &pairs.run.confidence;
-        text += csv_row(1, {*row.best, best}, best, pairs.baseline, row.name, sure);
+        text += csv_row(1, {*row.best, best}, best, pairs.baseline, row.name, sure, remarks);
         if (row.next)
-            text += csv_row(2, {*row.next, (1 + row.margin) * best}, best, pairs.baseline, row.name, sure);
+            text += csv_row(2, {*row.next, (1 + row.margin) * best}, best, pairs.baseline, row.name, sure, remarks);
     }
     return text;
 }

@@ -21,6 +21,6 @@ std::optional<ListAdvice> advise_pairs(const Workload& workload, const StudyOpti
 std::string to_text(const ListAdvice& pairs);
 Json to_json(const ListAdvice& pairs);
 /// Rows in the columns of the whole list's advice: of each pair its choice, and the next one if there is another.
-std::string to_csv_rows(const ListAdvice& pairs);
+std::string to_csv_rows(const ListAdvice& pairs, const Remarks& remarks);
 
 }  // namespace overlap

@@ -58,7 +58,7 @@ public:
 
     bool has(const std::string& key) { return config_.has(key) && !config_.raw(key).is_null(); }
     std::int64_t size(std::string_view key) {
-        return std::llround(read_value(config_, *std::ranges::find(model_fields(), key, &Key::key)));
+        return std::llround(read_value(config_, *std::ranges::find(model_fields(), key, &Key::key), 0));
     }
     std::int64_t size(const std::string& key, std::int64_t otherwise) {
         return has(key) ? size(key) : otherwise;
@@ -263,7 +263,7 @@ Json model_schema() {
     schema["anyOf"] = {{{"required", {"model_type"}}}, {{"required", {"text_config"}}}};
     keys["model_type"] = choice_of(known_families, "Family.");
     keys["text_config"] = {{"description", "Of a multimodal model: the keys of its language model, instead of those here."}, {"type", "object"}};
-    for (const Field<Model>& row : model_fields()) keys[std::string(row.key)] = field_schema(row, row.doc, "");
+    for (const Field<Model>& row : model_fields()) keys[std::string(row.key)] = field_schema(row, 0, "");
     keys["layer_types"] = {{"description", "Of each layer, whether the window holds in it."}, {"type", "array"}, {"items", {{"enum", layer_types}}}};
     for (const char* key : {"hidden_act", "activation_function"}) keys[key] = {{"description", "Activation; does not change operators."}, {"type", "string"}};
     return schema;

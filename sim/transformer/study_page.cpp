@@ -2,6 +2,7 @@
 #include <map>
 
 #include "sim/report/html.hpp"
+#include "sim/report/run/report.hpp"
 #include "sim/report/text_format.hpp"
 #include "sim/run/effects.hpp"
 #include "sim/run/experiment.hpp"
@@ -209,7 +210,7 @@ std::string to_html(const ModelReport& report) {
         body += "<p>Prices of the " + std::string(report.is_list() ? "list" : "most frequent layer") + ": " +
                 html_escaped(sure) +
                 ". An error of measured makespans is of operator pairs, not of whole steps.</p>\n";
-    return html_page(report.model.name + " on " + report.topology, body + html_list(report.notes),
+    return html_page(report.model.name + " on " + report.topology, body + html_list(texts_of(report.remarks())),
                      study_style);
 }
 

@@ -11,6 +11,8 @@ struct ModelReport {
     std::string topology, device;
     std::vector<StepStudy> steps;
     std::vector<std::string> notes;  ///< what the numbers leave out, one line each
+    Json what_if = Json::object();   ///< as in a run config
+    Remarks remarks() const { return {notes, what_if}; }
     bool is_list() const { return steps.front().shape.tokens == 0; }
     /// Whether the best schedule of some pair needs a kernel of one's own.
     bool has_own_kernels() const;

@@ -131,7 +131,7 @@ Json to_json(const ModelReport& report) {
                      {"fsdp", shape.spread.sharded}});
     json["gemm_library"] = or_null(library);
     json["confidence"] = to_json(report.confidence);
-    json["notes"] = report.notes;
+    add_remarks(report.remarks(), json);
     json["steps"] = mapped(report.steps, step_json);
     return json;
 }
@@ -139,8 +139,8 @@ Json to_json(const ModelReport& report) {
 std::string to_csv(const ModelReport& report) {
     std::string text =
         "tokens,list,count,operator,serial_us,overlapped_us,exposed_serial_us,exposed_overlapped_us,schedule,own_kernel,gain,decided_by," +
-        confidence_columns + "\n";
-    const std::string sure = confidence_cells(&report.confidence);
+        confidence_columns + "," + remark_columns + "\n";
+    const std::string sure = confidence_cells(&report.confidence) + "," + remark_cells(report.remarks());
     const auto add = [&](const std::vector<Json>& cells) {
         for (const Json& cell : cells) text += csv_cell(cell) + ",";
         text += sure + "\n";
@@ -201,7 +201,7 @@ std::string to_markdown(const ModelReport& report) {
         }
     if (report.has_own_kernels()) text += "\n" + own_kernel_meaning + "\n";
     if (const std::string sure = to_text(report.confidence); !sure.empty()) text += "\n" + sure + "\n";
-    for (const std::string& note : report.notes) text += "\n" + note + "\n";
+    for (const std::string& one : texts_of(report.remarks())) text += "\n" + one + "\n";
     return text;
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "sim/core/shown.hpp"
+#include "sim/report/run/report.hpp"
 #include "sim/report/text_format.hpp"
 #include "sim/transformer/study_report.hpp"
 
@@ -96,8 +97,7 @@ std::string to_text(const ModelReport& report) {
     text += "\n";
     if (report.has_own_kernels()) text += own_kernel_meaning + "\n";
     for (const std::string& line : lines_of(report.confidence, SIZE_MAX)) text += line + "\n";
-    for (const std::string& note : report.notes)
-        for (const std::string& line : field(left("note", label_columns), note, SIZE_MAX)) text += line + "\n";
+    for (const std::string& line : lines_of(report.remarks())) text += line + "\n";
     return text;
 }
 

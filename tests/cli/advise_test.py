@@ -75,7 +75,7 @@ class Advise(SimTestCase):
         self.assertNotIn("what_if", before)
         text = self.sim("advise", *SCENARIO[1:], *change).stdout
         self.assertIn("what-if device.gemm.bf16.peak_TFLOPS = \"2x\"", text)
-        self.assertIn("best: note what-if device.copy_kernel.default_cus=1x: changes nothing", text)
+        self.assertIn("note       what-if device.copy_kernel.default_cus=1x: changes nothing", text)
         self.assert_refused([*SCENARIO, "--what-if", "device.dma.engine_GBs=2x"], "'engine_GBps'")
 
     def test_a_run_of_the_advice_takes_as_long_as_advised(self):

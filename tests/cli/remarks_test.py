@@ -56,7 +56,45 @@ class Remarks(SimTestCase):
                 text = self.sim(*RUN, "--what-if", change).stdout
                 self.assertIn("note       what-if " + change, text)
         self.assertEqual(self.result(*RUN)["notes"], [])
-        self.assertEqual(self.result(*RUN, "--what-if", "topology.fabric.0.bandwidth_GBps=2x")["notes"], [])
+
+    def test_what_limits_a_rate_that_was_raised_is_named(self):
+        run = ["--topology", "mi300x_8", "--schedule", "serial"]
+        links = "topology.fabric.0.bandwidth_GBps"
+        notes = json.loads(self.sim(*run, "--what-if", links + "=2x", "--format", "json").stdout)["notes"]
+        self.assertEqual(notes, [f"what-if {links}=2x: more of it changes nothing, because device.dma.engine_GBps limits"])
+        slower = self.sim(*run, "--what-if", links + "=0.5x", "--format", "json")
+        self.assertEqual(json.loads(slower.stdout)["notes"], [])
+
+    def test_a_key_that_files_leave_out_changes_from_its_default(self):
+        run = ["--topology", "mi300x_8", "--schedule", "shard_p2p"]
+        before = self.result(*run)["makespan_us"]
+        slower = json.loads(self.sim(*run, "--what-if", "device.dma.switch_us=30", "--format", "json").stdout)
+        self.assertGreater(slower["makespan_us"], before)
+        for off in ("device.copy_kernel.cache_GBps=0", "device.copy_kernel.cached_load_gain=0", "device.copy_kernel.cu_reduce_GBps=0",
+                    "device.copy_kernel.large_tile_elements=0", "device.copy_kernel.sum_GBps_per_cu=0", "device.dma.poll_us=0"):
+            with self.subTest(off=off):
+                self.assertEqual(self.sim("--topology", "h200_4", "--schedule", "serial", "--what-if", off).returncode, 0)
+        self.assert_refused([*run, "--what-if", "device.copy_kernel.cached_load_gain=0.5"], "expected 0, the default, or a number from 1 to 100")
+        self.assert_refused([*run, "--what-if", "device.dma.switch_uss=3"], "'switch_us'")
+
+    def test_every_output_of_every_command_says_what_was_changed(self):
+        change = ["--what-if", "device.dma.peer_engines=2x"]
+        case = {"schema": 1, "system": "s", "scenario": {"topology": "h200_2", "schedule": "serial", "workload": "llama3_8b_mlp_layer"},
+                "source": "none", "makespan_us": 900}
+        commands = {
+            "run": (RUN, ["text", "json", "csv"]),
+            "advise": (["advise", "--topology", "h200_2", "--gemm", "4096x4096x4096", "--top", "1"], ["text", "json", "csv"]),
+            "model": (["model", "llama3_8b", "--topology", "h200_2", "--tokens", "1024"], ["text", "json", "csv", "md"]),
+            "cost": (["cost", "--device", "h200", "--gemm", "4096x4096x4096"], ["text", "json"]),
+            "sensitivity": (["sensitivity", *RUN, "--only", "hardware"], ["text", "json", "csv"])}
+        for name, (command, formats) in commands.items():
+            for form in formats:
+                with self.subTest(command=name, format=form):
+                    text = self.sim(*command, *change, "--format", form).stdout
+                    self.assertIn("device.dma.peer_engines", text)
+                    self.assertIn("changes nothing", " ".join(text.split()))
+        self.sim(*commands["model"][0], *change, "--html", "page.html")
+        self.assertIn("device.dma.peer_engines", (self.folder / "page.html").read_text(encoding="utf-8"))
 
     def test_a_swept_what_if_that_misleads_is_told_before_the_sweep(self):
         sweep = {"schema": 1, "name": "s", "base": {"topology": "mi300x_8", "schedule": "serial",

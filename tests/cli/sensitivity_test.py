@@ -57,3 +57,26 @@ class Sensitivity(SimTestCase):
         self.assert_refused(["sensitivity", "--topology", "mi300x_8"], "/schedule: is missing")
         self.assert_refused(["sensitivity", *RUN, "--by", "0"], "--by")
         self.assert_refused(["sensitivity", *RUN, "--plot", "t.pdf"], "'.pdf'")
+
+    def test_changes_of_all_and_more_are_made_where_the_range_permits(self):
+        for by in ("100", "200"):
+            values = {one["key"]: one for one in self.result("sensitivity", *RUN, "--by", by, "--only", "hardware")["values"]}
+            links = values["topology.fabric.0.bandwidth_GBps"]
+            self.assertIn("error", links["low"])
+            self.assertLess(links["high"]["change"], 0)
+
+    def test_hardware_is_told_from_constants_of_models(self):
+        kinds = {one["key"]: one["kind"] for one in self.result("sensitivity", *RUN)["values"]}
+        for key in ("topology.fabric.0.bandwidth_GBps", "device.compute_units", "device.dma.engine_GBps", "device.launch.kernel_us"):
+            self.assertEqual(kinds[key], "hardware", key)
+        for key in ("device.gemm.bf16.tile_fixed_us", "device.gemm.bf16.overlap_exponent", "device.copy_kernel.saturation"):
+            self.assertEqual(kinds[key], "fit", key)
+        only = self.result("sensitivity", *RUN, "--only", "fit")["values"]
+        self.assertEqual({one["kind"] for one in only}, {"fit"})
+
+    def test_a_models_step(self):
+        model = ["llama3_8b", "--topology", "h200_2", "--tokens", "1024", "--layers", "2"]
+        result = self.result("sensitivity", "model", *model, "--only", "hardware")
+        step = self.result("model", *model)["steps"][0]["overlapped_us"]
+        self.assertLess(abs(result["makespan_us"] / step - 1), 0.02)
+        self.assertIn("device.hbm_GBps", [one["key"] for one in result["values"][:10]])

@@ -9,7 +9,7 @@
 #include "sim/core/error_summary.hpp"
 #include "sim/core/timeline.hpp"
 #include "sim/report/comparison/verdict.hpp"
-#include "sim/report/run/confidence.hpp"
+#include "sim/report/run/result.hpp"
 
 namespace overlap {
 
@@ -77,6 +77,7 @@ struct Comparison {
     /// For cases with several simulated orders: fraction of measured runs within the predicted p10 to p90.
     std::optional<double> runs_within_p10_p90;
     std::vector<Verdict> verdicts;
+    Remarks remarks = {};
 };
 
 /// The cases, those with the largest |error| first.

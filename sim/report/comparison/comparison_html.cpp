@@ -5,6 +5,7 @@
 
 #include "sim/report/comparison/comparison.hpp"
 #include "sim/report/html.hpp"
+#include "sim/report/run/report.hpp"
 #include "sim/report/text_format.hpp"
 #include "sim/report/ticks.hpp"
 
@@ -255,7 +256,8 @@ std::string comparison_sections(const Comparison& comparison) {
 }
 
 std::string to_html(const Comparison& comparison) {
-    return html_page("Predicted against measured", comparison_sections(comparison));
+    return html_page("Predicted against measured",
+                     html_list(texts_of(comparison.remarks)) + comparison_sections(comparison));
 }
 
 }  // namespace overlap

@@ -88,6 +88,7 @@ Json to_json(const Comparison& comparison) {
     json["cases"] = mapped(comparison.cases, case_json);
     json["verdicts"] = mapped(comparison.verdicts, verdict_json);
     json["not_predicted"] = comparison.not_predicted;
+    add_remarks(comparison.remarks, json);
     return json;
 }
 
@@ -96,8 +97,8 @@ std::string to_csv(const Comparison& comparison) {
     for (const ComparedCase& one : comparison.cases) {
         Json row = case_json(one);
         row.erase("tasks");
-        header = joined(keys_of(row.get_ref<Json::object_t&>()), ",");
-        rows += joined(mapped(row, csv_cell), ",") + "\n";
+        header = joined(keys_of(row.get_ref<Json::object_t&>()), ",") + "," + remark_columns;
+        rows += joined(mapped(row, csv_cell), ",") + "," + remark_cells(comparison.remarks) + "\n";
     }
     return header + "\n" + rows;
 }

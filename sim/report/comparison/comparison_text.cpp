@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "sim/report/comparison/comparison.hpp"
+#include "sim/report/run/report.hpp"
 #include "sim/report/text_format.hpp"
 
 namespace overlap {
@@ -112,7 +113,9 @@ std::map<std::string, std::size_t> prices_of(const Comparison& comparison) {
 }
 
 std::string to_text(const Comparison& comparison) {
-    std::string text = table(comparison) + ranking(comparison);
+    std::string text;
+    for (const std::string& line : lines_of(comparison.remarks)) text += line + "\n";
+    text += table(comparison) + ranking(comparison);
     if (comparison.runs_within_p10_p90)
         text += "drawn orders           " + percent_text(*comparison.runs_within_p10_p90) +
                 " of measured runs are within the predicted p10 to p90\n";

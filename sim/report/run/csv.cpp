@@ -38,7 +38,7 @@ const std::vector<Column> columns{
     {"energy_J.links"}, {"energy_J.copy_kernels"}, {"energy_J.power_limit"},
     {"losses_us.host"}, {"losses_us.power"}, {"steady.gemm_speed"}, {"steady.power_W"},
     {"confidence.basis"}, {"confidence.makespan_error_pct"}, {"simulated_gpus"}, {"gemm_library"},
-    {"confidence.known_parts_error_pct"}};
+    {"confidence.known_parts_error_pct"}, {"what_if", "config.what_if"}, {"notes"}};
 // clang-format on
 
 const Json& value_of(const Column& column, const Json& result) {
@@ -53,7 +53,7 @@ const Json& value_of(const Column& column, const Json& result) {
 }
 
 bool has(CsvClock clock, const Column& column) {
-    return clock == CsvClock::with || column.name != "wall_ms";
+    return clock == CsvClock::with || (column.name != "wall_ms" && column.name != "notes");
 }
 
 // RFC 4180: a field with a comma, a quote or a line break is quoted, and its quotes are doubled.
@@ -102,10 +102,23 @@ bool csv_has_field(const std::string& field) {
 
 std::string csv_row(const Json& result, CsvClock clock) {
     std::string row;
-    for (const Column& column : columns)
-        if (has(clock, column))
-            row.append(&column == &columns.front() ? "" : ",").append(csv_cell(value_of(column, result)));
+    for (const Column& column : columns) {
+        if (!has(clock, column)) continue;
+        const Json& value = value_of(column, result);
+        const bool empty = value.is_structured() && value.empty();
+        row.append(&column == &columns.front() ? "" : ",").append(empty ? "" : csv_cell(value));
+    }
     return row;
+}
+
+std::string remark_cells(const Remarks& remarks) {
+    return (remarks.what_if.empty() ? "" : csv_cell(remarks.what_if)) + "," +
+           (remarks.notes.empty() ? "" : csv_cell(Json(remarks.notes)));
+}
+
+void add_remarks(const Remarks& remarks, Json& result) {
+    if (!remarks.what_if.empty()) result["what_if"] = remarks.what_if;
+    result["notes"] = remarks.notes;
 }
 
 std::string confidence_cells(const Confidence* confidence) {

@@ -17,7 +17,17 @@ Json to_json(const RunResult& result);
 Json to_json(const RunResult& result, const Remarks& remarks);
 /// JSON schema of both.
 Json result_schema();
-/// Whether rows contain the duration of the simulation (wall_ms), which differs between runs.
+/// "what if KEY = VALUE" for each change, then the notes: for pages and Markdown.
+std::vector<std::string> texts_of(const Remarks& remarks);
+/// The same as fields of a text report.
+std::vector<std::string> lines_of(const Remarks& remarks);
+/// Keys "what_if" and "notes" of a result that is no run, whose config has the what-if.
+void add_remarks(const Remarks& remarks, Json& result);
+/// Columns of tables, and their cells in each row.
+inline const std::string remark_columns = "what_if,notes";
+std::string remark_cells(const Remarks& remarks);
+/// Whether rows contain what only single runs have: the duration of the simulation (wall_ms), which differs between
+/// runs, and the notes.
 enum class CsvClock { with, without };
 /// A header line and a row, without line breaks, for spreadsheets and pandas. Same values as the JSON, with
 /// nested names joined by '.'. Values that `result` (to_json of a run) lacks stay empty.

@@ -90,10 +90,11 @@ struct RunResult {
     std::optional<Recording> recording = {};
 };
 
-/// Remarks printed beside a run's numbers.
+/// What the what-ifs of a command changed, and what to know about its numbers: part of every output.
 struct Remarks {
     /// One line each, about surprising what-if changes and pairs of a list that run whole
     std::vector<std::string> notes;
+    Json what_if = Json::object();  ///< as in a run config
 };
 
 }  // namespace overlap

@@ -72,6 +72,19 @@ std::string workload_text(const RunResult& result) {
     return text;
 }
 
+Lines what_if_lines(const Json& what_if) {
+    Lines lines;
+    for (const auto& [path, value] : what_if.items())
+        append(lines, field(left("what if", label_columns), path + " = " + unquoted(value), SIZE_MAX));
+    return lines;
+}
+
+Lines note_lines(const Lines& notes) {
+    Lines lines;
+    for (const std::string& note : notes) append(lines, field(left("note", label_columns), note, SIZE_MAX));
+    return lines;
+}
+
 Lines header(const RunResult& result, const Remarks& remarks) {
     Lines lines = field("", result.scenario);
     const auto add = [&](const char* label, const std::string& text) {
@@ -79,7 +92,7 @@ Lines header(const RunResult& result, const Remarks& remarks) {
     };
     add("topology", config_text(result, "topology"));
     if (const auto changes = result.config.find("what_if"); changes != result.config.end())
-        for (const auto& [path, value] : changes->items()) add("what if", path + " = " + unquoted(value));
+        append(lines, what_if_lines(*changes));
     add("workload", workload_text(result));
     add("schedule", schedule_text(result.config));
     append(lines, pair_lines(result));
@@ -93,7 +106,7 @@ Lines header(const RunResult& result, const Remarks& remarks) {
         engine += ", without " + off->dump();
     add("engine", engine);
     append(lines, lines_of(result.confidence, SIZE_MAX));
-    for (const std::string& note : remarks.notes) add("note", note);
+    append(lines, note_lines(remarks.notes));
     return lines;
 }
 
@@ -230,6 +243,20 @@ Lines report_lines(const RunResult& result, const Remarks& remarks) {
 }
 
 }  // namespace
+
+std::vector<std::string> lines_of(const Remarks& remarks) {
+    Lines lines = what_if_lines(remarks.what_if);
+    append(lines, note_lines(remarks.notes));
+    return lines;
+}
+
+std::vector<std::string> texts_of(const Remarks& remarks) {
+    Lines texts;
+    for (const auto& [path, value] : remarks.what_if.items())
+        texts.push_back("what if " + path + " = " + unquoted(value));
+    append(texts, remarks.notes);
+    return texts;
+}
 
 std::string to_text(const RunResult& result, const Remarks& remarks) {
     std::string text;

@@ -77,7 +77,10 @@ public:
         for (const SweepInfo::Axis& axis : info.axes)
             for (const std::string& field : axis.fields)
                 if (const auto at = column_of(field)) swept[*at] = field;
+        const bool sweeps_changes = std::ranges::any_of(
+            header, [](const std::string& name) { return name.starts_with("what_if."); });
         for (std::size_t i = 0; i < header.size(); ++i) {
+            if (header[i] == "what_if" && sweeps_changes) continue;  // each change has its own column
             const auto is = [&](std::optional<std::size_t> at) { return at == i; };
             if (is(point_) || is(error_) || std::ranges::any_of(metrics_, is)) continue;
             if (is_other(header[i]) && swept[i].empty()) continue;
