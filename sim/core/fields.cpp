@@ -18,12 +18,12 @@ bool has_off_value(const Key& key, double by_default) {
     return number && !key.required && key.otherwise == nullptr && key.like.empty() && by_default < key.range.low;
 }
 
-/// Whether a key of the group is there and not 0, which is as good as left out.
-bool is_given(const ConfigObject& group, std::string_view key) {
-    if (!group.has(key)) return false;
-    ConfigObject copy = group;
-    const Json& value = copy.raw(std::string(key));
-    return (value.is_object() ? value.value("value", Json()) : value) != 0;
+/// Whether `other`, which `key` goes with, is in the group and not 0, which is as good as left out.
+bool is_given(const ConfigObject& group, const Key& key, std::string_view other) {
+    if (!group.has(other) || key.plain) return group.has(other);
+    ConfigObject copy = group;  // reading a value counts as asking for it
+    ConfigObject value = copy.object(std::string(other));
+    return !value.has("value") || value.raw("value") != 0;
 }
 
 Json value_schema(const Key& key) {
@@ -54,8 +54,8 @@ double sourced_whole(ConfigObject& config, const std::string& key, Range range) 
 }  // namespace
 
 bool is_asked_for(const ConfigObject& group, const Key& key) {
-    if (!key.with.empty() && !is_given(group, key.with)) return group.has(key.with) && group.has(key.key);
-    if (!key.without.empty() && is_given(group, key.without)) return false;
+    if (!key.with.empty() && !is_given(group, key, key.with)) return group.has(key.with) && group.has(key.key);
+    if (!key.without.empty() && is_given(group, key, key.without)) return false;
     return key.required || group.has(key.key);
 }
 
