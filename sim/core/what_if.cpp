@@ -121,11 +121,24 @@ void fill_in(std::span<ConfigFile* const> files, const std::vector<std::string>&
     }
 }
 
-/// " (did you mean …)" of the keys at the ends.
-std::string suggested_key(const std::string& key, const std::vector<PathEnd>& ends) {
+/// Keys that a file may have at the place of its schema that `parts` name.
+std::vector<std::string> possible_keys(const ConfigFile& file, std::span<const std::string> parts) {
+    if (file.schema == nullptr) return {};
+    const Json schema = schema_at(file, parts);
+    return schema.is_object() && schema.contains("properties") ? keys_of(schema["properties"])
+                                                               : std::vector<std::string>();
+}
+
+/// " (did you mean …)" of the keys at the ends, and of those that files may leave out there.
+std::string suggested_key(const std::string& key, std::span<const std::string> parts,
+                          const std::vector<PathEnd>& ends) {
     std::vector<std::string> known;
-    for (const PathEnd& end : ends)
-        for (std::string& name : keys_of(*end.node)) known.push_back(std::move(name));
+    for (const PathEnd& end : ends) {
+        append(known, keys_of(*end.node));
+        append(known, possible_keys(*end.file, parts.subspan(1, end.steps - 1)));
+    }
+    std::ranges::sort(known);
+    known.erase(std::ranges::unique(known).begin(), known.end());
     return suggestion(key, known);
 }
 
@@ -202,9 +215,9 @@ void WhatIf::change(const std::string& root, std::span<ConfigFile* const> files,
         const PathEnd& end = ends.front();
         if (end.steps < parts.size())
             fail("has " + in_quotes(parts[end.steps]) + " after " + end.place() + ", which " +
-                 (end.is_value() ? "is a value" : "has no such key" + suggested_key(parts[end.steps], ends)));
+                 (end.is_value() ? "is a value" : "has no such key" + suggested_key(parts[end.steps], parts, ends)));
         if (!end.is_value())
-            fail("is all of " + end.place() + ", expected one value of it" + suggested_key("", ends));
+            fail("is all of " + end.place() + ", expected one value of it" + suggested_key("", parts, ends));
 
         Json& old = is_parameter(*end.node) ? (*end.node)["value"] : *end.node;
         std::optional<Json> next = replaced(old, value, is_count != nullptr && is_count(path));

@@ -43,12 +43,13 @@ public:
           schedules_(schedules),
           resolver_(folder, static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))) {}
 
-    /// The first run, by a schedule; its own if `schedule` is empty.
-    Scenario scenario(const std::string& schedule, const Json& what_if) {
-        return scenario(runs_.front(), schedule, what_if);
+    /// A run by a schedule; by its own if `schedule` is empty.
+    Scenario scenario(const CountedRun& run, const std::string& schedule, const Json& what_if) {
+        RunConfig config = run.config;
+        if (!schedule.empty()) config.schedule = schedule;
+        config.what_if = what_if;
+        return resolver_.resolve_for_numbers(config);
     }
-
-    Scenario scenario_of(const CountedRun& run) { return scenario(run, "", run.config.what_if); }
 
     ChangedRuns best(const Json& what_if) {
         ChangedRuns result;
@@ -77,13 +78,6 @@ public:
     }
 
 private:
-    Scenario scenario(const CountedRun& run, const std::string& schedule, const Json& what_if) {
-        RunConfig config = run.config;
-        if (!schedule.empty()) config.schedule = schedule;
-        config.what_if = what_if;
-        return resolver_.resolve_for_numbers(config);
-    }
-
     std::vector<CountedRun> runs_;
     std::vector<std::string> schedules_;
     Resolver resolver_;
@@ -137,7 +131,8 @@ Sensitivity sensitivity(std::span<const CountedRun> counted, const std::vector<s
     const RunConfig& config = counted.front().config;
     Runs runs(counted, schedules.empty() ? std::vector<std::string>(1) : schedules, folder);
     const ChangedRuns now = runs.best(config.what_if);
-    const Scenario scenario = runs.scenario(schedules.empty() ? "" : now.best, config.what_if);
+    const std::string schedule = schedules.empty() ? "" : now.best;
+    const Scenario scenario = runs.scenario(counted.front(), schedule, config.what_if);
     Sensitivity result{.config = scenario.config(),
                        .scenario = scenario.workload.name + " on " + scenario.machine->topology.name(),
                        .by = by,
@@ -146,7 +141,7 @@ Sensitivity sensitivity(std::span<const CountedRun> counted, const std::vector<s
                        .best = now.best};
     const MachineFiles files = folder.machine_files(config.topology, WhatIf(config.what_if, config.origin));
     for (const CountedRun& run : counted)  // what any of the runs can depend on
-        for (Influence& one : values_of(files, runs.scenario_of(run), by, only))
+        for (Influence& one : values_of(files, runs.scenario(run, schedule, run.config.what_if), by, only))
             if (!contains(mapped(result.values, &Influence::key), one.key))
                 result.values.push_back(std::move(one));
     RunConfig best = config;

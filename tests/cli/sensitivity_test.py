@@ -69,7 +69,7 @@ class Sensitivity(SimTestCase):
         kinds = {one["key"]: one["kind"] for one in self.result("sensitivity", *RUN)["values"]}
         for key in ("topology.fabric.0.bandwidth_GBps", "device.compute_units", "device.dma.engine_GBps", "device.launch.kernel_us"):
             self.assertEqual(kinds[key], "hardware", key)
-        for key in ("device.gemm.bf16.tile_fixed_us", "device.gemm.bf16.overlap_exponent", "device.copy_kernel.saturation"):
+        for key in ("device.gemm.bf16.tile_fixed_us", "device.gemm.bf16.overlap_exponent", "device.gemm.bf16.sustained_slowdown"):
             self.assertEqual(kinds[key], "fit", key)
         only = self.result("sensitivity", *RUN, "--only", "fit")["values"]
         self.assertEqual({one["kind"] for one in only}, {"fit"})
