@@ -12,7 +12,6 @@
 #include "sim/core/output_keys.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
-#include "sim/report/html.hpp"
 #include "sim/report/text_format.hpp"
 #include "sim/run/resolver.hpp"
 
@@ -105,34 +104,34 @@ std::vector<const ComparedCase*> worst(const Comparison& comparison) {
     return cases;
 }
 
-std::string machine_table(const ArchiveValidation& validation) {
+void add_machine(Page& page, const ArchiveValidation& validation) {
     const MeasuredMachine& machine = validation.machine;
-    std::vector<std::vector<std::string>> rows{
+    std::vector<std::pair<std::string, std::string>> facts{
         {"machine", std::to_string(machine.gpus) + " x " + machine.device},
         {"measured", machine.date + ", " + validation.archive}};
-    for (const auto& [key, value] : machine.values) rows.push_back({key, plain(value)});
-    for (const std::string& missing : machine.missing) rows.push_back({"not measured", missing});
-    for (const std::string& warning : machine.warnings) rows.push_back({"noticed", warning});
-    return html_table({"", ""}, rows);
+    for (const auto& [key, value] : machine.values) facts.emplace_back(key, plain(value));
+    for (const std::string& missing : machine.missing) facts.emplace_back("not measured", missing);
+    for (const std::string& warning : machine.warnings) facts.emplace_back("noticed", warning);
+    page.facts(facts);
 }
 
-std::string fits_table(const ArchiveValidation& validation) {
-    std::vector<std::vector<std::string>> rows;
+void add_fits(Page& page, const ArchiveValidation& validation) {
+    Page::Cells rows;
     for (const FitOrigins& fit : validation.fits)
         rows.push_back({fit.name, std::to_string(fit.cases), joined(fit.undetermined, " ")});
-    return html_section("What the fits are made of",
-                        "Parameters that the measurements do not determine stay near their priors.",
-                        html_table({"fit", "measurements", "not determined"}, rows));
+    page.heading("What the fits are made of",
+                 "Parameters that the measurements do not determine stay near their priors.");
+    page.table({"fit", "measurements", "not determined"}, rows);
 }
 
-std::string worst_operations(const ArchiveValidation& validation) {
-    std::vector<std::vector<std::string>> rows;
+void add_worst_operations(Page& page, const ArchiveValidation& validation) {
+    Page::Cells rows;
     const std::span unseen(validation.unseen);
     for (const UnseenCase& one : unseen.first(std::min(unseen.size(), worst_shown)))
         rows.push_back({one.kind, one.name, significant(one.measured) + " " + one.unit,
                         significant(one.predicted) + " " + one.unit, signed_percent_text(one.error())});
-    return "<h2>The worst single operations</h2>\n" +
-           html_table({"kind", "case", "measured", "predicted", "error"}, rows);
+    page.heading("The worst single operations");
+    page.table({"kind", "case", "measured", "predicted", "error"}, rows);
 }
 
 }  // namespace
@@ -242,23 +241,22 @@ Json validation_schema() {
     return keys_schema("How far predictions were from measurements that no fit saw.", validation_keys());
 }
 
-std::string to_html(const ArchiveValidation& validation) {
-    std::string body =
-        "<p><b>" + html_escaped(validation.sentence()) + "</b></p>\n" + machine_table(validation);
-    std::vector<std::vector<std::string>> rows;
+Page page_of(const ArchiveValidation& validation) {
+    Page page("How well " + validation.device + " is predicted");
+    page.text(validation.sentence());
+    add_machine(page, validation);
+    Page::Cells rows;
     for (const auto& [name, errors] : validation.classes) rows.push_back(errors_row(name, errors));
     if (validation.schedules) rows.push_back(errors_row("whole schedules", validation.schedules->all));
-    body += "<h2>Errors on what no fit saw</h2>\n" +
-            html_table({"", "cases", "mean |error|", "p90", "bias"}, rows) + worst_operations(validation) +
-            fits_table(validation);
-    if (validation.schedules) {
-        std::string gantts;
-        for (const ComparedCase* one : worst(*validation.schedules)) gantts += gantt(*one);
-        body +=
-            html_section("The worst schedules", "The first two GPUs; point at a bar for its times.", gantts) +
-            comparison_sections(*validation.schedules);
-    }
-    return html_page("How well " + validation.device + " is predicted", body);
+    page.heading("Errors on what no fit saw");
+    page.table({"", "cases", "mean |error|", "p90", "bias"}, rows);
+    add_worst_operations(page, validation);
+    add_fits(page, validation);
+    if (!validation.schedules) return page;
+    page.heading("The worst schedules", "The first two GPUs; point at a bar for its times.");
+    for (const ComparedCase* one : worst(*validation.schedules)) add_timelines(page, *one);
+    add_comparison(page, *validation.schedules);
+    return page;
 }
 
 }  // namespace overlap

@@ -54,7 +54,6 @@ std::string to_text(const ArchiveValidation& validation);
 /// The group "validation" of the calibration file.
 Json to_json(const ArchiveValidation& validation);
 Json validation_schema();
-/// A self-contained page.
-std::string to_html(const ArchiveValidation& validation);
+Page page_of(const ArchiveValidation& validation);
 
 }  // namespace overlap

@@ -37,13 +37,6 @@ struct CalibrateFlags {
     bool kernels = false;
 };
 
-std::string today() {
-    const std::time_t now = std::time(nullptr);
-    std::array<char, 32> text{};
-    std::strftime(text.data(), text.size(), "%Y-%m-%d", std::gmtime(&now));
-    return text.data();
-}
-
 /// A fraction as a cell of `width` in per cent.
 std::ostream& put_percent(std::ostream& out, int width, double share) {
     return out << std::setw(width) << 100 * share << " %";

@@ -221,7 +221,7 @@ std::string calibrate_archive(const fs::path& archive, std::string name, const f
     if (target.writes_topology)
         put(fs::path("topologies") / (target.topology.at("name").get<std::string>() + ".json"),
             in_lines(target.topology) + "\n");
-    put(fs::path("validation") / (target.name + ".html"), to_html(validation));
+    put(fs::path("validation") / (target.name + ".html"), to_html(page_of(validation), page_origin()));
     return said.str();
 }
 

@@ -3,7 +3,9 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
+#include <ctime>
 #include <iostream>
 #include <memory>
 #include <sstream>
@@ -11,11 +13,24 @@
 #include "sim/commands/commands.hpp"
 #include "sim/commands/terminal.hpp"
 #include "sim/core/errors.hpp"
+#include "sim/core/output_file.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
 namespace {
+
+std::string command_as_given;  // set once, before the command runs
+
+/// `word` as a shell reads it back.
+std::string shell_quoted(const std::string& word) {
+    constexpr std::string_view plain =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+,.:/@%";
+    if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
+    std::string quoted = "'";
+    for (const char letter : word) letter == '\'' ? quoted += "'\\''" : quoted += letter;
+    return quoted + "'";
+}
 
 /// An empty value is a mistake (an unset shell variable), not an absent flag.
 void refuse_empty_values(CLI::App& app) {
@@ -87,6 +102,29 @@ void add_format_flag(CLI::App& app, std::string& format) {
         ->check(CLI::IsMember({"text", "json", "csv"}));
 }
 
+std::string today() {
+    std::time_t time = std::time(nullptr);
+    if (const char* fixed = std::getenv("SOURCE_DATE_EPOCH")) {
+        const char* end = fixed + std::strlen(fixed);
+        const auto read = std::from_chars(fixed, end, time);
+        if (read.ec != std::errc() || read.ptr != end || time < 0)
+            throw UserError("SOURCE_DATE_EPOCH: is " + in_quotes(fixed) + " (allowed: seconds since 1970)");
+    }
+    std::array<char, 32> text{};
+    const std::tm* day = std::gmtime(&time);
+    if (day == nullptr || std::strftime(text.data(), text.size(), "%Y-%m-%d", day) == 0)
+        throw UserError("SOURCE_DATE_EPOCH: is out of range");
+    return text.data();
+}
+
+PageOrigin page_origin() {
+    return {OVERLAP_VERSION, today(), command_as_given};
+}
+
+void write_page(const std::filesystem::path& file, const Page& page) {
+    write_file_atomically(file, to_html(page, page_origin()));
+}
+
 void print(std::string_view text) {
     errno = 0;
     std::cout << printable(text) << std::flush;
@@ -128,6 +166,8 @@ int run_command_line(int argc, char** argv) {
     refuse_empty_values(app);
     add_completion_commands(app);  // an unfinished word may be empty
     add_man_command(app);
+    command_as_given = "sim";
+    for (int i = 1; i < argc; ++i) command_as_given += " " + shell_quoted(argv[i]);
     try {
         app.parse(argc, argv);
     } catch (const CLI::Success& asked_for_help) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
+#include "sim/report/page/page.hpp"
 
 namespace overlap {
 
@@ -38,6 +40,13 @@ std::vector<std::string> command_names(const CLI::App& app);
 /// The headings of `sim list`, and the names under one of them, or under all if it is empty.
 std::vector<std::string> listed_kinds();
 std::vector<std::string> listed_names(const std::string& kind);
+
+/// The day, "2026-11-29", in UTC; that of SOURCE_DATE_EPOCH if it is set, for outputs that are to be equal byte by byte.
+std::string today();
+/// The program's version, the day, and the command as a shell takes it.
+PageOrigin page_origin();
+/// Writes `page` with its origin to a file of its own.
+void write_page(const std::filesystem::path& file, const Page& page);
 
 /// Prints a result on stdout; throws UserError if stdout can't take it (disk full, closed pipe).
 void print(std::string_view text);

@@ -99,7 +99,7 @@ int execute(const CompareFlags& flags) {
                             std::to_string(comparison.not_predicted.size()) + " cases)");
     };
     if (comparison.cases.empty()) throw_if_not_predicted();
-    if (!flags.html.empty()) write_file_atomically(flags.html, to_html(comparison));
+    if (!flags.html.empty()) write_page(flags.html, page_of(comparison));
     if (flags.format == "text")
         print_for_people(to_text(comparison));
     else

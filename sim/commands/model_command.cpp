@@ -142,7 +142,7 @@ StepStudy with_library_kernels(const StudyOptions& options, Study&& study) {
 void put_report(const ModelFlags& flags, ModelReport report, const StudyOptions& options,
                 Resolver& resolver) {
     report.confidence = confidence_of(report.steps.front(), options, resolver);
-    if (!flags.html.empty()) write_file_atomically(flags.html, to_html(report));
+    if (!flags.html.empty()) write_page(flags.html, page_of(report));
     if (flags.format == "text") return print_for_people(to_text(report));
     print(flags.format == "json"  ? json_text(to_json(report)) + "\n"
           : flags.format == "csv" ? to_csv(report)

@@ -48,7 +48,7 @@ void execute(ReportFlags& flags) {
     const SweepPoints points = read_sweep(folder);
     if (!plot.empty()) draw(points, plot, flags.wanted);
     if (page.empty()) return;
-    write_file_atomically(page, to_html(points, OVERLAP_VERSION));
+    write_page(page, page_of(points));
     print(page.string() + "\n");
 }
 

@@ -26,7 +26,6 @@ inline const std::string& colour(std::size_t number) {
 }
 
 /// Looks of the series 0, 1, …: the first 40 all differ, and neighbours differ in colour and in shape.
-/// sweep_page.js has the same ones.
 inline Look look_of(std::size_t series) {
     const std::size_t turn = series / colours.size();
     // Series of one colour are 8 apart, and 8 + 1 is no multiple of 5: each turn has another shape.

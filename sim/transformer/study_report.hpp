@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sim/report/page/page.hpp"
 #include "sim/report/run/confidence.hpp"
 #include "sim/transformer/study.hpp"
 
@@ -37,8 +38,8 @@ std::string to_csv(const ModelReport& report);
 /// The same as Markdown, a table for each list.
 std::string to_markdown(const ModelReport& report);
 
-/// A self-contained page: bars of the steps, operators by tokens, crossovers, confidence.
-std::string to_html(const ModelReport& report);
+/// Bars of the steps, operators by tokens, crossovers, confidence.
+Page page_of(const ModelReport& report);
 
 /// What is known about the prices of the most frequent kind of list, run with nothing cut. Throws UserError.
 Confidence confidence_of(const StepStudy& step, const StudyOptions& options, Resolver& resolver);

@@ -119,9 +119,10 @@ class CalibrateArchive(SimTestCase):
         for part in (validation["sentence"], "The worst single operations", "not determined", "NVIDIA H100"):
             self.assertIn(part, page)
         self.assertNotIn("1; us", page)  # factors are "times"
-        worst = page.split("The worst schedules")[1]
-        self.assertIn("predicted", worst.split("</svg>")[0])  # a row of the first timeline
-        self.assertEqual(worst.split("measured cases;")[0].count("<details>"), 5)
+        blocks = self.page_data("out/validation/node7.html")["blocks"]
+        worst = blocks[[block.get("heading") for block in blocks].index("The worst schedules") + 1:][:6]
+        self.assertEqual(["details" in block for block in worst], [True] * 5 + [False])
+        self.assertTrue(any(predicted for *_, predicted in worst[0]["blocks"][0]["spans"]))
 
     def test_a_shipped_device_keeps_what_was_not_measured(self):
         # Without GEMMs beside copies: their fit takes most of the time, and the test of a new machine has it.

@@ -17,6 +17,11 @@ SWEEP = {"schema": 1, "name": "long_labels", "description": "What-ifs with long 
              "collective": "all_gather", "gemm": {"m": 32768, "n": 4096, "k": 8192, "dtype": "bf16"}}},
          "zipped": [WHAT_IFS], "axes": {"schedule": SCHEDULES, "params.chunks": [2], "params.agent": ["dma", "cu"]}}
 
+# Colour and outline of each series of a page's legends.
+LEGENDS = """
+    return Object.fromEntries([...document.querySelectorAll('[class*=swatch]')].filter(one => one.querySelector('svg path')).map(one => {
+      const mark = one.querySelector('svg'), look = getComputedStyle(mark.querySelector('path'));
+      return [one.textContent.trim(), [mark.getAttribute('fill'), look.fill, mark.querySelector('path').getAttribute('d')].join(' ')]; }));"""
 # Colour and outline of each mark of a legend, which is what stands left of a schedule's name at its height.
 LOOKS = """
     const looks = {};
@@ -38,7 +43,14 @@ LOOKS = """
     return looks;"""
 
 
-class Pictures(Browser, SweepTestCase):
+class Legends:
+    def assert_legends_differ(self):
+        looks = self.page.execute_script(LEGENDS)
+        self.assertEqual({name for name in looks} & set(SCHEDULES), set(SCHEDULES))
+        self.assertEqual(len(set(looks.values())), len(looks), looks)
+
+
+class Pictures(Browser, Legends, SweepTestCase):
     def open(self, name):
         self.page.get((self.folder / name).resolve().as_uri())
 
@@ -59,7 +71,7 @@ class Pictures(Browser, SweepTestCase):
             .map(one => one.getBoundingClientRect().right)), window.innerWidth]""")
         self.assertLessEqual(right, width)
         # At least half of the page is for the values, and of a heat map's width for its cells.
-        for values, whole in (("dd", "dl"), ("table.heat tbody td:last-child", "#heat-map")):
+        for values, whole in (("dd", "dl"), ("#heat [aria-label=cell] rect", "#heat")):
             self.page.execute_script("""for (const [name, value] of arguments[0]) {
                 const select = document.querySelector(`[name=${name}]`);
                 select.value = value; select.dispatchEvent(new Event('change')); }""",
@@ -69,7 +81,8 @@ class Pictures(Browser, SweepTestCase):
                 return [document.querySelector(arguments[0]).getBoundingClientRect().left, whole.left, whole.right]""", values, whole)
             self.assertLess(left, (from_ + to) / 2, values)
         self.assert_drawings_can_be_read()
-        self.assert_looks_differ(SCHEDULES)
+        self.assert_legends_differ()
+        self.assert_fits_and_can_be_read()
 
     def test_scenarios_name_every_what_if(self):
         self.sweep()
@@ -118,7 +131,7 @@ class Pictures(Browser, SweepTestCase):
         self.assert_drawings_can_be_read()
 
 
-class ComparisonPage(Browser, SimTestCase):
+class ComparisonPage(Browser, Legends, SimTestCase):
     def test_many_schedules_and_a_wide_range(self):
         cases = []
         for i, schedule in enumerate(SCHEDULES):
@@ -131,9 +144,9 @@ class ComparisonPage(Browser, SimTestCase):
         self.assertEqual((done.returncode, done.stderr), (3, ""))  # measured times as far apart as these are no runs
         self.page.get((self.folder / "page.html").resolve().as_uri())
         self.assert_drawings_can_be_read()
-        looks = self.page.execute_script(LOOKS, SCHEDULES)
-        self.assertEqual(sorted(looks), sorted(SCHEDULES))
-        self.assertEqual(len(set(looks.values())), len(SCHEDULES), looks)
+        self.assert_legends_differ()
+        self.assert_fits_and_can_be_read("body", "td", "th", ".note", "code", "figure text")
+        self.assert_no_column_is_hidden("#cases", "#errors")
 
 
 class ModelPage(Browser, SimTestCase):
@@ -141,5 +154,5 @@ class ModelPage(Browser, SimTestCase):
         self.output("model", "llama3_8b", "--topology", "h200_4", "--sequence-parallel", "--tokens", "512,4096,32768,262144",
                     "--html", "page.html")
         self.page.get((self.folder / "page.html").resolve().as_uri())
-        self.assert_drawings_can_be_read()
-        self.assertLessEqual(*self.page.execute_script("return [document.documentElement.scrollWidth, window.innerWidth]"))
+        self.assert_fits_and_can_be_read("body", "td", "th", ".note", "code", "figure text")
+        self.assert_no_column_is_hidden("#steps", "#operators")

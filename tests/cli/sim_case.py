@@ -33,6 +33,27 @@ class SimTestCase(unittest.TestCase):
         (self.folder / name).write_text(text, encoding="utf-8")
         return name
 
+    def page_data(self, name):
+        """What a page shows: its title, how it was made, and its blocks."""
+        page = (self.folder / name).read_text(encoding="utf-8")
+        return json.loads(re.search(r'<script type="application/json" id="page-data">(.*?)</script>', page, re.DOTALL)[1])
+
+    def assert_needs_nothing(self, name):
+        """No other file, nor the network; what a browser asks for is in report_page_test."""
+        page = (self.folder / name).read_text(encoding="utf-8")
+        for outside in ("<link", "<img", "<iframe", "<script src", "@import"):
+            self.assertNotIn(outside, page)
+
+    def tables(self, name, heading):
+        """Rows of the tables of a page below that heading, as the shown texts."""
+        below, found = False, []
+        for block in self.page_data(name)["blocks"]:
+            if "heading" in block:
+                below = block["heading"] == heading
+            if below and "table" in block:
+                found += [[cell if isinstance(cell, str) else cell["text"] for cell in row] for row in block["table"]["rows"]]
+        return found
+
     def files(self):
         return sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*"))
 

@@ -102,7 +102,7 @@ void resume_sweep(const Path& packed) {
 
 void report_sweep(const Path& packed) {
     const SweepPoints points = read_sweep(unpacked(packed));
-    to_html(points, "fuzz");
+    to_html(page_of(points), {});
     for (std::size_t kind = 0; kind < sweep_plot_names.size(); ++kind) {
         SweepPlot plot;
         plot.kind = static_cast<SweepPlotKind>(kind);

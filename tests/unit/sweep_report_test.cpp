@@ -146,7 +146,7 @@ TEST_CASE("of more points than can be shown, the best of each group are kept") {
     CHECK(points.kept == Kept::best_of_schedule_and_agent);
     CHECK(points.point == std::vector<std::uint64_t>{0, 1, 2, 3, 5, 6});
     CHECK(points.read == 7);
-    CHECK(to_html(points, "0")
+    CHECK(to_html(page_of(points), {})
               .find("this page holds only the best point of each scenario, schedule and agent") !=
           std::string::npos);
     points = read(few, 4);
@@ -157,7 +157,7 @@ TEST_CASE("of more points than can be shown, the best of each group are kept") {
     CHECK(points.point == std::vector<std::uint64_t>{0, 3, 6});
     CHECK(best_by_scenario(points)[1].best == 1);
     CHECK_THAT(error_of([&] { read(few, 1); }), Catch::Contains("more than 1 scenarios"));
-    CHECK(to_html(read(few), "0").find("this page holds only") == std::string::npos);
+    CHECK(to_html(page_of(read(few)), {}).find("this page holds only") == std::string::npos);
 }
 
 TEST_CASE("scenarios are named by all that axes name, and no two columns have one label") {

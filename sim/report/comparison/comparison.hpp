@@ -9,6 +9,7 @@
 #include "sim/core/error_summary.hpp"
 #include "sim/core/timeline.hpp"
 #include "sim/report/comparison/verdict.hpp"
+#include "sim/report/page/page.hpp"
 #include "sim/report/run/result.hpp"
 
 namespace overlap {
@@ -88,12 +89,11 @@ std::string to_text(const Comparison& comparison);
 Json to_json(const Comparison& comparison);
 /// A header, and one row for each case.
 std::string to_csv(const Comparison& comparison);
-/// A self-contained page: summary, scatter plot, histogram, tables, and a
-/// Gantt chart of each case with spans.
-std::string to_html(const Comparison& comparison);
+/// Scatter plot, histogram, tables, and timelines of each case with spans.
+Page page_of(const Comparison& comparison);
 
-/// Parts of such a page: plots and tables of all cases, and measured and predicted bars of one case.
-std::string comparison_sections(const Comparison& comparison);
-std::string gantt(const ComparedCase& one);
+/// Parts of such a page: all of it; and measured and predicted bars of one case.
+void add_comparison(Page& page, const Comparison& comparison);
+void add_timelines(Page& page, const ComparedCase& one);
 
 }  // namespace overlap

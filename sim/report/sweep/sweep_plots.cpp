@@ -14,17 +14,8 @@ namespace {
 
 using namespace gnuplot;
 
-constexpr int most_labels = 40;      // more names below an axis would overlap
+constexpr std::size_t most_names = 300;  // a picture with more of them would be too tall
 constexpr int letters_of_time = 22;  // "12345678 us, 12.34 x"
-
-std::string as_label(const std::string& value) {
-    return value.empty() ? "(none)" : value;
-}
-
-std::vector<std::string> as_label(std::vector<std::string> values) {
-    for (std::string& value : values) value = as_label(value);
-    return values;
-}
 
 /// Four significant digits, as on the page.
 std::string figure(double value) {
@@ -84,8 +75,8 @@ GnuplotScript draw_heat_map(const SweepPoints& points, const SweepPlot& plot) {
             layers.push_back(blocks.add(*texts) + " using 1:2:3 with labels tc rgb '" + colour +
                              "' font ',12' notitle");
     const std::vector<std::string> rows =
-        y == nullptr ? std::vector<std::string>{"all"} : as_label(y->values);
-    const std::vector<std::string> columns = as_label(x.values);
+        y == nullptr ? std::vector<std::string>{"all"} : y->shown();
+    const std::vector<std::string> columns = x.shown();
     const std::string y_title = y == nullptr ? "" : y->label, value_title = axis_label(metric);
     const int cell = few ? 62 : 18, names = width_of(columns);
     const int map_height =
@@ -229,41 +220,43 @@ GnuplotScript draw_losses(const SweepPoints& points, const SweepPlot& plot) {
     return script;
 }
 
+/// A bar for each scenario, from top to bottom.
 GnuplotScript draw_speedups(const SweepPoints& points, const SweepPlot&) {
     const std::vector<ScenarioBest> all = best_by_scenario(points);
     const Dimension* schedule = points.dimension("schedule");
     std::map<std::uint32_t, std::string> by_schedule;
     std::string ideals;
+    double most = 1;
     for (const ScenarioBest& one : all) {
-        const double x = static_cast<double>(one.scenario);
-        by_schedule[schedule == nullptr ? 0 : schedule->at[one.best]] +=
-            numbers({x, points.figure(one.best, column::speedup)}) + "\n";
-        ideals +=
-            numbers({x, points.figure(one.best, column::serial) / points.figure(one.best, column::ideal)}) +
-            "\n";
+        const double y = one.scenario, speedup = points.figure(one.best, column::speedup);
+        const double ideal = points.figure(one.best, column::serial) / points.figure(one.best, column::ideal);
+        by_schedule[schedule == nullptr ? 0 : schedule->at[one.best]] += numbers({speedup, y}) + "\n";
+        ideals += numbers({ideal, y}) + "\n";
+        most = std::max({most, speedup, ideal});
     }
     DataBlocks blocks;
     std::vector<std::string> layers;
     for (const auto& [id, lines] : by_schedule)
-        layers.push_back(blocks.add(lines) + " using 1:2 with boxes" + fill_style(look_of(id)) + " title " +
+        layers.push_back(blocks.add(lines) + " using 1:2:(0):1:($2-0.36):($2+0.36) with boxxyerror" +
+                         fill_style(look_of(id)) + " title " +
                          gnuplot_quoted(schedule == nullptr ? "best" : schedule->values[id]));
     layers.push_back(blocks.add(ideals) +
                      " using 1:2 with points pt 2 ps 0.9 lw 1.5 lc rgb '#000000' title 'if ideal'");
-    layers.push_back("1 with lines lw 1 dt 3 lc rgb '#555555' title 'serial'");
-    const int count = static_cast<int>(all.size());
-    const bool named = count <= most_labels;
-    // Names go down to the right from below their bars; the last one's end is below the legend.
-    const int names = named ? width_of(points.scenarios) : 0, beside = std::max(300, names * 4 / 5);
-    GnuplotScript script{std::clamp(120 + 44 * count, 460, 1700) + beside, 460, ""};
+    layers.push_back(blocks.add(numbers({1, -0.6}) + "\n" + numbers({1, static_cast<double>(all.size()) - 0.4}) +
+                                "\n") +
+                     " using 1:2 with lines lw 1 dt 3 lc rgb '#555555' title 'serial'");
+    const int count = static_cast<int>(all.size()), bars = 620;
+    const bool named = all.size() <= most_names;
+    const std::vector<std::string> names = named ? points.scenarios : std::vector<std::string>{};
+    GnuplotScript script{bars + width_of(names) + 380, 200 + (named ? 26 : 3) * count, ""};
     const std::string key = legend(script, layers.size());
-    script.height += names * 2 / 3;
-    const std::string margin = "set rmargin at screen " + numbers({1.0 - 1.0 * beside / script.width}) + "\n";
-    script.text = blocks.text() + heading(points, "best schedule of each scenario", script, beside) +
-                  "set grid y lc rgb '#E6E6E6' lw 1\n" + key + margin + "set boxwidth 0.7\n" +
-                  axis_title('y', axis_label(sweep_metrics[column::speedup])) +
-                  (named ? named_tics('x', points.scenarios, " rotate by -40")
-                         : axis_title('x', "scenario, in the order of the sweep")) +
-                  "set xrange [-0.6:" + std::to_string(count) + "-0.4]\nset yrange [0:*]\n" + plot_of(layers);
+    script.text = blocks.text() + heading(points, "best schedule of each scenario", script, 300) +
+                  "set grid x lc rgb '#E6E6E6' lw 1\n" + key +
+                  axis_title('x', axis_label(sweep_metrics[column::speedup])) + number_tics("x", 0, most, bars) +
+                  (named ? named_tics('y', names)
+                         : axis_title('y', "scenario, in the order of the page's table") + "unset ytics\n") +
+                  "set xrange [0:" + numbers({1.05 * most}) + "]\nset yrange [" + std::to_string(count) +
+                  "-0.4:-0.6]\n" + plot_of(layers);
     return script;
 }
 

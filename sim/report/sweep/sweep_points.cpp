@@ -41,6 +41,12 @@ MetricId find_metric(const std::string& name) {
     return static_cast<MetricId>(known_place(name, names, "no figure " + in_quotes(name)));
 }
 
+std::vector<std::string> Dimension::shown() const {
+    return mapped(values, [&](const std::string& one) {
+        return !one.empty() ? one : std::string(is_what_if() ? "unchanged" : "(none)");
+    });
+}
+
 const Dimension* SweepPoints::dimension(const std::string& name) const {
     const auto found = std::ranges::find(dimensions, name, &Dimension::name);
     return found == dimensions.end() ? nullptr : &*found;

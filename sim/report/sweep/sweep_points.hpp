@@ -64,7 +64,7 @@ std::string axis_label(const Metric& metric);
 /// Throws UserError with the nearest name.
 MetricId find_metric(const std::string& name);
 
-/// A column that identifies points; values in natural order: numbers by size, g2 before g10.
+/// A column that identifies points; values in natural order: none, numbers by size, g2 before g10.
 struct Dimension {
     std::string name;
     std::string label;                ///< as many trailing parts of the name as make it unique
@@ -74,6 +74,9 @@ struct Dimension {
     std::vector<std::uint32_t> at;    ///< by row
 
     const std::string& value(std::size_t row) const { return values[at[row]]; }
+    bool is_what_if() const { return name.starts_with("what_if."); }
+    /// `values` for people: "unchanged" or "(none)" instead of nothing.
+    std::vector<std::string> shown() const;
 };
 
 /// Which points are kept: all, or the best of each group if there are too many to show.

@@ -2,20 +2,15 @@
 
 #include <array>
 #include <string>
-#include <string_view>
 
 #include "sim/report/gnuplot.hpp"
+#include "sim/report/page/page.hpp"
 #include "sim/report/sweep/sweep_points.hpp"
 
 namespace overlap {
 
-/// A self-contained page: the axes, the best schedule by scenario, heat maps, Pareto fronts, losses and a
-/// table of all points. `version`: of the program that makes the page.
-std::string to_html(const SweepPoints& points, const std::string& version);
-
-/// sweep_page.css, and the scripts of the page of a sweep one after another; put in by the build.
-extern const std::string_view sweep_page_style;
-extern const std::string_view sweep_page_script;
+/// The axes, the best schedule by scenario, heat maps, Pareto fronts, losses and a table of all points.
+Page page_of(const SweepPoints& points);
 
 enum class SweepPlotKind { heat_map, pareto, losses, speedup };
 inline const std::array<std::string, 4> sweep_plot_names{"heat_map", "pareto", "losses", "speedup"};

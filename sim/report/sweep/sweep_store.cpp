@@ -26,8 +26,9 @@ std::optional<double> leading_number(const std::string& text) {
     return number;
 }
 
-/// Numbers first, by size, then texts with the numbers in them by size (g2, g10).
+/// No value first, then numbers by size, then texts with the numbers in them by size (g2, g10).
 bool before(const std::string& a, const std::string& b) {
+    if (a.empty() != b.empty()) return a.empty();
     const std::optional<double> x = leading_number(a), y = leading_number(b);
     if (x.has_value() != y.has_value()) return x.has_value();
     if (x && *x != *y) return *x < *y;
@@ -48,8 +49,11 @@ void sort_values(Dimension& dimension) {
     std::vector<std::size_t> order(dimension.values.size());
     std::vector<std::uint32_t> place(order.size());
     std::iota(order.begin(), order.end(), 0);
-    std::ranges::sort(order, before,
-                      [&](std::size_t at) -> const std::string& { return dimension.values[at]; });
+    // A point without a factor has that of 1.
+    const std::string unchanged = dimension.is_what_if() ? "1x" : "";
+    std::ranges::stable_sort(order, before, [&](std::size_t at) -> const std::string& {
+        return dimension.values[at].empty() ? unchanged : dimension.values[at];
+    });
     for (std::uint32_t i = 0; i < order.size(); ++i) place[order[i]] = i;
     reorder(dimension.values, order);
     for (std::uint32_t& id : dimension.at) id = place[id];

@@ -6,7 +6,6 @@
 
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
-#include "sim/report/html.hpp"
 #include "sim/report/sweep/sweep_analysis.hpp"
 #include "sim/report/sweep/sweep_report.hpp"
 #include "sim/report/text_format.hpp"
@@ -47,6 +46,7 @@ Json dimension_json(const Dimension& dimension) {
     Json json = list_json(dimension.values, dimension.at);
     json["name"] = dimension.name;
     json["label"] = dimension.label;
+    json["shown"] = dimension.shown();
     json["choice"] = dimension.choice;
     json["swept"] = dimension.swept;
     return json;
@@ -64,8 +64,7 @@ Json metric_json(const SweepPoints& points, std::size_t id) {
             {"at", base64(values)}};
 }
 
-/// JSON for a script element: without "</script>", whatever the texts contain.
-std::string data_element(const SweepPoints& points) {
+Json data_of(const SweepPoints& points) {
     Json data;
     const auto [x, y] = first_dimensions(points);
     data["first"] = Json::array();
@@ -76,13 +75,7 @@ std::string data_element(const SweepPoints& points) {
     data["scenario"] = list_json(points.scenarios, points.scenario);
     data["number"] = base64(std::vector<std::uint32_t>(points.point.begin(), points.point.end()));
     data["error"] = list_json(points.errors, points.error);
-    std::string text = json_text(data);
-    for (std::size_t at = 0; (at = text.find('<', at)) != std::string::npos;) text.replace(at, 1, "\\u003c");
-    return "<script type=\"application/json\" id=\"sweep-data\">" + text + "</script>\n";
-}
-
-std::string term(const std::string& name, const std::string& value) {
-    return "<dt>" + html_escaped(name) + "</dt><dd>" + html_escaped(value) + "</dd>\n";
+    return data;
 }
 
 std::string kept_text(const SweepPoints& points) {
@@ -139,32 +132,31 @@ std::string sureness(const SweepPoints& points) {
            (known < simulated ? "; not known for " + std::to_string(simulated - known) + " points" : "");
 }
 
-std::string summary(const SweepPoints& points, const std::string& version) {
+void add_summary(Page& page, const SweepPoints& points) {
     const SweepInfo& info = points.info;
-    std::string html;
-    if (!info.description.empty()) html += "<p>" + html_escaped(info.description) + "</p>\n";
-    html += "<p id=\"summary\"><b>" + std::to_string(points.read) + "</b> points of " +
-            std::to_string(info.combinations) + " combinations, <b>" +
-            std::to_string(points.scenarios.size()) + "</b> scenarios, " +
-            (points.failed == 0 ? "no errors"
-                                : "<b class=\"bad\">" + std::to_string(points.failed) + " failed</b>") +
-            ".</p>\n";
+    if (!info.description.empty()) page.text(info.description);
+    page.text(std::to_string(points.read) + " points of " + std::to_string(info.combinations) + " combinations, " +
+                  std::to_string(points.scenarios.size()) + " scenarios, " +
+                  (points.failed == 0 ? "no errors" : std::to_string(points.failed) + " failed") + ".",
+              points.failed > 0);
     if (points.kept != Kept::all)
-        html += "<p class=\"bad\" id=\"kept\">More than " + std::to_string(most_points_shown) +
-                " points: this page holds only " + kept_text(points) + " (" + std::to_string(points.rows()) +
-                " points), and at most " + std::to_string(most_failures_shown) +
-                " failed ones. Heat maps over anything else show the best of those.</p>\n";
-    html += "<dl>\n";
+        page.text("More than " + std::to_string(most_points_shown) + " points: this page holds only " +
+                      kept_text(points) + " (" + std::to_string(points.rows()) + " points), and at most " +
+                      std::to_string(most_failures_shown) +
+                      " failed ones. Heat maps over anything else show the best of those.",
+                  true);
+    std::vector<std::pair<std::string, std::string>> facts;
     for (const SweepInfo::Axis& axis : info.axes)
-        html += term(joined(axis.fields, " with "), values_text(axis));
-    for (const std::string& constraint : info.constraints) html += term("where", constraint);
-    for (const auto& [name, value] : points.constants) html += term(name, value);
-    html += term("how sure", prices_text(points) + sureness(points));
-    html += term("made by", "sim " + info.version + " (sweep), sim " + version + " (this page)") + "</dl>\n";
-    if (!info.base.empty())
-        html += "<details><summary>run config that all points share</summary><pre>" +
-                html_escaped(info.base.dump(2)) + "</pre></details>\n";
-    return html;
+        facts.emplace_back(joined(axis.fields, " with "), values_text(axis));
+    for (const std::string& constraint : info.constraints) facts.emplace_back("where", constraint);
+    append(facts, points.constants);
+    facts.emplace_back("how sure", prices_text(points) + sureness(points));
+    facts.emplace_back("run by", "sim " + info.version);
+    page.facts(facts);
+    if (info.base.empty()) return;
+    Page base;
+    base.code(info.base.dump(2));
+    page.details("run config that all points share", base);
 }
 
 std::vector<std::string> best_row(const SweepPoints& points, const ScenarioBest& one) {
@@ -188,43 +180,29 @@ std::vector<std::string> best_row(const SweepPoints& points, const ScenarioBest&
     return row;
 }
 
-std::string best_section(const SweepPoints& points) {
-    std::vector<std::vector<std::string>> rows;
-    for (const ScenarioBest& one : best_by_scenario(points)) rows.push_back(best_row(points, one));
-    return html_section(
-        "Best schedule by scenario",
-        "Of ideal: the ideal time over the makespan. Runner-up: the best of another schedule; it is slower "
-        "by the share beside it, most of all for what decides.",
-        "<div class=\"scroll\" id=\"best\">" +
-            html_table({"scenario", "points", "best", "makespan us", "speed-up", "of ideal", "largest loss",
-                        "runner-up", "slower by", "what decides"},
-                       rows) +
-            "</div>\n");
-}
-
-/// A section with a place for drop-downs, and a place for the script's drawing.
-std::string drawn_section(const std::string& title, const std::string& note, const std::string& pickers,
-                          const std::string& id) {
-    return html_section(
-        title, note, "<div class=\"pickers\" id=\"" + pickers + "\"></div>\n<div id=\"" + id + "\"></div>\n");
-}
-
 }  // namespace
 
-std::string to_html(const SweepPoints& points, const std::string& version) {
-    const std::string body =
-        summary(points, version) + best_section(points) +
-        drawn_section(
-            "Heat map",
-            "Each cell is the best of all schedules and parameters with these two values, of one operator on one machine.",
-            "heat-pickers", "heat-map") +
-        drawn_section("Pareto front",
-                      "Points that no other beats in both: time, and what communication takes for it.",
-                      "pareto-pickers", "pareto") +
-        drawn_section("Losses", "The best point of each schedule.", "losses-pickers", "losses") +
-        drawn_section("Points", "Click on a column's head to sort.", "points-pickers", "points") +
-        data_element(points);
-    return html_page("Sweep " + points.info.name, body, sweep_page_style, sweep_page_script);
+Page page_of(const SweepPoints& points) {
+    Page page("Sweep " + points.info.name);
+    add_summary(page, points);
+    const auto row_of = [&](const ScenarioBest& one) { return best_row(points, one); };
+    page.heading("Best schedule by scenario",
+                 "Of ideal: the ideal time over the makespan. Runner-up: the best of another schedule; it is slower "
+                 "by the share beside it, most of all for what decides.");
+    page.table({"scenario", "points", "best", "makespan us", "speed-up", "of ideal", "largest loss", "runner-up",
+                "slower by", "what decides"},
+               mapped(best_by_scenario(points), row_of), "best");
+    page.set_sweep(data_of(points));
+    page.heading("Heat map", "Each cell is the best of all schedules and parameters with these two values, of one "
+                             "operator on one machine. Point at a cell for its point.");
+    page.view("heat");
+    page.heading("Pareto front", "Points that no other beats in both: time, and what communication takes for it.");
+    page.view("pareto");
+    page.heading("Losses", "The best point of each schedule; the line in a bar is its makespan.");
+    page.view("losses");
+    page.heading("Points");
+    page.view("points");
+    return page;
 }
 
 }  // namespace overlap
