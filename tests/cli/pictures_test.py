@@ -19,7 +19,7 @@ SWEEP = {"schema": 1, "name": "long_labels", "description": "What-ifs with long 
 
 # Colour and outline of each series of a page's legends.
 LEGENDS = """
-    return Object.fromEntries([...document.querySelectorAll('[class*=swatch]')].filter(one => one.querySelector('svg path')).map(one => {
+    return Object.fromEntries([...document.querySelectorAll('[class$="-swatch"]')].filter(one => one.querySelector('svg path')).map(one => {
       const mark = one.querySelector('svg'), look = getComputedStyle(mark.querySelector('path'));
       return [one.textContent.trim(), [mark.getAttribute('fill'), look.fill, mark.querySelector('path').getAttribute('d')].join(' ')]; }));"""
 # Colour and outline of each mark of a legend, which is what stands left of a schedule's name at its height.
