@@ -2,61 +2,17 @@
 
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
-#include <cerrno>
-#include <charconv>
-#include <cstring>
-#include <ctime>
-#include <iostream>
 #include <memory>
 #include <sstream>
 
+#include "sim/commands/command_line.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/terminal.hpp"
 #include "sim/core/errors.hpp"
-#include "sim/core/output_file.hpp"
-#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 
 namespace overlap {
 namespace {
-
-std::string command_as_given;  // set once, before the command runs
-
-/// `word` as a shell reads it back.
-std::string shell_quoted(const std::string& word) {
-    constexpr std::string_view plain =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+,.:/@%";
-    if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
-    std::string quoted = "'";
-    for (const char letter : word) letter == '\'' ? quoted += "'\\''" : quoted += letter;
-    return quoted + "'";
-}
-
-/// An empty value is a mistake (an unset shell variable), not an absent flag.
-void refuse_empty_values(CLI::App& app) {
-    const CLI::Validator not_empty(
-        [](std::string& value) { return std::string(value.empty() ? "is empty" : ""); }, "");
-    for (CLI::Option* option : app.get_options())
-        if (option->get_items_expected_max() > 0) option->check(not_empty);
-    for (CLI::App* command : app.get_subcommands({})) refuse_empty_values(*command);
-}
-
-/// CLI11's own texts, plus the nearest flag for an unknown one.
-[[noreturn]] void refuse(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
-    const CLI::App* chosen = &app;
-    while (!chosen->get_subcommands().empty()) chosen = chosen->get_subcommands().front();
-    std::string message = error.what();
-    if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
-        const std::vector<std::string> left = chosen->remaining(true);
-        const std::string word = left.empty() ? std::string(argc > 1 ? argv[1] : "") : left.front();
-        std::vector<std::string> known = flag_names(*chosen);
-        append(known, command_names(*chosen));
-        const std::string near = nearest_name(word, known);
-        message = in_quotes(word) + " is not known here" +
-                  (near.empty() ? " (see --help)" : " (did you mean " + in_quotes(near) + "?)");
-    }
-    throw UserError(one_line("command line: " + message));
-}
 
 /// Of every command, so that it may stand anywhere on the line.
 void add_quiet_flag(CLI::App& app) {
@@ -97,42 +53,6 @@ class HelpFormatter : public CLI::Formatter {
 
 }  // namespace
 
-void add_format_flag(CLI::App& app, std::string& format) {
-    app.add_option("--format", format, "Output: text, json or csv")
-        ->check(CLI::IsMember({"text", "json", "csv"}));
-}
-
-std::string today() {
-    std::time_t time = std::time(nullptr);
-    if (const char* fixed = std::getenv("SOURCE_DATE_EPOCH")) {
-        const char* end = fixed + std::strlen(fixed);
-        const auto read = std::from_chars(fixed, end, time);
-        if (read.ec != std::errc() || read.ptr != end || time < 0)
-            throw UserError("SOURCE_DATE_EPOCH: is " + in_quotes(fixed) + " (allowed: seconds since 1970)");
-    }
-    std::array<char, 32> text{};
-    const std::tm* day = std::gmtime(&time);
-    if (day == nullptr || std::strftime(text.data(), text.size(), "%Y-%m-%d", day) == 0)
-        throw UserError("SOURCE_DATE_EPOCH: is out of range");
-    return text.data();
-}
-
-PageOrigin page_origin() {
-    return {OVERLAP_VERSION, today(), command_as_given};
-}
-
-void write_page(const std::filesystem::path& file, const Page& page) {
-    write_file_atomically(file, to_html(page, page_origin()));
-}
-
-void print(std::string_view text) {
-    errno = 0;
-    std::cout << printable(text) << std::flush;
-    if (!std::cout)
-        throw UserError(std::string("standard output: cannot be written: ") +
-                        (errno == 0 ? "an earlier write failed" : std::strerror(errno)));
-}
-
 int run_command_line(int argc, char** argv) {
     spdlog::set_default_logger(spdlog::stderr_color_mt("sim"));
     spdlog::set_level(spdlog::level::warn);
@@ -166,8 +86,7 @@ int run_command_line(int argc, char** argv) {
     refuse_empty_values(app);
     add_completion_commands(app);  // an unfinished word may be empty
     add_man_command(app);
-    command_as_given = "sim";
-    for (int i = 1; i < argc; ++i) command_as_given += " " + shell_quoted(argv[i]);
+    remember_command({argv + 1, argv + std::max(argc, 1)});
     try {
         app.parse(argc, argv);
     } catch (const CLI::Success& asked_for_help) {
@@ -175,7 +94,7 @@ int run_command_line(int argc, char** argv) {
         app.exit(asked_for_help, text);
         print(text.str());
     } catch (const CLI::ParseError& error) {
-        refuse(app, error, argc, argv);
+        refuse(app, error, argc > 1 ? argv[1] : "");
     }
     return status;
 }

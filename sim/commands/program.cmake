@@ -1,7 +1,7 @@
-# The program sim. Included by the top CMakeLists.txt.
-add_executable(sim
-    sim/main.cpp
+# The commands, for the program and the Python module, and the program sim. Included by the top CMakeLists.txt.
+add_library(overlap_commands STATIC
     sim/commands/cli.cpp
+    sim/commands/command_line.cpp
     sim/commands/advise_command.cpp
     sim/commands/batch.cpp
     sim/commands/calibrate.cpp
@@ -30,6 +30,11 @@ add_executable(sim
     sim/commands/terminal.cpp
     sim/commands/words.cpp)
 # What takes time is in the libraries.
-target_compile_options(sim PRIVATE $<$<CONFIG:Release>:-O1>)
-target_compile_definitions(sim PRIVATE OVERLAP_VERSION="${PROJECT_VERSION}")
-target_link_libraries(sim PRIVATE overlap_fits overlap_options CLI11::CLI11 spdlog::spdlog)
+target_compile_options(overlap_commands PRIVATE $<$<CONFIG:Release>:-O1>)
+target_compile_definitions(overlap_commands PRIVATE OVERLAP_VERSION="${PROJECT_VERSION}")
+target_link_libraries(overlap_commands PUBLIC overlap_fits CLI11::CLI11 PRIVATE overlap_options spdlog::spdlog)
+# By itself, so that what has no sweep command (the Python module) does not need MPI.
+set_source_files_properties(sim/commands/sweep.cpp sim/commands/cli.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+
+add_executable(sim sim/main.cpp)
+target_link_libraries(sim PRIVATE overlap_commands overlap_options)

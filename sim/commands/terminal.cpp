@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "sim/commands/command_line.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/core/shown.hpp"
 
@@ -19,7 +20,7 @@ constexpr std::string_view bold = "\033[1m", blue = "\033[34m", yellow = "\033[3
 
 bool wants_colours() {
     const char *no_colour = std::getenv("NO_COLOR"), *terminal = std::getenv("TERM");
-    return isatty(STDOUT_FILENO) == 1 && (no_colour == nullptr || *no_colour == '\0') &&
+    return !is_captured() && isatty(STDOUT_FILENO) == 1 && (no_colour == nullptr || *no_colour == '\0') &&
            (terminal == nullptr || std::string_view(terminal) != "dumb");
 }
 
@@ -62,7 +63,7 @@ std::string coloured(const std::string& text) {
 
 std::optional<std::size_t> terminal_columns() {
     winsize size{};
-    if (isatty(STDOUT_FILENO) != 1 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+    if (is_captured() || isatty(STDOUT_FILENO) != 1 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
         return std::nullopt;
     return size.ws_col;
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "sim/core/interruption.hpp"
 #include "sim/engine/event_queue.hpp"
 #include "sim/engine/fair_share.hpp"
 #include "sim/engine/flow_engine.hpp"
@@ -36,7 +37,9 @@ public:
 
     std::vector<TaskTimes> run(std::uint64_t seed) {
         begin(seed);
-        while (!later_.empty() || !at_once_.empty()) {
+        constexpr unsigned between_looks = 1024;
+        for (unsigned step = 0; !later_.empty() || !at_once_.empty(); ++step) {
+            if (step % between_looks == 0) end_if_interrupted();
             if (at_once_.empty()) now_ = later_.next_date();
             if (!later_.empty() && later_.next_date() == now_) later_.take_next(at_once_);
             std::erase_if(at_once_,

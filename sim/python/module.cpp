@@ -1,31 +1,49 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <spdlog/spdlog.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <mutex>
 
-#include "sim/advise/advise.hpp"
-#include "sim/compare/compare_cases.hpp"
+#include "sim/commands/command_line.hpp"
 #include "sim/core/failure.hpp"
+#include "sim/core/interruption.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/run/json_runs.hpp"
 #include "sim/sweep/workers.hpp"
-#include "sim/transformer/list_advice.hpp"
 
-// Texts of JSON in, texts out: overlap.py makes dicts of them. No function holds Python's lock while it works.
+// Texts of JSON in, texts out, or the words of a command line: the package overlap makes dicts of them. No function holds Python's lock while it works.
 namespace py = pybind11;
 
 namespace overlap {
 namespace {
 
-/// Exceptions as `sim` reports them: a mistake of the caller in one line, or a fault of ours.
+/// Whether a signal's handler raised an exception (Ctrl-C: KeyboardInterrupt), which then is this thread's error in Python.
+/// Python runs handlers in its main thread only.
+bool signal_raised() {
+    using Clock = std::chrono::steady_clock;
+    constexpr std::chrono::milliseconds between_looks{50};
+    thread_local Clock::time_point last;
+    if (Clock::now() - last < between_looks) return false;
+    last = Clock::now();
+    const PyGILState_STATE held = PyGILState_Ensure();
+    const bool raised = PyErr_CheckSignals() != 0;
+    PyGILState_Release(held);
+    return raised;
+}
+
+/// Exceptions as `sim` reports them: a mistake of the caller in one line, or a fault of ours. Ctrl-C ends the work.
 template <class Work>
 auto reported(const Work& work) {
-    const py::gil_scoped_release released;
+    interruption_wanted = signal_raised;
     try {
+        const py::gil_scoped_release released;
         return work();
+    } catch (const Interrupted&) {
+        throw py::error_already_set();
     } catch (...) {
         const Failure failure = current_failure();
         if (failure.ours) throw std::runtime_error(failure.reason);
@@ -90,36 +108,21 @@ std::string sweep_over(const std::string& text, int workers) {
     });
 }
 
-std::string advise_on(const std::string& text, std::size_t top, const std::vector<std::string>& agents,
-                      bool own_kernels) {
-    return reported([&] {
-        const ConfigFolder folder = ConfigFolder::standard();
-        RunConfig config = read_run_config(parse_json(text, "config"), "config");
-        config.schedule = "serial";  // only for resolving; every candidate brings its own
-        Resolver resolver(folder);
-        const Scenario scenario = resolver.resolve(config);
-        if (scenario.machine->topology.gpus() < 2)
-            throw UserError("config: /topology has one GPU, nothing to overlap");
-        const AllowedCandidates allowed{agents, own_kernels};
-        const SimulatedAdvice advice = advise(scenario, folder, top, allowed);
-        Json json = to_json(advice);
-        const StudyOptions options{.run = config, .allowed = allowed};
-        if (const auto pairs = advise_pairs(scenario.workload, options, advice, resolver))
-            json["pairs"] = to_json(*pairs);
-        return json_text(json);
+/// What a command prints, and why it failed (empty if it did not): sim compare prints before it fails.
+py::tuple command(const std::vector<std::string>& words) {
+    std::string text, mistake;
+    reported([&] {
+        try {
+            run_captured(words, text);
+        } catch (const Interrupted&) {
+            throw;
+        } catch (...) {
+            const Failure failure = current_failure();
+            if (failure.ours) throw std::runtime_error(failure.reason);
+            mistake = failure.reason;
+        }
     });
-}
-
-std::string compare_with(const std::vector<std::string>& traces, const std::string& tolerances,
-                         const std::vector<std::string>& models) {
-    return reported([&] {
-        std::vector<MeasuredCase> cases = read_measured_cases(traces);
-        if (!models.empty())
-            for (MeasuredCase& one : cases) one.config.cost_models = models;
-        Comparison comparison = compare(cases, ConfigFolder::standard());
-        comparison.verdicts = tolerances.empty() ? judge_cases(comparison) : judge(comparison, tolerances);
-        return json_text(to_json(comparison));
-    });
+    return py::make_tuple(text, mistake);
 }
 
 }  // namespace
@@ -130,6 +133,6 @@ PYBIND11_MODULE(_overlap, module) {
     module.attr("version") = OVERLAP_VERSION;
     module.def("run", overlap::run_one);
     module.def("sweep", overlap::sweep_over);
-    module.def("advise", overlap::advise_on);
-    module.def("compare", overlap::compare_with);
+    module.def("command", overlap::command);
+    spdlog::set_level(spdlog::level::off);  // warnings are in the results; no progress on standard error
 }

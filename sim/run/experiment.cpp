@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/core/interruption.hpp"
 #include "sim/core/ranges.hpp"
 
 namespace overlap {
@@ -77,6 +78,7 @@ bool Experiment::several_orders(CostView costs) const {
 }
 
 EngineResult Experiment::run(CostView costs, std::uint64_t seed) const {
+    end_if_interrupted();
     EngineResult result = engine_->run(graph_, costs, resources_, seed);
     if (scenario_.simulated) scenario_.simulated();
     return result;
@@ -84,7 +86,9 @@ EngineResult Experiment::run(CostView costs, std::uint64_t seed) const {
 
 Makespans Experiment::makespans(const Effects& effects, std::vector<EngineResult>* results) const {
     Makespans all;
+    end_if_interrupted();
     const auto seen = [&](EngineResult result) {
+        end_if_interrupted();
         if (scenario_.simulated) scenario_.simulated();
         all.emplace_back(result.makespan, all.size());
         if (results != nullptr) results->push_back(std::move(result));

@@ -5,6 +5,7 @@
 
 #include "sim/core/failure.hpp"
 #include "sim/core/files_read.hpp"
+#include "sim/core/interruption.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/report/run/report.hpp"
 #include "sim/run/run_config.hpp"
@@ -88,6 +89,8 @@ Rows PointRunner::run(std::uint64_t first, std::uint64_t count) {
             throw;  // likewise: no further thread or file
         } catch (const ChangedFile&) {
             throw;  // likewise
+        } catch (const Interrupted&) {
+            throw;
         } catch (...) {
             add_row(space_, known, failure(known, current_failure().reason), rows);
             ++rows.errors;
