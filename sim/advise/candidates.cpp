@@ -5,6 +5,7 @@
 #include "sim/core/numbers.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/topology/islands.hpp"
 
 namespace overlap {
 namespace {
@@ -79,7 +80,7 @@ std::vector<Candidate> candidates_for(const Workload& workload, const Topology& 
     std::vector<Candidate> result;
     for (const ScheduleEntry& schedule : schedules()) {
         if (!schedule.handles(workload) || !schedule.advised ||
-            (schedule.between_nodes && topology.nodes() == 1))
+            (schedule.between_nodes && islands(topology) == 1))
             continue;
         const bool cuts = schedule.takes("chunks");
         const bool columns = schedule.make()->point({}).shape == CommShape::two_d;

@@ -31,7 +31,9 @@ const std::set<std::string> harmless{"rf_id",     "fw_parent",   "seq_id",      
 class Messages {
 public:
     explicit Messages(const fs::path& path)
-        : path_(path), in_(open_input(path, "a Chakra execution trace")), left_(fs::file_size(path)) {}
+        : path_(path),
+          in_(open_input(path, "a Chakra execution trace")),
+          left_(fs::file_size(on_disk(path, "a Chakra execution trace"))) {}
 
     /// The next message's bytes; none at the end of the file.
     bool next(std::string& bytes) {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "sim/collectives/built_ranks.hpp"
+#include "sim/topology/islands.hpp"
 
 namespace overlap {
 
@@ -63,7 +64,7 @@ public:
         : graph_(graph),
           topology_(topology),
           ranks_(topology.gpus()),
-          per_node_(topology.gpus_per_node()),
+          per_node_(island_size(topology)),
           ring_(topology.ring()),
           options_(options),
           ranks_of_(ranks_of),
@@ -84,6 +85,7 @@ public:
     int ranks() const { return ranks_; }
     /// Whether these are all GPUs of the machine, not a group of them.
     bool are_all() const { return topology_.group().is_all(); }
+    /// Nodes, or islands of one node (island_size).
     int nodes() const { return ranks_ / per_node_; }
     int ranks_per_node() const { return per_node_; }
     /// Ranks in ring order (Topology::ring).

@@ -170,8 +170,11 @@ void explain_file(std::ostream& out, const std::filesystem::path& path, const Js
 
 /// A file of the user of any format of ours, or a model's config.json. False if there is no such file.
 bool explain_users_file(std::ostream& out, const ConfigFolder& folder, const std::string& given) {
-    const std::string path = std::filesystem::is_regular_file(given) ? given : given + ".json";
-    if (!std::filesystem::is_regular_file(path)) return false;
+    const auto is_file = [](const std::string& path) {
+        return std::filesystem::exists(path) && !std::filesystem::is_directory(path);
+    };
+    const std::string path = is_file(given) ? given : given + ".json";
+    if (!is_file(path)) return false;
     const Json json = read_json_file(path);
     if (!json.is_object()) throw UserError(path + ": is " + shown(json) + ", expected an object");
     const FileFormat& format = format_of(json, path);

@@ -152,7 +152,7 @@ void put_report(const ModelFlags& flags, ModelReport report, const StudyOptions&
 /// Whether CONFIG is an operator list instead of a model: a workload file, or the name of one that no model has.
 bool names_list(const std::string& config, const ConfigFolder& folder) {
     std::error_code ignored;
-    if (std::filesystem::is_regular_file(config, ignored)) {
+    if (std::filesystem::exists(config, ignored) && !std::filesystem::is_directory(config, ignored)) {
         const Json json = read_json_file(config);
         return json.is_object() && json.contains("operators");
     }

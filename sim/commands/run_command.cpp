@@ -67,7 +67,11 @@ void execute(const RunFlags& flags) {
     spdlog::info("simulating {} on {}", scenario.schedule->name, scenario.machine->topology.name());
     const bool record = flags.format == "text" || !flags.trace.empty();
     const RunResult result = run_with_progress(scenario, budget, {.record = record});
-    if (!flags.trace.empty()) write_file_atomically(flags.trace, to_chrome_trace(result));
+    if (!flags.trace.empty()) {
+        const PageOrigin origin = page_origin();
+        write_file_atomically(flags.trace,
+                              to_chrome_trace(result, {{"version", origin.version}, {"command", origin.command}}));
+    }
     const Remarks remarks = Remarker(folder).on(config, scenario, result.makespan);
     for (const std::string& note : remarks.notes) spdlog::warn("{}", note);
     if (flags.format == "json") return print(json_text(to_json(result, remarks)) + "\n");

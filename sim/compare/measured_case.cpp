@@ -135,8 +135,25 @@ std::optional<MeasuredOn> facts_of(const Json& line) {
     return MeasuredOn{line["device"], number("compute_units"), number("memory_GiB")};
 }
 
+bool has_lines(const fs::path& path) {
+    return path.extension() == ".jsonl" || path.string().ends_with(".jsonl.gz");
+}
+
+bool is_case_file(const fs::path& path) {
+    return path.extension() == ".json" || has_lines(path);
+}
+
+/// A trace or table of another program would be "not valid JSON".
+void require_cases(const fs::path& path) {
+    if (is_case_file(path) || !path.has_extension() || path.extension() == ".gz") return;
+    throw UserError(path.string() + ": is named " + path.extension().string() +
+                    ", expected a measured case (.json, .jsonl or .jsonl.gz); of a trace, sim import " + path.string() +
+                    " --out CASE.json makes one");
+}
+
 void read_file(const fs::path& path, Pool& cases) {
-    if (path.extension() != ".jsonl" && !path.string().ends_with(".jsonl.gz")) {
+    require_cases(path);
+    if (!has_lines(path)) {
         const Json json = upgraded(read_json_file(path), "measured_case", path.string());
         require_kind(json, path.string(), FileKind::measured_case);
         return cases.add(read_case(json, path.string()));
@@ -159,16 +176,12 @@ void read_file(const fs::path& path, Pool& cases) {
     }
 }
 
-bool is_case_file(const fs::path& path) {
-    return path.extension() == ".json" || path.extension() == ".jsonl";
-}
-
 std::vector<fs::path> files_of(const std::string& path) {
     std::vector<fs::path> files;
     if (fs::is_directory(path)) {
         for (const auto& entry : fs::recursive_directory_iterator(path))
             if (entry.is_regular_file() && is_case_file(entry.path())) files.push_back(entry.path());
-        if (files.empty()) throw UserError(path + ": has no .json or .jsonl file in it");
+        if (files.empty()) throw UserError(path + ": has no .json, .jsonl or .jsonl.gz file in it");
     } else if (fs::exists(path)) {
         files.push_back(path);
     } else {

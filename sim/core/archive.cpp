@@ -67,13 +67,14 @@ void unpack(const std::filesystem::path& archive, const std::filesystem::path& f
 
 std::string decompressed(const std::filesystem::path& file, const std::string& expected) {
     open_input(file, expected);  // a missing file, a folder or a device is refused there
+    const std::filesystem::path opened = on_disk(file, expected);
     const Reader reader(archive_read_new(), archive_read_free);
     archive_read_support_filter_gzip(reader.get());
     archive_read_support_filter_xz(reader.get());
     archive_read_support_format_raw(reader.get());
     archive_read_support_format_empty(reader.get());
     const auto checked = [&](la_ssize_t result) { return require_good(result, reader, file); };
-    checked(archive_read_open_filename(reader.get(), file.c_str(), block_bytes));
+    checked(archive_read_open_filename(reader.get(), opened.c_str(), block_bytes));
     std::string text;
     archive_entry* entry = nullptr;
     if (checked(archive_read_next_header(reader.get(), &entry)) == ARCHIVE_EOF) return text;

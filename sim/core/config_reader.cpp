@@ -249,7 +249,8 @@ void require_memory_to_parse(const std::filesystem::path& path, double bytes) {
 Json read_json_file(const std::filesystem::path& path) {
     std::ifstream in = open_input(path, "a JSON file");
     std::error_code ignored;
-    require_memory_to_parse(path, static_cast<double>(std::filesystem::file_size(path, ignored)));
+    if (const auto bytes = std::filesystem::file_size(path, ignored); !ignored)  // not of a pipe
+        require_memory_to_parse(path, static_cast<double>(bytes));
     std::ostringstream content;
     content << in.rdbuf();
     return parse_json(content.str(), path.string());

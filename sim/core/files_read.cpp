@@ -66,6 +66,10 @@ fs::path FilesRead::path_of(const std::string& name) const {
     return (own_ / name).lexically_normal();
 }
 
+bool FilesRead::is_recording() {
+    return recorder != nullptr;
+}
+
 void FilesRead::note(const fs::path& file) {
     if (FilesRead* const here = recorder) here->note_file(file);
 }

@@ -29,6 +29,8 @@ public:
     FilesRead& operator=(const FilesRead&) = delete;
     ~FilesRead();
 
+    /// Whether one of this process is recording.
+    static bool is_recording();
     /// Called by open_input. Throws ChangedFile if the content differs from what was read before.
     static void note(const std::filesystem::path& file);
 

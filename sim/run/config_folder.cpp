@@ -1,8 +1,11 @@
 #include "sim/run/config_folder.hpp"
 
+#include <glob.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <tuple>
 
 #include "models/calibration_schema.hpp"
@@ -69,6 +72,18 @@ fs::path ConfigFolder::file_beside(const std::string& name) const {
         for (const std::string& candidate : {name, name + ".json"})
             if (fs::is_regular_file(beside_ / candidate, ignored)) return beside_ / candidate;
     return {};
+}
+
+std::vector<std::string> ConfigFolder::files_beside(const std::string& pattern) const {
+    glob_t found{};
+    std::vector<std::string> files;
+    if (::glob(path_beside(pattern).c_str(), 0, nullptr, &found) == 0)
+        files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+    globfree(&found);
+    std::ranges::sort(files, [](const std::string& a, const std::string& b) {
+        return strverscmp(a.c_str(), b.c_str()) < 0;
+    });
+    return files;
 }
 
 fs::path ConfigFolder::find(const std::string& kind, const std::string& name) const {

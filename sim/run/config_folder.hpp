@@ -22,8 +22,12 @@ public:
     /// The same folder, where a name may also be that of a file in `folder`, with or without ".json": of a file beside the
     /// one that names it.
     ConfigFolder with_files_in(std::filesystem::path folder) const;
-    /// Empty if there is none.
+    /// A file of that name there; empty if there is none.
     std::filesystem::path file_beside(const std::string& name) const;
+    /// `name` in that folder, whether there is such a file or not.
+    std::filesystem::path path_beside(const std::string& name) const { return beside_ / name; }
+    /// Files there, or in folders below, that a shell's pattern names, in natural order.
+    std::vector<std::string> files_beside(const std::string& pattern) const;
 
     /// `name` as a path if such a file exists (also beside, see with_files_in), else `<root>/<kind>/<name>` with or without ".json". A folder called `name` is
     /// taken only if the configs have no such name. `kind`: topologies, devices, calibrations or workloads. Throws

@@ -215,7 +215,7 @@ public:
         const Pieces pieces(*workload.pair(), topology.gpus(), params.chunks, CommShape::one_d);
         const double ranks = pieces.ranks(), chunks = pieces.chunks(), steps = ranks * chunks;
         if (ranks == 1) return {1, 0};
-        const double in_node = topology.gpus_per_node() - 1, rail = topology.nodes() - 1;
+        const double in_node = island_size(topology) - 1, rail = islands(topology) - 1;
         const double forwards = rail > 0 ? in_node : 0;  // copies of pieces from the rail
         GraphSize size;
         const auto gather = [&](double held) {

@@ -7,6 +7,7 @@
 #include "sim/collectives/collective_algorithm.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/topology/islands.hpp"
 
 namespace overlap {
 namespace {
@@ -224,8 +225,10 @@ std::vector<Parameter> make_parameters() {
         choice("uniformity", uniformity_names, [](auto& p) -> auto& { return p.uniformity; }, "cut the own shard like the others, or take it whole"),
         choice("granularity", granularity_names, [](auto& p) -> auto& { return p.granularity; }, "one GEMM a step, or one a piece"),
         std::move(algorithm).settled([](ConfigObject&, ScheduleParams& p, const Context& at) {
-                p.algorithm = at.topology.nodes() > 1 && at.topology.has_network() ? "hierarchical" : "direct";
-            }, "hierarchical where NICs join nodes, else direct"),
+                const bool by_nics = at.topology.nodes() > 1 && at.topology.has_network();
+                const bool by_islands = at.topology.nodes() == 1 && islands(at.topology) > 1;
+                p.algorithm = by_nics || by_islands ? "hierarchical" : "direct";
+            }, "hierarchical where NICs join nodes, or slow links islands of a node; else direct"),
         std::move(channels).shown_if([](const ScheduleParams& p) { return p.transfers.channels > 0; }),
         std::move(gemm_cus).settled([](ConfigObject&, ScheduleParams& p, const Context& at) { p.gemm_cus = at.units(); }, "compute units")};
     // clang-format on

@@ -83,7 +83,8 @@ std::vector<Json> range_values(ConfigObject range, const ConfigObject& at, const
     return values;
 }
 
-/// {"files": ["ficco_g*"]}: matching names in the folder of the field's kind, in natural order.
+/// {"files": ["ficco_g*"]}: matching files beside the sweep's; where there are none, matching names in the folder of the
+/// field's kind; in natural order.
 std::vector<Json> file_values(ConfigObject files, const ConfigObject& at, const std::string& field,
                               const ConfigFolder& folder) {
     const std::vector<std::string> patterns =
@@ -93,6 +94,10 @@ std::vector<Json> file_values(ConfigObject files, const ConfigObject& at, const 
         at.fail(field, "takes no 'files' (allowed for: topology, workload)");
     std::vector<Json> values;
     for (const std::string& pattern : patterns) {
+        if (const std::vector<std::string> own = folder.files_beside(pattern); !own.empty()) {
+            values.insert(values.end(), own.begin(), own.end());
+            continue;
+        }
         std::vector<std::string> names = folder.names(field == "topology" ? "topologies" : "workloads");
         const auto rest = std::remove_if(names.begin(), names.end(), [&](const std::string& name) {
             return fnmatch(pattern.c_str(), name.c_str(), 0) != 0 &&

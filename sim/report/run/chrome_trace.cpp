@@ -131,13 +131,14 @@ public:
             for (const Json& one : result.config[operators]) operators_.push_back(one.value("name", ""));
     }
 
-    std::string text() {
+    std::string text(Json other) {
         for (int gpu = 0; gpu < gpus_; ++gpu) writer_.process(gpu, gpu_name(gpu), gpu);
         write_spans();
         write_critical_path();
         write_arrows();
         write_counters();
-        return writer_.finish();
+        other["config"] = result_.config;
+        return writer_.finish(other);
     }
 
 private:
@@ -268,8 +269,8 @@ private:
 
 }  // namespace
 
-std::string to_chrome_trace(const RunResult& result) {
-    return TraceOfRun(result).text();
+std::string to_chrome_trace(const RunResult& result, const Json& origin) {
+    return TraceOfRun(result).text(origin);
 }
 
 }  // namespace overlap

@@ -45,6 +45,7 @@ std::string confidence_cells(const Confidence* confidence);
 /// Chrome-trace JSON for Perfetto: a process for each GPU, a track for each stream, counter tracks for HBM and
 /// links. With a recording also what each task did, an arrow for each edge of the task graph, and
 /// the critical path: a process of its own, and "critical path" in the arguments of its slices.
-std::string to_chrome_trace(const RunResult& result);
+/// `origin`: what made the trace, for its "otherData", beside the run's config.
+std::string to_chrome_trace(const RunResult& result, const Json& origin = Json::object());
 
 }  // namespace overlap

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "sim/core/shown.hpp"
+
 namespace overlap {
 namespace {
 
@@ -80,8 +82,8 @@ void TraceWriter::arrow(const Slice& from, std::int64_t leaves, const Slice& to,
     text_ += R"(,"bp":"e"})";
 }
 
-std::string TraceWriter::finish() {
-    return std::move(text_ += "\n]}\n");
+std::string TraceWriter::finish(const Json& other) {
+    return std::move(text_ += "\n],\"otherData\":" + json_text(other) + "}\n");
 }
 
 void TraceWriter::open(const char* phase, const std::string& quoted_name, int pid) {

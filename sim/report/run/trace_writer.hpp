@@ -32,7 +32,8 @@ public:
     void sample(int pid, const std::string& quoted_name, const CounterSample& sample);
     /// An arrow from inside one slice to inside another.
     void arrow(const Slice& from, std::int64_t leaves, const Slice& to, std::int64_t arrives);
-    std::string finish();
+    /// `other`: facts on the trace, its "otherData".
+    std::string finish(const Json& other);
 
 private:
     void open(const char* phase, const std::string& quoted_name, int pid);
