@@ -281,6 +281,10 @@ bool is_chakra_trace(const std::string& name) {
     return name.ends_with(".et") || !chakra_files(name).empty();
 }
 
+std::string chakra_trace(const std::string& name, const std::string& beside) {
+    return is_chakra_trace(name) ? name : is_chakra_trace(beside) ? beside : "";
+}
+
 ChakraWorkload read_chakra(const std::string& name) {
     const auto files = chakra_files(name);
     if (files.empty()) throw UserError(one_line(name) + ": no trace of rank 0 here, expected NAME.0.et, NAME.1.et, …");

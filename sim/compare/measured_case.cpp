@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iostream>
 #include <map>
 #include <sstream>
 
@@ -12,6 +13,7 @@
 #include "sim/core/input_keys.hpp"
 #include "sim/core/median.hpp"
 #include "sim/core/ranges.hpp"
+#include "sim/core/shown.hpp"
 #include "sim/core/timeline_json.hpp"
 
 namespace overlap {
@@ -176,11 +178,24 @@ void read_file(const fs::path& path, Pool& cases) {
     }
 }
 
+/// Compressed lines that are no cases: measurements for fits lie beside cases.
+bool is_of_measurements(const fs::path& path) {
+    if (path.extension() != ".gz") return false;
+    std::istringstream in(decompressed(path));
+    for (std::string line; std::getline(in, line);) {
+        const Json json = Json::parse(line, nullptr, false);
+        if (json.is_object() && json.contains("system")) return false;
+    }
+    std::cerr << one_line("sim: " + path.string() + ": has no measured case, left out") << '\n';
+    return true;
+}
+
 std::vector<fs::path> files_of(const std::string& path) {
     std::vector<fs::path> files;
     if (fs::is_directory(path)) {
         for (const auto& entry : fs::recursive_directory_iterator(path))
-            if (entry.is_regular_file() && is_case_file(entry.path())) files.push_back(entry.path());
+            if (entry.is_regular_file() && is_case_file(entry.path()) && !is_of_measurements(entry.path()))
+                files.push_back(entry.path());
         if (files.empty()) throw UserError(path + ": has no .json, .jsonl or .jsonl.gz file in it");
     } else if (fs::exists(path)) {
         files.push_back(path);

@@ -7,7 +7,6 @@
 
 #include "sim/core/fields.hpp"
 #include "sim/core/ranges.hpp"
-#include "sim/run/remarks.hpp"
 #include "sim/run/run.hpp"
 
 namespace overlap {
@@ -101,6 +100,12 @@ private:
 };
 
 }  // namespace
+
+std::vector<DType> types_of_gemms(const Workload& workload) {
+    std::set<DType> types;
+    for (const GemmShape& gemm : workload.gemms()) types.insert(gemm.dtype);
+    return {types.begin(), types.end()};
+}
 
 std::vector<MachineNumber> numbers_of(MachineFiles files, const Scenario& scenario) {
     std::vector<MachineNumber> numbers;

@@ -8,6 +8,9 @@
 
 namespace overlap {
 
+/// Types of the operands of a workload's GEMMs, each once.
+std::vector<DType> types_of_gemms(const Workload& workload);
+
 /// A number of the machine's files.
 struct MachineNumber {
     std::string key;  ///< as in a what-if: "device.hbm_GBps"

@@ -132,12 +132,6 @@ bool changes_nothing(RunConfig config, const std::string& key, Seconds makespan,
 
 }  // namespace
 
-std::vector<DType> types_of_gemms(const Workload& workload) {
-    std::set<DType> types;
-    for (const GemmShape& gemm : workload.gemms()) types.insert(gemm.dtype);
-    return {types.begin(), types.end()};
-}
-
 std::vector<std::string> notes_of_changes(const std::vector<ChangedValue>& changes, const Json& device,
                                           const Json& calibration, const std::vector<DType>& types,
                                           const std::vector<ChangedValue>& moved) {

@@ -22,9 +22,6 @@ std::vector<std::string> notes_of_changes(const std::vector<ChangedValue>& chang
                                           const Json& calibration, const std::vector<DType>& types,
                                           const std::vector<ChangedValue>& moved = {});
 
-/// Types of the operands of a workload's GEMMs, each once.
-std::vector<DType> types_of_gemms(const Workload& workload);
-
 /// The numbers that a command prints, if they are not one run's makespan.
 struct RemarkedResult {
     std::string place = "in this run's makespan";

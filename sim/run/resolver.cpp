@@ -134,9 +134,8 @@ Workload Resolver::workload(const RunConfig& config) {
     if (config.workload.is_object()) return read_workload({config.workload, config.origin, "/workload"});
     const auto name = config.workload.get<std::string>();
     return *workloads_.get(name, [&] {
-        for (const std::string& trace : {name, folder_.path_beside(name).string()})
-            if (is_chakra_trace(trace))
-                return std::make_shared<const Workload>(read_workload({read_chakra(trace).workload, trace}));
+        if (const std::string trace = chakra_trace(name, folder_.path_beside(name)); !trace.empty())
+            return std::make_shared<const Workload>(read_workload({read_chakra(trace).workload, trace}));
         const ConfigFile file = read_config_file(folder_.find("workloads", name), "workload");
         require_kind(file.json, file.name, FileKind::workload);
         return std::make_shared<const Workload>(read_workload(file.view()));

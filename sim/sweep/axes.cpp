@@ -83,8 +83,8 @@ std::vector<Json> range_values(ConfigObject range, const ConfigObject& at, const
     return values;
 }
 
-/// {"files": ["ficco_g*"]}: matching files beside the sweep's; where there are none, matching names in the folder of the
-/// field's kind; in natural order.
+/// {"files": ["ficco_g*"]}: matching names in the folder of the field's kind; where there are none, matching files beside
+/// the sweep's; in natural order.
 std::vector<Json> file_values(ConfigObject files, const ConfigObject& at, const std::string& field,
                               const ConfigFolder& folder) {
     const std::vector<std::string> patterns =
@@ -94,22 +94,18 @@ std::vector<Json> file_values(ConfigObject files, const ConfigObject& at, const 
         at.fail(field, "takes no 'files' (allowed for: topology, workload)");
     std::vector<Json> values;
     for (const std::string& pattern : patterns) {
-        if (const std::vector<std::string> own = folder.files_beside(pattern); !own.empty()) {
-            values.insert(values.end(), own.begin(), own.end());
-            continue;
-        }
         std::vector<std::string> names = folder.names(field == "topology" ? "topologies" : "workloads");
         const auto rest = std::remove_if(names.begin(), names.end(), [&](const std::string& name) {
             return fnmatch(pattern.c_str(), name.c_str(), 0) != 0 &&
                    fnmatch(pattern.c_str(), (name + ".json").c_str(), 0) != 0;
         });
-        if (rest == names.begin())
-            at.fail(field, "has the pattern " + in_quotes(pattern) + suggestion(pattern, names));
-        names.erase(rest, names.end());
-        std::ranges::sort(names, [](const std::string& a, const std::string& b) {
+        std::vector<std::string> found(names.begin(), rest);
+        std::ranges::sort(found, [](const std::string& a, const std::string& b) {
             return strverscmp(a.c_str(), b.c_str()) < 0;
         });
-        values.insert(values.end(), names.begin(), names.end());
+        if (found.empty()) found = folder.files_beside(pattern);
+        if (found.empty()) at.fail(field, "has the pattern " + in_quotes(pattern) + suggestion(pattern, names));
+        values.insert(values.end(), found.begin(), found.end());
     }
     return values;
 }

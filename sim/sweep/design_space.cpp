@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/chakra/chakra_workload.hpp"
 #include "sim/core/file_kind.hpp"
 #include "sim/core/file_version.hpp"
 #include "sim/core/ranges.hpp"
@@ -88,7 +89,10 @@ void DesignSpace::learn_names(const ConfigFolder& folder) {
             if (field == "schedule") schedules_[name] = folder.schedule(name);
             if (field == "topology")
                 topologies_[name] = std::make_shared<const Topology>(folder.topology(name));
-            if (field == "workload") {
+            if (const std::string trace = chakra_trace(name, folder.path_beside(name));
+                field == "workload" && !trace.empty()) {
+                workloads_[name] = read_chakra(trace).workload;
+            } else if (field == "workload") {
                 const ConfigFile read = read_config_file(folder.find("workloads", name), "workload");
                 require_kind(read.json, read.name, FileKind::workload);
                 ConfigObject(read.json, read.name);  // checks that it is an object

@@ -109,7 +109,7 @@ class Writing(SimTestCase):
 
 class Names(SimTestCase):
     def test_list_and_explain(self):
-        self.assert_refused(["list", "schedule"], "'schedule'", "'schedules'")
+        self.assert_refused(["list", "schedulse"], "'schedulse'", "'schedules'")
         self.assert_refused(["explain", "ring_chunkd"], "'ring_chunkd'", "'ring_chunked'")
         self.assert_refused(["explain", "nonsense!"], "'nonsense!'", "sim list")
         self.assert_refused(["explain"], "name")

@@ -33,7 +33,7 @@ class List(SimTestCase):
         for word in ("chunks", "agent", "copy_cus", "allowed", "default", "workloads: "):
             self.assertIn(word, text)
         self.assertIn("source", self.output("explain", "h200_4.json"))
-        self.assertIn("/dma/engine_GBps = 50\n      What one engine sustains in total. Follows link_GBps.\n      source: ", self.output("explain", "mi100"))
+        self.assertIn("/dma/engine_GBps = 50\n      What one engine sustains in total. No what-if of links moves it; sim new device scales it with their rate.\n      source: ", self.output("explain", "mi100"))
         tree = self.output("explain", "mi300x_64_fat_tree")
         self.assertIn('/fabric/1/type = "fat_tree"\n      Between nodes: leaf switches', tree)
         self.assertIn("/fabric/1/leaf_ports = 16\n      NICs on a leaf; ", tree)

@@ -6,7 +6,7 @@ import subprocess
 import threading
 import unittest
 
-from sim_case import ROOT, SIM, SimTestCase
+from sim_case import ROOT, SimTestCase
 
 RUN = {"topology": "mi300x_8", "schedule": "serial", "workload": "llama3_70b_gate_up_forward"}
 
@@ -33,14 +33,14 @@ class Inputs(SimTestCase):
         text = self.piped(topology, "--topology", "PIPE", "--schedule", "serial", "--format", "json")
         self.assertEqual(json.loads(text)["makespan_us"], by_name)
         self.assertIn("(topology)", self.piped(topology, "explain", "PIPE"))
-        through_shell = subprocess.run(["bash", "-c", f"{SIM} --config <(cat) --format json"], input=config,
+        through_shell = subprocess.run(["bash", "-c", f"{os.environ['SIM']} --config <(cat) --format json"], input=config,
                                        capture_output=True, text=True, check=True)
         self.assertEqual(json.loads(through_shell.stdout)["makespan_us"], expected)
 
     def test_a_sweep_vouches_for_no_pipe(self):
         pipe = self.folder / "machine.json"
         os.mkfifo(pipe)
-        sweep = self.file("sweep.json", {"schema": 1, "base": RUN, "axes": {"topology": [str(pipe)]}})
+        sweep = self.file("sweep.json", {"schema": 1, "name": "sweep", "base": RUN, "axes": {"topology": [str(pipe)]}})
         self.assert_refused(["sweep", sweep, "--out", "out"], "is a pipe, whose content a sweep can't vouch for")
 
     def test_patterns_and_chakra_traces_are_found_beside_a_sweep(self):
@@ -62,7 +62,7 @@ class Inputs(SimTestCase):
         (self.folder / "small").mkdir()
         (self.folder / "small" / "a.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
         plain, small = (self.result("compare", folder) for folder in ("plain", "small"))
-        self.assertGreater(plain["all"]["cases"], 0)
+        self.assertGreater(plain["all"]["count"], 0)
         self.assertEqual(plain["all"], small["all"])
 
     def test_a_trace_is_sent_to_import(self):
@@ -98,7 +98,7 @@ class Islands(SimTestCase):
         run = ["--topology", self.machine(slow), "--schedule", "serial", "--gemm", "8192x2560x8192", *more]
         self.output(*run, "--trace", "t.json")
         events = json.loads((self.folder / "t.json").read_text(encoding="utf-8"))["traceEvents"]
-        copies = [event["args"] for event in events if event["ph"] == "X" and "destination" in event.get("args", {})]
+        copies = [event["args"] for event in events if event["ph"] == "X" and event["pid"] < 8 and "destination" in event.get("args", {})]
         rank = lambda name: int(name.split()[1])
         sent = sum(one["bytes"] for one in copies if rank(one["source"]) // 4 != rank(one["destination"]) // 4)
         return sent, self.result(*run)["comm_us"]
@@ -110,7 +110,7 @@ class Islands(SimTestCase):
         self.assertEqual(once, 8 * shard)
         directly, longer = self.crossing(12, "--set", "algorithm=direct")
         self.assertEqual(directly, 4 * 8 * shard)
-        self.assertLess(time, 0.5 * longer)
+        self.assertLess(time, 0.6 * longer)
 
     def test_links_that_are_half_as_fast_make_no_islands(self):
         self.assertEqual(self.crossing(23.25), self.crossing(23.25, "--set", "algorithm=direct"))

@@ -32,7 +32,7 @@ MAY_INCLUDE = {
     "sim/transformer": ["sim/core/", "sim/workload/", "sim/schedules/", "sim/run/", "sim/report/", "sim/advise/",
                         "sim/transformer/"],
     "sim/importers": ["sim/core/", "sim/importers/"],
-    "sim/sweep": ["sim/core/", "sim/topology/", "sim/workload/", "sim/schedules/", "sim/run/", "sim/report/", "sim/transformer/", "sim/sweep/"],
+    "sim/sweep": ["sim/core/", "sim/topology/", "sim/workload/", "sim/chakra/", "sim/schedules/", "sim/run/", "sim/report/", "sim/transformer/", "sim/sweep/"],
     "sim/python": ["sim/core/", "sim/run/", "sim/sweep/", "sim/commands/command_line.hpp"],
     "sim/reproduce": ["sim/core/", "sim/run/", "sim/report/", "sim/sweep/", "sim/reproduce/"],
     "sim/report": ["sim/core/", "models/resources.hpp", "models/evidence.hpp", "sim/report/"],

@@ -1,5 +1,6 @@
 """`sim model`: a config.json becomes step times, and a workload file that the program runs."""
 import csv
+import html
 import io
 import json
 import os

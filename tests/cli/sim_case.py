@@ -19,6 +19,11 @@ def without_clock(result):
     return {key: value for key, value in result.items() if key != "wall_ms"}
 
 
+def without_command(trace):
+    """The bytes of a trace less the command that made it, which names the file."""
+    return re.sub(rb'"command":"(?:[^"\\]|\\.)*",', b"", trace)
+
+
 class SimTestCase(unittest.TestCase):
     maxDiff = None
 
