@@ -74,7 +74,7 @@ void TaskGraph::add_edge(const Edge& edge) {
     last = number;
 }
 
-Seconds TaskGraph::critical_path(std::span<const Seconds> durations) const {
+Seconds TaskGraph::longest_path(std::span<const Seconds> durations, bool in_stream_order) const {
     struct Gate {
         double to;
         Seconds opens;
@@ -93,7 +93,8 @@ Seconds TaskGraph::critical_path(std::span<const Seconds> durations) const {
     Seconds longest;
     for (TaskId id = 0; id < size(); ++id) {
         Path& path = paths[id];
-        if (const TaskId before = stream_predecessor(id); before != id) path.start = reached(before, 1);
+        if (const TaskId before = stream_predecessor(id); in_stream_order && before != id)
+            path.start = reached(before, 1);
         for_each_edge_into(id, [&](const Edge& edge) {
             const Seconds opens = reached(edge.predecessor, edge.from);
             if (edge.to > 0)

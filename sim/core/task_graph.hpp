@@ -222,7 +222,9 @@ public:
     int gpus() const { return static_cast<int>(numbers_.size()); }
 
     /// Longest path over edges and stream order for given durations of tasks; a task progresses evenly.
-    Seconds critical_path(std::span<const Seconds> durations) const;
+    Seconds critical_path(std::span<const Seconds> durations) const { return longest_path(durations, true); }
+    /// Longest path over edges: streams may run their tasks in any order.
+    Seconds data_path(std::span<const Seconds> durations) const { return longest_path(durations, false); }
 
 private:
     static constexpr std::uint32_t none = UINT32_MAX;
@@ -244,6 +246,7 @@ private:
         int gpu;
         std::uint32_t last;  ///< task
     };
+    Seconds longest_path(std::span<const Seconds> durations, bool in_stream_order) const;
     /// Returns the task before `id` on the stream of `id`; `id` itself if there is none.
     std::uint32_t put_on_stream(TaskId id);
 

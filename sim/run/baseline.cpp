@@ -2,6 +2,7 @@
 
 #include "sim/run/experiment.hpp"
 #include "sim/run/steady.hpp"
+#include "sim/schedules/operator_list.hpp"
 
 namespace overlap {
 namespace {
@@ -9,6 +10,14 @@ namespace {
 const ScheduleEntry& serial() {
     static const ScheduleEntry& entry = find_schedule("serial");
     return entry;
+}
+
+/// Of a list without the edges that hold it in sequence.
+Seconds least_communication(const Scenario& scenario, const Experiment& serially) {
+    if (scenario.workload.pair() != nullptr) return serially.least_times().communication;
+    const TaskGraph graph =
+        build_operators(scenario.workload, scenario.machine->topology, scenario.whole_params(), false);
+    return Experiment(scenario, graph).least_times().communication;
 }
 
 }  // namespace
@@ -25,7 +34,7 @@ Baseline baseline_of(const Scenario& own) {
     const Seconds makespan =
         steady.steady ? Experiment(steady, graph).makespan(effects) : experiment.makespan(effects);
     return {period_of(steady, graph, makespan), experiment.computation(effects),
-            experiment.least_times().communication};
+            least_communication(scenario, experiment)};
 }
 
 std::size_t Baselines::Hash::operator()(const Key& key) const {

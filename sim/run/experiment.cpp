@@ -172,25 +172,7 @@ Seconds Experiment::computation(const Effects& effects) const {
 }
 
 LeastTimes Experiment::least_times() const {
-    const ResourceTable& resources = scenario_.machine->resources;
-    const Costs costs = price(without(effect_names));
-    const std::vector<Seconds> alone = by_class(costs, isolated_body, resources);
-    const auto least = [&](bool of_computation) {
-        std::vector<Seconds> bodies(graph_.size());
-        std::vector<double> used(resources_.pools());
-        for (TaskId id = 0; id < graph_.size(); ++id) {
-            if (is_computation(graph_[id].kind()) != of_computation) continue;
-            bodies[id] = alone[costs.class_of[id]];
-            for (const Demand& demand : costs[id].demands)
-                used[resources_.pool(demand.resource)] += demand.amount;
-        }
-        Seconds longest = graph_.critical_path(bodies);
-        for (ResourceId id = 0; id < resources.size(); ++id)
-            if (!resources[id].limits_each)
-                longest = std::max(longest, Seconds(used[resources_.pool(id)] / resources[id].capacity));
-        return longest;
-    };
-    return {least(true), least(false)};
+    return overlap::least_times(graph_, scenario_.workload, price(without(effect_names)), resources_);
 }
 
 }  // namespace overlap

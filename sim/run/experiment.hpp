@@ -9,6 +9,7 @@
 #include "sim/engine/engine.hpp"
 #include "sim/quotient/representatives.hpp"
 #include "sim/run/effects.hpp"
+#include "sim/run/least_times.hpp"
 #include "sim/run/races.hpp"
 #include "sim/run/scenario.hpp"
 
@@ -26,14 +27,6 @@ const Makespans::value_type& quantile(const Makespans& sorted, double share);
 struct RunEnds {
     Seconds all;
     Seconds communication;  ///< of the last transfer or reduction
-};
-
-/// Lower bounds for every order of a graph's tasks and every engine: the longest chain of bodies over edges
-/// and streams, or the total time of the busiest resource, whichever is longer. For each side alone, without
-/// latencies and contention.
-struct LeastTimes {
-    Seconds computation;    ///< parts of the pair's GEMM cost at most their share of the whole; no packing
-    Seconds communication;  ///< transfers and reductions
 };
 
 /// One graph of a scenario, simulated under any effects. Of GPUs that are alike one is priced and simulated
@@ -60,6 +53,7 @@ public:
     Seconds communication(Effects effects, std::uint64_t seed) const;
     /// Time of computation alone, with whole operators, on the GPU with most of it.
     Seconds computation(const Effects& effects) const;
+    /// Of the graph that is simulated.
     LeastTimes least_times() const;
     /// Whether no transfer and no reduction waits for computation. Without contention and launches they then
     /// end as they do alone, because they share nothing with computation.

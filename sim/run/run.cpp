@@ -90,7 +90,7 @@ public:
         }
         const Seconds communication = communication_.valid() ? communication_.get() : last.communication;
         // Transfers that wait for their pieces may conflict less than all transfers at once.
-        const Seconds steady = std::min(before, std::max(least_computation, communication));
+        const Seconds steady = std::min(before, std::max({least_computation, communication, ideal}));
         losses.fill_drain = before - steady;
         losses.pattern = steady - ideal;
         return losses;
@@ -134,6 +134,13 @@ Seconds makespan_of(const Scenario& given) {
 
 namespace {
 
+/// Of the scenario's tasks in any order.
+LeastTimes least_of(const Scenario& scenario, const Experiment& own) {
+    if (!scenario.runs_in_sequence()) return own.least_times();
+    const TaskGraph by_data = scenario.graph_by_data();
+    return Experiment(scenario, by_data).least_times();
+}
+
 RunResult run_whole(bool share_cores, const Scenario& scenario, const RunOptions& options, TaskGraph& graph,
                     const Experiment& own) {
     const Effects effects = effects_of(scenario);
@@ -172,9 +179,9 @@ RunResult run_whole(bool share_cores, const Scenario& scenario, const RunOptions
     result.serial = baseline.makespan;
     result.gemm = baseline.computation;
     result.comm = own_communication.get();
-    const LeastTimes least = own.least_times();
+    const LeastTimes least = least_of(scenario, own);
     const Seconds least_communication = std::min(least.communication, baseline.least_communication);
-    result.ideal = std::max(least.computation, least_communication);
+    result.ideal = std::max({least.computation, least_communication, least.chain});
     // An empty workload takes no time with or without overlap.
     result.speedup = result.makespan.si() > 0 ? result.serial / result.makespan : 1.0;
     // With nothing to overlap (one GPU, one empty side) or nothing to gain, overlap efficiency is undefined.

@@ -56,14 +56,22 @@ GraphSize Scenario::size() const {
 }
 
 TaskGraph Scenario::graph() const {
-    const Topology& topology = machine->topology;
     const auto made = schedule->make();
-    if (!pairs.empty())
-        return as_enqueued(
-            build_operators(workload, topology, schedule->handles(workload) ? params : whole_params(),
-                            made->in_sequence(), nullptr, pairs),
-            schedule->name);
-    return as_enqueued(made->build(workload, topology, params), schedule->name);
+    if (!pairs.empty()) return as_enqueued(operators(made->in_sequence()), schedule->name);
+    return as_enqueued(made->build(workload, machine->topology, params), schedule->name);
+}
+
+TaskGraph Scenario::graph_by_data() const {
+    return operators(false);
+}
+
+bool Scenario::runs_in_sequence() const {
+    return workload.pair() == nullptr && schedule->make()->in_sequence();
+}
+
+TaskGraph Scenario::operators(bool in_sequence) const {
+    return build_operators(workload, machine->topology, schedule->handles(workload) ? params : whole_params(),
+                           in_sequence, nullptr, pairs);
 }
 
 TaskGraph Scenario::as_enqueued(TaskGraph device, const std::string& by) const {

@@ -39,18 +39,26 @@ struct Scenario {
     /// The resolved config: reading it back gives the same scenario.
     Json config() const;
     TaskGraph graph() const;
+    /// Of a list the same tasks, each of which waits for its data only, without the hosts' calls.
+    TaskGraph graph_by_data() const;
     /// The same with the tasks of all GPUs in its graph.
     Scenario of_all_gpus() const;
     /// `device`, a graph of this workload by `schedule`, as the host enqueues it; `device` itself without one.
     TaskGraph as_enqueued(TaskGraph device, const std::string& schedule) const;
     /// Whether hosts enqueue side by side; else one thread has enqueued all beforehand.
     bool host_calls() const { return host != nullptr && host->threads == HostThreads::one_a_gpu; }
+    /// Whether operators of a list wait for the one before them.
+    bool runs_in_sequence() const;
     /// How much later than a GPU's first stream its other streams begin.
     Seconds release() const { return host == nullptr ? Seconds() : host->release; }
     /// Exact, but of a list with `pairs` the number of edges, and with host calls both numbers, are at most this.
     GraphSize size() const;
     /// The parameters of collectives and GEMMs that are not cut: of the baseline, and beside `pairs`.
     ScheduleParams whole_params() const;
+
+private:
+    /// The graph of a list with `pairs`.
+    TaskGraph operators(bool in_sequence) const;
 };
 
 }  // namespace overlap

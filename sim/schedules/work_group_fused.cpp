@@ -133,6 +133,7 @@ public:
         };
         return size_of_operators(workload, topology, params, false, fused);
     }
+    bool in_sequence() const override { return false; }
 };
 
 }  // namespace

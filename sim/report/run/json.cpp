@@ -84,7 +84,7 @@ Keys result_keys() {
         time_us("serial_us", &RunResult::serial, "Makespan of the serial schedule with the same agent."),
         time_us("gemm_us", &RunResult::gemm, "The whole GEMM alone."),
         time_us("comm_us", &RunResult::comm, "This schedule's transfers alone; where orders are drawn, in that of the median makespan."),
-        time_us("ideal_us", &RunResult::ideal, "No schedule of these parts is faster: the longer of computation and transfers, without latencies and contention."),
+        time_us("ideal_us", &RunResult::ideal, "No schedule of these parts is faster: the longest of computation, transfers and, in a list, the chain of operators that need each other, without latencies and contention."),
         {"speedup", number_from(0, "serial_us / makespan_us."), [](const RunResult& r) { return r.speedup; }},
         {"overlap_efficiency", or_null(any_number("Share of the ideal gain over serial; null where there is none to gain.")),
             [](const RunResult& r) { return or_null(r.overlap_efficiency); }},

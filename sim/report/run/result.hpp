@@ -67,7 +67,7 @@ struct RunResult {
     Seconds makespan, serial, gemm, comm, exposed_comm;
     /// The longer of computation alone and communication alone, without latencies and contention; no order of
     /// the tasks is faster. Computation: the whole GEMM, or its parts if they are faster. Communication: that
-    /// of `serial` (all peers at once), or of this schedule if it is faster (LeastTimes).
+    /// of `serial` (all peers at once), or of this schedule if it is faster. Of a list also the longest chain (LeastTimes).
     Seconds ideal;
     Seconds makespan_p10, makespan_p90;  ///< over the seeds; makespan is their median
     std::size_t seeds = 1;               ///< simulated; 1 if no order is unspecified
