@@ -13,11 +13,11 @@ const ScheduleEntry& serial() {
 }
 
 /// Of a list without the edges that hold it in sequence.
-Seconds least_communication(const Scenario& scenario, const Experiment& serially) {
-    if (scenario.workload.pair() != nullptr) return serially.least_times().communication;
+LeastTimes least_times(const Scenario& scenario, const Experiment& serially) {
+    if (scenario.workload.pair() != nullptr) return serially.least_times();
     const TaskGraph graph =
         build_operators(scenario.workload, scenario.machine->topology, scenario.whole_params(), false);
-    return Experiment(scenario, graph).least_times().communication;
+    return Experiment(scenario, graph).least_times();
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ Baseline baseline_of(const Scenario& own) {
     const Seconds makespan =
         steady.steady ? Experiment(steady, graph).makespan(effects) : experiment.makespan(effects);
     return {period_of(steady, graph, makespan), experiment.computation(effects),
-            least_communication(scenario, experiment)};
+            least_times(scenario, experiment)};
 }
 
 std::size_t Baselines::Hash::operator()(const Key& key) const {

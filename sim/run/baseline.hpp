@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/core/recent_values.hpp"
+#include "sim/run/least_times.hpp"
 #include "sim/run/scenario.hpp"
 
 namespace overlap {
@@ -8,8 +9,8 @@ namespace overlap {
 /// What a schedule is compared with: `serial` with the same workload, machine and transfers.
 struct Baseline {
     Seconds makespan;
-    Seconds computation;          ///< computation alone
-    Seconds least_communication;  ///< see LeastTimes
+    Seconds computation;  ///< computation alone
+    LeastTimes least;
 };
 Baseline baseline_of(const Scenario& scenario);
 
