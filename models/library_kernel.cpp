@@ -118,7 +118,7 @@ private:
     static std::vector<int> peers_of(int gpu, const RankGroup& group, const Machine& machine) {
         std::vector<int> peers;
         for (int i = 0; i < group.members(machine.topology.gpus()); ++i)
-            if (const int peer = group.first(gpu) + i * group.stride; peer != gpu) peers.push_back(peer);
+            if (const int peer = group.member(group.first(gpu), i); peer != gpu) peers.push_back(peer);
         return peers;
     }
 
@@ -138,7 +138,7 @@ private:
     static void go_round(const CollectiveKernelWork& work, int gpu, const Machine& machine, Bytes on_bus,
                          Cost& cost) {
         std::vector<int> ring = machine.topology.ring();
-        std::erase_if(ring, [&](int rank) { return work.group.first(rank) != work.group.first(gpu); });
+        std::erase_if(ring, [&](int rank) { return !work.group.joins(rank, gpu); });
         const auto at = std::find(ring.begin(), ring.end(), gpu);
         const int next = at + 1 == ring.end() ? ring.front() : *(at + 1);
         const Route route = machine.topology.route(gpu, next);

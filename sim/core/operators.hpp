@@ -1,8 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "sim/core/dtype.hpp"
 #include "sim/core/units.hpp"
@@ -100,15 +103,35 @@ inline const std::string& name_of(CollectiveKind kind) {
 struct RankGroup {
     int size = 0;  ///< 0: all GPUs
     int stride = 1;
+    /// Not null: one group, of these ranks, ascending. The other GPUs are in none.
+    std::shared_ptr<const std::vector<int>> ranks = {};
+
+    static RankGroup of(std::vector<int> ranks) {
+        const int size = static_cast<int>(ranks.size());
+        return {size, 1, std::make_shared<const std::vector<int>>(std::move(ranks))};
+    }
 
     bool is_all() const { return size == 0; }
     /// GPUs that one collective joins, of `gpus` in all.
     int members(int gpus) const { return is_all() ? gpus : size; }
     /// Lowest rank of the group that `rank` is in.
     int first(int rank) const {
+        if (ranks != nullptr) return ranks->front();
         return is_all() ? 0 : rank / (size * stride) * (size * stride) + rank % stride;
     }
-    friend bool operator==(const RankGroup&, const RankGroup&) = default;
+    /// Rank number `place` of the group whose lowest rank is `first`.
+    int member(int first, int place) const {
+        return ranks != nullptr ? (*ranks)[static_cast<std::size_t>(place)] : first + place * stride;
+    }
+    /// Whether two ranks are in one group.
+    bool joins(int one, int other) const {
+        const auto is_in = [&](int rank) { return std::binary_search(ranks->begin(), ranks->end(), rank); };
+        return ranks != nullptr ? is_in(one) && is_in(other) : first(one) == first(other);
+    }
+    friend bool operator==(const RankGroup& a, const RankGroup& b) {
+        return a.size == b.size && a.stride == b.stride &&
+               (a.ranks == b.ranks || (a.ranks && b.ranks && *a.ranks == *b.ranks));
+    }
 };
 
 }  // namespace overlap

@@ -118,7 +118,7 @@ double Topology::unloaded_time(const LinkIds& links) const {
 Topology::Topology(const Topology& whole, const RankGroup& group, int first) : Topology(whole) {
     group_ = group;
     first_ = first;
-    name_ += " in groups of " + std::to_string(group.size) +
+    name_ += (group.ranks != nullptr ? ", a group of " : " in groups of ") + std::to_string(group.size) +
              (group.stride > 1 ? ", stride " + std::to_string(group.stride) : "");
     std::vector<int> in_node(static_cast<std::size_t>(whole.nodes()));
     egress_.clear();
@@ -127,19 +127,28 @@ Topology::Topology(const Topology& whole, const RankGroup& group, int first) : T
         egress_.push_back(whole.egress(whole_rank(rank)));
     }
     in_node.erase(std::remove(in_node.begin(), in_node.end(), 0), in_node.end());
-    if (std::ranges::adjacent_find(in_node, std::not_equal_to<>()) != in_node.end())
+    const bool uneven = std::ranges::adjacent_find(in_node, std::not_equal_to<>()) != in_node.end();
+    if (uneven && group.ranks == nullptr)
         throw UserError("a group of " + std::to_string(group.size) + " GPUs, each " +
                         std::to_string(group.stride) + " behind the one before, has " +
                         std::to_string(in_node.front()) + " GPUs in one node of " + name_ + " and " +
                         std::to_string(in_node.back()) + " in another (allowed: as many in each)");
-    size_ = {static_cast<int>(in_node.size()), in_node.front()};
+    size_ = uneven ? ClusterSize{group.size, 1} : ClusterSize{static_cast<int>(in_node.size()), in_node.front()};
     ring_.clear();
+    std::map<int, int> places;
+    for (int rank = 0; rank < group.size; ++rank) places[whole_rank(rank)] = rank;
     for (const int rank : whole.ring())
-        if (group.first(rank) == first) ring_.push_back((rank - first) / group.stride);
+        if (const auto found = places.find(rank); found != places.end()) ring_.push_back(found->second);
 }
 
 std::vector<Topology> Topology::groups(const RankGroup& group) const {
     if (group.is_all()) return {*this};
+    if (group.ranks != nullptr) {
+        if (group.ranks->back() >= gpus())
+            throw UserError("a group has rank " + std::to_string(group.ranks->back()) + ", but " + name_ + " has " +
+                            std::to_string(gpus()) + " GPUs");
+        return {Topology(*this, group, group.ranks->front())};
+    }
     if (gpus() % (group.size * group.stride) != 0)
         throw UserError("groups of " + std::to_string(group.size) + " GPUs, each " +
                         std::to_string(group.stride) + " behind the one before, do not take in all " +
@@ -166,7 +175,7 @@ double Topology::share_of_links(int gpu, const RankGroup& group) const {
         if (peer == self) continue;
         const std::size_t link = whole_route(self, peer).links.front();
         to_node.insert(link);
-        if (part.first(peer) == part.first(self)) to_group.insert(link);
+        if (part.joins(peer, self)) to_group.insert(link);
     }
     const auto bandwidth = [&](const std::set<std::size_t>& of) {
         double sum = 0;
