@@ -140,7 +140,7 @@ def made():
             "description": f"A layer of BERT-{model.title()} in training, {batch} sequences of {tokens} tokens, "
                            f"{'mixed precision' if mixed else 'fp32'}: forward, backward, LAMB. Written by "
                            "scripts/training_workloads.",
-            "source": SOURCE, "operators": [op for _, op in listed]})
+            "source": SOURCE, "order": "program", "operators": [op for _, op in listed]})
     return files
 
 

@@ -106,7 +106,7 @@ def workloads():
                        "bottom MLP, interaction, top MLP, and back. Written by scripts/training_workloads.",
         "source": "arXiv 2104.05158 table 3 (quoted from memory), arXiv 1906.00091 (DLRM): the model; operators "
                   "derived: scripts/training/dlrm.py",
-        "operators": operators()}}
+        "order": "program", "operators": operators()}}
 
 
 def experiments():

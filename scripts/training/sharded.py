@@ -128,7 +128,7 @@ def workloads():
                        "multiplies, gradients reduced. Written by scripts/training_workloads.",
         "source": "Qwen/Qwen3-32B config.json; arXiv 2005.14165 table 2.1 (GPT-3 6.7B); deepspeedai/DeepSpeed "
                   "examples/sdma_allgather/README.md (sequence lengths); operators derived: scripts/training/sharded.py",
-        "operators": step(**sizes)} for name, sizes in STEPS.items()}
+        "order": "program", "operators": step(**sizes)} for name, sizes in STEPS.items()}
 
 
 def experiments():

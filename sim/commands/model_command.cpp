@@ -123,7 +123,7 @@ void write_workload(const ModelFlags& flags, const ModelReport& report) {
                                   std::to_string(shape.tokens) + " tokens, sequences of " +
                                   std::to_string(shape.sequence) + ", " + to_text(shape.spread) + "."},
               {"source", "sim model " + report.model.name + "; sizes: the model's config.json"}};
-    json["operators"] = to_json(most->workload)["operators"];
+    for (const char* key : {"order", "operators"}) json[key] = to_json(most->workload)[key];
     write_file_atomically(flags.write, in_lines(json, 400) + "\n");
 }
 

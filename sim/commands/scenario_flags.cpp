@@ -4,6 +4,7 @@
 
 #include "sim/chakra/chakra_workload.hpp"
 #include "sim/core/file_kind.hpp"
+#include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
 #include "sim/engine/simgrid_limit.hpp"
 
@@ -29,15 +30,22 @@ void assign(Json& values, const std::string& assignment, const std::string& flag
 /// The pair that the flags change: the workload's own, or a plain all-gather before a bf16 GEMM.
 Json changed_workload(const WorkloadFlags& flags, const RunConfig& config, const ConfigFolder& folder) {
     ConfigFile file{config.workload, config.origin + ": /workload"};
-    if (file.json.is_string()) {
+    if (file.json.is_string() && is_chakra_trace(file.json.get<std::string>())) {
+        file = {read_chakra(file.json.get<std::string>()).workload, file.json.get<std::string>()};
+    } else if (file.json.is_string()) {
         file = read_config_file(folder.find("workloads", file.json.get<std::string>()), "workload");
         require_kind(file.json, file.name, FileKind::workload);
     }
     ConfigObject given = file.view();
+    const bool only_order = (flags.gemm + flags.dtype + flags.collective + flags.shard_dim).empty();
+    if (given.has("operators") && only_order && contains(list_order_names, flags.order)) {
+        file.json["order"] = flags.order;
+        return file.json;
+    }
     if (given.has("operators"))
         throw UserError(file.name +
-                        ": lists operators, which --gemm, --dtype, --collective, --order and --shard-dim "
-                        "can't change");
+                        ": lists operators, which --gemm, --dtype, --collective, --shard-dim and orders other than "
+                        "program and data can't change");
     if (given.has("gemm")) given.object("gemm");
     Json& pair = file.json;
     for (const char* key : {"name", "description", "source"}) pair.erase(key);
@@ -64,7 +72,7 @@ void WorkloadFlags::add_to(CLI::App& app) {
     app.add_option("--gemm", gemm, "GEMM of one GPU, MxNxK after the gather, instead of the workload's");
     app.add_option("--dtype", dtype, "Data type instead of the workload's");
     app.add_option("--collective", collective, "Collective instead of the workload's");
-    app.add_option("--order", order, "collective_first, gemm_first or independent");
+    app.add_option("--order", order, "collective_first, gemm_first or independent; of a list: program or data");
     app.add_option("--shard-dim", shard_dim, "m, or k if the tokens are in K");
 }
 

@@ -88,6 +88,9 @@ MeasuredCase read_case(const Json& json, const std::string& origin) {
     one.origin = origin;
     if (one.scenario.is_null()) object.raw("scenario");
     one.config = read_run_config(one.scenario, origin + ": /scenario");
+    // Programs ran what was measured.
+    if (Json& workload = one.config.workload; workload.is_object() && workload.contains("operators") && !workload.contains("order"))
+        workload["order"] = list_order_names[static_cast<std::size_t>(ListOrder::program)];
     if (!one.runs.empty() && !one.samples.empty()) object.fail("samples_us", "stands beside runs");
     if (one.runs.empty()) {
         if (one.samples.empty()) one.samples = {microseconds(object.number("makespan_us", positive))};

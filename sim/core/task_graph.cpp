@@ -10,6 +10,7 @@ std::string stream_name(int stream) {
     if (stream == host_stream) return "host";
     if (stream == compute_stream) return "compute";
     if (stream == local_stream) return "local";
+    if (stream < host_stream) return "side " + std::to_string(side_stream(0) - stream);
     return "transfer " + std::to_string(stream - transfer_stream(0));
 }
 
@@ -45,7 +46,7 @@ TaskId TaskGraph::add(const Task& task, std::span<const TaskId> after) {
 std::uint32_t TaskGraph::put_on_stream(TaskId id) {
     const int gpu = tasks_[id].gpu;
     const auto place = static_cast<std::size_t>(gpu);
-    const auto stream = static_cast<std::size_t>(tasks_[id].stream - host_stream);
+    const auto stream = static_cast<std::size_t>(tasks_[id].stream - side_stream(most_side_streams - 1));
     if (numbers_.size() <= place) numbers_.resize(place + 1);
     if (numbers_[place].size() <= stream) numbers_[place].resize(stream + 1, none);
     std::uint32_t& number = numbers_[place][stream];

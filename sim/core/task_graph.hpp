@@ -2,8 +2,10 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -129,6 +131,11 @@ inline const std::array<std::string, 7> task_kind_names{"gemm",         "copy", 
 
 /// In-order queues of one GPU. Transfers to or from peer p are on stream `transfer_stream(p)`.
 inline constexpr int host_stream = -1;  ///< the host's calls, one after another
+/// Streams that a list names, beside those below: number 0 … most_side_streams − 1.
+inline constexpr int most_side_streams = 16;
+constexpr int side_stream(int number) {
+    return host_stream - 1 - number;
+}
 inline constexpr int compute_stream = 0;
 inline constexpr int local_stream = 1;
 constexpr int transfer_stream(int peer) {
@@ -177,10 +184,31 @@ struct Edge {
     bool of_progress() const { return from < 1 || to > 0; }
 };
 
+/// Queues of a GPU's hardware, to which its streams are assigned in turn, in the order of their first tasks. The tasks of a
+/// queue begin in the order of their numbers.
+struct HardwareQueues {
+    int count = 0;           ///< 0: a queue for each stream
+    bool until_end = false;  ///< the next task of a queue waits until this one has ended; else until it has begun
+};
+
 /// A directed acyclic graph of tasks. In addition to the edges, the tasks of one (gpu, stream) run one after
 /// another in the order of their numbers.
 class TaskGraph {
 public:
+    /// From now on a stream runs, of its tasks that wait for no other, the one of the lowest number. Tasks of one operator
+    /// (Task::op) keep their order, and so do the hosts' calls.
+    void run_by_data() { by_data_ = true; }
+    bool runs_by_data() const { return by_data_; }
+    void share(HardwareQueues queues) { queues_ = queues; }
+    const HardwareQueues& queues() const { return queues_; }
+    /// Names of streams other than stream_name's.
+    void name_streams(std::map<int, std::string> names) { stream_names_ = std::move(names); }
+    const std::map<int, std::string>& stream_names() const { return stream_names_; }
+    std::string name_of_stream(int stream) const {
+        const auto found = stream_names_.find(stream);
+        return found == stream_names_.end() ? stream_name(stream) : found->second;
+    }
+
     /// Reserves memory for this many tasks and edges in total.
     void reserve(std::size_t tasks, std::size_t edges);
     TaskId add(const Task& task, std::span<const TaskId> after = {});
@@ -254,6 +282,9 @@ private:
     std::vector<StoredEdge> edges_;
     std::vector<More> more_;
     bool has_progress_edges_ = false;
+    bool by_data_ = false;
+    HardwareQueues queues_;
+    std::map<int, std::string> stream_names_;
     std::vector<Links> links_;                         ///< by task
     std::vector<std::uint32_t> stream_numbers_;        ///< by task
     std::vector<std::vector<std::uint32_t>> numbers_;  ///< by GPU and stream; none where it has no task

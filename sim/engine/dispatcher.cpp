@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -48,8 +50,50 @@ Dispatcher::Dispatcher(const TaskGraph& graph, CostView costs, const ResourceTab
         State& state = states_[id] = at_first[costs.class_of(id)];
         state.has_stream = previous == id;
     }
+    if (graph.runs_by_data()) add_order_by_data(graph);
+    if (graph.queues().count > 0) add_queues(graph);
     add_stops(graph);
     add_successors(graph);
+}
+
+void Dispatcher::add_order_by_data(const TaskGraph& graph) {
+    open_streams_.resize(graph.streams());
+    stream_of_.assign(graph.stream_numbers().begin(), graph.stream_numbers().end());
+    next_of_operator_.resize(graph.size());
+    std::map<std::pair<std::uint32_t, int>, TaskId> last;  // by stream and operator
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        next_of_operator_[id] = static_cast<std::uint32_t>(id);
+        if (graph[id].stream == host_stream) continue;
+        states_[id].by_data = true;
+        states_[id].has_stream = false;
+        if (graph[id].op < 0) continue;
+        const auto [found, is_first] = last.try_emplace({stream_of_[id], graph[id].op}, id);
+        if (is_first) continue;
+        states_[id].after_own = true;
+        next_of_operator_[std::exchange(found->second, id)] = static_cast<std::uint32_t>(id);
+    }
+}
+
+void Dispatcher::add_queues(const TaskGraph& graph) {
+    constexpr std::uint32_t empty = UINT32_MAX;
+    const auto count = static_cast<std::size_t>(graph.queues().count);
+    queues_until_end_ = graph.queues().until_end;
+    std::vector<std::size_t> streams(static_cast<std::size_t>(graph.gpus()));  // by GPU: how many have a queue
+    std::vector<std::uint32_t> queue_of(graph.streams(), empty);
+    std::vector<std::uint32_t> last(static_cast<std::size_t>(graph.gpus()) * count, empty);  // by queue
+    next_in_queue_.resize(graph.size());
+    for (TaskId id = 0; id < graph.size(); ++id) {
+        next_in_queue_[id] = static_cast<std::uint32_t>(id);
+        if (graph[id].stream == host_stream) continue;
+        const auto gpu = static_cast<std::size_t>(graph[id].gpu);
+        std::uint32_t& queue = queue_of[graph.stream_number(id)];
+        if (queue == empty) queue = static_cast<std::uint32_t>(gpu * count + streams[gpu]++ % count);
+        if (last[queue] != empty) {
+            next_in_queue_[last[queue]] = static_cast<std::uint32_t>(id);
+            states_[id].has_queue = false;
+        }
+        last[queue] = static_cast<std::uint32_t>(id);
+    }
 }
 
 void Dispatcher::add_successors(const TaskGraph& graph) {
@@ -141,8 +185,39 @@ const Dispatcher::Next& Dispatcher::begin(std::uint64_t seed, UnitPools::Progres
     pools_.begin(seed, std::move(progress), std::move(now));
     clear();
     for (TaskId id = 0; id < states_.size(); ++id) advance(id);
+    serve_streams();
     serve_launchers();
     return next_;
+}
+
+void Dispatcher::ask_for_stream(TaskId task) {
+    if (!states_[task].by_data || states_[task].after_own) return;
+    std::vector<std::uint32_t>& ready = open_streams_[stream_of_[task]].ready;
+    ready.push_back(static_cast<std::uint32_t>(task));
+    std::push_heap(ready.begin(), ready.end(), std::greater<>());
+    to_serve_.push_back(stream_of_[task]);
+}
+
+// At the end of an instant, because a task of a lower number may become ready at the same one.
+void Dispatcher::serve_streams() {
+    for (const std::uint32_t stream : std::exchange(to_serve_, {})) {
+        OpenStream& open = open_streams_[stream];
+        if (open.busy || open.ready.empty()) continue;
+        open.busy = true;
+        std::pop_heap(open.ready.begin(), open.ready.end(), std::greater<>());
+        const TaskId task = open.ready.back();
+        open.ready.pop_back();
+        states_[task].has_stream = true;
+        advance(task);
+    }
+}
+
+void Dispatcher::leave_queue(TaskId task) {
+    const TaskId follower = next_in_queue_[task];
+    if (follower == task) return;
+    State& state = states_[follower];
+    state.has_queue = true;
+    if (state.has_stream && state.launch_over) advance(follower);
 }
 
 const Dispatcher::Next& Dispatcher::launched(TaskId task) {
@@ -185,6 +260,7 @@ void Dispatcher::serve_launchers() {
 
 const Dispatcher::Next& Dispatcher::begin_launches() {
     clear();
+    serve_streams();
     serve_launchers();
     return next_;
 }
@@ -230,7 +306,15 @@ const Dispatcher::Next& Dispatcher::body_done(TaskId task, bool keeps_stream) {
 
 const Dispatcher::Next& Dispatcher::stream_left(TaskId task) {
     clear();
-    if (const TaskId follower = next_in_stream_[task]; follower != task) {
+    if (queues_until_end_) leave_queue(task);
+    if (states_[task].by_data) {
+        open_streams_[stream_of_[task]].busy = false;
+        to_serve_.push_back(stream_of_[task]);
+        if (const TaskId follower = next_of_operator_[task]; follower != task) {
+            states_[follower].after_own = false;
+            advance(follower);
+        }
+    } else if (const TaskId follower = next_in_stream_[task]; follower != task) {
         states_[follower].has_stream = true;
         advance(follower);
     }
@@ -281,7 +365,12 @@ const Dispatcher::Next& Dispatcher::released(TaskId task) {
 
 const Dispatcher::Next& Dispatcher::settle() {
     clear();
-    pools_.settle(next_.set_up, next_.resume);
+    const bool in_order = !next_in_queue_.empty() && !queues_until_end_;
+    std::size_t begun = 0;
+    do {
+        pools_.settle(next_.set_up, next_.resume);
+        for (; in_order && begun < next_.set_up.size(); ++begun) leave_queue(next_.set_up[begun]);
+    } while (!pools_.settled());
     std::erase_if(next_.resume, [this](TaskId task) { return states_[task].stalled; });
     return next_;
 }
@@ -292,15 +381,19 @@ void Dispatcher::advance(TaskId task) {
     State& state = states_[task];
     if (state.waits_for > 0) return;
     if (!state.launch_begun) {
-        if (!state.has_stream && !state.launches_ahead) return;
+        if (!state.has_stream && !state.launches_ahead) return ask_for_stream(task);
         begin_launch(task);
         return;
     }
-    if (!state.launch_over || !state.has_stream) return;
-    if (state.claims)
+    if (!state.launch_over) return;
+    if (!state.has_stream) return ask_for_stream(task);
+    if (!state.has_queue) return;
+    if (state.claims) {
         pools_.request(task);
-    else
-        next_.set_up.push_back(task);
+        return;
+    }
+    next_.set_up.push_back(task);
+    if (!next_in_queue_.empty() && !queues_until_end_) leave_queue(task);
 }
 
 }  // namespace overlap

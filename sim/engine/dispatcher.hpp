@@ -109,10 +109,11 @@ public:
     Seconds late_ranks(TaskId task) const {
         return states_[task].claims ? pools_.late_ranks(task) : Seconds();
     }
-    /// Everything at this instant has been reported, but for launches that take no time. Begins queued launches: a GPU
-    /// launches what became ready at one instant in the order of its tasks' numbers, whatever let them begin.
+    /// Everything at this instant has been reported, but for launches that take no time. Gives free streams to tasks that
+    /// may start (TaskGraph::run_by_data), and begins queued launches: a GPU launches what became ready at one instant in
+    /// the order of its tasks' numbers, whatever let them begin.
     const Next& begin_launches();
-    bool launches_wait() const { return !to_launch_.empty(); }
+    bool launches_wait() const { return !to_launch_.empty() || !to_serve_.empty(); }
     /// Everything at this instant has been reported. Gives free units to the tasks that wait for them.
     const Next& settle();
     /// Whether units were asked for or came free since settle().
@@ -135,6 +136,9 @@ private:
         bool queues_to_launch : 1 = false;
         bool claims : 1 = false;
         bool goes_in_steps : 1 = false;  ///< its tiles or thread blocks end at different times
+        bool by_data : 1 = false;        ///< its stream goes to whatever may start
+        bool after_own : 1 = false;      ///< an earlier task of its operator has not left its stream
+        bool has_queue : 1 = true;       ///< first in its hardware queue
     };
     struct Stop {
         double at = 0;
@@ -160,6 +164,18 @@ private:
         std::vector<std::uint32_t> waiting;
     };
 
+    /// A stream that runs its tasks by data.
+    struct OpenStream {
+        bool busy = false;
+        std::vector<std::uint32_t> ready;  ///< a heap, the lowest number first
+    };
+
+    void add_order_by_data(const TaskGraph& graph);
+    void add_queues(const TaskGraph& graph);
+    void ask_for_stream(TaskId task);
+    void serve_streams();
+    /// The next task of the hardware queue may begin.
+    void leave_queue(TaskId task);
     void begin_launch(TaskId task);
     void take_launcher(TaskId task);
     void serve_launchers();
@@ -183,6 +199,12 @@ private:
     std::vector<std::uint32_t> first_successor_;  ///< by task, and one element more
     std::vector<std::uint8_t> hands_over_;       ///< by task: one bit per Handoff
     std::vector<std::uint32_t> next_in_stream_;  ///< by task; its own number for the last of a stream
+    std::vector<OpenStream> open_streams_;       ///< by stream; empty unless streams run by data
+    std::vector<std::uint32_t> stream_of_;       ///< by task; empty likewise
+    std::vector<std::uint32_t> next_of_operator_;  ///< by task, on its stream; its own number for the last; empty likewise
+    std::vector<std::uint32_t> to_serve_;        ///< streams at this instant
+    std::vector<std::uint32_t> next_in_queue_;   ///< by task; its own number for the last of a hardware queue; empty without
+    bool queues_until_end_ = false;
     std::vector<Launcher> launchers_;            ///< by GPU; empty where no launch waits for another
     std::vector<std::uint32_t> gpus_;            ///< by task: its GPU; empty likewise
     std::vector<std::uint32_t> to_launch_;       ///< at this instant, by launchers

@@ -17,6 +17,7 @@ Ends::Ends(const TaskGraph& graph, CostView costs)
     if (!polls) return;
     waiting_since_.resize(graph.streams());
     kernels_.resize(static_cast<std::size_t>(graph.gpus()));
+    if (graph.runs_by_data()) ended_last_.assign(graph.streams(), graph.size());
     if (events) line_up();
 }
 
@@ -63,15 +64,22 @@ Seconds Ends::launch_time(TaskId task, Seconds now, Seconds stream_free, Seconds
     if (waiting_since_.empty()) return launch;
     if (!graph_[task].by_dma()) ++kernels_[static_cast<std::size_t>(graph_[task].gpu)];
     if (polling(task) == nullptr) return launch;
-    const TaskId before = graph_.stream_predecessor(task);
+    const TaskId before = task_before(task);
     const bool follows = before != task && polling(before) != nullptr && now <= stream_free;
     if (!follows || keeps_stream(before)) waiting_since_[graph_.stream_number(task)] = now;
     // A task that follows is set up while the task before it runs.
     return follows ? std::max(launch - costs_[task].setup, Seconds()) : launch;
 }
 
+TaskId Ends::task_before(TaskId task) const {
+    if (ended_last_.empty()) return graph_.stream_predecessor(task);
+    const TaskId last = ended_last_[graph_.stream_number(task)];
+    return last == graph_.size() ? task : last;
+}
+
 Ends::Ending Ends::body_over(TaskId task, Seconds now) {
     seen_.clear();
+    if (!ended_last_.empty()) ended_last_[graph_.stream_number(task)] = task;
     if (!kernels_.empty() && !graph_[task].by_dma()) --kernels_[static_cast<std::size_t>(graph_[task].gpu)];
     if (polling(task) != nullptr) {
         see(task, now);

@@ -45,12 +45,15 @@ private:
     const Polling* polling(TaskId task) const { return std::get_if<Polling>(&costs_[task].end); }
     void find_awaited();
     void line_up();
+    /// The task before it on its stream; its own number if it is the first.
+    TaskId task_before(TaskId task) const;
     void see(TaskId task, Seconds now);
     Seconds next_poll(TaskId task, Seconds now) const;
 
     const TaskGraph& graph_;
     CostView costs_;
     Completions completions_;
+    std::vector<TaskId> ended_last_;      ///< by stream, where streams run by data; the number of tasks for none
     std::vector<Seconds> waiting_since_;  ///< by stream: start of the wait; empty where nothing is polled for
     std::vector<int> kernels_;            ///< by GPU: kernels that are launched or run
     std::vector<bool> awaited_;           ///< by task: its end is an event; empty where events take no time

@@ -17,7 +17,8 @@ int crowded_units(const Blocks& blocks, int waiting) {
 
 }  // namespace
 
-UnitPools::UnitPools(const TaskGraph& graph, CostView costs, const ResourceTable& resources) : costs_(costs) {
+UnitPools::UnitPools(const TaskGraph& graph, CostView costs, const ResourceTable& resources)
+    : costs_(costs), by_data_(graph.runs_by_data()) {
     constexpr std::uint32_t none = UINT32_MAX;
     struct Line {
         std::uint32_t pool = none;
@@ -153,8 +154,9 @@ void UnitPools::settle(std::vector<TaskId>& served, std::vector<TaskId>& resumed
     for (const TaskId task : requests_) {
         Pool& pool = pool_of(task);
         std::uint64_t rank = pool.arrivals++;
-        if (pool.order == QueueOrder::unspecified) rank = mixed(seed_ ^ mixed(task));
         const Place& place = places_[task];
+        if (pool.order == QueueOrder::unspecified && !(by_data_ && place.as_enqueued))
+            rank = mixed(seed_ ^ mixed(task));
         if (pool.order == QueueOrder::round_robin) rank = place.stream;
         pool.waiting.push_back({static_cast<std::uint32_t>(task), place.stream, place.priority,
                                 place.as_enqueued, rank, pool.settled});
@@ -271,13 +273,14 @@ void UnitPools::place_blocks(const Pool& pool, Holder& holder, int units, bool h
 }
 
 bool UnitPools::is_in_turn(const Pool& pool, const Waiter& waiter) const {
-    return !waiter.as_enqueued || pool.enqueued[pool.next_enqueued] == waiter.task;
+    return by_data_ || !waiter.as_enqueued || pool.enqueued[pool.next_enqueued] == waiter.task;
 }
 
 std::size_t UnitPools::next_waiter(const Pool& pool) const {
     if (pool.waiting.size() == 1) return 0;
     const auto place_in_line = [&](const Waiter& waiter) {
-        const bool turns_away = pool.order == QueueOrder::unspecified && waiter.stream != pool.last_stream;
+        const bool turns_away = pool.order == QueueOrder::unspecified && !(by_data_ && waiter.as_enqueued) &&
+                                waiter.stream != pool.last_stream;
         const std::uint64_t turn =
             pool.order == QueueOrder::round_robin ? waiter.rank - pool.last_stream - 1 : waiter.rank;
         return std::tuple(!is_in_turn(pool, waiter), -waiter.priority, turns_away, turn, waiter.task);

@@ -20,7 +20,8 @@ namespace overlap {
 /// unspecified serves the last served stream as long as a task of it waits. Otherwise it serves the lowest of
 /// ranks drawn from the seed and the task number: all orders of streams that wait together are equally likely
 /// (traces/h200_4/microbench/at_once.jsonl: chains of pushes to three peers run one after another, in all
-/// orders). Claims with `as_enqueued` wait for their turn in every order.
+/// orders). Claims with `as_enqueued` wait for their turn in every order; where streams run by data (TaskGraph) the host
+/// enqueues nothing before it can start, and such claims are served as they come.
 class UnitPools {
 public:
     /// Fraction of its body that a task has done.
@@ -136,6 +137,7 @@ private:
     void reclaim(Pool& pool, int priority, int units);
 
     CostView costs_;
+    bool by_data_ = false;
     std::uint64_t seed_ = 0;
     Progress progress_;
     Clock now_;

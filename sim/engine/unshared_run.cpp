@@ -79,7 +79,8 @@ std::vector<TaskTimes> times_without_sharing(const TaskGraph& graph, CostView co
     const std::span<const std::uint32_t> streams = graph.stream_numbers();
     const std::span<const Cost> classes = costs.classes();
     const auto polls = [](const Cost& cost) { return std::holds_alternative<Polling>(cost.end); };
-    if (shares.can_saturate() || graph.has_progress_edges() ||
+    if (shares.can_saturate() || graph.has_progress_edges() || graph.runs_by_data() ||
+        graph.queues().count > 0 ||
         std::any_of(classes.begin(), classes.end(), polls) ||
         !claims_nothing_together(costs, resources, streams))
         return {};

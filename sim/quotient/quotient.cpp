@@ -187,6 +187,7 @@ private:
     Quotient quotient() {
         constexpr std::uint32_t none = UINT32_MAX;
         Quotient result{{}, pooled(), std::vector<std::uint32_t>(graph_.size(), none), turns_};
+        if (graph_.runs_by_data()) result.graph.run_by_data();
         std::vector<std::uint32_t> number(graph_.size(), none);  // by representative
         std::vector<Wait> waits;
         for (TaskId id = 0; id < graph_.size(); ++id) {
@@ -260,13 +261,13 @@ std::vector<Turns> groups_of_turns(const Topology& topology) {
 
 std::optional<Quotient> quotient_of(const TaskGraph& graph, CostView costs, const Turns& turns,
                                     const ResourceTable& resources) {
-    if (depends_on_numbers(costs, resources)) return std::nullopt;
+    if (graph.queues().count > 0 || depends_on_numbers(costs, resources)) return std::nullopt;
     return Finder(graph, costs, turns, resources, TasksOfStreams(graph)).find();
 }
 
 std::optional<Quotient> quotient_of(const TaskGraph& graph, CostView costs, const Topology& topology,
                                     const ResourceTable& resources) {
-    if (topology.gpus() < 2 || graph.size() == 0 || depends_on_numbers(costs, resources)) return std::nullopt;
+    if (topology.gpus() < 2 || graph.size() == 0 || graph.queues().count > 0 || depends_on_numbers(costs, resources)) return std::nullopt;
     const TasksOfStreams places(graph);
     for (const Turns& turns : groups_of_turns(topology))
         if (auto found = Finder(graph, costs, turns, resources, places).find()) return found;

@@ -27,6 +27,7 @@ public:
             if (costs[id].claim) holders_[costs[id].claim->resource].push_back(id);
         const auto by_end = [this](TaskId id) { return std::pair(times_[id].done, id); };
         for (std::vector<TaskId>& holders : holders_) std::ranges::sort(holders, {}, by_end);
+        if (graph.runs_by_data()) order_streams();
     }
 
     /// None if it began at once.
@@ -40,7 +41,7 @@ public:
             latest = lets_end;
         };
         const Seconds body = isolated_body(costs_[id], resources_);
-        if (const TaskId before = graph_.stream_predecessor(id); before != id)
+        if (const TaskId before = before_.empty() ? graph_.stream_predecessor(id) : before_[id]; before != id)
             consider(before, times_[before].done + body);
         graph_.for_each_edge_into(id, [&](const Edge& edge) {
             const TaskTimes& before = times_[edge.predecessor];
@@ -55,6 +56,16 @@ public:
     }
 
 private:
+    void order_streams() {
+        std::vector<std::vector<TaskId>> streams(graph_.streams());
+        for (TaskId id = 0; id < graph_.size(); ++id) streams[graph_.stream_number(id)].push_back(id);
+        before_.resize(graph_.size());
+        for (std::vector<TaskId>& tasks : streams) {
+            std::ranges::stable_sort(tasks, {}, [this](TaskId id) { return times_[id].body; });
+            for (std::size_t i = 0; i < tasks.size(); ++i) before_[tasks[i]] = tasks[i == 0 ? 0 : i - 1];
+        }
+    }
+
     /// The task whose units `id` got, if it had to wait for units: that whose body ended just then, or a running
     /// one that freed units before its end (a GEMM in its last wave).
     std::optional<TaskId> holder_before(TaskId id) const {
@@ -95,6 +106,7 @@ private:
     CostView costs_;
     const std::vector<TaskTimes>& times_;
     const ResourceTable& resources_;
+    std::vector<TaskId> before_;  ///< by task: the one before it on its stream, where streams run by data
     std::vector<std::vector<TaskId>>
         holders_;  ///< by resource: tasks that claim it, by the end of their bodies
 };

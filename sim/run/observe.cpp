@@ -158,7 +158,7 @@ Timeline timeline_of(const TaskGraph& graph, CostView costs, const EngineResult&
         const Task& task = graph[id];
         const TaskTimes& times = simulated.tasks[id];
         spans.push_back(
-            {task.name(), task.kind(), task.gpu, stream_name(task.stream), times.start, times.end});
+            {task.name(), task.kind(), task.gpu, graph.name_of_stream(task.stream), times.start, times.end});
         const Seconds alone = times.body - costs[id].setup - costs[id].launch.time;
         if (task.by_dma()) spans.back().taken = std::max(times.start, alone);
     }

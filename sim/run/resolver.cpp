@@ -231,6 +231,10 @@ Scenario Resolver::resolve(const RunConfig& config) {
                       std::move(plan.whole),
                       host(as_library ? "threads" : config.host),
                       config.repeat};
+    if (scenario.host != nullptr && scenario.host->hardware_queues > 0 && scenario.runs_by_data())
+        throw UserError(config.origin + ": /host: " + in_quotes(scenario.host->name) +
+                        " has hardware_queues, which run what a program enqueued in its order, but the order of list " +
+                        in_quotes(scenario.workload.name) + " is data (allowed: \"order\": \"program\" in the list)");
     if (config.repeat == Repeat::steady) require_power_constants(*machine, config.origin);
     if (may_build_representatives(scenario))
         if (const MachinePtr small = smaller_machine(config, topology)) find_alike_ranks(scenario, small);

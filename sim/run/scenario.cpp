@@ -57,12 +57,20 @@ GraphSize Scenario::size() const {
 
 TaskGraph Scenario::graph() const {
     const auto made = schedule->make();
-    if (!pairs.empty()) return as_enqueued(operators(made->in_sequence()), schedule->name);
-    return as_enqueued(made->build(workload, machine->topology, params), schedule->name);
+    TaskGraph device = pairs.empty() ? made->build(workload, machine->topology, params)
+                                     : operators(made->in_sequence());
+    TaskGraph graph = as_enqueued(std::move(device), schedule->name);
+    if (runs_by_data()) graph.run_by_data();
+    return graph;
 }
 
 TaskGraph Scenario::graph_by_data() const {
     return operators(false);
+}
+
+bool Scenario::runs_by_data() const {
+    return workload.pair() == nullptr && workload.list_order == ListOrder::data && pairs.empty() &&
+           schedule->takes("algorithm") && !schedule->make()->in_sequence();
 }
 
 bool Scenario::runs_in_sequence() const {
@@ -75,11 +83,15 @@ TaskGraph Scenario::operators(bool in_sequence) const {
 }
 
 TaskGraph Scenario::as_enqueued(TaskGraph device, const std::string& by) const {
+    if (host != nullptr && host->hardware_queues > 0)
+        device.share({host->hardware_queues, host->queue_waits == QueueWaits::end});
     if (!host_calls()) return device;
     const Pair* pair = workload.pair();
     Host at_start = *host;
     if (repeat == Repeat::steady) at_start.start_skew = Seconds();
-    return enqueued(device, at_start, pair == nullptr ? Seconds() : host->of_operator(by, pair->collective));
+    TaskGraph graph = enqueued(device, at_start, pair == nullptr ? Seconds() : host->of_operator(by, pair->collective));
+    graph.share(device.queues());
+    return graph;
 }
 
 }  // namespace overlap

@@ -156,6 +156,8 @@ std::span<const Field<Host>> Host::fields() {
         field<&Host::gemm_speed>("gemm_speed", "Rate of GEMMs on the program's operands, as a fraction of that on operands of the microbenchmark, which are evenly distributed from -1 to 1. Default 1.").in({0.1, 1}).optional(),
         field<&Host::gemm_saved>("gemm_saved_us", "What a library's GEMM takes less than between launches on a stream, where GEMMs are measured: the gap before it, launch.kernel_us included.").optional(),
         field<&Host::queue_depth>("queue_depth", "Tasks that a GPU's queues hold; a host with more waits. 0: no limit.").in({0, 1e6}).optional(),
+        field<&Host::hardware_queues>("hardware_queues", "Queues of a GPU's hardware, to which its streams are assigned in turn: what CUDA_DEVICE_MAX_CONNECTIONS or GPU_MAX_HW_QUEUES says. A queue runs its tasks in the order in which they were enqueued, so a task that waits holds up those of other streams behind it. 0: one for each stream.").in({0, 1024}).optional(),
+        plain_field<&Host::queue_waits>("queue_waits", queue_waits_names, "What the next task of a hardware queue waits for: that the one before it has begun (CUDA), or that it has ended (HIP, whose packets have the barrier bit).").optional(),
         Field<Host>::checked("error_pct", "Mean |predicted / measured - 1| of an operator's calls on hosts, or in runs, that gave no value.").plain_in({0, 1000}).or_else("not known")};
     return rows;
 }
@@ -236,7 +238,9 @@ Json host_schema() {
 // clang-format on
 
 TaskGraph enqueued(const TaskGraph& graph, const Host& host, Seconds first) {
-    return Enqueueing(graph, host, first).result();
+    TaskGraph result = Enqueueing(graph, host, first).result();
+    result.name_streams(graph.stream_names());
+    return result;
 }
 
 Seconds host_time(const TaskGraph& graph) {

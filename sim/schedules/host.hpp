@@ -13,6 +13,9 @@ namespace overlap {
 
 enum class HostThreads { one_a_gpu, one };
 inline const std::array<std::string, 2> host_threads_names{"one_a_gpu", "one"};
+/// What the next task of a hardware queue waits for: that the one before it has begun, or that it has ended.
+enum class QueueWaits { begin, end };
+inline const std::array<std::string, 2> queue_waits_names{"begin", "end"};
 enum class HostEvents { timed, marks };
 inline const std::array<std::string, 2> host_events_names{"timed", "marks"};
 
@@ -34,6 +37,8 @@ struct Host {
     /// Time that a library GEMM saves, relative to back-to-back launches on a stream, where GEMMs are measured
     Seconds gemm_saved;
     int queue_depth = 0;  ///< 0: no limit
+    int hardware_queues = 0;  ///< 0: one for each stream
+    QueueWaits queue_waits = QueueWaits::begin;
     /// What a framework's operator takes in addition, by schedule and collective: "async_tp_all_gather"
     std::map<std::string, Seconds> operators = {};
     Json file = Json::object();  ///< with sources and error_pct (evidence_of_host)

@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "sim/core/ranges.hpp"
+#include "sim/schedules/operator_streams.hpp"
 #include "sim/schedules/splice.hpp"
 
 namespace overlap {
@@ -24,7 +25,8 @@ std::vector<std::optional<std::size_t>> collectives_of_results(const std::vector
         if (taker[producer] >= several || operators[taker[producer]].needs.size() != 1) continue;
         const auto* collective = std::get_if<CollectiveWork>(&operators[taker[producer]].work);
         if (collective != nullptr && collective->kind != CollectiveKind::all_gather &&
-            collective->group.is_all())
+            collective->group.is_all() && operators[producer].stream.empty() &&
+            operators[taker[producer]].stream.empty())
             result[producer] = taker[producer];
     }
     return result;
@@ -93,7 +95,10 @@ public:
           built_(topology.gpus(), alike),
           in_sequence_(in_sequence),
           ends_(operators_.size()),
-          last_(static_cast<std::size_t>(topology.gpus())) {}
+          last_(static_cast<std::size_t>(topology.gpus())),
+          streams_(operators_) {
+        graph_.name_streams(streams_.names());
+    }
 
     TaskGraph& graph() { return graph_; }
     const BuiltRanks& built() const { return built_; }
@@ -109,6 +114,7 @@ public:
         };
         const std::vector<std::size_t>& needs = operators_[index].needs;
         for (const std::size_t need : needs) wait_for(ends_[need]);
+        streams_.wait(operators_[index], tasks);
         if (!in_sequence_ || index == 0) return tasks;
         if (!operators_[index - 1].is_of_some_ranks()) {
             if (!contains(needs, index - 1)) wait_for(ends_[index - 1]);
@@ -122,7 +128,15 @@ public:
         return tasks;
     }
 
+    Task task_of(std::size_t index, int rank) const {
+        const Operator& op = operators_[index];
+        Task task{compute_work(op), rank, streams_.number(op)};
+        task.priority = static_cast<int>(op.high_priority ? Priority::high : Priority::normal);
+        return task;
+    }
+
     void set_ends(std::size_t index, RankTasks ends) {
+        streams_.add(operators_[index], ends);
         if (!operators_[index].is_of_some_ranks())
             last_of_all_ = index;
         else
@@ -171,17 +185,24 @@ public:
     void add_collective(std::size_t index, const CollectiveWork& work, const ScheduleParams& params) {
         const RankTasks before = ready(index);
         if (work.group.is_all()) {
-            Transfers transfers(graph_, topology_, params.transfers);
+            Transfers transfers(graph_, topology_, transfers_of(index, params.transfers));
             set_ends(index, algorithm_for(work, params, topology_)->build(work, before, transfers));
             return;
         }
         RankTasks done(before.size());
         for (const Topology& group : groups_.of(work.group)) {
             const auto algorithm = algorithm_for(work, params, group);
-            Transfers transfers(graph_, group, transfers_in_group(params.transfers, group), RanksOf::whole);
+            Transfers transfers(graph_, group, transfers_of(index, transfers_in_group(params.transfers, group)),
+                                RanksOf::whole);
             put_back(algorithm->build(work, of_group(before, group), transfers), group, done);
         }
         set_ends(index, std::move(done));
+    }
+
+    /// With the priority of an operator.
+    TransferOptions transfers_of(std::size_t index, TransferOptions options) const {
+        if (operators_[index].high_priority) options.priority = Priority::high;
+        return options;
     }
 
 private:
@@ -198,12 +219,8 @@ private:
     std::vector<RankTasks> ends_;                   ///< by operator
     std::vector<std::optional<std::size_t>> last_;  ///< by rank: its last operator among those of some ranks
     std::optional<std::size_t> last_of_all_;        ///< the last operator among the others
+    OperatorStreams streams_;
 };
-
-int stream_of(const Operator& op) {
-    const auto* kernel = std::get_if<StreamingWork>(&op.work);
-    return kernel != nullptr && kernel->stream == OperatorStream::local ? local_stream : compute_stream;
-}
 
 /// Most messages of one operator that a rank sends or receives.
 double most_messages(const SendWork& send, double ranks) {
@@ -264,7 +281,7 @@ TaskGraph build_operators(const Workload& workload, const Topology& topology, co
         if (const auto* collective = std::get_if<CollectiveWork>(&op.work)) {
             list.add_collective(index, *collective, params);
         } else if (const auto* send = std::get_if<SendWork>(&op.work)) {
-            Transfers transfers(graph, topology, params.transfers);
+            Transfers transfers(graph, topology, list.transfers_of(index, params.transfers));
             list.add_sends(index, *send, transfers);
         } else if (const auto taker = fuse ? takers[index] : std::nullopt) {
             FusedEnds fused =
@@ -275,7 +292,7 @@ TaskGraph build_operators(const Workload& workload, const Topology& topology, co
             RankTasks done(built.count());
             for (const int rank : built.ranks()) {
                 if (!op.is_on(rank)) continue;
-                Task task{compute_work(op), rank, stream_of(op)};
+                Task task = list.task_of(index, rank);
                 if (task.kind() == TaskKind::gemm) task.gemm_cus = params.gemm_cus;
                 done[built.place(rank)] = {built.add(graph, task, ready[built.place(rank)])};
             }
@@ -295,6 +312,7 @@ GraphSize size_of_operators(const Workload& workload, const Topology& topology, 
     const std::vector<Operator> operators = workload.operators(topology.gpus());
     const auto takers = collectives_of_results(operators);
     std::vector<double> ends(operators.size());  // by operator: number of tasks that a rank waits for
+    OperatorStreamSizes streams(operators);
     double most_ends = 0;                        // of all operators so far
     bool some_ranks = false;                     // whether one of them was not on all ranks
     GraphSize size;
@@ -303,6 +321,7 @@ GraphSize size_of_operators(const Workload& workload, const Topology& topology, 
         const Operator& op = operators[index];
         double ready = 0;
         for (const std::size_t need : op.needs) ready += ends[need];
+        ready += streams.waited_for(op);
         const bool waited = contains(op.needs, index - 1);
         if (index > 0) {
             most_ends = std::max(most_ends, ends[index - 1]);
@@ -315,9 +334,9 @@ GraphSize size_of_operators(const Workload& workload, const Topology& topology, 
                         ->size(choice->workload(), parts.front(), choice->params)
                         .times(static_cast<double>(parts.size()));
             // At most a task of each stream of a rank waits for the list, or has the list wait for it.
-            const double streams = parts.front().gpus() + 1;
-            size.edges += ranks * (streams + 1) * ready;
-            ends[index] = ends[index + 1] = streams;
+            const double streams_of_rank = parts.front().gpus() + 1;
+            size.edges += ranks * (streams_of_rank + 1) * ready;
+            ends[index] = ends[index + 1] = streams_of_rank;
             continue;
         }
         const auto add = [&](const CollectiveSize& collective) {
@@ -341,6 +360,7 @@ GraphSize size_of_operators(const Workload& workload, const Topology& topology, 
             size.add(op.ranks.empty() ? ranks : static_cast<double>(op.ranks.size()), ready);
             ends[index] = 1;
         }
+        streams.add(op, ends[index]);
     }
     return size;
 }

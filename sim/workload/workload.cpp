@@ -1,11 +1,14 @@
 #include "sim/workload/workload.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <set>
 #include <unordered_map>
 
 #include "sim/core/input_keys.hpp"
 #include "sim/core/ranges.hpp"
 #include "sim/core/shown.hpp"
+#include "sim/core/task_graph.hpp"
 
 namespace overlap {
 namespace {
@@ -61,7 +64,7 @@ std::vector<InputKey<CollectiveWork>> work_keys(const CollectiveWork&) {
         member_key<C>("group", &C::group,
             "Groups of GPUs, each of which exchanges by itself, all at the same time, like the process groups of one "
             "dimension of a device mesh. Size times stride divides the number of GPUs. Default: one group of all.", of_group)
-            .optional().written_if([](const C& work) { return !work.group.is_all(); })};
+            .optional().written_if([](const C& work) { return !work.group.is_all() && work.group.ranks == nullptr; })};
 }
 
 std::vector<InputKey<StreamingWork>> work_keys(const StreamingWork&) {
@@ -88,10 +91,6 @@ std::vector<InputKey<StreamingWork>> work_keys(const StreamingWork&) {
         InputKey<S>(plain_field<&S::dtype>("dtype", dtype_names, "Number format of these.").optional()).written_if(computes),
         InputKey<S>(field<&S::time>("time_us", "As recorded elsewhere, and taken as it is; 0: by bytes and FLOPs.").plain_in({0, 1e12}).optional())
             .written_if([](const S& work) { return work.time > Seconds(); }),
-        InputKey<S>(plain_field<&S::stream>("stream", operator_stream_names,
-            "compute: in the order of the list with all that computes; local: in that order with others of this stream, "
-            "so that what computes does not wait for it. Default: compute.").optional())
-            .written_if([](const S& work) { return work.stream != OperatorStream::compute; }),
         member_key<S>("attention", &S::attention,
             "Shape of the fused attention that this operator is: priced by a fit of such kernels, where the device has one.",
             of_attention).optional().written_if([](const S& work) { return work.attention.sequences > 0; })};
@@ -145,13 +144,30 @@ struct OperatorKind {
     const char* doc;
     decltype(Operator::work) work;
     bool names_ranks;  ///< whether the list may say which ranks execute it
+    bool computes;
 };
 const std::array<OperatorKind, 5> kinds{{
-    {"gemm", "C[M,N] = A[M,K] B[K,N] on every GPU.", GemmShape(), true},
-    {"collective", "A collective over all GPUs, or over each group of them.", CollectiveWork(), false},
-    {"memory_bound", "An operator limited by memory, or by its FLOPs.", StreamingWork(), true},
-    {"reduction", "Sum of several operands of one size.", ReductionWork(), true},
-    {"send", "Messages between ranks, all at once.", SendWork(), false}}};
+    {"gemm", "C[M,N] = A[M,K] B[K,N] on every GPU.", GemmShape(), true, true},
+    {"collective", "A collective over all GPUs, or over each group of them.", CollectiveWork(), true, false},
+    {"memory_bound", "An operator limited by memory, or by its FLOPs.", StreamingWork(), true, true},
+    {"reduction", "Sum of several operands of one size.", ReductionWork(), true, true},
+    {"send", "Messages between ranks, all at once.", SendWork(), false, false}}};
+
+const std::array<std::string, 2> priority_names{"normal", "high"};
+
+InputKey<ListedOperator> stream_key(bool computes) {
+    using L = ListedOperator;
+    const std::string other = " Streams run beside each other; of the operators of one stream one runs at a time. Any other name is a stream of that name. Default: ";
+    const std::string doc = computes ? "compute: the stream of what computes; local: one for copies inside the GPU." + other + "compute."
+                                     : "compute, local: as for computation." + other + "streams of its own.";
+    return InputKey<L>("stream", {{"description", doc}, {"type", "string"}, {"pattern", "^[A-Za-z0-9_.-]+$"}},
+        [](ConfigObject& from, const std::string& key, L& to) {
+            to.stream = non_empty_text(from, key);
+            constexpr auto is_plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '-'; };
+            if (!std::ranges::all_of(to.stream, is_plain)) from.fail(key, "is " + in_quotes(to.stream) + ", expected a name of letters, digits, '_', '.' and '-'");
+        },
+        [](const L& from) { return from.stream.empty() ? left_out : Json(from.stream); }).optional();
+}
 
 std::vector<InputKey<ListedOperator>> keys_of_kind(const OperatorKind& kind) {
     using L = ListedOperator;
@@ -167,7 +183,11 @@ std::vector<InputKey<ListedOperator>> keys_of_kind(const OperatorKind& kind) {
         for (const InputKey<Work>& key : work_keys(work))
             keys.push_back(lifted<L>(key, [](auto& op) -> auto& { return std::get<Work>(op.work); }));
     }, kind.work);
-    if (kind.names_ranks) keys.push_back(ranks_key<L>("ranks", &L::ranks, "The ranks that execute it. Default: all.").optional());
+    if (kind.names_ranks) keys.push_back(ranks_key<L>("ranks", &L::ranks, kind.computes ? "The ranks that execute it. Default: all." : "The ranks that exchange, instead of groups. Default: all.").optional());
+    keys.push_back(stream_key(kind.computes));
+    keys.push_back(InputKey<L>("priority", choice_of(priority_names, "Of its stream: a kernel of high priority is served first where it waits for compute units. Default: normal."),
+        [](ConfigObject& from, const std::string& key, L& to) { to.high_priority = from.choice(key, priority_names) == 1; },
+        [](const L& from) { return from.high_priority ? Json(priority_names[1]) : left_out; }).optional());
     const Json needs{{"description", "Operators whose results this one needs, earlier in the list. Default: none."},
                      {"type", "array"}, {"uniqueItems", true}, {"items", {{"type", "string"}}}};
     keys.push_back(InputKey<L>("needs", needs,
@@ -214,6 +234,16 @@ void check(const ConfigObject& config, const StreamingWork& work) {
         config.fail("attention/kv_heads", "is no divisor of heads");
 }
 
+void check_streams(const ConfigObject& config, const std::vector<Operator>& operators) {
+    std::set<std::string> names;
+    for (const Operator& op : operators)
+        if (!op.stream.empty()) names.insert(op.stream);
+    for (const char* known : {"compute", "local"}) names.erase(known);
+    if (names.size() > most_side_streams)
+        config.fail("operators", "name " + std::to_string(names.size()) + " streams beside compute and local (allowed: " +
+                                     std::to_string(most_side_streams) + ")");
+}
+
 std::vector<Operator> read_operators(ConfigObject& config) {
     static const auto names = mapped(kinds, [](const OperatorKind& kind) { return std::string(kind.name); });
     std::vector<Operator> operators;
@@ -228,10 +258,15 @@ std::vector<Operator> read_operators(ConfigObject& config) {
         if (entry.has("ranks") &&
             (op.ranks.empty() || std::ranges::adjacent_find(op.ranks) != op.ranks.end()))
             entry.fail("ranks", "is empty or names a rank twice (leave it out for all ranks)");
+        if (auto* collective = std::get_if<CollectiveWork>(&op.work); collective && !op.ranks.empty()) {
+            if (!collective->group.is_all()) entry.fail("ranks", "stands beside \"group\" (allowed: one of them)");
+            collective->group = RankGroup::of({op.ranks.begin(), op.ranks.end()});
+        }
         places.emplace(op.name, operators.size());
         operators.push_back(std::move(op));
     }
     if (operators.empty()) config.fail("operators", "is empty, expected at least one operator");
+    check_streams(config, operators);
     return operators;
 }
 
@@ -278,6 +313,10 @@ const std::vector<InputKey<Workload>>& keys_of_list() {
     using W = Workload;
     static const std::vector<InputKey<W>> keys = [] {
         auto all = common_keys();
+        all.push_back(InputKey<W>(plain_field<&W::list_order>("order", list_order_names,
+            "Of a list, when its operators start. program: each stream runs them in the order of the list, in which a program "
+            "enqueued them. data: a stream that is free runs, of its operators whose data are there, the first of the list. "
+            "A collective or message that names a stream holds it in the order of the list.").or_else("data")));
         all.emplace_back("operators", operators_schema(), [](ConfigObject& from, const std::string&, W& to) { to.content = read_operators(from); }, written_operators);
         return all;
     }();
@@ -295,6 +334,7 @@ Workload read_workload(ConfigObject config) {
     const bool is_list = config.has("operators"), has_order = config.has("order");
     Workload workload;
     workload.name = "custom";
+    if (is_list) workload.list_order = ListOrder::data;
     workload = read_keys<Workload>(config, workload_keys(is_list), std::move(workload));
     if (auto* pair = std::get_if<Pair>(&workload.content)) {
         if (!has_order) pair->order = default_order(pair->collective);
@@ -321,6 +361,10 @@ Json workload_schema(bool in_run_config) {
     const std::string doc =
         "One operator pair (collective, order, gemm), or a list of operators. All dimensions are of one GPU.";
     Json schema = in_run_config ? keys_schema(doc, keys) : file_of_keys("Workload", doc, keys);
+    const auto of_list = std::ranges::find(workload_keys(true), "order", &InputKey<Workload>::key);
+    Json& order = schema["properties"]["order"];
+    order["description"] = order["description"].get<std::string>() + " " + of_list->schema["description"].get<std::string>();
+    for (const std::string& name : list_order_names) order["enum"].push_back(name);
     schema["required"] = {"schema", "name", "description", "source"};
     if (in_run_config) {
         for (const Json& key : schema["required"])
@@ -330,9 +374,10 @@ Json workload_schema(bool in_run_config) {
     }
     // clang-format off
     schema["allOf"] = parse_json(R"([
-        {"oneOf": [{"required": ["collective", "gemm"], "not": {"required": ["operators"]}},
-                   {"required": ["operators"], "not": {"anyOf": [{"required": ["collective"]}, {"required": ["order"]},
-                                                                 {"required": ["shard_dim"]}, {"required": ["gemm"]}]}}]},
+        {"oneOf": [{"required": ["collective", "gemm"], "not": {"required": ["operators"]},
+                    "properties": {"order": {"enum": ["collective_first", "gemm_first", "independent"]}}},
+                   {"required": ["operators"], "properties": {"order": {"enum": ["program", "data"]}},
+                    "not": {"anyOf": [{"required": ["collective"]}, {"required": ["shard_dim"]}, {"required": ["gemm"]}]}}]},
         {"if": {"properties": {"collective": {"enum": ["reduce_scatter", "all_reduce"]}}, "required": ["collective"]},
          "then": {"properties": {"order": {"enum": ["gemm_first", "independent"]}}}},
         {"if": {"properties": {"shard_dim": {"const": "k"}}, "required": ["shard_dim"]},

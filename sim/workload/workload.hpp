@@ -53,10 +53,6 @@ struct CollectiveWork {
     RankGroup group = {};  ///< `operand` is that of one group
     friend bool operator==(const CollectiveWork&, const CollectiveWork&) = default;
 };
-/// Where a kernel of a list is enqueued: on the stream of the computation, or on one of the GPU beside it.
-enum class OperatorStream : std::uint8_t { compute, local };
-inline const std::array<std::string, 2> operator_stream_names{"compute", "local"};
-
 struct StreamingWork {
     Bytes read, written;
     Flops flops = {};  ///< arithmetic on tensor cores, as of fused attention
@@ -64,7 +60,6 @@ struct StreamingWork {
     Seconds time = {};  ///< above 0: as recorded on another machine, instead of by bytes and FLOPs
     AttentionCall attention =
         {};  ///< of fused attention: its kernel is priced by this shape where a fit knows it
-    OperatorStream stream = OperatorStream::compute;
     friend bool operator==(const StreamingWork&, const StreamingWork&) = default;
 };
 /// Sum of `parts` operands of `bytes` each.
@@ -88,7 +83,11 @@ struct Operator {
     /// Earlier operators whose results it reads. A rank waits for what it executed of them, or sent, or received;
     /// a message waits for them at its sender.
     std::vector<std::size_t> needs;
-    std::vector<std::int64_t> ranks = {};  ///< ascending; empty: all
+    /// Ascending; empty: all. Of a collective those that exchange, which its group has, too.
+    std::vector<std::int64_t> ranks = {};
+    /// The stream that it is enqueued on; empty: that of what computes, and for transfers streams of their own.
+    std::string stream = {};
+    bool high_priority = false;  ///< of its stream
 
     bool is_on(std::int64_t rank) const { return ranks.empty() || std::ranges::binary_search(ranks, rank); }
     /// Whether some ranks execute the operator and others do not, or do other work.
@@ -96,12 +95,18 @@ struct Operator {
     friend bool operator==(const Operator&, const Operator&) = default;
 };
 
+/// When the operators of a list start. program: each stream runs them in the order of the list, in which a program enqueued
+/// them. data: a stream that is free runs, of its operators whose data are there, the first of the list.
+enum class ListOrder { program, data };
+inline const std::array<std::string, 2> list_order_names{"program", "data"};
+
 /// The work: a pair, or a list of operators with their dependencies.
 struct Workload {
     std::string name;
     std::string description;
     std::variant<Pair, std::vector<Operator>> content;
     std::int64_t ranks = 0;  ///< number of GPUs that it is for; 0: any
+    ListOrder list_order = ListOrder::program;
 
     const Pair* pair() const { return std::get_if<Pair>(&content); }
     /// The list; of a pair its two operators on this many GPUs.

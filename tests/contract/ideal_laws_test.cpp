@@ -33,10 +33,12 @@ TEST_CASE("no order of a drawn list beats the ideal of any other order") {
         Json operators = draw.operators(seed % 2 == 1);
         Results results;
         for (int order = 0; order < 4; ++order) {
-            for (const char* schedule : {"serial", "concurrent"})
+            for (const auto& [schedule, list_order] :
+                 {std::pair{"serial", "program"}, std::pair{"concurrent", "program"},
+                  std::pair{"concurrent", "data"}})
                 add({{"topology", machines[seed % machines.size()]},
                      {"schedule", schedule},
-                     {"workload", {{"operators", operators}}}},
+                     {"workload", {{"order", list_order}, {"operators", operators}}}},
                     results);
             operators = draw.reordered(operators);
         }

@@ -30,13 +30,19 @@ public:
                 if (std::ranges::find(needs, Json(name)) == needs.end()) needs.push_back(name);
             }
             const std::string name = "op" + std::to_string(i);
-            operators_.push_back({{"name", name},       {"type", "memory_bound"},    {"read_bytes", 0},
-                                  {"write_bytes", 0},   {"time_us", 100 + below(1901)}, {"ranks", {rank}},
+            operators_.push_back({{"name", name},
+                                  {"type", "memory_bound"},
+                                  {"read_bytes", 0},
+                                  {"write_bytes", 0},
+                                  {"time_us", 100 + below(1901)},
+                                  {"ranks", {rank}},
                                   {"needs", needs}});
             own_.push_back({name, rank});
             if (collectives && below(12) == 0)
-                operators_.push_back({{"name", "sum" + std::to_string(i)}, {"type", "collective"},
-                                      {"collective", "all_reduce"},        {"bytes", 1 << 20},
+                operators_.push_back({{"name", "sum" + std::to_string(i)},
+                                      {"type", "collective"},
+                                      {"collective", "all_reduce"},
+                                      {"bytes", 1 << 20},
                                       {"needs", {name}}});
         }
         return operators_;
@@ -72,8 +78,12 @@ private:
         const std::string name = need.name + "_to_" + std::to_string(to);
         const auto is_it = [&](const Json& op) { return op["name"] == name; };
         if (std::ranges::none_of(operators_, is_it))
-            operators_.push_back({{"name", name},        {"type", "send"}, {"bytes", 1'000'000},
-                                  {"from", {need.rank}}, {"to", {to}},     {"needs", {need.name}}});
+            operators_.push_back({{"name", name},
+                                  {"type", "send"},
+                                  {"bytes", 1'000'000},
+                                  {"from", {need.rank}},
+                                  {"to", {to}},
+                                  {"needs", {need.name}}});
         return name;
     }
 

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/collectives/built_ranks.hpp"
+#include "sim/workload/workload.hpp"
+
+namespace overlap {
+
+/// The streams that the operators of a list name. Transfers have streams of their own, so edges hold a transfer in the order
+/// of a stream that it names: it waits for what is before it there, and what is behind it there waits for it.
+class OperatorStreams {
+public:
+    explicit OperatorStreams(const std::vector<Operator>& operators);
+
+    /// The stream of an operator that computes.
+    int number(const Operator& op) const {
+        return op.stream.empty() ? compute_stream : numbers_.at(op.stream);
+    }
+    /// The names of streams for which stream_name has none.
+    std::map<int, std::string> names() const;
+
+    /// Adds, by rank, what `op` waits for because of the stream that it names.
+    void wait(const Operator& op, RankTasks& tasks) const;
+    /// `ends`: by rank, of `op`, the last one so far.
+    void add(const Operator& op, const RankTasks& ends);
+
+private:
+    /// What a stream has on one rank: the ends of the last transfer that names it, and of operators behind that one.
+    struct OnRank {
+        std::vector<TaskId> transfer, since;
+    };
+
+    std::map<std::string, int> numbers_{{"compute", compute_stream}, {"local", local_stream}};
+    std::map<int, std::vector<OnRank>> on_ranks_;  ///< by stream; empty unless a transfer names one
+    bool holds_transfers_;
+};
+
+/// How many tasks a rank's operator waits for because of its stream, at most.
+class OperatorStreamSizes {
+public:
+    explicit OperatorStreamSizes(const std::vector<Operator>& operators);
+    double waited_for(const Operator& op) { return counts(op) ? tasks_[stream_of(op)] : 0; }
+    void add(const Operator& op, double ends) {
+        if (counts(op)) tasks_[stream_of(op)] += ends;
+    }
+
+private:
+    bool counts(const Operator& op) const;
+    static std::string stream_of(const Operator& op) { return op.stream.empty() ? "compute" : op.stream; }
+
+    std::map<std::string, double> tasks_;
+    bool holds_transfers_;
+};
+
+}  // namespace overlap
