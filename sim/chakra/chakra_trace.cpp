@@ -211,9 +211,9 @@ private:
         for (const char* key : {"pg_name", "comm_group"})
             if (const auto* group = find(key))
                 result.group = group->has_string_val() ? group->string_val() : std::to_string(*number(key));
-        const double operand = static_cast<double>(size) * (type == chakra::ALL_GATHER ? static_cast<double>(ranks_) : 1);
         result.kind = ChakraKind::collective;
-        result.work = {{"type", "collective"}, {"collective", name->second}, {"bytes", operand}};
+        result.of_one_rank = type == chakra::ALL_GATHER;
+        result.work = {{"type", "collective"}, {"collective", name->second}, {"bytes", size}};
         numbers_ = {0, 0, 0, static_cast<std::int64_t>(type), size};
     }
 
@@ -239,7 +239,9 @@ private:
         result.place = place.value_or(place_);
         result.name = one.name;
         for (const char* key : {"name", "ranks"}) op.erase(key);
-        if (!message) result.work = std::move(op);
+        if (message) return;
+        result.work = std::move(op);
+        result.of_one_rank = false;
     }
 
     const chakra::Node& node_;
@@ -279,6 +281,30 @@ void read_metadata(const std::string& bytes, const Messages& messages, ChakraTra
     for (const auto& attr : metadata.attr()) {
         if (attr.name() == "overlap_workload") trace.name = attr.string_val();
         if (attr.name() == "overlap_description") trace.description = attr.string_val();
+        if (attr.name() == "overlap_order") trace.order = attr.string_val();
+    }
+}
+
+/// Reads the process groups that converters and STAGE write beside the traces: {"0": [0, 1], "1": [2, 3]}, in NAME.json or
+/// comm_group.json. Other JSON of that name is none.
+void read_groups(const std::vector<fs::path>& files, ChakraTrace& trace) {
+    const fs::path stem = fs::path(files.front()).replace_extension().replace_extension();
+    for (const fs::path& file : {fs::path(stem.string() + ".json"), stem.parent_path() / "comm_group.json"}) {
+        std::error_code ignored;
+        if (!fs::is_regular_file(file, ignored)) continue;
+        const Json json = read_json_file(file);
+        const bool has_groups = json.is_object() && !json.empty() && std::ranges::all_of(json, &Json::is_array);
+        if (!has_groups && file.filename() != "comm_group.json") continue;
+        trace.groups_file = file.string();
+        ConfigObject groups(json, trace.groups_file);
+        for (const std::string& name : groups.keys()) {
+            auto& ranks = trace.groups[name] = groups.integers(name, 0, static_cast<std::int64_t>(files.size()) - 1);
+            std::ranges::sort(ranks);
+            if (ranks.empty() || std::ranges::adjacent_find(ranks) != ranks.end())
+                groups.fail(name, "has no rank, or names one twice");
+        }
+        groups.finish();
+        return;
     }
 }
 
@@ -349,6 +375,7 @@ ChakraTrace read_chakra_trace(const std::vector<fs::path>& files) {
         }
         resolve_dependencies(rank, after);
     }
+    read_groups(files, trace);
     return trace;
 }
 

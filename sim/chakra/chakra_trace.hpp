@@ -23,7 +23,8 @@ struct ChakraNode {
     std::uint64_t bytes = 0;            ///< of a message
     std::int64_t peer = 0;              ///< of a message: the other rank
     std::uint64_t tag = 0;              ///< of a message
-    std::string group;                  ///< of a collective: name of its process group; usually empty
+    std::string group;                  ///< of a collective: name of its process group; empty: all ranks
+    bool of_one_rank = false;           ///< "bytes" of `work` are those of one rank of the group, an all-gather's
     bool ours = false;                  ///< written by us: `name` is that of one operator, on all its ranks
     std::uint64_t place = 0;            ///< in the list that we wrote, or in the file
     std::vector<std::size_t> after;     ///< places in ChakraRank::nodes of the nodes that it waits for
@@ -41,7 +42,9 @@ struct ChakraTrace {
     std::size_t cpu_operators = 0;               ///< which take no time here
     double cpu_us = 0;                           ///< as recorded
     bool typeless = false;                       ///< an operator's number format was assumed
-    std::string name, description;               ///< as our writer left them; else empty
+    std::string name, description, order;        ///< as our writer left them; else empty
+    std::map<std::string, std::vector<std::int64_t>> groups;  ///< process groups, ascending; empty without a file of them
+    std::string groups_file;
 };
 
 /// The files NAME.0.et, NAME.1.et, … of a trace that is given as NAME, as NAME.et, as one of the files, or as the

@@ -62,6 +62,59 @@ std::vector<std::vector<At>> senders(const ChakraTrace& trace) {
     return result;
 }
 
+std::string ranks_text(const std::vector<std::int64_t>& ranks) {
+    constexpr std::size_t most = 16;
+    const auto shown = std::span(ranks).first(std::min(most, ranks.size()));
+    return "rank" + std::string(ranks.size() == 1 ? " " : "s ") +
+           joined(mapped(shown, [](std::int64_t rank) { return std::to_string(rank); })) +
+           (ranks.size() > most ? ", …" : "");
+}
+
+/// The ranks of each process group: those of the file of groups, else those that have collectives of it.
+class ProcessGroups {
+public:
+    explicit ProcessGroups(const ChakraTrace& trace) : trace_(trace), ranks_(trace.groups) {
+        for (std::size_t r = 0; r < trace.ranks.size(); ++r)
+            for (const ChakraNode& node : trace.ranks[r].nodes)
+                if (node.kind == ChakraKind::collective && !node.group.empty() && trace.groups.empty())
+                    if (auto& of = ranks_[node.group]; of.empty() || of.back() != static_cast<std::int64_t>(r))
+                        of.push_back(static_cast<std::int64_t>(r));
+        for (std::size_t r = 0; r < trace.ranks.size(); ++r) ranks_[""].push_back(static_cast<std::int64_t>(r));
+    }
+
+    /// Throws UserError unless the nodes `members` are one collective of exactly the ranks of its group.
+    void check(const std::vector<At>& members) const {
+        const ChakraNode& first = node_at(members.front());
+        const std::string name = first.group.empty() ? "all ranks" : "process group " + in_quotes(first.group);
+        const auto refuse = [&](const At& at, const std::string& what) {
+            fail(trace_, at, "is a collective of " + name + what);
+        };
+        const std::vector<std::int64_t>* of_group = value_at(ranks_, first.group);
+        if (of_group == nullptr)
+            return refuse(members.front(), ", which " + trace_.groups_file + " does not have (it has " +
+                                               joined(keys_of(trace_.groups)) + ")");
+        for (const At& at : members) {
+            if (!contains(*of_group, static_cast<std::int64_t>(at.rank)))
+                refuse(at, ", which has " + ranks_text(*of_group) + " (" + trace_.groups_file + ")");
+            if (node_at(at).work != first.work)
+                refuse(at, " and differs in type or size from that of rank " +
+                               std::to_string(members.front().rank) + " with it");
+        }
+        const auto ranks = mapped(members, [](const At& at) { return static_cast<std::int64_t>(at.rank); });
+        if (ranks != *of_group)
+            refuse(members.front(), " on " + ranks_text(ranks) + " only, expected one on " + ranks_text(*of_group));
+        if (ranks.size() == 1 && trace_.groups.empty() && trace_.ranks.size() > 1)
+            refuse(members.front(), ", of which no other rank has a collective (where that is meant: a file of groups, "
+                                    "NAME.json or comm_group.json, beside the traces)");
+    }
+
+private:
+    const ChakraNode& node_at(const At& at) const { return trace_.ranks[at.rank].nodes[at.node]; }
+
+    const ChakraTrace& trace_;
+    std::map<std::string, std::vector<std::int64_t>> ranks_;  ///< ascending
+};
+
 /// Which operator each node is part of. Operators have numbers from 0.
 struct Groups {
     std::vector<std::vector<std::size_t>> of;  ///< by rank and node; none for receives and what takes no time
@@ -81,6 +134,11 @@ std::optional<Groups> groups_by_place(const ChakraTrace& trace, const std::vecto
         if (nodes.size() != first.size()) return std::nullopt;
         for (std::size_t n = 0; n < nodes.size(); ++n)
             if (!alike(nodes[n], first[n]) || sender[r][n].node != sender[0][n].node) return std::nullopt;
+    }
+    for (const ChakraNode& node : first) {
+        if (node.kind != ChakraKind::collective || node.group.empty() || trace.groups.empty()) continue;
+        const auto* group = value_at(trace.groups, node.group);
+        if (group == nullptr || group->size() != trace.ranks.size()) return std::nullopt;
     }
     Groups groups{std::vector(trace.ranks.size(), std::vector(first.size(), none)), {}};
     for (std::size_t n = 0; n < first.size(); ++n) {
@@ -105,7 +163,7 @@ Groups groups_by_rank(const ChakraTrace& trace) {
         for (std::size_t n = 0; n < nodes.size(); ++n) {
             if (nodes[n].kind == ChakraKind::skip || nodes[n].kind == ChakraKind::receive) continue;
             of[n] = groups.members.size();
-            if (nodes[n].kind == ChakraKind::collective)
+            if (nodes[n].kind == ChakraKind::collective && !nodes[n].ours)
                 of[n] = collectives.emplace(std::pair(nodes[n].group, count[nodes[n].group]++), of[n]).first->second;
             else if (nodes[n].ours)
                 of[n] = ours.emplace(std::pair(nodes[n].name, nodes[n].place), of[n]).first->second;
@@ -113,17 +171,10 @@ Groups groups_by_rank(const ChakraTrace& trace) {
             groups.members[of[n]].push_back({r, n});
         }
     }
-    for (const auto& [name, number] : collectives) {
-        const auto& members = groups.members[number];
-        const ChakraNode& node = trace.ranks[members.front().rank].nodes[members.front().node];
-        if (members.size() != trace.ranks.size())
-            fail(trace, members.front(), "is a collective on " + std::to_string(members.size()) + " of " +
-                                             std::to_string(trace.ranks.size()) +
-                                             " ranks, but collectives of a part of the ranks can't be expressed");
-        for (const At& at : members)
-            if (trace.ranks[at.rank].nodes[at.node].work != node.work)
-                fail(trace, at, "and the collective of rank 0 with it differ in type or size");
-    }
+    const ProcessGroups process_groups(trace);
+    for (const auto& members : groups.members)
+        if (trace.ranks[members.front().rank].nodes[members.front().node].kind == ChakraKind::collective)
+            process_groups.check(members);
     return groups;
 }
 
@@ -219,6 +270,7 @@ Json operators_of(const ChakraTrace& trace, const Groups& groups, const std::vec
             names[op] = name + "#" + std::to_string(count == 2 ? node.id : node.id + count);
         Json entry{{"name", names[op]}};
         entry.update(node.kind == ChakraKind::send ? Json{{"type", "send"}, {"bytes", node.bytes}} : node.work);
+        if (node.of_one_rank) entry["bytes"] = entry["bytes"].get<double>() * static_cast<double>(members.size());
         if (node.kind == ChakraKind::send) {
             for (const At& at : members) {
                 entry["from"].push_back(at.rank);
@@ -297,6 +349,7 @@ ChakraWorkload read_chakra(const std::string& name) {
                   {"description", trace.description.empty() ? "Chakra execution trace of " + ranks + " ranks." : trace.description},
                   {"source", "Chakra execution trace " + files.front().filename().string() + " of " + ranks + " ranks"},
                   {"ranks", files.size()},
+                  {"order", trace.order.empty() ? list_order_names[static_cast<std::size_t>(ListOrder::data)] : trace.order},
                   {"operators", std::move(operators)}};
     return {std::move(workload), notes_of(trace)};
 }

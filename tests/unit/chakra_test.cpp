@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <set>
 
 #include "sim/chakra/chakra_workload.hpp"
 #include "sim/core/archive.hpp"
@@ -154,6 +155,72 @@ TEST_CASE("ranks may differ", "[chakra]") {
     CHECK(operators(traces.name() + ".1.et") == list);
 }
 
+TEST_CASE("collectives of process groups are of their ranks", "[chakra]") {
+    // Tensor parallel in groups 0 and 1, data parallel in groups 2 and 3 of four ranks; 1 MiB a rank is gathered.
+    const auto file = [](std::uint64_t tensor, std::uint64_t data) {
+        return metadata +
+               node(1, collective, attribute("comm_type", 2) + attribute("comm_size", 1 << 20) + attribute("pg_name", tensor)) +
+               node(2, compute, field(5, 1) + attribute("num_ops", 1'000'000'000'000) + attribute("tensor_size", 1 << 26)) +
+               node(3, collective, field(5, 2) + attribute("comm_type", 0) + attribute("comm_size", 1 << 25) + attribute("pg_name", data));
+    };
+    const Traces traces;
+    traces.write({file(0, 2), file(0, 3), file(1, 2), file(1, 3)});
+    const Json list = operators(traces.name());
+    REQUIRE(list.size() == 8);
+    CHECK(list[0] == parse_json(R"({"name": "n1@0", "type": "collective", "collective": "all_gather", "bytes": 2097152,
+        "ranks": [0, 1], "needs": []})", ""));
+    RunConfig config;
+    config.topology = "h100_4";
+    config.schedule = "concurrent";
+    config.workload = traces.name();
+    const Seconds from_trace = predict(test::resolved(config)).makespan;
+    config.workload = parse_json(R"({"operators": [
+        {"name": "gather", "type": "collective", "collective": "all_gather", "bytes": 2097152, "group": {"size": 2, "stride": 1}},
+        {"name": "mlp", "type": "memory_bound", "read_bytes": 67108864, "write_bytes": 0, "flops": 1000000000000, "needs": ["gather"]},
+        {"name": "grad", "type": "collective", "collective": "all_reduce", "bytes": 33554432, "group": {"size": 2, "stride": 2}, "needs": ["mlp"]}]})", "");
+    CHECK(from_trace == predict(test::resolved(config)).makespan);
+
+    const std::string groups = traces.name() + ".json";
+    std::ofstream(groups) << R"({"0": [0, 1], "1": [2, 3], "2": [0, 2], "3": [1, 3]})";
+    CHECK(operators(traces.name()) == list);
+    const auto refused = [&](const std::string& text, const std::string& said) {
+        std::ofstream(groups) << text;
+        CHECK_THROWS_WITH(read_chakra(traces.name()), Contains(said) && !Contains("\n"));
+    };
+    refused(R"({"0": [0, 1], "1": [2, 3], "2": [0, 2]})", "process group '3', which " + groups + " does not have (it has 0, 1, 2)");
+    refused(R"({"0": [0, 1, 2], "1": [2, 3], "2": [0, 2], "3": [1, 3]})", "process group '0' on ranks 0, 1 only, expected one on ranks 0, 1, 2");
+    refused(R"({"0": [0], "1": [2, 3], "2": [0, 2], "3": [1, 3]})", "process group '0', which has rank 0");
+    refused(R"({"0": [0, 4]})", "/0/1");
+    refused(R"({"0": [0, 0]})", "names one twice");
+    std::filesystem::remove(groups);
+    // Without a file, a group that nobody else is in.
+    traces.write({file(0, 2), file(0, 3), file(1, 2), file(7, 3)});
+    CHECK_THROWS_WITH(read_chakra(traces.name()), Contains("no other rank has a collective"));
+}
+
+TEST_CASE("a collective of any ranks runs beside what the others do", "[chakra]") {
+    RunConfig config;
+    config.topology = "mi300x_16";
+    config.schedule = "concurrent";
+    // Ranks 0 to 2 and 9: three GPUs of one node, one of the other. Rank 5 computes for 1 ms meanwhile.
+    config.workload = parse_json(R"({"operators": [
+        {"name": "sum", "type": "collective", "collective": "all_reduce", "bytes": 1048576, "ranks": [0, 1, 2, 9]},
+        {"name": "other", "type": "memory_bound", "read_bytes": 0, "write_bytes": 0, "time_us": 1000, "ranks": [5]},
+        {"name": "after", "type": "memory_bound", "read_bytes": 0, "write_bytes": 0, "time_us": 500, "ranks": [9], "needs": ["sum"]}]})", "");
+    const Scenario scenario = test::resolved(config);
+    CHECK(to_microseconds(predict(scenario).makespan) == Approx(1000).epsilon(0.03));
+    const TaskGraph graph = scenario.graph();
+    std::set<int> gpus;
+    for (TaskId id = 0; id < graph.size(); ++id)
+        if (const auto* copy = std::get_if<CopyWork>(&graph[id].work)) gpus.insert({copy->src, copy->dst});
+    CHECK(gpus == std::set<int>{0, 1, 2, 9});
+    config.workload["operators"][0]["ranks"] = {0, 16};
+    CHECK_THROWS_WITH(test::resolved(config), Contains("rank 16") && !Contains("\n"));
+    config.workload["operators"][0]["ranks"] = {0, 1};
+    config.workload["operators"][0]["group"] = {{"size", 2}};
+    CHECK_THROWS_WITH(test::resolved(config), Contains("stands beside"));
+}
+
 TEST_CASE("what can't be expressed is one line", "[chakra]") {
     const std::string all_reduce = attribute("comm_type", 0) + attribute("comm_size", 8);
     const auto refused = [](const std::vector<std::string>& files, const std::string& said) {
@@ -164,7 +231,7 @@ TEST_CASE("what can't be expressed is one line", "[chakra]") {
     refused({metadata + node(3, 2, "")}, "node 3 'n3' loads from or stores to remote memory");
     refused({metadata + node(3, collective, attribute("comm_type", 5) + attribute("comm_size", 8))}, "is a BROADCAST");
     refused({metadata + node(3, 9, "")}, "has type 9");
-    refused({metadata + node(0, collective, all_reduce), metadata + node(0, compute, field(7, 1))}, "is a collective on 1 of 2 ranks");
+    refused({metadata + node(0, collective, all_reduce), metadata + node(0, compute, field(7, 1))}, "is a collective of all ranks on rank 0 only");
     refused({metadata + node(0, compute, field(5, 4) + field(7, 1))}, "waits for node 4, which is not in the file");
     refused({metadata + node(0, compute, field(5, 1) + field(7, 1)) + node(1, compute, field(5, 0) + field(7, 1))}, "waits for itself");
     refused({metadata + node(0, send, attribute("comm_size", 8) + attribute("comm_dst", 1)), metadata}, "sends a message that no rank receives");
