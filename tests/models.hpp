@@ -4,15 +4,36 @@
 #include <map>
 
 #include "sim/transformer/layer.hpp"
+#include "sim/transformer/layer.hpp"
 #include "sim/transformer/possible.hpp"
+#include "sim/transformer/step_request.hpp"
 #include "tests/test_support.hpp"
 
 // Shipped models, steps of 8 GPUs, and what their operators are.
 namespace overlap::test {
 
+inline const Families& shipped_families() {
+    static const Families families = families_of(shipped);
+    return families;
+}
+
+inline Model model_of(const Json& config, const std::string& file = "m.json", Unread unread = Unread::refused) {
+    return read_model(ConfigObject(config, file), "m", shipped_families(), unread);
+}
+
 inline Model shipped_model(const std::string& name) {
     const Json json = read_json_file(shipped.find("models", name));
-    return read_model(ConfigObject(json, name), name);
+    return read_model(ConfigObject(json, name), name, shipped_families());
+}
+
+/// The first kind of layer that has experts, or none, and a window, if any kind does.
+inline LayerKind kind_of(const Model& model, bool of_experts, bool windowed = true) {
+    const std::vector<LayerKind> kinds = layer_kinds(model);
+    for (const bool window : {windowed, !windowed})
+        for (const LayerKind& kind : kinds)
+            if (kind.shape.of_experts() == of_experts && (kind.shape.attention.window > 0) == window) return kind;
+    FAIL("no such layer");
+    return kinds.front();
 }
 
 inline StepShape step_of(Phase phase, std::int64_t tokens, std::int64_t sequence, Parallelism spread) {
@@ -20,7 +41,7 @@ inline StepShape step_of(Phase phase, std::int64_t tokens, std::int64_t sequence
 }
 
 inline std::vector<Operator> layer_operators(const Model& model, const StepShape& step, bool of_experts) {
-    return overlap::layer_operators(model, step, LayerKind{"layer", 1, of_experts});
+    return overlap::layer_operators(model, step, kind_of(model, of_experts));
 }
 
 inline constexpr Parallelism alone{}, tensor{8, 8, 1, 1, false}, sequence{8, 8, 1, 1, true},

@@ -21,7 +21,7 @@
 #include "sim/run/config_folder.hpp"
 #include "sim/run/effects.hpp"
 #include "sim/topology/device_schema.hpp"
-#include "sim/transformer/model.hpp"
+#include "sim/transformer/step_request.hpp"
 
 namespace overlap {
 namespace {
@@ -161,11 +161,24 @@ struct ConfigExplainer {
     }
 };
 
-void explain_file(std::ostream& out, const std::filesystem::path& path, const Json& schema) {
+void explain_values(std::ostream& out, const std::filesystem::path& path, const Json& json, const Json& schema) {
     out << "\nvalues and sources (" << path.string() << "):\n";
-    const Json json = read_json_file(path);
     ConfigObject(json, path.string());  // is an object
     ConfigExplainer{out, path.string(), schema}.explain(json, "", schema);
+}
+
+void explain_file(std::ostream& out, const std::filesystem::path& path, const Json& schema) {
+    explain_values(out, path, read_json_file(path), schema);
+}
+
+/// What is read of a model: numbers of weights, and layers of each kind.
+void explain_model(std::ostream& out, const Model& model) {
+    out << "parameters " << parameters(model);
+    if (model.has_experts()) out << ", for a token " << active_parameters(model);
+    out << '\n';
+    for (const LayerKind& kind : layer_kinds(model))
+        out << kind.count << " x " << kind.name << ", parameters of each " << layer_parameters(model, kind.shape) << '\n';
+    for (const std::string& note : model.notes) out << "note: " << note << '\n';
 }
 
 /// A file of the user of any format of ours, or a model's config.json. False if there is no such file.
@@ -175,20 +188,18 @@ bool explain_users_file(std::ostream& out, const ConfigFolder& folder, const std
     };
     const std::string path = is_file(given) ? given : given + ".json";
     if (!is_file(path)) return false;
-    const Json json = read_json_file(path);
+    const Json json = read_model_file(path);
     if (!json.is_object()) throw UserError(path + ": is " + shown(json) + ", expected an object");
     const FileFormat& format = format_of(json, path);
-    const auto read = [&] {  // says what is wrong with it
-        if (format.kind == "model") read_model(ConfigObject(json, path), path);
-        if (format.kind == "workload") read_workload(ConfigObject(json, path));
-        if (format.kind == "topology") folder.topology(path);
-        if (format.kind == "device") folder.device(path);
-        if (format.kind == "host") folder.host(path);
-        if (format.kind == "schedule") folder.schedule(path);
-    };
-    read();
     out << path << " (" << format.kind << ")\n" << json.value("description", "") << '\n';
-    explain_file(out, path, format.schema());
+    if (format.kind == "model") explain_model(out, read_model(ConfigObject(json, path), path, families_of(folder)));
+    // Says what is wrong with it.
+    if (format.kind == "workload") read_workload(ConfigObject(json, path));
+    if (format.kind == "topology") folder.topology(path);
+    if (format.kind == "device") folder.device(path);
+    if (format.kind == "host") folder.host(path);
+    if (format.kind == "schedule") folder.schedule(path);
+    explain_values(out, path, json, format.schema());
     return true;
 }
 
@@ -233,7 +244,10 @@ void explain(const std::string& name) {
         if (item.kind == "experiments")
             for (const auto& file : experiment_files(stem, folder))
                 out << "\n" << file.string() << '\n' << description_of(file) << '\n';
-        if (item.kind == "models") explain_file(out, folder.find(item.kind, stem), model_schema());
+        if (item.kind == "models") {
+            explain_model(out, named_model(stem, folder));
+            explain_file(out, folder.find(item.kind, stem), model_schema(families_of(folder)));
+        }
         if (item.kind == "devices" && contains(folder.names("calibrations"), stem))
             explain_file(out, folder.find("calibrations", stem), calibration_schema());
     }

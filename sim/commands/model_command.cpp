@@ -27,7 +27,7 @@ struct ModelFlags {
     std::vector<std::int64_t> tokens{4096};
     std::optional<std::int64_t> layers;
     StepRequest request;
-    bool all = false, cool = false;
+    bool all = false, cool = false, known_part = false;
     int seeds = 3;
     std::vector<std::string> given;  ///< flags that only models have
 };
@@ -40,7 +40,7 @@ const std::string flags_place = "command line";
 std::string attention_prices(const Model& model, const StepShape& shape, const Machine& machine,
                              const std::string& device_file) {
     const bool decode = shape.phase == Phase::decode;
-    if (decode && model.attention.latent())
+    if (decode && model.latent())
         return "latent attention's decode is a roofline, a lower bound: no public table has its kernel";
     const DType type = output_type(shape.dtype);
     const AttentionCall call{
@@ -93,11 +93,14 @@ std::string clock_note(const ModelFlags& flags, const Machine& machine, std::spa
 
 std::vector<std::string> notes_of(const Model& model, const std::vector<StepStudy>& steps,
                                   const Machine& machine, const std::string& device_file) {
-    std::vector<std::string> notes{"layers do not overlap with one another"};
+    std::vector<std::string> notes = model.notes;
+    notes.emplace_back("layers do not overlap with one another");
     const StepShape& shape = steps.front().shape;
+    if (std::ranges::any_of(model.shapes, [](const LayerShape& shape) { return shape.scan.columns > 0; }))
+        notes.emplace_back("scans of linear attention, Mamba and convolutions are priced by the memory that they move: a lower bound");
     if (const std::string much = memory_note(model, steps, machine); !much.empty()) notes.push_back(much);
     if (const std::string how = attention_prices(model, shape, machine, device_file); !how.empty()) notes.push_back(how);
-    if (model.experts.count > 0)
+    if (model.has_experts())
         notes.push_back(steps.front().shape.imbalance == 0
                             ? "tokens go to experts evenly (--imbalance 1.2: by a power law)"
                             : "tokens go to experts by a power law; every GPU is as busy as the busiest");
@@ -153,7 +156,7 @@ void put_report(const ModelFlags& flags, ModelReport report, const StudyOptions&
 bool names_list(const std::string& config, const ConfigFolder& folder) {
     std::error_code ignored;
     if (std::filesystem::exists(config, ignored) && !std::filesystem::is_directory(config, ignored)) {
-        const Json json = read_json_file(config);
+        const Json json = read_model_file(config);
         return json.is_object() && json.contains("operators");
     }
     const auto has = [&](const std::string& kind) { return contains(folder.names(kind), config); };
@@ -192,7 +195,7 @@ ModelReport studied(const ModelFlags& flags, const ConfigFolder& folder, StudyOp
     if (names_list(flags.config, folder))
         return study_list(flags, options,
                           folder.machine(flags.topology, WhatIf(options.run.what_if, flags_place)), resolver);
-    Model model = named_model(flags.config, folder);
+    Model model = named_model(flags.config, folder, flags.known_part ? Unread::left_out : Unread::refused);
     if (flags.layers) model.layers = *flags.layers;
     const Machine machine = folder.machine(flags.topology, WhatIf(options.run.what_if, flags_place));
     StepRequest request = flags.request;
@@ -331,6 +334,8 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
         ->check(CLI::IsMember(std::vector<std::string>(dtype_names.begin(), dtype_names.end())));
     command->add_option("--layers", flags->layers, "Number of layers; default: as many as the model has")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000}));
+    command->add_flag("--known-part", flags->known_part,
+                      "Read a model without its layers of kinds that are not known, instead of refusing it");
     command
         ->add_option(
             "--kernels", flags->kernels,
@@ -350,7 +355,7 @@ std::shared_ptr<ModelFlags> add_model_flags(CLI::App& app) {
     add_what_if_flag(*command, flags->what_if);
     command->parse_complete_callback([flags, command] {
         for (const char* name : {"--tokens", "--phase", "--sequence", "--tp", "--ep", "--dp", "--fsdp",
-                                 "--imbalance", "--sequence-parallel", "--dtype", "--layers"})
+                                 "--imbalance", "--sequence-parallel", "--dtype", "--layers", "--known-part"})
             if (command->count(name) > 0) flags->given.emplace_back(name);
     });
     return flags;

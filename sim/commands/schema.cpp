@@ -17,7 +17,7 @@
 #include "sim/sensitivity/sensitivity.hpp"
 #include "sim/topology/device_schema.hpp"
 #include "sim/topology/topology.hpp"
-#include "sim/transformer/model.hpp"
+#include "sim/transformer/step_request.hpp"
 
 namespace overlap {
 
@@ -27,7 +27,7 @@ namespace {
 const std::vector<FileFormat> formats{
     {"advice", advice_schema}, {"calibration", [] { Json schema = calibration_schema(); schema["properties"]["validation"] = validation_schema(); return schema; }}, {"device", device_schema},
     {"experiment", experiment_schema}, {"host", host_schema}, {"kernels", kernel_table_schema}, {"measured_case", measured_case_schema},
-    {"model", model_schema}, {"plan", plan_schema}, {"recipe", recipe_schema}, {"result", result_schema}, {"run", run_schema},
+    {"model", [] { return model_schema(families_of(ConfigFolder::standard())); }}, {"plan", plan_schema}, {"recipe", recipe_schema}, {"result", result_schema}, {"run", run_schema},
     {"schedule", preset_schema}, {"sensitivity", sensitivity_schema}, {"sweep", sweep_schema}, {"tiles", tiles_schema},
     {"tolerances", tolerances_schema}, {"topology", topology_schema}, {"workload", [] { return workload_schema(false); }}};
 // clang-format on

@@ -5,10 +5,14 @@
 namespace overlap {
 namespace {
 
-/// Pairs of tokens that one sequence of `tokens` attends to.
-double attended(const AttentionShape& attention, double tokens) {
-    const double window =
-        attention.window == 0 ? tokens : std::min<double>(tokens, static_cast<double>(attention.window));
+/// Tokens that a token attends to at most; 0: all. Those that an indexer picks are priced as a window.
+Whole window_of(const AttentionShape& a) {
+    return a.index_heads > 0 ? a.index_tokens : a.window;
+}
+
+/// Pairs of tokens that one sequence of `tokens` attends to, each token to `most` at most.
+double attended(const AttentionShape& attention, double tokens, Whole most) {
+    const double window = most == 0 ? tokens : std::min<double>(tokens, static_cast<double>(most));
     if (!attention.causal) return tokens * tokens;
     return window * (window + 1) / 2 + (tokens - window) * window;
 }
@@ -25,24 +29,31 @@ AttentionCall call_of(const AttentionShape& a, const StepShape& step, const Head
                       AttentionKind kind) {
     AttentionCall call;
     call.kind = kind;
-    call.window = narrowed<std::int32_t>(a.window, "the attention's window");
+    call.window = narrowed<std::int32_t>(window_of(a), "the attention's window");
     call.heads = narrowed<std::int16_t>(heads.queries, "the number of heads of a GPU");
-    call.kv_heads = narrowed<std::int16_t>(a.latent() ? heads.queries : heads.keys, "the number of key heads of a GPU");
+    call.kv_heads =
+        narrowed<std::int16_t>(a.latent() ? heads.queries : heads.keys, "the number of key heads of a GPU");
     call.head_dim = narrowed<std::int16_t>(a.head_dim, "the size of a head");
-    if (a.value_dim != a.head_dim) call.value_dim = narrowed<std::int16_t>(a.value_dim, "the size of a value head");
+    if (a.value_dim != a.head_dim)
+        call.value_dim = narrowed<std::int16_t>(a.value_dim, "the size of a value head");
     call.mask = a.causal ? AttentionMask::causal : AttentionMask::none;
     call.dtype = call.kv_dtype = output_type(step.dtype);
     return call;
+}
+
+/// The same of all sequences of a GPU.
+double pairs_of(const AttentionShape& a, const StepShape& step, Whole most) {
+    const Whole rows = rows_of(step), rest = rows % step.sequence;
+    return static_cast<double>(rows / step.sequence) * attended(a, static_cast<double>(step.sequence), most) +
+           attended(a, static_cast<double>(rest), most);
 }
 
 /// One fused kernel for all sequences: QKᵀ and PV of the pairs that are attended to; Q, K and V read once, the result
 /// written once. Softmax is not counted.
 StreamingWork whole_sequences(const AttentionShape& a, const StepShape& step, const Heads& heads,
                               const OperatorList& list) {
-    const Whole rows = rows_of(step), rest = rows % step.sequence;
-    const double pairs =
-        static_cast<double>(rows / step.sequence) * attended(a, static_cast<double>(step.sequence)) +
-        attended(a, static_cast<double>(rest));
+    const Whole rows = rows_of(step);
+    const double pairs = pairs_of(a, step, window_of(a));
     const Whole keys = a.latent() ? heads.queries : heads.keys;
     StreamingWork work = list.streams(rows * (heads.queries * a.head_dim + keys * (a.head_dim + a.value_dim)),
                                       rows * heads.queries * a.value_dim);
@@ -59,9 +70,11 @@ StreamingWork whole_sequences(const AttentionShape& a, const StepShape& step, co
 StreamingWork one_token(const AttentionShape& a, const StepShape& step, const Heads& heads,
                         const OperatorList& list) {
     const Whole rows = rows_of(step);
-    const Whole context = a.window == 0 ? Whole(step.sequence) : Whole(std::min<std::int64_t>(step.sequence, a.window));
+    const Whole window = window_of(a);
+    const Whole context =
+        window == 0 ? Whole(step.sequence) : Whole(std::min<std::int64_t>(step.sequence, window));
     const Whole key = a.latent() ? a.kv_rank + a.rope_dim : a.head_dim,
-                       value = a.latent() ? a.kv_rank : a.value_dim;
+                value = a.latent() ? a.kv_rank : a.value_dim;
     const Whole kept = a.latent() ? key : heads.keys * (key + value);
     StreamingWork work =
         list.streams(rows * (context * kept + heads.queries * key), rows * heads.queries * value);
@@ -78,9 +91,8 @@ StreamingWork one_token(const AttentionShape& a, const StepShape& step, const He
 /// Queries, keys and values through their latents, as Megatron-Core spreads them (NVIDIA/Megatron-LM 003b4ce
 /// core/transformer/multi_latent_attention.py): projections into latents are on every GPU, for the rows that it
 /// normalises; those out of them have the columns of the GPU's heads, and read the gathered latents.
-void add_latent_projections(const Model& model, const StepShape& step, const Heads& heads, std::size_t input,
-                            OperatorList& list) {
-    const AttentionShape& a = model.attention;
+void add_latent_projections(const Model& model, const AttentionShape& a, const StepShape& step,
+                            const Heads& heads, std::size_t input, OperatorList& list) {
     const Whole rows = rows_of(step), own = norm_rows_of(step), nope = a.head_dim - a.rope_dim;
     const Whole normed = own * (a.q_rank + a.kv_rank), read = a.q_rank > 0 ? a.q_rank : model.hidden;
     list.add("qkv_latent", list.gemm(own, a.latent_columns(), model.hidden), {input});
@@ -107,19 +119,40 @@ void add_latent_projections(const Model& model, const StepShape& step, const Hea
     list.add("rotary", list.streams(rotated, rotated), needs);
 }
 
+/// Columns of a GPU's queries, keys and values, as far as the layer makes them, and of what scales the result.
+Whole made_columns(const AttentionShape& a, const StepShape& step, const Heads& heads) {
+    return heads.queries * a.head_dim + (a.makes_keys ? heads.keys * a.head_dim : Whole(0)) +
+           (a.makes_values ? heads.keys * a.value_dim : Whole(0)) + share(a.gate, step.spread.tensor);
+}
+
+/// What picks the tokens that a token attends to (DeepSeek-V3.2-Exp's report, equation 1): each head's product of a query with
+/// the key of every token before, of which the scores are summed. Every GPU does it for all heads.
+void add_index(const Model& model, const AttentionShape& a, const StepShape& step, OperatorList& list) {
+    const Whole rows = rows_of(step), columns = a.index_heads * a.index_dim;
+    list.add("index_queries", list.gemm(rows, columns, a.q_rank > 0 ? a.q_rank : model.hidden));
+    list.add("index_keys", list.gemm(rows, a.index_dim + a.index_heads, model.hidden));
+    const bool decode = step.phase == Phase::decode;
+    const Whole keys = decode ? rows * step.sequence : rows;
+    const double pairs = decode ? static_cast<double>(keys) : pairs_of(a, step, 0);
+    StreamingWork work = list.streams(rows * columns + keys * a.index_dim, rows * a.index_tokens);
+    work.flops = Flops(2 * pairs * static_cast<double>(columns));
+    work.dtype = output_type(step.dtype);
+    list.add("index", work);
+}
+
 }  // namespace
 
-std::size_t add_attention(const Model& model, const StepShape& step, std::size_t norm, OperatorList& list) {
-    const AttentionShape& a = model.attention;
+std::size_t add_attention(const Model& model, const AttentionShape& a, const StepShape& step,
+                          std::size_t norm, OperatorList& list) {
     const Heads heads(a, step.spread.tensor);
     const Whole rows = rows_of(step);
     std::size_t input = norm;
     if (a.latent()) {
-        add_latent_projections(model, step, heads, input, list);
+        add_latent_projections(model, a, step, heads, input, list);
+        if (a.index_heads > 0) add_index(model, a, step, list);
     } else {
         input = add_gather(step, "attention_gather", model.hidden, norm, list);
-        list.add("qkv", list.gemm(rows, (heads.queries + 2 * heads.keys) * a.head_dim, model.hidden),
-                 {input});
+        list.add("qkv", list.gemm(rows, made_columns(a, step, heads), model.hidden), {input});
         const Whole rotated = rows * (heads.queries + heads.keys) * a.head_dim;
         if (a.rotary) list.add("rotary", list.streams(rotated, rotated));
     }
@@ -127,6 +160,8 @@ std::size_t add_attention(const Model& model, const StepShape& step, std::size_t
                                                       : whole_sequences(a, step, heads, list));
     if (a.latent() && step.phase == Phase::decode)
         list.add("absorb_values", list.gemm(rows, a.value_dim, a.kv_rank, heads.queries));
+    const Whole result = rows * heads.queries * a.value_dim;
+    if (a.gate > 0) list.add("attention_gate", list.streams(2 * result, result));
     list.add("attention_out", list.gemm(rows, model.hidden, heads.queries * a.value_dim));
     return input;
 }

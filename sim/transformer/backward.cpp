@@ -52,7 +52,7 @@ private:
 
     static bool reads_all_columns(const std::string& name) {
         return name == "qkv" || name == "queries" || name == "keys_values" || name == "gate_up" ||
-               name == "up" || name == "router" || name == "output";
+               name == "up" || name == "router" || name == "output" || name == "scan_in";
     }
 
     void of_collective(const std::string& name, const CollectiveWork& work) {

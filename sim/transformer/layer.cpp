@@ -2,41 +2,97 @@
 
 #include <algorithm>
 
+#include "sim/core/ranges.hpp"
 #include "sim/transformer/weights.hpp"
 
 namespace overlap {
 namespace {
 
-/// Weights of a layer on one GPU, those of routed experts apart. Every GPU has the router and the projections into
-/// latents.
+/// Weights of a layer on one GPU, those of routed experts apart. Every GPU has the projections into latents.
 struct LocalWeights {
     double experts = 0, rest = 0;
 };
 
-LocalWeights local_weights(const Model& model, const StepShape& step, bool of_experts) {
-    Model without = model;
-    without.experts.count = 0;
-    const double all = static_cast<double>(layer_parameters(model, of_experts));
-    const Whole router = model.hidden * model.experts.count;
-    const double rest = of_experts ? static_cast<double>(layer_parameters(without, true) + router) : all;
-    const double latents = static_cast<double>(model.attention.latent_columns() * model.hidden);
+LocalWeights local_weights(const Model& model, const StepShape& step, const LayerShape& layer) {
+    const auto all = static_cast<double>(layer_parameters(model, layer)),
+               routed = static_cast<double>(routed_parameters(model, layer)),
+               latents = static_cast<double>(layer.attention.latent_columns() * model.hidden);
     const int parts = step.spread.experts > 1 ? step.spread.experts : step.spread.tensor;
-    return {(all - rest) / parts, (rest - latents) / step.spread.tensor + latents};
+    return {routed / parts, (all - routed - latents) / step.spread.tensor + latents};
 }
 
-std::vector<HeldWeights> held_weights(const Model& model, const StepShape& step, bool of_experts) {
-    const LocalWeights weights = local_weights(model, step, of_experts);
+std::vector<HeldWeights> held_weights(const Model& model, const StepShape& step, const LayerShape& layer) {
+    const LocalWeights weights = local_weights(model, step, layer);
     const Parallelism& spread = step.spread;
     const HeldWeights rest{"", weights.rest, spread.data, spread.data_group()};
-    if (spread.experts == 1 || !of_experts)
+    if (spread.experts == 1 || !layer.of_experts())
         return {{"", weights.rest + weights.experts, rest.copies, rest.group}};
     return {rest, {"expert_", weights.experts, spread.expert_copies(), spread.expert_copies_group()}};
 }
 
 HeldWeights head_weights(const Model& model, const StepShape& step) {
     const Whole columns = share(model.vocabulary, step.spread.tensor);
-    return {"", static_cast<double>(columns * model.hidden) * (model.tied || model.encoder ? 1 : 2),
+    return {"", static_cast<double>(columns * model.embedding_width) * (model.tied || model.encoder ? 1 : 2),
             step.spread.data, step.spread.data_group()};
+}
+
+/// Names kinds by what tells them apart: "dense_window_layer".
+void name_kinds(std::vector<LayerKind>& kinds) {
+    const auto differ = [&](auto what) {
+        return std::ranges::any_of(
+            kinds, [&](const LayerKind& kind) { return what(kind.shape) != what(kinds.front().shape); });
+    };
+    const auto windowed = [](const LayerShape& shape) { return shape.attention.window > 0; };
+    const auto mixer = [](const LayerShape& shape) -> std::string {
+        if (!shape.unread.empty()) return shape.unread + "_";
+        if (shape.scan.columns > 0) return shape.attention.heads > 0 ? "mixed_" : "scan_";
+        return shape.attention.heads > 0 ? "attention_" : "mlp_";
+    };
+    const bool experts_differ = differ([](const LayerShape&shape) { return shape.of_experts(); }),
+               mixers_differ = differ(mixer), windows_differ = differ(windowed);
+    for (LayerKind& kind : kinds) {
+        if (experts_differ)
+            kind.name += kind.shape.of_experts() ? "experts_" : kind.shape.width > 0 ? "dense_" : "";
+        if (mixers_differ) kind.name += mixer(kind.shape);
+        if (windows_differ && kind.shape.attention.heads > 0)
+            kind.name += windowed(kind.shape) ? "window_" : "global_";
+        kind.name += "layer";
+        const auto same = std::ranges::count(kinds, kind.name, &LayerKind::name);
+        if (same > 1) kind.name += "_" + std::to_string(same);
+    }
+}
+
+/// Attention, a scan, or both side by side, of what `norm` makes. Returns the operator that makes the rows that they read:
+/// a gather, or `norm`.
+std::size_t add_mixers(const Model& model, const LayerShape& layer, const StepShape& step, std::size_t norm,
+                       OperatorList& list) {
+    const bool attends = layer.attention.heads > 0, scans = layer.scan.columns > 0;
+    std::size_t input = norm;
+    if (attends) input = add_attention(model, layer.attention, step, norm, list);
+    const std::size_t attention_out = list.last();
+    if (scans && !attends) input = add_gather(step, "attention_gather", model.hidden, norm, list);
+    if (scans) add_scan(model, layer.scan, step, input, list);
+    if (scans && attends) {
+        const Whole made = rows_of(step) * model.hidden;
+        list.add("mixers_sum", list.streams(2 * made, made), {attention_out, list.last()});
+    }
+    return input;
+}
+
+/// The MLP, or experts, or both side by side. `norm` makes the rows of this GPU, `input` those that all of a tensor-parallel
+/// group read.
+void add_feed_forward(const Model& model, const LayerShape& layer, const StepShape& step, std::size_t norm,
+                      std::size_t input, OperatorList& list) {
+    const bool exchanged = step.spread.experts > 1;
+    if (layer.width > 0) add_mlp(model, layer.width, step, input, list);
+    if (!layer.of_experts()) return;
+    const bool both = layer.width > 0;
+    if (both && exchanged) add_reduce(step, "dense_reduce", model.hidden, list);
+    const std::size_t dense = list.last();
+    add_experts(model, layer.experts, step, exchanged ? norm : input, list);
+    if (!both) return;
+    const Whole made = (exchanged ? norm_rows_of(step) : rows_of(step)) * model.hidden;
+    list.add("feed_forward_sum", list.streams(2 * made, made), {dense, list.last()});
 }
 
 }  // namespace
@@ -58,63 +114,54 @@ void add_reduce(const StepShape& step, const std::string& name, std::int64_t col
 
 std::vector<LayerKind> layer_kinds(const Model& model) {
     std::vector<LayerKind> kinds;
-    const std::vector<bool>& windows = model.attention.windowed;
-    bool experts_differ = false, windows_differ = false;
+    std::vector<std::size_t> places;  // of shapes
     for (std::int64_t layer = 0; layer < model.layers; ++layer) {
-        const bool of_experts = layer >= model.dense_layers();
-        const bool windowed = windows.empty() || windows[static_cast<std::size_t>(layer) % windows.size()];
-        auto kind = std::ranges::find_if(kinds, [&](const LayerKind& one) {
-            return one.of_experts == of_experts && one.windowed == windowed;
-        });
-        if (kind == kinds.end()) kind = kinds.insert(kind, {"", 0, of_experts, windowed});
-        ++kind->count;
-        experts_differ = experts_differ || of_experts != kinds.front().of_experts;
-        windows_differ = windows_differ || windowed != kinds.front().windowed;
+        const std::size_t shape = model.shape_of[static_cast<std::size_t>(layer) % model.shape_of.size()];
+        const std::size_t place = place_of(places, shape);
+        if (place == places.size()) {
+            places.push_back(shape);
+            kinds.push_back({"", 0, model.shapes[shape]});
+        }
+        ++kinds[place].count;
     }
-    for (LayerKind& kind : kinds) {
-        if (experts_differ) kind.name += kind.of_experts ? "experts_" : "dense_";
-        if (windows_differ) kind.name += kind.windowed ? "window_" : "global_";
-        kind.name += "layer";
-    }
+    name_kinds(kinds);
     return kinds;
 }
 
 std::vector<Operator> layer_operators(const Model& model, const StepShape& step, const LayerKind& kind) {
-    if (!kind.windowed && model.attention.window > 0) {
-        Model everywhere = model;
-        everywhere.attention.window = 0;
-        return layer_operators(everywhere, step, kind);
-    }
-    const bool of_experts = kind.of_experts;
+    const LayerShape& layer = kind.shape;
     OperatorList list(step.dtype);
     const Whole hidden = norm_rows_of(step) * model.hidden;
-    list.add("attention_norm", list.streams(hidden, hidden), {});
-    std::size_t input = add_attention(model, step, list.last(), list);
-    const std::size_t attention_out = list.last();
-    const bool exchanged = of_experts && step.spread.experts > 1;
-    if (!model.parallel) {
-        add_reduce(step, "attention_reduce", model.hidden, list);
-        if (model.norms_behind) list.add("attention_post_norm", list.streams(hidden, hidden));
-        list.add("mlp_norm", list.streams(2 * hidden, 2 * hidden));
-    } else if (model.norms > 1) {
-        list.add("mlp_norm", list.streams(hidden, hidden), {});
+    const bool exchanged = layer.of_experts() && step.spread.experts > 1;
+    const bool parallel = layer.parallel && layer.mixes() && layer.has_mlp();
+    std::size_t input = 0, mixed = 0;
+    if (layer.mixes()) {
+        list.add("attention_norm", list.streams(hidden, hidden), {});
+        input = add_mixers(model, layer, step, list.last(), list);
+        mixed = list.last();
+        if (!parallel) {
+            add_reduce(step, "attention_reduce", model.hidden, list);
+            if (layer.norms_behind) list.add("attention_post_norm", list.streams(hidden, hidden));
+        }
     }
-    if (of_experts) {
-        add_experts(model, step, list.last(), list);
-    } else {
-        if (!model.parallel || model.norms > 1)
-            input = add_gather(step, "mlp_gather", model.hidden, list.last(), list);
-        add_mlp(model, step, input, list);
+    if (layer.has_mlp()) {
+        if (!layer.mixes() || (parallel && layer.norms > 1))
+            list.add("mlp_norm", list.streams(hidden, hidden), {});
+        else if (!parallel)
+            list.add("mlp_norm", list.streams(2 * hidden, 2 * hidden));
+        const std::size_t norm = list.last();
+        if ((!parallel || layer.norms > 1) && (!exchanged || layer.width > 0))
+            input = add_gather(step, "mlp_gather", model.hidden, norm, list);
+        add_feed_forward(model, layer, step, norm, input, list);
+        if (parallel) {  // both results are added before the reduction
+            const Whole made = rows_of(step) * model.hidden;
+            list.add("branches_sum", list.streams(2 * made, made), {mixed, list.last()});
+        }
+        if (!exchanged) add_reduce(step, parallel ? "layer_reduce" : "mlp_reduce", model.hidden, list);
+        if (layer.norms_behind) list.add("mlp_post_norm", list.streams(hidden, hidden));
     }
-    if (model.parallel) {  // both results are added before the reduction
-        const Whole made = rows_of(step) * model.hidden;
-        list.add("branches_sum", list.streams(2 * made, made), {attention_out, list.last()});
-    }
-    if (!exchanged) add_reduce(step, model.parallel ? "layer_reduce" : "mlp_reduce", model.hidden, list);
-    if (model.norms_behind) list.add("mlp_post_norm", list.streams(hidden, hidden));
     list.add("residual", list.streams(2 * hidden, hidden));
-    return with_weights(step, std::move(list).take(), held_weights(model, step, of_experts),
-                        WeightsOf::neighbour);
+    return with_weights(step, std::move(list).take(), held_weights(model, step, layer), WeightsOf::neighbour);
 }
 
 std::vector<Operator> head_operators(const Model& model, const StepShape& step) {
@@ -135,6 +182,18 @@ std::vector<Operator> head_operators(const Model& model, const StepShape& step) 
     return with_weights(step, std::move(list).take(), {head_weights(model, step)}, WeightsOf::itself);
 }
 
+namespace {
+
+/// What decode keeps of its sequences in a layer: keys and values, or a scan's state.
+Bytes kept_bytes(const Model& model, const StepShape& step, const LayerKind& kind) {
+    Bytes sum = kept_state(kind.shape.scan, step);
+    for (const Operator& op : layer_operators(model, step, kind))
+        if (op.name == "attention" || op.name == "index") sum += std::get<StreamingWork>(op.work).read;
+    return sum;
+}
+
+}  // namespace
+
 Bytes least_memory(const Model& model, const StepShape& step) {
     // Mixed precision with Adam (arXiv 1910.02054, section 3.1): weight and gradient of 2 bytes, and three numbers of 4.
     const bool trains = step.phase == Phase::training;
@@ -145,11 +204,8 @@ Bytes least_memory(const Model& model, const StepShape& step) {
     Bytes sum = held(head_weights(model, step));
     for (const LayerKind& kind : layer_kinds(model)) {
         const auto count = static_cast<double>(kind.count);
-        for (const HeldWeights& weights : held_weights(model, step, kind.of_experts))
-            sum += count * held(weights);
-        if (step.phase != Phase::decode) continue;
-        for (const Operator& op : layer_operators(model, step, kind))
-            if (op.name == "attention") sum += count * std::get<StreamingWork>(op.work).read;
+        for (const HeldWeights& weights : held_weights(model, step, kind.shape)) sum += count * held(weights);
+        if (step.phase == Phase::decode) sum += count * kept_bytes(model, step, kind);
     }
     return sum;
 }

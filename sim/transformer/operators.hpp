@@ -62,12 +62,19 @@ constexpr std::int64_t share(std::int64_t length, std::int64_t parts) {
 
 /// Appends attention up to its output projection. `norm` makes the rows that it reads. Returns the operator that makes
 /// them for this GPU's heads: a gather, or `norm`.
-std::size_t add_attention(const Model& model, const StepShape& step, std::size_t norm, OperatorList& list);
-/// `input` makes the rows.
-void add_mlp(const Model& model, const StepShape& step, std::size_t input, OperatorList& list);
-/// From the router to the sum of the experts' results. `norm` makes the rows of this GPU: they are gathered, or sent to
-/// the experts' GPUs.
-void add_experts(const Model& model, const StepShape& step, std::size_t norm, OperatorList& list);
+std::size_t add_attention(const Model& model, const AttentionShape& attention, const StepShape& step,
+                          std::size_t norm, OperatorList& list);
+/// Appends a scan, from its projection from the hidden size to the one back. `input` makes the rows.
+void add_scan(const Model& model, const ScanShape& scan, const StepShape& step, std::size_t input,
+              OperatorList& list);
+/// What a GPU keeps of a scan for the sequences of a decode step.
+Bytes kept_state(const ScanShape& scan, const StepShape& step);
+/// An MLP of `width` columns. `input` makes the rows.
+void add_mlp(const Model& model, Whole width, const StepShape& step, std::size_t input, OperatorList& list);
+/// From the router to the sum of the experts' results. `input` makes the rows: those of this GPU, which are sent to the
+/// experts' GPUs, or where these are not spread those of the tensor-parallel group.
+void add_experts(const Model& model, const ExpertsShape& experts, const StepShape& step, std::size_t input,
+                 OperatorList& list);
 
 /// Where each GPU has a share of the rows, which `source` makes, gathers all rows before a GEMM. Returns the operator that
 /// makes the rows.

@@ -12,15 +12,22 @@ void require_divides(std::int64_t length, int parts, const std::string& what, co
                         std::to_string(parts) + " GPUs");
 }
 
-/// What of a model --tp `parts` does not divide; empty if it divides all.
-std::string undivided(const Model& model, int parts) {
+/// What of a layer --tp `parts` does not divide; empty if it divides all.
+std::string undivided(const LayerShape& layer, int parts) {
     const auto named = [](const char* what, std::int64_t length) {
         return std::string(what) + " (" + std::to_string(length) + ")";
     };
-    const std::int64_t heads = model.attention.heads, keys = model.attention.kv_heads;
+    const std::int64_t heads = layer.attention.heads, keys = layer.attention.kv_heads;
     if (heads % parts != 0) return named("the number of heads", heads);
-    if (keys % parts != 0 && parts % keys != 0) return named("the number of key heads", keys);
-    if (model.width % parts != 0) return named("the MLP's width", model.width);
+    if (heads > 0 && keys % parts != 0 && parts % keys != 0) return named("the number of key heads", keys);
+    if (layer.scan.inner % parts != 0) return named("the width of a scan", layer.scan.inner);
+    if (layer.width % parts != 0) return named("the MLP's width", layer.width);
+    return "";
+}
+
+std::string undivided(const Model& model, int parts) {
+    for (const LayerShape& layer : model.shapes)
+        if (std::string what = undivided(layer, parts); !what.empty()) return what;
     return "";
 }
 
@@ -39,7 +46,7 @@ void require_possible(const Model& model, const StepShape& step, const std::stri
                         number(spread.gpus) + " GPUs of the topology");
     if (spread.sharded && spread.data == 1)
         throw UserError(where + ": --fsdp needs --dp above 1: it shares weights among data-parallel GPUs");
-    if (spread.experts > 1 && model.experts.count == 0)
+    if (spread.experts > 1 && !model.has_experts())
         throw UserError(where + ": --ep needs a model with experts, which " + model.name + " is not");
     if (spread.experts > 1 && spread.tensor > 1 && !spread.sequence)
         throw UserError(
@@ -57,10 +64,9 @@ void require_possible(const Model& model, const StepShape& step, const std::stri
         throw UserError(where + ": " + what + " can't be spread over " + number(spread.tensor) +
                         " GPUs (--tp of " + number(spread.gpus) + " GPUs, allowed: " + joined(allowed) + ")");
     }
-    if (model.experts.count > 0) {
-        require_divides(model.experts.count, spread.experts, "the number of experts", where);
-        if (spread.experts == 1)
-            require_divides(model.experts.width, spread.tensor, "an expert's width", where);
+    for (const LayerShape& layer : model.shapes) {
+        require_divides(layer.experts.count, spread.experts, "the number of experts", where);
+        if (spread.experts == 1) require_divides(layer.experts.width, spread.tensor, "an expert's width", where);
     }
     try {
         head_operators(model, step);

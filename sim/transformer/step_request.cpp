@@ -1,8 +1,11 @@
 #include "sim/transformer/step_request.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "sim/core/file_kind.hpp"
+#include "sim/core/input_file.hpp"
 #include "sim/transformer/layer.hpp"
 #include "sim/transformer/possible.hpp"
 
@@ -12,6 +15,9 @@ namespace {
 
 constexpr std::int64_t most_tokens = 1'000'000'000;
 constexpr int most_gpus = 1'000'000;
+
+/// What Python's json writes for numbers that JSON does not have.
+constexpr std::array<std::string_view, 3> not_in_json{"-Infinity", "Infinity", "NaN"};
 
 StepRequest read_request(ConfigObject& config) {
     StepRequest request;
@@ -34,13 +40,35 @@ StepRequest read_request(ConfigObject& config) {
 
 }  // namespace
 
-Model named_model(const std::string& name, const ConfigFolder& folder) {
+Json read_model_file(const std::filesystem::path& path) {
+    std::ifstream in = open_input(path, "a JSON file");
+    const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    std::string changed;
+    bool quoted = false;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::string_view rest = std::string_view(text).substr(at);
+        const auto word = std::ranges::find_if(not_in_json, [&](std::string_view one) { return rest.starts_with(one); });
+        const bool replaced = !quoted && word != not_in_json.end();
+        const std::size_t size = replaced ? word->size() : quoted && rest.starts_with('\\') ? 2 : 1;
+        if (rest.starts_with('"')) quoted = !quoted;
+        changed += replaced ? "null" : rest.substr(0, size);
+        at += size;
+    }
+    return parse_json(changed, path.string());
+}
+
+Families families_of(const ConfigFolder& folder) {
+    return read_families(folder.folder("families.json"));
+}
+
+Model named_model(const std::string& name, const ConfigFolder& folder, Unread unread) {
     const std::filesystem::path path = folder.find("models", name);
-    const Json json = read_json_file(path);
+    const Json json = read_model_file(path);
     require_kind(json, path.string(), FileKind::model_config);
     const bool names_itself = json.is_object() && json.contains("name") && json["name"].is_string();
     return read_model(ConfigObject(json, path.string()),
-                      names_itself ? json["name"].get<std::string>() : path.stem().string());
+                      names_itself ? json["name"].get<std::string>() : path.stem().string(),
+                      families_of(folder), unread);
 }
 
 Parallelism spread_of(const StepRequest& request, int gpus) {

@@ -18,8 +18,11 @@ struct StepRequest {
     double imbalance = 0;
 };
 
+/// The JSON of a config.json, with null for the Infinity and NaN that Python's json writes and JSON does not have.
+Json read_model_file(const std::filesystem::path& path);
+Families families_of(const ConfigFolder& folder);
 /// A file of configs/models, by name, or a config.json. Throws UserError.
-Model named_model(const std::string& name, const ConfigFolder& folder);
+Model named_model(const std::string& name, const ConfigFolder& folder, Unread unread = Unread::refused);
 
 /// Tensor parallelism over the GPUs that data and expert parallelism leave. Where tensor, experts and data multiply to the
 /// number of GPUs, data counts the copies of the experts.

@@ -95,7 +95,7 @@ std::string description_of(const ModelReport& report) {
         return significant(static_cast<double>(count) * 1e-9) + " G";
     };
     std::string text = billions(parameters(model)) + " parameters";
-    if (model.experts.count > 0) text += ", " + billions(active_parameters(model)) + " for a token";
+    if (model.has_experts()) text += ", " + billions(active_parameters(model)) + " for a token";
     return text + ", " + std::to_string(model.layers) + " layers; " +
            phase_names[static_cast<std::size_t>(shape.phase)] + ", " + name_of(shape.dtype) + ", " + gpus +
            ", " + to_text(shape.spread);

@@ -110,8 +110,16 @@ class ModelSteps(SimTestCase):
         self.assertIn("shared_gate_up", [one["name"] for one in report["steps"][0]["lists"][0]["operators"]])
         config = json.loads((ROOT / "configs/models/qwen1_5_moe_a2_7b.json").read_text(encoding="utf-8"))
         self.file("config.json", {**config, "shared_expert_intermediate_size": 5000})
-        self.assert_refused(["model", "config.json", "--topology", "h200_4"],
-                            "/shared_expert_intermediate_size: is 5000, no multiple of moe_intermediate_size")
+        wider = self.report("model", "config.json", "--topology", "h200_4", "--ep", "4", "--tokens", "4096")
+        self.assertEqual(wider["parameters"], report["parameters"] - 24 * 3 * 2048 * (4 * 1408 - 5000))
+
+    def test_layers_that_are_not_known(self):
+        config = json.loads((ROOT / "configs/models/llama3_8b.json").read_text(encoding="utf-8"))
+        self.file("config.json", {**config, "layer_types": ["full_attention"] * 30 + ["hyper_attention"] * 2})
+        args = ["model", "config.json", "--topology", "h200_4", "--tokens", "4096"]
+        self.assert_refused(args, "/layer_types: has 'hyper_attention'", "--known-part")
+        notes = self.report(*args, "--known-part")["notes"]
+        self.assertIn("hyper_attention layers: 2 of 32 are not read; only their norms and MLPs count", notes)
 
     def test_formats_agree(self):
         args = [*LLAMA, "--tokens", "4096"]

@@ -83,7 +83,7 @@ TEST_CASE("layers with a window cost what it leaves, by hand") {
     const Model gemma = shipped_model("gemma3_27b");
     const auto attention = [&](Phase phase, std::int64_t tokens, bool windowed) {
         const StepShape step = step_of(phase, tokens, 8192, alone);
-        const auto list = layer_operators(gemma, step, LayerKind{"layer", 1, false, windowed});
+        const auto list = overlap::layer_operators(gemma, step, kind_of(gemma, false, windowed));
         return kernel(list, "attention");
     };
     // QK and PV: 2 · 2 · 32 heads · 128. Of 8192 tokens the first 1024 attend to those before, the others to 1024 each.
