@@ -184,6 +184,8 @@ std::vector<Operator> head_operators(const Model& model, const StepShape& step) 
 
 namespace {
 
+constexpr Bytes unquantised(2);  // bf16
+
 /// What decode keeps of its sequences in a layer: keys and values, or a scan's state.
 Bytes kept_bytes(const Model& model, const StepShape& step, const LayerKind& kind) {
     Bytes sum = kept_state(kind.shape.scan, step);
@@ -198,13 +200,19 @@ Bytes least_memory(const Model& model, const StepShape& step) {
     // Mixed precision with Adam (arXiv 1910.02054, section 3.1): weight and gradient of 2 bytes, and three numbers of 4.
     const bool trains = step.phase == Phase::training;
     const Bytes each = trains ? Bytes(2 + 2 + 3 * 4) : element_size(step.dtype);
-    const auto held = [&](const HeldWeights& weights) {
-        return weights.count / (step.spread.sharded ? weights.copies : 1) * each;
+    const bool stored = step.stored.is_set() && !trains;
+    const auto held = [&](const HeldWeights& weights, Bytes size) {
+        return weights.count / (step.spread.sharded ? weights.copies : 1) * size;
     };
-    Bytes sum = held(head_weights(model, step));
+    Bytes sum = held(head_weights(model, step), stored ? unquantised : each);
     for (const LayerKind& kind : layer_kinds(model)) {
         const auto count = static_cast<double>(kind.count);
-        for (const HeldWeights& weights : held_weights(model, step, kind.shape)) sum += count * held(weights);
+        Bytes of_layer;
+        for (const HeldWeights& weights : held_weights(model, step, kind.shape))
+            of_layer += held(weights, stored ? Bytes(step.stored.bytes()) : each);
+        if (stored && step.stored.only_experts)
+            of_layer += local_weights(model, step, kind.shape).rest * (unquantised - Bytes(step.stored.bytes()));
+        sum += count * of_layer;
         if (step.phase == Phase::decode) sum += count * kept_bytes(model, step, kind);
     }
     return sum;

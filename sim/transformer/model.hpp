@@ -7,6 +7,7 @@
 #include "sim/core/config_reader.hpp"
 #include "sim/core/whole.hpp"
 #include "sim/transformer/families.hpp"
+#include "sim/transformer/weight_format.hpp"
 
 namespace overlap {
 
@@ -90,6 +91,7 @@ struct Model {
     bool encoder = false;            ///< BERT: no output projection, a norm of the embeddings, a pooler
     Whole embedding_width = 0;       ///< numbers of a token in the embedding, mostly `hidden`
     Whole learned_rows = 0;          ///< of embeddings of positions and of types of tokens
+    WeightFormat stored;  ///< weights of the published files
     std::vector<std::string> notes;  ///< what of the file is not read, and what was taken instead
 
     /// Whether any layer has experts, or attention through latents.

@@ -187,6 +187,7 @@ Model read_part(ConfigObject& config, ConfigObject* around, const std::string& n
                                        " layers, the model " + std::to_string(std::int64_t{model.layers}));
     read_layers(facts, families, unread, model);
     add_notes(facts, config, families, model);
+    model.stored = read_weight_format(config, model.notes);
     try {
         parameters(model);
     } catch (const UserError& error) {
@@ -220,6 +221,7 @@ Model read_model(ConfigObject config, const std::string& name, const Families& f
             if (other != key && other.ends_with("_config") && other != "quantization_config" &&
                 config.raw(other).is_object())
                 others += ", not " + other;
+        if (!model.stored.is_set()) model.stored = read_weight_format(config, model.notes);
         model.notes.insert(model.notes.begin(), "read: " + key + others);
         return model;
     }

@@ -51,6 +51,7 @@ struct StepShape {
     DType dtype = DType::bf16;
     Parallelism spread;
     double imbalance = 0;  ///< exponent of the power law by which tokens go to experts; 0: balanced
+    WeightFormat stored = {};  ///< of the layers' weights in memory, in inference
 };
 
 /// Whether each all-reduce is replaced by a reduce-scatter and an all-gather.

@@ -84,7 +84,7 @@ Parallelism spread_of(const StepRequest& request, int gpus) {
 
 StepShape step_of(const StepRequest& request, const Model& model, const Parallelism& spread,
                   std::int64_t tokens) {
-    StepShape step{request.phase, tokens, 0, request.dtype, spread, request.imbalance};
+    StepShape step{request.phase, tokens, 0, request.dtype, spread, request.imbalance, request.stored};
     step.sequence = request.sequence.value_or(
         step.phase == Phase::decode
             ? std::min<std::int64_t>(model.longest, 8192)

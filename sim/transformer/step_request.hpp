@@ -12,6 +12,7 @@ namespace overlap {
 struct StepRequest {
     Phase phase = Phase::forward;
     DType dtype = DType::bf16;
+    WeightFormat stored = {};
     std::optional<std::int64_t> sequence;
     std::optional<int> tensor, experts, data;
     bool sequence_parallel = false, sharded = false;

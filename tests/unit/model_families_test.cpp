@@ -208,4 +208,50 @@ TEST_CASE("Python's Infinity and NaN in a config") {
     CHECK(read_model_file(path)["time_step_limit"][1].is_null());
 }
 
+TEST_CASE("formats of weights by quantization_config") {
+    const auto read = [](const Json& quantised) {
+        std::vector<std::string> notes;
+        const Json config{{"quantization_config", quantised}};
+        return read_weight_format(ConfigObject(config, "m.json"), notes).name + (notes.empty() ? "" : ": " + joined(notes));
+    };
+    CHECK(read({{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}}) == "fp8_block");
+    CHECK(read({{"quant_method", "fp8"}, {"activation_scheme", "static"}}) == "fp8_tensor");
+    CHECK(read({{"quant_method", "mxfp4"}}) == "mxfp4");
+    CHECK(read({{"quant_method", "awq"}, {"bits", 4}, {"group_size", 128}}) == "int4_weights");
+    CHECK(read({{"quant_method", "gptq"}, {"bits", 8}}) == "int8_weights");
+    CHECK(read({{"quant_method", "bitsandbytes"}, {"load_in_4bit", true}}) == "nf4");
+    CHECK(read({{"quant_method", "modelopt"}, {"quant_algo", "NVFP4"}}) == "nvfp4");
+    const auto groups = [](const Json& weights, const Json& activations) {
+        return Json{{"quant_method", "compressed-tensors"},
+                    {"config_groups", {{"group_0", {{"weights", weights}, {"input_activations", activations}}}}}};
+    };
+    const Json eight{{"num_bits", 8}, {"type", "float"}, {"strategy", "channel"}};
+    CHECK(read(groups(eight, eight)) == "fp8_tensor");
+    CHECK(read(groups({{"num_bits", 8}, {"type", "float"}, {"strategy", "block"}}, eight)) == "fp8_block");
+    CHECK(read(groups({{"num_bits", 4}, {"type", "float"}, {"group_size", 16}}, eight)) == "nvfp4");
+    CHECK(read(groups({{"num_bits", 4}, {"type", "int"}, {"group_size", 32}}, nullptr)) == "int4_weights");
+    CHECK(read(groups({{"num_bits", 8}, {"type", "int"}}, eight)) == "int8");
+    CHECK(read({{"quant_method", "spqr"}}) ==
+          ": quantization_config of 'spqr' is not read: weights count as --dtype says");
+}
+
+TEST_CASE("memory of weights as they are stored, by hand") {
+    Json config = shipped_config("llama3_8b");
+    config["quantization_config"] = {{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}};
+    const Model llama = model_of(config);
+    StepShape step = step_of(Phase::forward, 4096, 4096, alone);
+    step.stored = llama.stored;
+    // Embedding and output projection in 2 bytes, the rest in 8 bits and a scale of 32 bits for 128 x 128 weights.
+    const double head = 2.0 * 128256 * 4096, layers = 8'030'261'248.0 - head - 4096;
+    CHECK(least_memory(llama, step).si() == Approx(2 * head + layers * (1 + 4.0 / 16384)).epsilon(1e-12));
+    // gpt-oss: experts in 4.25 bits, attention in 2 bytes.
+    config = shipped_config("gpt_oss_20b");
+    config["quantization_config"] = {{"quant_method", "mxfp4"}, {"modules_to_not_convert", {"model.layers.*.self_attn"}}};
+    const Model oss = model_of(config);
+    step.stored = oss.stored;
+    CHECK(oss.stored.only_experts);
+    const double experts = 24 * 32 * (3.0 * 2880 * 2880 + 3 * 2880), all = 20'914'757'184.0 - 2880;
+    CHECK(least_memory(oss, step).si() == Approx(2 * (all - experts) + experts * 4.25 / 8).epsilon(1e-12));
+}
+
 }  // namespace overlap::test::model_families_test
