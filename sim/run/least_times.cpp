@@ -37,22 +37,26 @@ public:
 
     Seconds of_chains() const {
         if (operators_ == nullptr) return {};
-        std::vector<Seconds> starts(graph_.size()), ends(graph_.size());
+        // `floors`: before which the whole operator does not end, because what it was cut with does not.
+        std::vector<Seconds> starts(graph_.size()), ends(graph_.size()), floors(graph_.size());
         Seconds longest;
         for (TaskId id = 0; id < graph_.size(); ++id) {
             graph_.for_each_edge_into(id, [&](const Edge& edge) {
                 const TaskId before = edge.predecessor;
-                if (may_be_cut(graph_[before], graph_[id])) {
+                const Seconds over = std::max(ends[before], floors[before]);
+                const bool same = graph_[before].op == graph_[id].op, cut = may_be_cut(graph_[before], graph_[id]);
+                if (same || cut) floors[id] = std::max(floors[id], same ? floors[before] : over);
+                if (cut) {
                     starts[id] = std::max(starts[id], starts[before]);
-                    ends[id] = std::max(ends[id], ends[before]);
                     return;
                 }
-                const Seconds reached =
-                    edge.from == 1 ? ends[before] : starts[before] + edge.from * bodies_[before];
+                const Seconds reached = edge.from < 1 ? starts[before] + edge.from * bodies_[before]
+                                        : same        ? ends[before]
+                                                      : over;
                 starts[id] = std::max(starts[id], reached - edge.to * bodies_[id]);
             });
-            ends[id] = std::max(ends[id], starts[id] + bodies_[id]);
-            longest = std::max(longest, ends[id]);
+            ends[id] = starts[id] + bodies_[id];
+            longest = std::max({longest, ends[id], floors[id]});
         }
         return longest;
     }
