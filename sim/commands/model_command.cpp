@@ -189,34 +189,6 @@ ModelReport study_list(const ModelFlags& flags, StudyOptions& options, const Mac
     return report;
 }
 
-/// Operands and stored weights, by --dtype or by what the model's files have. Training computes in bf16 unless --dtype says
-/// otherwise.
-void take_formats(const ModelFlags& flags, const Machine& machine, StepRequest& request, Model& model) {
-    if (contains(dtype_names, flags.dtype)) {
-        request.dtype = static_cast<DType>(place_of(dtype_names, flags.dtype));
-        if (model.stored.is_set())
-            model.notes.push_back("weights of the files are in " + model.stored.name + "; --dtype " + flags.dtype + " counts");
-        return;
-    }
-    const bool trains = request.phase == Phase::training;
-    if (flags.dtype.empty() && trains) {
-        if (model.stored.is_set()) model.notes.emplace_back("training in bf16, though weights are stored in " + model.stored.name);
-        return;
-    }
-    const WeightFormat format = flags.dtype.empty() ? model.stored : weight_format(flags.dtype);
-    if (!format.is_set()) return;
-    request.stored = format;
-    const DeviceSpec& device = machine.topology.device();
-    const bool has_rate = machine.calibration.gemm.contains(format.operands);
-    request.dtype = format.only_experts || !has_rate ? DType::bf16 : format.operands;
-    std::string note = std::string(format.only_experts ? "experts' " : "") + "weights in " + format.name + " (" +
-                       (flags.dtype.empty() ? "quantization_config" : "--dtype") + "): memory by that";
-    note += ", GEMMs in " + name_of(request.dtype);
-    if (!has_rate) note += ", as " + device.name + " has no rate for " + name_of(format.operands);
-    if (request.dtype == DType::bf16) note += ", which read 16 bits a weight";
-    model.notes.push_back(note);
-}
-
 /// All but the confidence; sets the clock of `options`. `quiet`: without progress.
 ModelReport studied(const ModelFlags& flags, const ConfigFolder& folder, StudyOptions& options, Resolver& resolver,
                     bool quiet = false) {
@@ -228,7 +200,7 @@ ModelReport studied(const ModelFlags& flags, const ConfigFolder& folder, StudyOp
     const Machine machine = folder.machine(flags.topology, WhatIf(options.run.what_if, flags_place));
     StepRequest request = flags.request;
     request.phase = static_cast<Phase>(place_of(phase_names, flags.phase));
-    take_formats(flags, machine, request, model);
+    take_formats(flags.dtype, machine, request, model);
     const Parallelism spread = spread_of(request, machine.topology.gpus());
     std::vector<StepShape> shapes;
     for (const std::int64_t tokens : flags.tokens) {

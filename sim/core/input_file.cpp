@@ -1,6 +1,7 @@
 #include "sim/core/input_file.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -23,11 +24,17 @@ namespace fs = std::filesystem;
     throw UserError(path.string() + ": cannot be read (" + why + ")");
 }
 
+constexpr int patience_ms = 10'000;  // a pipe whose other end nobody opens never ends
+
 /// What comes out of a pipe until its end, as a file in memory.
 fs::path content_of_pipe(const fs::path& path) {
-    const int pipe = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int pipe = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     const int kept = ::memfd_create("pipe", MFD_CLOEXEC);
     if (pipe < 0 || kept < 0) cannot_be_read(path, std::strerror(errno));
+    pollfd begun{pipe, POLLIN, 0};
+    if (::poll(&begun, 1, patience_ms) == 0)
+        cannot_be_read(path, "a pipe into which nothing came for " + std::to_string(patience_ms / 1000) + " s");
+    ::fcntl(pipe, F_SETFL, 0);  // blocks from now on
     std::array<char, 1 << 16> block{};
     double bytes = 0;
     while (true) {

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <mutex>
 #include <string_view>
 
 #include "sim/core/file_kind.hpp"
 #include "sim/core/input_file.hpp"
+#include "sim/core/ranges.hpp"
+#include "sim/core/shown.hpp"
 #include "sim/transformer/layer.hpp"
 #include "sim/transformer/possible.hpp"
 
@@ -57,8 +61,13 @@ Json read_model_file(const std::filesystem::path& path) {
     return parse_json(changed, path.string());
 }
 
-Families families_of(const ConfigFolder& folder) {
-    return read_families(folder.folder("families.json"));
+const Families& families_of(const ConfigFolder& folder) {
+    static std::mutex mutex;
+    static std::map<std::filesystem::path, Families> known;
+    const std::filesystem::path file = folder.folder("families.json");
+    const std::scoped_lock lock(mutex);
+    const auto found = known.find(file);
+    return found != known.end() ? found->second : known.emplace(file, read_families(file)).first->second;
 }
 
 Model named_model(const std::string& name, const ConfigFolder& folder, Unread unread) {
@@ -90,6 +99,32 @@ StepShape step_of(const StepRequest& request, const Model& model, const Parallel
             ? std::min<std::int64_t>(model.longest, 8192)
             : std::min<std::int64_t>(model.longest, std::max<std::int64_t>(tokens / spread.data, 1)));
     return step;
+}
+
+void take_formats(const std::string& dtype, const Machine& machine, StepRequest& request, Model& model) {
+    if (contains(dtype_names, dtype)) {
+        request.dtype = static_cast<DType>(place_of(dtype_names, dtype));
+        if (model.stored.is_set())
+            model.notes.push_back("weights of the files are in " + model.stored.name + "; --dtype " + dtype + " counts");
+        return;
+    }
+    const bool trains = request.phase == Phase::training;
+    if (dtype.empty() && trains) {
+        if (model.stored.is_set()) model.notes.emplace_back("training in bf16, though weights are stored in " + model.stored.name);
+        return;
+    }
+    const WeightFormat format = dtype.empty() ? model.stored : weight_format(dtype);
+    if (!format.is_set()) return;
+    request.stored = format;
+    const DeviceSpec& device = machine.topology.device();
+    const bool has_rate = machine.calibration.gemm.contains(format.operands);
+    request.dtype = format.only_experts || !has_rate ? DType::bf16 : format.operands;
+    std::string note = std::string(format.only_experts ? "experts' " : "") + "weights in " + format.name + " (" +
+                       (dtype.empty() ? "quantization_config" : "--dtype") + "): memory by that";
+    note += ", GEMMs in " + name_of(request.dtype);
+    if (!has_rate) note += ", as " + device.name + " has no rate for " + name_of(format.operands);
+    if (request.dtype == DType::bf16) note += ", which read 16 bits a weight";
+    model.notes.push_back(note);
 }
 
 bool is_layer_request(const Json& workload) {

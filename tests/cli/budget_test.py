@@ -126,11 +126,12 @@ class Budget(SimTestCase):
                           "16773120 links", "2.0 GB are available")
 
     def test_a_file_that_never_ends_or_never_begins_is_refused(self):
+        name = "/dev/zero"
+        for args in (["--topology", name, "--schedule", "serial"], ["--config", name], ["sweep", name],
+                     ["import", name, "--out", "out"], ["compare", name], [*PAIR, "--workload", name]):
+            self.refused_with({}, args, name, "is a device or a socket")
         os.mkfifo(self.folder / "pipe")
-        for name in ("/dev/zero", "pipe"):
-            for args in (["--topology", name, "--schedule", "serial"], ["--config", name], ["sweep", name],
-                         ["import", name, "--out", "out"], ["compare", name], [*PAIR, "--workload", name]):
-                self.refused_with({}, args, name, "device, a pipe or a socket")
+        self.refused_with({}, ["--config", "pipe"], "pipe: cannot be read (a pipe into which nothing came for 10 s)")
         self.file("large.json", "[" + "0," * 2_000_000 + "0]")
         self.refused_with({"OVERLAP_MEMORY_GB": "0.01"}, ["--config", "large.json"], "large.json", "10 MB are available")
 

@@ -144,6 +144,7 @@ class SweepVouches(SimTestCase):
         super().setUp()
         for kind in ("topologies", "devices", "calibrations", "workloads", "hosts", "schedules", "models", "sweeps"):
             shutil.copytree(ROOT / "configs" / kind, self.folder / "configs" / kind)
+        shutil.copy(ROOT / "configs" / "families.json", self.folder / "configs")
         (self.folder / "elsewhere").mkdir()
         self.file("elsewhere/own.json", (ROOT / "configs/topologies/h200_4.json").read_text().replace("h200.json", "own_device.json"))
         self.file("elsewhere/own_device.json", (ROOT / "configs/devices/h200.json").read_text())

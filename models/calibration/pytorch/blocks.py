@@ -127,4 +127,4 @@ def workload_of(row):
     links = Links(row["links"], row["tokens"], sizes.hidden, row["ranks"])
     {"mlp": mlp, "layer": layer}[row["block"]](steps, sizes, row["tokens"], links, row["mode"].startswith("compiled"))
     return {"schema": 1, "name": f"{row['model']}_{row['block']}_{row['tokens']}", "description": "a block of layers.py",
-            "order": "program", "operators": steps.operators}
+            "operators": steps.operators}

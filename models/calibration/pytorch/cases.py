@@ -55,7 +55,7 @@ def scenario_of_generation(row, system):
         steps.gemm(f"gemm_{layer}", row["m"], row["n"], row["k"])
         steps.collective(f"sum_{layer}", "all_reduce", row["m"] * row["n"])
     workload = {"schema": 1, "name": f"generation_{row['m']}x{row['n']}x{row['k']}",
-                "description": "GEMMs and all-reduces of allreduce.py", "order": "program", "operators": steps.operators}
+                "description": "GEMMs and all-reduces of allreduce.py", "operators": steps.operators}
     return {"topology": system, "host": "cuda_graph", "repeat": "steady", "workload": workload} | SCHEDULES[row["links"]]
 
 

@@ -126,7 +126,7 @@ class Iteration:
             self.compute(name + "_", self.backward)
             self.reduce(name)
         return {"schema": 1, "name": f"{row['model']}_fsdp_{row['layers']}x{row['sequences']}x{row['tokens']}",
-                "description": "an iteration of fsdp.py", "order": "program",
+                "description": "an iteration of fsdp.py",
                 "operators": self.steps.operators}
 
 
